@@ -1,0 +1,75 @@
+"""Differential privacy that picks the right algorithm for you, privately, and says why.
+
+Everything that is meant to be used is reached from here. Names are loaded when they are first used, so `import jostle`
+costs next to nothing, and a program pays for the noise engine, the ledger or the plots only if it uses them.
+
+>>> import jostle
+>>> jostle.Neighbours("replace").total_is_public
+True
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jostle import algorithms, simulate
+    from jostle.algorithms.registry import algorithm
+    from jostle.kernel.budget import Budget
+    from jostle.kernel.errors import BadInput, JostleError, Overdraft
+    from jostle.kernel.ledger import Ledger
+    from jostle.kernel.neighbours import Neighbours
+    from jostle.linear import workloads
+    from jostle.releases import Release, release
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BadInput",
+    "Budget",
+    "JostleError",
+    "Ledger",
+    "Neighbours",
+    "Overdraft",
+    "Release",
+    "__version__",
+    "algorithm",
+    "algorithms",
+    "release",
+    "simulate",
+    "workloads",
+]
+
+_HOMES = {
+    "BadInput": "jostle.kernel.errors",
+    "Budget": "jostle.kernel.budget",
+    "JostleError": "jostle.kernel.errors",
+    "Ledger": "jostle.kernel.ledger",
+    "Neighbours": "jostle.kernel.neighbours",
+    "Overdraft": "jostle.kernel.errors",
+    "Release": "jostle.releases",
+    "algorithm": "jostle.algorithms.registry",
+    "release": "jostle.releases",
+}
+_MODULES = {
+    "algorithms": "jostle.algorithms",
+    "simulate": "jostle.simulate",
+    "workloads": "jostle.linear.workloads",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first used (PEP 562)."""
+    if name in _MODULES:
+        value: object = import_module(_MODULES[name])
+    elif name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    else:
+        raise AttributeError(f"module 'jostle' has no attribute {name!r}; it has {', '.join(__all__)}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

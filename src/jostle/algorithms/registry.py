@@ -1,0 +1,135 @@
+"""The registry: what an algorithm must say about itself before it may touch data."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from jostle.algorithms.references import REFERENCES, Reference
+from jostle.kernel.budget import Budget
+from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.partition import Vector
+from jostle.kernel.source import Source
+from jostle.linear.workloads import Workload
+
+Plan = Callable[..., Vector]
+
+TASKS: Final = MappingProxyType({"range-1d": 1, "range-2d": 2})
+"""What can be asked for, and over how many dimensions."""
+
+_registry: dict[str, Algorithm] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algorithm:
+    """A plan and what is publicly known about it."""
+
+    name: str
+    """How people call it."""
+
+    tasks: tuple[str, ...]
+    """What it can be used for."""
+
+    cite: str
+    """The key of its paper in `references.py`."""
+
+    data_dependent: bool
+    """Whether its error depends on more of the data than the domain."""
+
+    batched: bool
+    """Whether the plan runs many simulated trials at once, along a leading axis."""
+
+    version: int
+    """Raised when its results change: stored errors of older versions are then measured again."""
+
+    plan: Plan
+    """From a source, a workload and a budget to an estimate of the data vector."""
+
+    tunables: MappingProxyType[str, object]
+    """Its own arguments with their defaults."""
+
+    @property
+    def reference(self) -> Reference:
+        """Where it comes from."""
+        return REFERENCES[self.cite]
+
+    def check(self, workload: Workload, tunables: dict[str, Any]) -> None:
+        """Raise, before anything is charged, if it cannot be run like this."""
+        dimensions = len(workload.domain)
+        if dimensions not in {TASKS[task] for task in self.tasks}:
+            fit = [other.name for other in _registry.values() if dimensions in {TASKS[task] for task in other.tasks}]
+            raise BadInput("algorithm", f"{self.name} is not for {dimensions} dimensions", f"use one of {', '.join(sorted(fit))}")
+        for name in tunables:
+            if name not in self.tunables:
+                known = ", ".join(self.tunables) or "none"
+                raise BadInput(name, f"is no tunable of {self.name}", f"it has: {known}")
+
+    def run(self, source: Source, workload: Workload, budget: Budget, **tunables: Any) -> Vector:
+        """The estimate of the data vector, flat; in a batched simulation with an axis of trials before it."""
+        self.check(workload, tunables)
+        workload.check(source.shape)
+        estimate = np.asarray(self.plan(source, workload, budget, **tunables), dtype=np.float64)
+        if estimate.shape[-1:] != (source.size,) or not np.isfinite(estimate).all():
+            raise PlanError(f"the plan of {self.name} must return {source.size} finite numbers; what it returned is not released")
+        return estimate
+
+
+def algorithm(
+    *, name: str, tasks: tuple[str, ...], cite: str, data_dependent: bool, batched: bool = False, version: int = 1
+) -> Callable[[Plan], Algorithm]:
+    """Register a plan. Refused without a citation, a known task or a paragraph that begins with "Privacy:".
+
+    >>> @algorithm(name="Nothing", tasks=("range-1d",), cite="dwork2006calibrating", data_dependent=False)
+    ... def nothing(x, workload, budget):
+    ...     "Zeros."
+    Traceback (most recent call last):
+    jostle.kernel.errors.PlanError: Nothing: its docstring needs a paragraph that begins with "Privacy:" and says why it is private
+    """
+
+    def register(plan: Plan) -> Algorithm:
+        found = Algorithm(
+            name=name,
+            tasks=tuple(tasks),
+            cite=cite,
+            data_dependent=data_dependent,
+            batched=batched,
+            version=version,
+            plan=plan,
+            tunables=_tunables(name, plan),
+        )
+        _check_claims(found)
+        _registry[name] = found
+        return found
+
+    return register
+
+
+def registered() -> dict[str, Algorithm]:
+    """What has been registered so far."""
+    return dict(_registry)
+
+
+def _tunables(name: str, plan: Plan) -> MappingProxyType[str, object]:
+    parameters = list(inspect.signature(plan).parameters.values())
+    extra = parameters[3:]
+    if len(parameters) < 3 or any(p.kind is not p.KEYWORD_ONLY or p.default is p.empty for p in extra):
+        raise PlanError(f"{name}: a plan takes a source, a workload and a budget, then tunables by keyword, each with a default")
+    return MappingProxyType({p.name: p.default for p in extra})
+
+
+def _check_claims(found: Algorithm) -> None:
+    if not re.search(r"^\s*Privacy: \S", found.plan.__doc__ or "", re.MULTILINE):
+        raise PlanError(f'{found.name}: its docstring needs a paragraph that begins with "Privacy:" and says why it is private')
+    if found.cite not in REFERENCES:
+        raise PlanError(f"{found.name}: {found.cite!r} is no key of algorithms/references.py; add the paper there")
+    if not found.tasks or any(task not in TASKS for task in found.tasks):
+        raise PlanError(f"{found.name}: tasks must be some of {', '.join(TASKS)}")
+    known = _registry.get(found.name)
+    if known is not None and known.plan.__module__ != found.plan.__module__:
+        raise PlanError(f"{found.name}: the name is taken by {known.plan.__module__}")

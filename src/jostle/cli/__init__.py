@@ -1,0 +1,1 @@
+"""The command line: thin, and without any privacy logic of its own."""

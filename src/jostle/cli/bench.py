@@ -1,0 +1,119 @@
+"""`jostle bench`: how fast and how accurate, on the machine at hand."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+bench = typer.Typer(help="Measure jostle on this machine.", no_args_is_help=True)
+
+
+@bench.callback()
+def _group() -> None:
+    """Measure jostle on this machine."""
+
+
+@bench.command()
+def kernel(as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False) -> None:
+    """What the kernel costs: beside bare NumPy, a charge, exact noise, and the import."""
+    rows = [*_overheads(), _charge(), _exact_noise(), _import(), _prefix()]
+    if as_json:
+        typer.echo(json.dumps([dict(zip(("what", "measured", "unit", "goal"), row, strict=True)) for row in rows]))
+        return
+    table = Table(title="The kernel on this machine", title_justify="left", box=None, pad_edge=False)
+    for heading in ("what", "measured", "", "goal"):
+        table.add_column(heading, justify="right" if heading == "measured" else "left")
+    for what, measured, unit, goal in rows:
+        table.add_row(what, f"{measured:.3g}", unit, goal)
+    Console().print(table)
+
+
+Row = tuple[str, float, str, str]
+
+
+def _seconds(work: Callable[[], Any], *, repeat: int) -> list[float]:
+    """Each run's time, the first (which fills caches) left out."""
+    work()
+    taken = []
+    for _ in range(repeat):
+        began = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - began)
+    return taken
+
+
+def _overheads() -> list[Row]:
+    """The same plan through a source and on bare NumPy; runs alternate, so that both see the same machine."""
+    from jostle.algorithms.hb import best_branching
+    from jostle.kernel.source import SimulatedSource
+    from jostle.kernel.trees import hierarchy
+    from jostle.linear.trees import tree_least_squares
+
+    cells, trials = 1024, 20
+    x = np.arange(cells, dtype=np.int64)
+    tree = hierarchy(cells, best_branching((cells,)), root=False)
+    scale = float(tree.norm)
+    start = SimulatedSource(x, seed=0, trials=trials)
+
+    def through() -> None:
+        source = start.again(seed=0, trials=trials)
+        tree_least_squares(tree, source.laplace(tree, source.grant(1)))
+
+    answers = tree.apply(x)
+
+    def bare() -> None:
+        generator = np.random.default_rng(0)
+        noise = np.floor(generator.standard_exponential((trials, tree.rows)) * scale)
+        noise -= np.floor(generator.standard_exponential((trials, tree.rows)) * scale)
+        tree_least_squares(tree, noise + answers)
+
+    ratios = [median(_seconds(through, repeat=15)) / median(_seconds(bare, repeat=15)) for _ in range(15)]
+    return [("HB at 1,024 cells, 20 trials: kernel over bare NumPy", 100 * (median(ratios) - 1), "% more", "under 10")]
+
+
+def _charge() -> Row:
+    from jostle.kernel.ledger import Ledger
+    from jostle.kernel.neighbours import Neighbours
+
+    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger.db") as ledger:
+        account = ledger.account("bench", cap=1)
+
+        def charge() -> None:
+            account.charge(Fraction(1, 10**6), operator="laplace", neighbours=Neighbours(), note="bench")
+
+        return ("a charge on a SQLite ledger", 1000 * median(_seconds(charge, repeat=200)), "ms", "under 5")
+
+
+def _exact_noise() -> Row:
+    from jostle.kernel.noise import ExactNoise
+
+    zeros, engine = np.zeros(4096, dtype=np.int64), ExactNoise()
+    taken = _seconds(lambda: engine.discrete_laplace(zeros, Fraction(10)), repeat=10)
+    return ("exact noise on 4,096 integers", 1000 * median(taken), "ms", "under 60")
+
+
+def _import() -> Row:
+    import subprocess
+    import sys
+
+    code = "import time; began = time.perf_counter(); import jostle; print(time.perf_counter() - began)"
+    taken = [float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout) for _ in range(5)]
+    return ("import jostle", 1000 * median(taken), "ms", "under 500")
+
+
+def _prefix() -> Row:
+    from jostle import workloads
+
+    x, queries = np.ones(10**6), workloads.prefix(10**6)
+    return ("a prefix workload on 10⁶ cells", 1000 * median(_seconds(lambda: queries @ x, repeat=10)), "ms", "a few")

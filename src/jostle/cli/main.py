@@ -1,0 +1,48 @@
+"""`jostle`: the commands, and how their errors reach a person or a script."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import jostle
+from jostle.cli.bench import bench
+from jostle.cli.budget import budget
+from jostle.cli.demo import demo
+from jostle.kernel.errors import JostleError
+
+app = typer.Typer(
+    name="jostle",
+    help="Differential privacy that picks the right algorithm for you.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,  # a traceback with local variables would show private data
+    add_completion=False,
+)
+app.command()(demo)
+app.command()(budget)
+app.add_typer(bench, name="bench")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"jostle {jostle.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    """Differential privacy that picks the right algorithm for you."""
+
+
+def main() -> None:
+    """Run the command; what jostle refuses ends with status 2 and one message on standard error, without a traceback."""
+    try:
+        app()
+    except JostleError as refused:
+        Console(stderr=True, highlight=False).print(f"[red]jostle:[/] {refused}", soft_wrap=True)
+        sys.exit(2)

@@ -1,0 +1,75 @@
+"""What can go wrong, by who has to act: the caller, the author of a plan, or us.
+
+No message in jostle contains a private value, and none is raised because of one.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+
+class JostleError(Exception):
+    """Everything that jostle raises on purpose."""
+
+
+class BadInput(JostleError, ValueError):
+    """An argument cannot be used. The message names the argument and the remedy.
+
+    >>> raise BadInput("epsilon", "must be above 0, got -1", "pass a positive number such as 0.5")
+    Traceback (most recent call last):
+    jostle.kernel.errors.BadInput: epsilon: must be above 0, got -1. Remedy: pass a positive number such as 0.5.
+    """
+
+    def __init__(self, argument: str, problem: str, remedy: str) -> None:
+        self.argument, self.problem, self.remedy = argument, problem, remedy
+        super().__init__(f"{argument}: {problem}. Remedy: {remedy}.")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (BadInput, (self.argument, self.problem, self.remedy))
+
+class BudgetError(JostleError):
+    """A charge that may not be made."""
+
+
+class Overdraft(BudgetError):
+    """More was asked for than is left. Nothing was charged and no noise was drawn.
+
+    >>> raise Overdraft(requested=Fraction(1, 2), remaining=Fraction(1, 5), of="dataset 'people'")
+    Traceback (most recent call last):
+    jostle.kernel.errors.Overdraft: dataset 'people': requested ε = 0.5, remaining 0.2, short of it by 0.3.
+    """
+
+    def __init__(self, *, requested: Fraction, remaining: Fraction, of: str) -> None:
+        self.requested, self.remaining, self.difference = requested, remaining, requested - remaining
+        super().__init__(
+            f"{of}: requested ε = {show(requested)}, remaining {show(remaining)}, short of it by {show(self.difference)}."
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_overdraft, (self.requested, self.remaining, str(self).split(": requested ε")[0]))
+
+
+class PlanError(JostleError):
+    """The author of a plan or an option broke a rule of the kernel (a token spent twice, a foreign strategy, …)."""
+
+
+class LedgerError(JostleError):
+    """The ledger cannot be read or written. Nothing is released without it."""
+
+
+class InternalError(JostleError):
+    """A fault of jostle itself. Please report it."""
+
+
+def _overdraft(requested: Fraction, remaining: Fraction, of: str) -> Overdraft:
+    return Overdraft(requested=requested, remaining=remaining, of=of)
+
+
+def show(amount: Fraction) -> str:
+    """An exact amount for people: the decimal where it is short, else the fraction.
+
+    >>> show(Fraction(1, 10)), show(Fraction(1, 3)), show(Fraction(2))
+    ('0.1', '1/3 (about 0.333333)', '2')
+    """
+    decimal = f"{float(amount):.12g}"
+    return decimal if Fraction(decimal) == amount else f"{amount} (about {float(amount):.6g})"

@@ -1,0 +1,420 @@
+"""The durable ledger: what was spent on each data set, written down before any noise is drawn.
+
+A ledger is an SQLite file, or a few tables in a PostgreSQL database that a team shares. It holds one account a data set,
+with a cap on its privacy loss, and one row an event. A charge is one transaction that locks the account, checks the cap,
+and writes the event and the new sum; it returns after the commit is on disk. Proof: docs/proofs/ledger.md.
+
+Amounts are exact fractions. Where the denominator of a sum would grow without bound, the sum is rounded up: the spender
+pays the difference, and the event says what was really charged.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import uuid
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from jostle.kernel.budget import PURE, Budget, Purse, exact
+from jostle.kernel.errors import BadInput, BudgetError, LedgerError, Overdraft, show
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.noise import ExactNoise
+from jostle.kernel.store import ACCOUNTS, EVENTS, META, VERSION, now, open_store
+
+KINDS: Final = ("open", "cap", "charge")
+"""What can happen to an account: it is opened, its cap is changed, it is charged."""
+
+LONGEST_NAME: Final = 200
+LONGEST_NOTE: Final = 1_000
+_LARGEST: Final = 10**100
+_FINEST: Final = 10**1_000  # far beyond what a plan's tokens need, and far below the digits that Python agrees to print
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Event:
+    """One thing that happened to an account. An event that this jostle does not understand cannot be made."""
+
+    key: str
+    """A random identifier, unique in the ledger."""
+
+    at: str
+    """When, in UTC: ISO 8601 with microseconds."""
+
+    version: int = VERSION
+    """The version of jostle's events that it was written in."""
+
+    kind: str
+    """`open` (the account was made), `cap` (its cap was changed) or `charge`."""
+
+    dataset: str
+    """The name of the account."""
+
+    operator: str = ""
+    """Which private operator was paid for; empty unless the kind is `charge`."""
+
+    measure: str = PURE
+    """The measure of privacy loss that the amount is in."""
+
+    amount: Fraction
+    """What was charged; or the cap from here on."""
+
+    neighbours: str
+    """The relation that the loss is under."""
+
+    note: str = ""
+    """The caller's own words."""
+
+    def __post_init__(self) -> None:
+        if self.version > VERSION or self.kind not in KINDS or self.measure != PURE:
+            raise _newer(f"an event of kind {self.kind!r} in {self.measure!r}, version {self.version}")
+        if not _printable(self.dataset + self.operator + self.note):
+            raise LedgerError("an event holds control characters, which jostle never writes: others changed this ledger")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Balance:
+    """How an account stood at one moment."""
+
+    dataset: str
+    """The name of the account."""
+
+    measure: str = PURE
+    """The measure of privacy loss that the amounts are in."""
+
+    neighbours: Neighbours
+    """The relation that every loss of this account is under."""
+
+    cap: Fraction
+    """The most that may ever be spent."""
+
+    spent: Fraction
+    """The exact sum of the charges."""
+
+    def __post_init__(self) -> None:
+        if self.measure != PURE:
+            raise _newer(f"an account in {self.measure!r}")
+
+    @property
+    def remaining(self) -> Fraction:
+        """What may still be spent."""
+        return self.cap - self.spent
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Statement:
+    """Accounts and their events, read at one moment."""
+
+    balances: tuple[Balance, ...]
+    """The accounts, by name."""
+
+    events: tuple[Event, ...]
+    """Their events, oldest first."""
+
+    def check(self) -> None:
+        """Replay the events: each charge was within the cap of its time, and all add up to what the accounts say."""
+        histories: dict[str, list[Event]] = {balance.dataset: [] for balance in self.balances}
+        for event in self.events:
+            histories.setdefault(event.dataset, []).append(event)
+        adds_up = len(histories) == len(self.balances) and all(_adds_up(b, histories[b.dataset]) for b in self.balances)
+        if not adds_up:
+            raise LedgerError("the ledger does not add up: its events and its accounts disagree. Restore it from a backup")
+
+
+class Ledger:
+    """The durable record of what was spent, in a file or at a PostgreSQL URL.
+
+    A file that does not exist is made, unless `create=False`. `timeout` is how many seconds to wait for others who write
+    to the ledger. Threads may share a ledger, and a forked process may go on using it.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Ledger(f"{folder.name}/budget.db") as ledger:
+    ...     people = ledger.account("people", cap=1)
+    ...     event = people.charge(Fraction(1, 10), operator="laplace", neighbours="add_remove", note="ages")
+    ...     people.remaining
+    Fraction(9, 10)
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, location: str | os.PathLike[str], *, create: bool = True, timeout: float = 30.0) -> None:
+        self._store = open_store(location, create=create, timeout=timeout)
+        with self._store.transaction() as connection:
+            _check_version(connection.execute(sa.select(META.c.version)).scalar_one_or_none())
+
+    def account(self, name: str, *, cap: object = None, neighbours: Neighbours | str | None = None) -> Account:
+        """Open the account of a data set; or make it, which needs a cap, and is under `add_remove` unless stated."""
+        _check_text(name, "name", LONGEST_NAME)
+        limit = None if cap is None else _amount(cap, "cap")
+        relation = None if neighbours is None else Neighbours.of(neighbours)
+        has = self.balance(name) if limit is None else self._opened(name, limit, relation or Neighbours())
+        if limit is not None and limit != has.cap:
+            remedy = f"leave cap out, or change it with ledger.set_cap({name!r}, …, note=…)"
+            raise BadInput("cap", f"account {name!r} has a cap of {show(has.cap)}, not {show(limit)}", remedy)
+        if relation is not None and not _same(relation, has.neighbours):
+            remedy = "leave neighbours out, or make an account of another name"
+            raise BadInput("neighbours", f"account {name!r} is kept under {has.neighbours}, not {relation}", remedy)
+        return Account(self, name, has.neighbours)
+
+    def accounts(self) -> tuple[Account, ...]:
+        """Every account, by name."""
+        with self._store.transaction() as connection:
+            return tuple(Account(self, has.dataset, has.neighbours) for has in _balances(connection))
+
+    def balance(self, name: str) -> Balance:
+        """How an account stands now."""
+        with self._store.transaction() as connection:
+            return _balance(connection, name)
+
+    def events(self, name: str | None = None) -> tuple[Event, ...]:
+        """What happened to one account, or to all, oldest first."""
+        return self.statement(name).events
+
+    def statement(self, name: str | None = None) -> Statement:
+        """One account and its events, or all, as they are at one moment."""
+        query = sa.select(EVENTS).order_by(EVENTS.c.id)
+        with self._store.transaction() as connection:
+            balances = _balances(connection) if name is None else [_balance(connection, name)]
+            rows = connection.execute(query if name is None else query.where(EVENTS.c.dataset == name)).all()
+        return Statement(balances=tuple(balances), events=tuple(map(_event_of, rows)))
+
+    def set_cap(self, name: str, cap: object, *, note: str = "") -> Event:
+        """Change the cap of an account, to no less than is spent: what is lost cannot be taken back."""
+        limit = _amount(cap, "cap", zero=True)
+        _check_text(note, "note", LONGEST_NOTE, empty=True)
+        with self._store.transaction(write=True) as connection:
+            has = _balance(connection, name, lock=True)
+            if limit < has.spent:
+                raise BadInput("cap", f"{show(has.spent)} of account {name!r} is spent already", "pass at least that much")
+            event = _new_event("cap", has, limit, note=note)
+            _record(connection, event, cap=limit)
+        return event
+
+    def charge(self, name: str, amount: Fraction, *, operator: str, neighbours: Neighbours | str, note: str = "") -> Event:
+        """Write a charge down, and return once it is on disk. If this raises, no noise may be drawn.
+
+        A failure of the database may leave open whether the charge was recorded. If it was, it stays.
+        """
+        _check_text(operator, "operator", LONGEST_NAME)
+        _check_text(note, "note", LONGEST_NOTE, empty=True)
+        asked, relation = _amount(amount, "amount"), Neighbours.of(neighbours)
+        with self._store.transaction(write=True) as connection:
+            has = _balance(connection, name, lock=True)
+            if not _same(relation, has.neighbours):
+                raise BudgetError(
+                    f"dataset {name!r} is accounted for under {has.neighbours}, and this charge is under {relation}. Losses "
+                    "under different neighbours do not add up: use the account's own, or make an account of another name"
+                )
+            if asked > has.remaining:
+                raise Overdraft(requested=asked, remaining=has.remaining, of=f"dataset {name!r}")
+            spent = _bounded(has.spent + asked, has.cap)
+            event = _new_event("charge", has, spent - has.spent, operator=operator, note=note)
+            _record(connection, event, spent=spent)
+        return event
+
+    def verify(self) -> None:
+        """Raise LedgerError unless the database is sound and every account is the exact sum of its events."""
+        self._store.check()
+        self.statement().check()
+
+    def close(self) -> None:
+        """Let go of the database. Nothing can be charged through this object any more."""
+        self._store.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Ledger at {self._store.where}>"
+
+    def _opened(self, name: str, cap: Fraction, neighbours: Neighbours) -> Balance:
+        with self._store.transaction() as connection:
+            found = _balances(connection, name)
+        if found:
+            return found[0]
+        with self._store.transaction(write=True) as connection:
+            # Whoever makes an account waits here for others who do, and then sees what they made.
+            _check_version(connection.execute(sa.select(META.c.version).with_for_update()).scalar_one_or_none())
+            if not _balances(connection, name):
+                has = Balance(dataset=name, neighbours=neighbours, cap=cap, spent=Fraction(0))
+                event = _new_event("open", has, cap)
+                amounts = {"measure": has.measure, "cap": _text(cap), "spent": _text(has.spent)}
+                who = {"name": name, "relation": neighbours.relation, "rows": neighbours.rows, "created": event.at}
+                connection.execute(ACCOUNTS.insert().values(who | amounts))
+                _record(connection, event)
+            return _balance(connection, name)
+
+
+class Account:
+    """The budget of one data set. Its numbers are read from the ledger each time."""
+
+    def __init__(self, ledger: Ledger, name: str, neighbours: Neighbours) -> None:
+        self.ledger, self.name, self.neighbours = ledger, name, neighbours
+
+    @property
+    def cap(self) -> Fraction:
+        """The most that may ever be spent."""
+        return self.ledger.balance(self.name).cap
+
+    @property
+    def spent(self) -> Fraction:
+        """The exact sum of the charges."""
+        return self.ledger.balance(self.name).spent
+
+    @property
+    def remaining(self) -> Fraction:
+        """What may still be spent."""
+        return self.ledger.balance(self.name).remaining
+
+    def charge(self, amount: Fraction, *, operator: str, neighbours: Neighbours | str, note: str = "") -> Event:
+        """Write a charge down, and return once it is on disk. If this raises, no noise may be drawn."""
+        return self.ledger.charge(self.name, amount, operator=operator, neighbours=neighbours, note=note)
+
+    def purse(self) -> AccountPurse:
+        """A purse for one computation on this data set, with exact noise."""
+        return AccountPurse(self)
+
+    def grant(self, epsilon: object) -> Budget:
+        """A token of a new purse on this account."""
+        return self.purse().grant(epsilon)
+
+    def __repr__(self) -> str:
+        return f"<Account {self.name!r} of {self.ledger!r}>"
+
+
+class AccountPurse(Purse):
+    """The purse of a release: each charge is in the ledger before its noise is drawn."""
+
+    durable = True
+
+    def __init__(self, account: Account) -> None:
+        super().__init__(account.neighbours, ExactNoise())
+        self.account = account
+
+    def check(self, amount: Fraction) -> None:
+        """Raise an overdraft that can be seen coming, though others may still be faster to spend what is left."""
+        remaining = self.account.remaining
+        if amount > remaining:
+            raise Overdraft(requested=amount, remaining=remaining, of=f"dataset {self.account.name!r}")
+
+    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
+        """Charge the account, durably, or raise."""
+        self.account.charge(amount, operator=operator, neighbours=neighbours, note=note)
+
+
+def _balances(connection: sa.Connection, name: str | None = None, *, lock: bool = False) -> list[Balance]:
+    version = sa.select(META.c.version).scalar_subquery().label("version")
+    query = sa.select(ACCOUNTS, version).order_by(ACCOUNTS.c.name)
+    if name is not None:
+        query = query.where(ACCOUNTS.c.name == name)
+    if lock:  # SQLite has no row locks and needs none: there, the whole transaction is behind one
+        query = query.with_for_update(of=ACCOUNTS)
+    return [_balance_of(row) for row in connection.execute(query)]
+
+
+def _balance(connection: sa.Connection, name: str, *, lock: bool = False) -> Balance:
+    found = _balances(connection, name, lock=lock)
+    if not found:
+        names = ", ".join(repr(has.dataset) for has in _balances(connection)[:10])
+        raise BadInput("name", f"there is no account {name!r}, only {names or 'none'}", "pass cap=… to account() to make it")
+    return found[0]
+
+
+def _balance_of(row: sa.Row[Any]) -> Balance:
+    _check_version(row.version)
+    try:
+        neighbours = Neighbours(row.relation, row.rows)
+    except BadInput as error:
+        raise _newer(f"an account under {row.relation!r}") from error
+    cap, spent = _parse(row.cap), _parse(row.spent)
+    return Balance(dataset=row.name, measure=row.measure, neighbours=neighbours, cap=cap, spent=spent)
+
+
+def _event_of(row: sa.Row[Any]) -> Event:
+    fields = dict(row._mapping)
+    del fields["id"]  # what orders them in the table is no part of what happened
+    return Event(**fields | {"amount": _parse(row.amount)})
+
+
+def _new_event(kind: str, has: Balance, amount: Fraction, *, operator: str = "", note: str = "") -> Event:
+    what: dict[str, Any] = {"kind": kind, "operator": operator, "amount": amount, "note": note}
+    return Event(key=str(uuid.uuid4()), at=now(), dataset=has.dataset, neighbours=str(has.neighbours), **what)
+
+
+def _record(connection: sa.Connection, event: Event, **changed: Fraction) -> None:
+    """The event and what it changes in its account, in the same transaction."""
+    connection.execute(EVENTS.insert().values(dataclasses.asdict(event) | {"amount": _text(event.amount)}))
+    if changed:
+        amounts = {column: _text(amount) for column, amount in changed.items()}
+        connection.execute(ACCOUNTS.update().where(ACCOUNTS.c.name == event.dataset).values(amounts))
+
+
+def _adds_up(balance: Balance, history: list[Event]) -> bool:
+    cap = spent = Fraction(0)
+    for position, event in enumerate(history):
+        if (event.kind == "open") != (position == 0) or event.neighbours != str(balance.neighbours) or event.amount < 0:
+            return False
+        if event.kind == "charge":
+            spent += event.amount
+        else:
+            cap = event.amount
+        if spent > cap:
+            return False
+    return bool(history) and (cap, spent) == (balance.cap, balance.spent)
+
+
+def _bounded(total: Fraction, cap: Fraction) -> Fraction:
+    """The total, or the next larger number of bounded size, which is never above the cap if the total is not."""
+    if total.denominator <= _FINEST:
+        return total
+    return min(cap, Fraction(math.ceil(total * _FINEST), _FINEST))
+
+
+def _amount(value: object, argument: str, *, zero: bool = False) -> Fraction:
+    amount = exact(value, argument, zero=zero)
+    if amount > _LARGEST:
+        raise BadInput(argument, "is above 10^100", "pass a number that means something for privacy, such as 1")
+    return amount
+
+
+def _text(amount: Fraction) -> str:
+    return f"{amount.numerator}/{amount.denominator}"
+
+
+def _parse(text: str) -> Fraction:
+    try:
+        return Fraction(text)
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise LedgerError("an amount in the ledger is damaged. Restore it from a backup") from None
+
+
+def _same(one: Neighbours, other: Neighbours) -> bool:
+    return (one.relation, one.rows) == (other.relation, other.rows)
+
+
+def _check_text(text: str, argument: str, longest: int, *, empty: bool = False) -> None:
+    if not isinstance(text, str) or len(text) > longest or not _printable(text) or not (empty or text.strip()):
+        problem = f"must be a text of {'at most' if empty else '1 to'} {longest:,} printable characters"
+        raise BadInput(argument, problem, "shorten it, or take its control characters out")
+
+
+def _printable(text: str) -> bool:
+    return all(character.isprintable() or character in "\n\t" for character in text)
+
+
+def _check_version(version: int | None) -> None:
+    if version is None:
+        raise LedgerError("the ledger has no version: it is damaged. Restore it from a backup")
+    if version > VERSION:
+        raise _newer(f"tables of version {version}")
+
+
+def _newer(what: str) -> LedgerError:
+    return LedgerError(f"this ledger was written by a newer jostle: it holds {what}. Remedy: upgrade jostle.")

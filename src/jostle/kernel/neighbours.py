@@ -1,0 +1,75 @@
+"""What one person may change: the relation between data sets that privacy is promised for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
+
+from jostle.kernel.errors import BadInput
+
+Relation = Literal["add_remove", "replace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """Two data sets are neighbours if they differ in one person's records.
+
+    Every lemma of the kernel states two numbers about a function of the data: how far it moves when one record
+    is added or removed, and how far when one record is replaced. `sensitivity` turns them into the number that
+    noise is calibrated to. Proof: docs/proofs/neighbours.md.
+
+    >>> Neighbours("add_remove").sensitivity(1, 2), Neighbours("replace").sensitivity(1, 2)
+    (Fraction(1, 1), Fraction(2, 1))
+    """
+
+    relation: Relation = "add_remove"
+    """`add_remove`: one record more or less. `replace`: one record changed; their number is then public."""
+
+    rows: int = 1
+    """The most records that one person has."""
+
+    part: bool = False
+    """True in a part of a data set that was split: under `replace` a record may then leave this part for another."""
+
+    def __post_init__(self) -> None:
+        if self.relation not in ("add_remove", "replace"):
+            raise BadInput("neighbours", f"unknown relation {self.relation!r}", "use 'add_remove' or 'replace'")
+        if isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1:
+            raise BadInput("rows", "must be a whole number of at least 1", "pass the most records that one person has")
+
+    @classmethod
+    def of(cls, value: Neighbours | str) -> Neighbours:
+        """Take the word or the object.
+
+        >>> Neighbours.of("replace").relation
+        'replace'
+        """
+        return value if isinstance(value, Neighbours) else cls(value)  # type: ignore[arg-type]
+
+    @property
+    def total_is_public(self) -> bool:
+        """Whether the number of records is known to everyone: only if each person has exactly one, here, always."""
+        return self.relation == "replace" and self.rows == 1 and not self.part
+
+    def sensitivity(self, add_remove: Fraction | int, replace: Fraction | int) -> Fraction:
+        """How far a function may move between neighbours, given how far one record moves it.
+
+        - A person with several records moves it that many times as far (group privacy); under `replace` the number of
+          records may then change too.
+        - In a part of a split under `replace`, a record that goes to another part is an addition or a removal in two parts
+          at once, each of which may use half the budget only: hence twice the first number.
+        """
+        once, changed = Fraction(add_remove), Fraction(replace)
+        if self.relation == "add_remove":
+            return once * self.rows
+        if self.part:
+            return max(changed, 2 * once) * self.rows
+        return (changed if self.rows == 1 else max(changed, once)) * self.rows
+
+    def in_part(self) -> Neighbours:
+        """The relation inside one part of a data set that is split."""
+        return replace(self, part=True) if self.relation == "replace" else self
+
+    def __str__(self) -> str:
+        return self.relation if self.rows == 1 else f"{self.relation}, {self.rows} rows a person"

@@ -1,0 +1,174 @@
+"""The two noise engines: exact, for releases, and simulated, for everything on public data.
+
+Exact noise is OpenDP's: integer arithmetic all the way, fed by the operating system's entropy. It takes no seed.
+Simulated noise is NumPy's, some hundred times faster, and must be seeded. Both draw from the same distributions,
+which tests/kernel/test_noise.py checks. Proof: docs/proofs/noise.md.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, Protocol, final
+
+import numpy as np
+
+from jostle.kernel.budget import round_up
+from jostle.kernel.errors import BadInput, InternalError
+from jostle.kernel.partition import Counts, Vector
+
+_LIMIT = 2**56
+
+
+class Noise(Protocol):
+    """What an engine can draw. Scales are exact numbers; an engine rounds them up, never down."""
+
+    def discrete_laplace(self, values: Counts, scale: Fraction) -> Counts | Vector:
+        """Each value plus k with probability in proportion to exp(−|k|/scale)."""
+        ...
+
+    def geometric(self, size: int, scale: Fraction) -> Counts:
+        """That many k ≥ 0, each with probability in proportion to exp(−k/scale)."""
+        ...
+
+    def noisy_max(self, scores: Counts, scale: Fraction) -> int:
+        """Where score plus one-sided exponential noise of that scale is largest (permute and flip)."""
+        ...
+
+    def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
+        """Real values plus Laplace noise of scale sensitivity/epsilon, safe against floating-point attacks."""
+        ...
+
+
+def calibrate(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
+    """The scale of noise that makes a function of this sensitivity ε-differentially private; refused where it cannot be drawn.
+
+    >>> calibrate(Fraction(2), Fraction(1, 10))
+    Fraction(20, 1)
+    """
+    scale = sensitivity / epsilon
+    if scale > _LIMIT:
+        raise BadInput("epsilon", "asks for noise beyond what 64-bit counts can hold", "use a larger epsilon or fewer queries")
+    return scale
+
+
+def variance(scale: Fraction) -> float:
+    """The variance of discrete Laplace noise: a little below the continuous 2·scale².
+
+    >>> round(variance(Fraction(10)), 3), variance(Fraction(0))
+    (199.833, 0.0)
+    """
+    if scale == 0:
+        return 0.0
+    step = float(1 / scale)
+    return 2 * math.exp(-step) / math.expm1(-step) ** 2
+
+
+@final
+class ExactNoise:
+    """OpenDP's samplers. There is no seed to give.
+
+    >>> ExactNoise().discrete_laplace(np.array([5, 7]), Fraction(0)).tolist()
+    [5, 7]
+    """
+
+    def discrete_laplace(self, values: Counts, scale: Fraction) -> Counts:
+        """Integer noise on integers."""
+        if scale == 0:
+            return values.copy()
+        dp = _opendp()
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+        return np.array(dp.m.make_laplace(*space, scale=round_up(scale))(values), dtype=np.int64).reshape(values.shape)
+
+    def geometric(self, size: int, scale: Fraction) -> Counts:
+        """Discrete Laplace noise on condition that it is not negative: about half of the draws are kept."""
+        kept = np.zeros(0, dtype=np.int64)
+        while kept.size < size:
+            missing = size - kept.size
+            draws = self.discrete_laplace(np.zeros(2 * missing + 16, dtype=np.int64), scale)
+            kept = np.concatenate([kept, draws[draws >= 0]])
+        return kept[:size]
+
+    def noisy_max(self, scores: Counts, scale: Fraction) -> int:
+        """OpenDP's noisy max with exponential noise on integer scores."""
+        if scale == 0:
+            return int(np.argmax(scores))
+        dp = _opendp()
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
+        return int(dp.m.make_noisy_max(*space, dp.max_divergence(), scale=round_up(scale))(scores))
+
+    def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
+        """OpenDP's noise on a lattice finer than the floats; the scale is widened until its privacy map agrees."""
+        if not np.isfinite(values).all():
+            raise InternalError("a value to be released is not finite; the caller must clip it first")
+        if sensitivity == 0:
+            return values.copy()
+        dp = _opendp()
+        space = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.l1_distance(T="f64")
+        distance, scale = round_up(sensitivity), round_up(sensitivity / epsilon)
+        for _ in range(60):
+            measurement = dp.m.make_laplace(*space, scale=scale)
+            if Fraction(measurement.map(distance)) <= epsilon:
+                return np.array(measurement(np.asarray(values, dtype=np.float64).tolist()), dtype=np.float64)
+            scale *= 1 + 2.0**-50
+        raise InternalError("no noise scale meets the privacy map")
+
+
+@final
+class SimulatedNoise:
+    """NumPy's generator. With `trials`, noise gets a leading axis of that length.
+
+    >>> SimulatedNoise(seed=7, trials=3).discrete_laplace(np.array([5, 7]), Fraction(2)).shape
+    (3, 2)
+    """
+
+    def __init__(self, seed: object, trials: int | None = None) -> None:
+        if seed is None or isinstance(seed, bool) or not isinstance(seed, (int, np.integer, np.random.SeedSequence)):
+            raise BadInput("seed", "a simulation must be seeded with a whole number", "pass for instance seed=0")
+        if isinstance(seed, (int, np.integer)) and seed < 0:
+            raise BadInput("seed", "must not be negative", "pass for instance seed=0")
+        self._rng = np.random.default_rng(seed)
+        self._lead: tuple[int, ...] = () if trials is None else (trials,)
+
+    def discrete_laplace(self, values: Counts, scale: Fraction) -> Vector:
+        """The difference of two geometric variables, each a rounded-down exponential one."""
+        size = (*self._lead, *values.shape)
+        if scale == 0:
+            return np.broadcast_to(values.astype(np.float64), size).copy()
+        width = float(scale)
+        noise = self._rng.standard_exponential(size)
+        noise *= width
+        np.floor(noise, out=noise)
+        other = self._rng.standard_exponential(size)
+        other *= width
+        np.floor(other, out=other)
+        noise -= other
+        noise += values
+        return noise
+
+    def geometric(self, size: int, scale: Fraction) -> Counts:
+        """Exponential variables, rounded down."""
+        return np.floor(self._rng.standard_exponential(size) * float(scale)).astype(np.int64)
+
+    def noisy_max(self, scores: Counts, scale: Fraction) -> int:
+        """Score plus exponential noise."""
+        return int(np.argmax(scores + self._rng.standard_exponential(scores.shape) * float(scale)))
+
+    def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
+        """NumPy's Laplace."""
+        size = (*self._lead, *np.shape(values))
+        return values + self._rng.laplace(scale=float(sensitivity / epsilon), size=size)
+
+
+_module: Any = None
+
+
+def _opendp() -> Any:
+    """OpenDP, loaded when the first exact noise is drawn."""
+    global _module
+    if _module is None:
+        import opendp.prelude as dp
+
+        dp.enable_features("contrib")
+        _module = dp
+    return _module

@@ -1,0 +1,350 @@
+"""What an algorithm is given in place of the data: public facts and the private operators.
+
+Each operator checks its arguments, then hands the budget to the purse, which writes the charge down, and only then draws
+noise, calibrated to the lemma of what is asked, the neighbours and the exact ε of the token. Nothing else leaves a source.
+Proofs: docs/proofs/operators.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NoReturn, Protocol, TypeVar, final
+
+import numpy as np
+
+from jostle.kernel.budget import Budget, CountingPurse, PartPurse, Purse
+from jostle.kernel.errors import BadInput, InternalError, PlanError
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise, calibrate, variance
+from jostle.kernel.partition import Counts, Partition, Vector
+from jostle.kernel.statistics import PRICE_UNIT, Score, Statistic, check_price
+from jostle.kernel.strategy import Strategy
+
+T = TypeVar("T")
+
+KERNEL = "jostle.kernel."
+
+LARGEST_TOTAL = 2**40
+LARGEST_ENTRY = 2**21
+"""Within these bounds every answer is exact in 64 bits, and so is its sensitivity."""
+
+
+@dataclass(frozen=True)
+class IntervalCost:
+    """What `partition` minimises: the counts' distance from their interval's median, plus a price an interval.
+
+    >>> IntervalCost(price=2.0).price
+    2.0
+    """
+
+    price: float
+    """What every interval costs: a public number, such as the noise that its total will get."""
+
+    def __post_init__(self) -> None:
+        check_price(self.price)
+
+
+class Source(Protocol):
+    """Public facts about private data, and the operators that may be asked of them."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The domain."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        ...
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What one person may change."""
+        ...
+
+    @property
+    def total(self) -> int | None:
+        """The number of records where it is public (under `replace`), else None."""
+        ...
+
+    def laplace(self, strategy: Strategy, budget: Budget) -> Vector:
+        """Noisy answers to the strategy."""
+        ...
+
+    def noise_variance(self, strategy: Strategy, budget: Budget) -> float:
+        """The variance of each answer that `laplace` gives: a public number, which costs nothing."""
+        ...
+
+    def statistic(self, statistic: Statistic, budget: Budget) -> Vector:
+        """A noisy number."""
+        ...
+
+    def choose(self, candidates: Sequence[T], score: Score, budget: Budget) -> T:
+        """The candidate whose noisy score is best."""
+        ...
+
+    def partition(self, cost: IntervalCost, budget: Budget) -> Partition:
+        """A nearly cheapest cut of a line of cells into intervals."""
+        ...
+
+    def reduce(self, partition: Partition) -> Source:
+        """The data with each group's cells added up. A record stays one record, so it costs nothing."""
+        ...
+
+    def split(self, partition: Partition, budget: Budget) -> list[tuple[Source, Budget]]:
+        """Each group's cells as a source of its own, with a token for it: disjoint parts share one budget."""
+        ...
+
+
+class _VectorSource:
+    """The operators over a vector of counts. What differs between a release and a simulation is the engine and the purse."""
+
+    __slots__ = ("__answers", "__engine", "__neighbours", "__note", "__purse", "__shape", "__trials", "__x")
+
+    def __init__(
+        self,
+        x: Counts,
+        shape: tuple[int, ...],
+        neighbours: Neighbours,
+        engine: Noise,
+        purse: Purse,
+        note: str = "",
+        trials: int | None = None,
+    ) -> None:
+        self.__x, self.__shape, self.__engine, self.__purse, self.__trials = x, shape, engine, purse, trials
+        self.__answers: dict[Strategy, Counts] = {}
+        self.__neighbours, self.__note = neighbours, note
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What one person may change."""
+        return self.__neighbours
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The domain."""
+        return self.__shape
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return self.__x.size
+
+    @property
+    def total(self) -> int | None:
+        """The number of records, where the neighbours make it public."""
+        return int(self.__x.sum()) if self.neighbours.total_is_public else None
+
+    @property
+    def trials(self) -> int | None:
+        """The length of the leading axis of what operators return; None in a release."""
+        return self.__trials
+
+    def grant(self, epsilon: object) -> Budget:
+        """A token for one computation on this source: for whoever runs a plan, never for the plan."""
+        return self.__purse.grant(epsilon)
+
+    @property
+    def unspent(self) -> Fraction:
+        """What was granted for this source and not spent on it."""
+        return self.__purse.unspent
+
+    def laplace(self, strategy: Strategy, budget: Budget) -> Vector:
+        """Noisy answers: discrete Laplace noise of scale norm × neighbours / ε on the exact integers."""
+        scale = self.__scale_of(strategy, budget)
+        self.__spend(budget, "laplace", strategy.name)
+        answers = self.__answers.get(strategy)
+        if answers is None:
+            answers = self.__answers[strategy] = np.ascontiguousarray(strategy.apply(self.__x))
+        noisy = self.__engine.discrete_laplace(answers, scale)
+        return noisy / strategy.unit if strategy.unit > 1 else noisy.astype(np.float64, copy=False)
+
+    def noise_variance(self, strategy: Strategy, budget: Budget) -> float:
+        """From the strategy, the neighbours and ε alone."""
+        return variance(self.__scale_of(strategy, budget)) / strategy.unit**2
+
+    def statistic(self, statistic: Statistic, budget: Budget) -> Vector:
+        """Discrete Laplace noise by the statistic's lemma."""
+        if not type(statistic).__module__.startswith(KERNEL) or not isinstance(statistic, Statistic):
+            raise PlanError(f"{type(statistic).__name__} is no statistic of the kernel: its lemma is not proven")
+        statistic.check(self.size)
+        scale = calibrate(self.neighbours.sensitivity(*statistic.moves(self.size)), budget.epsilon)
+        self.__spend(budget, "statistic", statistic.name)
+        noisy = self.__engine.discrete_laplace(np.array(statistic.value(self.__x), dtype=np.int64), scale)
+        return np.asarray(noisy / statistic.unit(self.size), dtype=np.float64)
+
+    def choose(self, candidates: Sequence[T], score: Score, budget: Budget) -> T:
+        """The largest score after one-sided exponential noise of scale range × neighbours / ε."""
+        self.__one_trial("choose")
+        if not type(score).__module__.startswith(KERNEL) or not isinstance(score, Score):
+            raise PlanError(f"{type(score).__name__} is no score of the kernel: its lemma is not proven")
+        if not len(candidates):
+            raise BadInput("candidates", "are none", "pass at least one")
+        score.check(self.size, len(candidates))
+        scale = calibrate(self.neighbours.sensitivity(*score.ranges()), budget.epsilon)
+        self.__spend(budget, "choose", f"{score.name} among {len(candidates)}")
+        return candidates[self.__engine.noisy_max(score.values(self.__x), scale)]
+
+    def partition(self, cost: IntervalCost, budget: Budget) -> Partition:
+        """The cheapest cut after each interval's cost got one-sided noise: twice the range on those of two and more cells."""
+        from jostle.kernel import intervals
+
+        self.__one_trial("partition")
+        if len(self.shape) != 1:
+            raise PlanError("partition cuts a line of cells: reduce a grid to a line first, for instance along a curve")
+        scales = [calibrate(self.neighbours.sensitivity(k, 2 * k) * PRICE_UNIT, budget.epsilon) for k in (1, 2)]
+        self.__spend(budget, "partition", f"intervals of {self.size} cells")
+        costs = intervals.deviations(self.__x) * PRICE_UNIT + round(cost.price * PRICE_UNIT)
+        for k in range(costs.shape[0]):
+            costs[k] -= self.__engine.geometric(self.size, scales[min(k, 1)])
+        return Partition.intervals(intervals.cheapest_cut(costs)[1], self.size)
+
+    def reduce(self, partition: Partition) -> Source:
+        """Adding cells up moves no record apart: stability 1, same purse, same neighbours."""
+        self.__check_partition(partition)
+        sums = np.asarray(partition.sums(self.__x), dtype=np.int64)
+        return self.__like(sums, partition.shape, self.neighbours, self.__purse)
+
+    def split(self, partition: Partition, budget: Budget) -> list[tuple[Source, Budget]]:
+        """Charged once, here, whole: one record is in one part, so what the parts lose together is the most that one loses."""
+        self.__check_partition(partition)
+        self.__spend(budget, "split", f"{partition.groups} disjoint parts")
+        parts: list[tuple[Source, Budget]] = []
+        for group in range(partition.groups):
+            cells = partition.cells(group)
+            purse = PartPurse(self.neighbours.in_part(), self.__engine)
+            part = self.__like(self.__x[cells], (cells.size,), purse.neighbours, purse)
+            parts.append((part, purse.grant(budget.epsilon)))
+        return parts
+
+    def __like(self, x: Counts, shape: tuple[int, ...], neighbours: Neighbours, purse: Purse) -> _VectorSource:
+        derived = object.__new__(type(self))
+        _VectorSource.__init__(derived, x, shape, neighbours, self.__engine, purse, self.__note, self.__trials)
+        return derived
+
+    def _resampled(self, engine: SimulatedNoise, trials: int | None) -> _VectorSource:
+        """The same data, with answers that were computed already, behind another engine and purse."""
+        derived = object.__new__(type(self))
+        purse = CountingPurse(self.__neighbours, engine)
+        _VectorSource.__init__(derived, self.__x, self.__shape, self.__neighbours, engine, purse, self.__note, trials)
+        derived.__answers = self.__answers
+        return derived
+
+    def __scale_of(self, strategy: Strategy, budget: Budget) -> Fraction:
+        if not type(strategy).__module__.startswith(KERNEL) or not isinstance(strategy, Strategy):
+            raise PlanError(f"{type(strategy).__name__} is no strategy of the kernel: its norm is not proven")
+        if strategy.size != self.size:
+            raise BadInput("strategy", f"is over {strategy.shape}, the data are over {self.shape}", "build it for this domain")
+        if max(-strategy.bounds[0], strategy.bounds[1]) > LARGEST_ENTRY:
+            raise PlanError("the strategy's entries are too large or too fine for exact answers in 64 bits: round its weights")
+        return calibrate(self.neighbours.sensitivity(strategy.norm, strategy.diameter), budget.epsilon)
+
+    def __spend(self, budget: Budget, operator: str, what: str) -> None:
+        note = f"{self.__note}: {what}" if self.__note else what
+        budget.spend(self.__purse, operator=operator, neighbours=self.neighbours, note=note)
+
+    def __one_trial(self, operator: str) -> None:
+        if self.__trials is not None:
+            raise PlanError(f"`{operator}` decides between paths, so a plan that uses it runs one trial at a time (batched=False)")
+
+    def __check_partition(self, partition: Partition) -> None:
+        if partition.labels.size != self.size:
+            raise BadInput("partition", f"is of {partition.labels.size} cells, the data have {self.size}", "cut this domain")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} over {'×'.join(map(str, self.shape))}, {self.neighbours}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
+
+
+@final
+class ReleaseSource(_VectorSource):
+    """Private data: exact noise, every charge in a durable ledger, no seed.
+
+    Make one with the purse of a ledger's account; `jostle.release` does it for you.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, x: object, *, purse: Purse, shape: tuple[int, ...] | None = None, note: str = "") -> None:
+        if not purse.durable or not isinstance(purse.noise, ExactNoise):
+            raise PlanError("a release must be charged to an account of a ledger, and its noise must be exact")
+        vector, domain = counts(x, shape)
+        super().__init__(vector, domain, purse.neighbours, purse.noise, purse, note)
+
+
+@final
+class SimulatedSource(_VectorSource):
+    """Public data: fast, seeded noise and charges that are counted but not kept.
+
+    >>> from jostle.kernel.strategy import identity
+    >>> source = SimulatedSource([3, 0, 4], seed=1)
+    >>> source.laplace(identity(3), source.grant(1)).shape
+    (3,)
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        x: object,
+        *,
+        seed: object,
+        neighbours: Neighbours | str = "add_remove",
+        shape: tuple[int, ...] | None = None,
+        trials: int | None = None,
+    ) -> None:
+        vector, domain = counts(x, shape)
+        purse, noise = _simulated(seed, neighbours, trials)
+        super().__init__(vector, domain, purse.neighbours, noise, purse, trials=trials)
+
+    def again(self, *, seed: object, trials: int | None = None) -> SimulatedSource:
+        """The same data for further trials; what does not depend on noise is not computed again."""
+        derived = self._resampled(SimulatedNoise(seed, trials), trials)
+        if not isinstance(derived, SimulatedSource):
+            raise InternalError("a simulation became something else")
+        return derived
+
+
+def simulation(*, seed: object, neighbours: Neighbours | str = "add_remove", trials: int | None = None) -> CountingPurse:
+    """A purse for mechanisms on public data: it grants tokens, draws seeded noise and keeps nothing.
+
+    >>> simulation(seed=0).grant(0.5)
+    Budget(ε = 0.5)
+    """
+    return _simulated(seed, neighbours, trials)[0]
+
+
+def _simulated(seed: object, neighbours: Neighbours | str, trials: int | None) -> tuple[CountingPurse, SimulatedNoise]:
+    noise = SimulatedNoise(seed, trials)
+    return CountingPurse(Neighbours.of(neighbours), noise), noise
+
+
+def counts(x: object, shape: tuple[int, ...] | None = None) -> tuple[Counts, tuple[int, ...]]:
+    """A data vector, checked: whole numbers of records, none negative. The message says nothing about which or how many.
+
+    >>> counts([[1, 2], [3, 4]])[1]
+    (2, 2)
+    """
+    remedy = "pass counts such as [3, 0, 4]"
+    try:
+        array = np.asarray(x)
+    except (TypeError, ValueError):
+        raise BadInput("x", "must be an array of counts", remedy) from None
+    if array.ndim == 0 or array.size == 0:
+        raise BadInput("x", "must have at least one cell", remedy)
+    if not (np.issubdtype(array.dtype, np.integer) or np.issubdtype(array.dtype, np.floating)):
+        raise BadInput("x", f"must hold numbers, not {array.dtype}", remedy)
+    with np.errstate(invalid="ignore"):
+        whole = array.astype(np.int64)
+    if (whole != array).any() or (whole < 0).any():
+        raise BadInput("x", "must hold whole numbers of records, none negative", remedy)
+    if float(array.sum(dtype=np.float64)) > LARGEST_TOTAL:
+        raise BadInput("x", f"must hold at most {LARGEST_TOTAL} records", "count in larger units")
+    domain = array.shape if shape is None else tuple(shape)
+    if int(np.prod(domain)) != array.size:
+        raise BadInput("shape", f"{domain} does not have the data's number of cells", "pass the data's own shape")
+    return np.ascontiguousarray(whole.reshape(-1)), domain

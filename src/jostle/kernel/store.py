@@ -1,0 +1,339 @@
+"""Where a ledger is kept: a file or a PostgreSQL database, its tables, and transactions that are on disk when they end."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import uuid
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from jostle.kernel.errors import BadInput, JostleError, LedgerError
+
+VERSION: Final = 1
+"""The version of the tables and of the events that this jostle writes, and the newest that it reads."""
+
+_NEW_OR_OURS: Final = "pass the path of a ledger or of a new file"
+_URL_LIKE: Final = "use a path, or a URL such as postgresql://user@host/database"
+_SCHEMA_LOCK: Final = 0x6A6F_7374_6C65  # a number that no other program is likely to lock
+
+
+def _texts(*names: str) -> list[sa.Column[str]]:
+    return [sa.Column(name, sa.Text, nullable=False) for name in names]
+
+
+_tables = sa.MetaData()
+META: Final = sa.Table("jostle_meta", _tables, sa.Column("version", sa.Integer, primary_key=True), *_texts("created"))
+ACCOUNTS: Final = sa.Table(
+    "jostle_accounts",
+    _tables,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    *_texts("measure", "cap", "spent", "relation"),
+    sa.Column("rows", sa.BigInteger, nullable=False),
+    *_texts("created"),
+)
+EVENTS: Final = sa.Table(
+    "jostle_events",
+    _tables,
+    sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+    sa.Column("key", sa.Text, nullable=False, unique=True),
+    *_texts("at"),
+    sa.Column("version", sa.Integer, nullable=False),
+    *_texts("kind"),
+    sa.Column("dataset", sa.Text, sa.ForeignKey(ACCOUNTS.c.name), nullable=False, index=True),
+    *_texts("operator", "measure", "amount", "neighbours", "note"),
+)
+
+
+def now() -> str:
+    """The time in UTC, as every row has it."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+class Store(ABC):
+    """One database connection, which threads take turns with and forked processes do not share."""
+
+    begin_read: str
+    """What starts a transaction in which all reads are of one moment."""
+
+    begin_write: str
+    """What starts a transaction whose commit is on disk when it returns."""
+
+    def __init__(self, engine: sa.Engine, where: str) -> None:
+        self.where = where
+        self._engine, self._gate, self._closed = engine, threading.RLock(), False
+        weakref.finalize(self, engine.dispose)
+        with _stores_lock:
+            _stores.add(self)
+
+    @contextmanager
+    def transaction(self, *, write: bool = False) -> Iterator[sa.Connection]:
+        """Commit when the block ends, or raise: what the block raised, or a LedgerError if the database failed."""
+        with self._gate:
+            if self._closed:
+                raise LedgerError(f"{self.where} was closed: open the ledger again")
+            try:
+                with self._engine.begin() as connection:
+                    connection.exec_driver_sql(self.begin_write if write else self.begin_read)
+                    yield connection
+                self.after_commit()
+            except (SQLAlchemyError, OSError, UnicodeError, OverflowError) as error:
+                self._engine.dispose()  # whatever state this connection is in, the next transaction has a new one
+                raise self.explain(getattr(error, "orig", None) or error) from error
+
+    def close(self) -> None:
+        """Let go of the connection for good."""
+        with self._gate:
+            self._closed = True
+            self._engine.dispose()
+
+    def hold(self) -> None:
+        """Before a fork: wait for the transaction under way, and close the connection."""
+        self._gate.acquire()
+        self._engine.dispose()
+
+    def go_on(self) -> None:
+        """After a fork, on either side: the next transaction opens a connection of its own."""
+        self._gate.release()
+
+    def has_tables(self) -> bool:
+        """Whether there is a ledger."""
+        with self.transaction() as connection:
+            return sa.inspect(connection).has_table(META.name)
+
+    @abstractmethod
+    def make_tables(self) -> None:
+        """Make the tables in a database without them, or refuse to."""
+
+    @abstractmethod
+    def explain(self, error: BaseException) -> JostleError:
+        """What went wrong and what to do about it, for people."""
+
+    @abstractmethod
+    def after_commit(self) -> None:
+        """Raise if what was committed cannot be found again."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise if the database can be seen to be damaged."""
+
+    def _failure(self, problem: str, remedy: str) -> LedgerError:
+        return LedgerError(f"{self.where} {problem}. Nothing is released without its charge on record. Remedy: {remedy}.")
+
+
+class SqliteStore(Store):
+    """A ledger in a file."""
+
+    begin_read = "BEGIN"
+    begin_write = "BEGIN IMMEDIATE"  # the lock comes first: what is read after it cannot change before the commit
+
+    def __init__(self, path: Path, *, create: bool, timeout: float) -> None:
+        self.path, self.timeout = path.expanduser().resolve(), timeout
+        if not self.path.exists():
+            if not create:
+                raise BadInput("location", f"there is no ledger at {self.path}", "check the path")
+            _make_file(self.path)
+        if not self.path.is_file() or not _allowed(self.path, os.R_OK):
+            raise BadInput("location", f"{self.path} is not a file that can be read", _NEW_OR_OURS)
+        found = self.path.stat()
+        if not found.st_size:
+            remedy = "restore the ledger from a backup, or delete the file if it never was one"
+            raise BadInput("location", f"{self.path} is empty, which no ledger ever is", remedy)
+        self._identity = (found.st_dev, found.st_ino)
+        super().__init__(_engine("sqlite://", creator=self._connect), str(self.path))
+
+    def _connect(self) -> sqlite3.Connection:
+        # Never open the file in another way than this: closing it would drop the locks that SQLite holds on it.
+        if _allowed(self.path, os.W_OK) and _allowed(self.path.parent, os.W_OK):
+            return _sqlite(self.path, "mode=rw", self.timeout)
+        log = self.path.with_name(self.path.name + "-wal")
+        # A reader who may not write cannot join in unless a writer is there; and if none is, nothing changes.
+        return _sqlite(self.path, "mode=ro" if log.exists() and log.stat().st_size else "immutable=1", self.timeout)
+
+    def make_tables(self) -> None:
+        """Refuse: a file of ours has its tables from its first moment, so this is somebody else's."""
+        raise BadInput("location", f"{self.where} is a database, but not a ledger", _NEW_OR_OURS)
+
+    def after_commit(self) -> None:
+        """A file that was moved, deleted or replaced while it was open takes commits that nobody will find."""
+        found = self.path.stat()
+        if (found.st_dev, found.st_ino) != self._identity:
+            raise self._failure("was replaced by another file while it was open", "open the ledger again")
+
+    def check(self) -> None:
+        """Let SQLite look at every page."""
+        with self.transaction() as connection:
+            if connection.exec_driver_sql("PRAGMA integrity_check").scalars().all() != ["ok"]:
+                raise self._failure(*_SQLITE_FAILURES[sqlite3.SQLITE_CORRUPT])
+
+    def explain(self, error: BaseException) -> JostleError:
+        """By SQLite's primary result code."""
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_NOTADB:
+            return BadInput("location", f"{self.where} is not an SQLite database", _NEW_OR_OURS)
+        return self._failure(*_SQLITE_FAILURES.get(code, (f"failed: {error}", "see to the cause and try again")))
+
+
+_SQLITE_FAILURES: Final = {
+    sqlite3.SQLITE_BUSY: ("is locked by another process", "try again when that is done, or open it with a longer timeout"),
+    sqlite3.SQLITE_READONLY: ("cannot be written", "allow writing to the file and to its directory"),
+    sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "check that file and directory exist, and may be read and written"),
+    sqlite3.SQLITE_FULL: ("has no room: the disk is full", "make room and try again"),
+    sqlite3.SQLITE_CORRUPT: ("is damaged", "restore it from a backup"),
+}
+
+
+class PostgresStore(Store):
+    """A ledger in a database that a team shares, beside whatever else is in it."""
+
+    begin_read = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+
+    def __init__(self, url: sa.URL, *, timeout: float) -> None:
+        if url.drivername not in ("postgresql", "postgresql+psycopg"):
+            raise BadInput("location", f"a ledger cannot be kept at {url.drivername}://", _URL_LIKE)
+        # Locks are taken row by row, and a row is read again after waiting for it: hence READ COMMITTED, whatever the
+        # server's default; and its default may also be to report a commit that is not on disk.
+        self.begin_write = (
+            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on; "
+            f"SET LOCAL lock_timeout = {max(1, round(timeout * 1_000))}"
+        )
+        patience = {"connect_timeout": max(2, round(timeout))} | url.query
+        try:
+            engine = _engine(url.set(drivername="postgresql+psycopg"), connect_args=patience, pool_pre_ping=True)
+        except ImportError:
+            raise BadInput(
+                "location", "PostgreSQL needs psycopg 3, which is missing", "pip install 'jostle[postgres]'"
+            ) from None
+        super().__init__(engine, url.render_as_string(hide_password=True))
+
+    def make_tables(self) -> None:
+        """Make them, one process at a time."""
+        with self.transaction(write=True) as connection:
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
+            if not sa.inspect(connection).has_table(META.name):
+                _make_tables(connection)
+
+    def after_commit(self) -> None:
+        """A server that confirmed a commit has it."""
+
+    def check(self) -> None:
+        """A server looks after its own pages."""
+
+    def explain(self, error: BaseException) -> JostleError:
+        """By PostgreSQL's state of the error."""
+        if getattr(error, "sqlstate", None) == "55P03":
+            return self._failure(*_SQLITE_FAILURES[sqlite3.SQLITE_BUSY])
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        return self._failure(f"failed: {reason}", "check the server and the URL, and try again")
+
+
+def open_store(location: str | os.PathLike[str], *, create: bool, timeout: float) -> Store:
+    """The store at a path or a URL, with its tables."""
+    text = os.fspath(location)
+    if text == ":memory:":
+        raise BadInput("location", "a ledger must outlive the process", "pass the path of a file")
+    store: Store
+    if "://" in text:
+        try:
+            url = sa.make_url(text)
+        except (ArgumentError, ValueError):
+            raise BadInput("location", "is not a URL", _URL_LIKE) from None
+        store = PostgresStore(url, timeout=timeout)
+    else:
+        store = SqliteStore(Path(text), create=create, timeout=timeout)
+    if not store.has_tables():
+        if not create:
+            raise BadInput("location", f"there is no ledger at {store.where}", "check the path or URL")
+        store.make_tables()
+    return store
+
+
+def _engine(url: str | sa.URL, **options: Any) -> sa.Engine:
+    # The amounts and names in a statement are nobody's secret, but they are not for error messages either.
+    return sa.create_engine(url, poolclass=sa.QueuePool, pool_size=1, max_overflow=0, hide_parameters=True, **options)
+
+
+def _sqlite(path: Path, how: str, timeout: float) -> sqlite3.Connection:
+    # Without an isolation level Python begins no transactions of its own.
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?{how}", uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
+    )
+    connection.executescript("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA foreign_keys = ON")
+    return connection
+
+
+def _allowed(path: Path, mode: int) -> bool:
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _make_tables(connection: sa.Connection) -> None:
+    _tables.create_all(connection)
+    connection.execute(META.insert().values(version=VERSION, created=now()))
+
+
+def _make_file(path: Path) -> None:
+    """Build a ledger under another name, then give it its own in one step: nobody ever sees half of one."""
+    if not path.parent.is_dir():
+        raise BadInput("location", f"there is no directory {path.parent}", "make it first")
+    draft = path.with_name(f".{uuid.uuid4().hex}.jostle")
+    try:
+        with closing(_sqlite(draft, "mode=rwc", 5.0)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+        engine = _engine("sqlite://", creator=lambda: _sqlite(draft, "mode=rw", 5.0))
+        with engine.begin() as connection:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            _make_tables(connection)
+        engine.dispose()
+        path.hardlink_to(draft)
+        _sync_directory(path.parent)
+    except FileExistsError:
+        pass  # another process was faster, and its ledger is as good as ours
+    except (OSError, sqlite3.Error, SQLAlchemyError) as error:
+        reason = str(getattr(error, "orig", None) or error)
+        raise BadInput("location", f"{path} cannot be made ({reason})", "pass a path that can be written") from error
+    finally:
+        for rest in path.parent.glob(f"{draft.name}*"):
+            rest.unlink(missing_ok=True)
+
+
+def _sync_directory(directory: Path) -> None:
+    if os.name == "posix":  # elsewhere a directory cannot be opened, and need not be
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+# SQLite's locks belong to a process, and its connections break in a forked one; a PostgreSQL connection would be used by
+# two at once. So connections are closed before a fork, when no transaction is under way, and both sides open new ones.
+_stores: weakref.WeakSet[Store] = weakref.WeakSet()
+_stores_lock = threading.Lock()
+_held: list[Store] = []
+
+
+def _before_fork() -> None:
+    _stores_lock.acquire()
+    _held.extend(_stores)
+    for store in _held:
+        store.hold()
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().go_on()
+    _stores_lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

@@ -1,0 +1,481 @@
+"""Queries that are measured: linear operators whose sensitivity is known exactly.
+
+A strategy is an integer matrix divided by a public whole number, its *unit*. So its answers on counts are exact
+integers in units, noise on them is discrete, and no rounding error can widen the sensitivity. Real weights are
+rounded to that lattice first, and the norm is taken after rounding. Proof: docs/proofs/strategies.md.
+
+Products act on the last axis: `apply` maps cells to queries, `adjoint` queries to cells; leading axes are trials.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.partition import Counts, Partition, Vector, check_partition
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+RESOLUTION = 2**20
+"""Real weights are kept to this fraction of the largest one."""
+
+LARGEST_TOTAL = 2**40
+LARGEST_ENTRY = 2**21
+"""With so many records and entries of so many units, every answer is exact in 64 bits, and so is its sensitivity."""
+
+
+class Strategy(ABC):
+    """A matrix of integers over a unit, known by what it does to vectors."""
+
+    shape: tuple[int, ...]
+    """The domain."""
+
+    rows: int
+    """The number of queries."""
+
+    unit: int = 1
+    """Answers are whole multiples of 1/unit."""
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return int(np.prod(self.shape))
+
+    @property
+    def name(self) -> str:
+        """What the ledger calls it; public facts alone."""
+        return f"{type(self).__name__.lower()} of {self.rows} over {'×'.join(map(str, self.shape))}"
+
+    @abstractmethod
+    def apply(self, x: Any) -> Any:
+        """The integer matrix times x, of x's own type: exact on integers."""
+
+    @abstractmethod
+    def adjoint(self, y: Any) -> Any:
+        """The integer matrix's transpose times y."""
+
+    @property
+    @abstractmethod
+    def norm(self) -> int:
+        """The largest sum of absolute values in a column, in units: what one record more or less moves."""
+
+    @property
+    def diameter(self) -> int:
+        """At least the largest L1 distance between two columns, in units: what replacing one record moves."""
+        return 0 if self.size == 1 else 2 * self.norm
+
+    @property
+    def column_norms(self) -> Counts:
+        """The sum of absolute values in each column, in units; most strategies weigh all cells alike."""
+        return np.full(self.size, self.norm, dtype=np.int64)
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Numbers of at most 0 and at least 0, in units, that every entry lies between: what one query may move."""
+        return 0, 1
+
+    def __matmul__(self, x: Any) -> Vector:
+        """The answers on a data vector.
+
+        >>> (prefix(4) @ np.array([1, 2, 3, 4])).tolist()
+        [1.0, 3.0, 6.0, 10.0]
+        """
+        vector = np.asarray(x)
+        flat = vector.reshape(*vector.shape[: vector.ndim - len(self.shape)], -1) if vector.shape[-1:] != (self.size,) else vector
+        if flat.shape[-1:] != (self.size,):
+            raise BadInput("x", f"has shape {vector.shape}, but the strategy is over {self.shape}", "pass a vector that fits")
+        return np.asarray(self.apply(flat) / self.unit, dtype=np.float64)
+
+    def dense(self) -> Vector:
+        """The whole matrix: for tests and small domains."""
+        return np.ascontiguousarray(self.apply(np.eye(self.size, dtype=np.int64)).T / self.unit)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+@final
+class Identity(Strategy):
+    """Every cell on its own."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape, self.rows = shape, int(np.prod(shape))
+
+    def apply(self, x: Any) -> Any:
+        """The cells themselves."""
+        return x
+
+    def adjoint(self, y: Any) -> Any:
+        """The cells themselves."""
+        return y
+
+    @property
+    def norm(self) -> int:
+        """A record is in one cell."""
+        return 1
+
+
+@final
+class Total(Strategy):
+    """The number of records. Under `replace` it does not move at all."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape, self.rows = shape, 1
+
+    def apply(self, x: Any) -> Any:
+        """The sum over all cells."""
+        return x.sum(axis=-1, keepdims=True)
+
+    def adjoint(self, y: Any) -> Any:
+        """The same number for every cell."""
+        return np.repeat(y, self.size, axis=-1)
+
+    @property
+    def norm(self) -> int:
+        """A record counts once."""
+        return 1
+
+    @property
+    def diameter(self) -> int:
+        """All columns are the same."""
+        return 0
+
+
+@final
+class Prefix(Strategy):
+    """Sums of the first 1, 2, …, n cells."""
+
+    def __init__(self, n: int) -> None:
+        self.shape, self.rows = (n,), n
+
+    def apply(self, x: Any) -> Any:
+        """Running sums."""
+        return np.cumsum(x, axis=-1)
+
+    def adjoint(self, y: Any) -> Any:
+        """Running sums from the end."""
+        return np.cumsum(y[..., ::-1], axis=-1)[..., ::-1]
+
+    @property
+    def norm(self) -> int:
+        """The first cell is in every prefix."""
+        return self.rows
+
+    @property
+    def column_norms(self) -> Counts:
+        """Cell i is in all prefixes but the first i."""
+        return np.arange(self.rows, 0, -1, dtype=np.int64)
+
+    @property
+    def diameter(self) -> int:
+        """Columns i and j differ in |i − j| rows."""
+        return self.rows - 1
+
+
+@final
+class Blocks(Strategy):
+    """The totals of the groups of a partition."""
+
+    def __init__(self, partition: Partition, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        check_partition(partition, self.size)
+        self.partition, self.rows = partition, partition.groups
+
+    def apply(self, x: Any) -> Any:
+        """Totals by group."""
+        return self.partition.sums(x)
+
+    def adjoint(self, y: Any) -> Any:
+        """Each cell takes its group's number."""
+        return y[..., self.partition.labels]
+
+    @property
+    def norm(self) -> int:
+        """A record is in one group."""
+        return 1
+
+    @property
+    def diameter(self) -> int:
+        """Two groups move, if there are two."""
+        return 0 if self.rows == 1 else 2
+
+
+@final
+class Boxes(Strategy):
+    """Half-open ranges in one dimension, rectangles in two, boxes beyond: any number of them."""
+
+    def __init__(self, shape: tuple[int, ...], lows: Counts, highs: Counts) -> None:
+        if (lows < 0).any() or (highs > np.array(shape)).any() or (lows >= highs).any():
+            raise BadInput("lows, highs", f"must satisfy 0 <= low < high <= size on the domain {shape}", "ranges are half-open")
+        self.shape, self.lows, self.highs, self.rows = shape, lows, highs, lows.shape[0]
+        self._strides = np.cumprod([1, *(n + 1 for n in shape[:0:-1])])[::-1]
+
+    @cached_property
+    def _corners(self) -> list[tuple[int, Counts]]:
+        """Inclusion and exclusion: the signed corners of every box in a table of running sums, padded by a zero an axis."""
+        corners = []
+        for pick in np.ndindex(*(2,) * len(self.shape)):
+            at = np.where(np.array(pick, dtype=bool), self.highs, self.lows) @ self._strides
+            corners.append(((-1) ** (len(pick) - sum(pick)), at))
+        return corners
+
+    def apply(self, x: Any) -> Any:
+        """Differences of running sums."""
+        lead = x.shape[:-1]
+        sums = np.pad(x.reshape(*lead, *self.shape), [(0, 0)] * len(lead) + [(1, 0)] * len(self.shape))
+        for axis in range(len(lead), sums.ndim):
+            sums = np.cumsum(sums, axis=axis)
+        flat = sums.reshape(*lead, -1)
+        return sum(sign * flat[..., at] for sign, at in self._corners)
+
+    def adjoint(self, y: Any) -> Any:
+        """Running sums of differences."""
+        lead = y.shape[:-1]
+        steps = np.zeros((int(np.prod([n + 1 for n in self.shape])), int(np.prod(lead))), dtype=y.dtype)
+        for sign, at in self._corners:
+            np.add.at(steps, at, sign * y.reshape(-1, self.rows).T)
+        grid = steps.T.reshape(*lead, *(n + 1 for n in self.shape))
+        for axis in range(len(lead), grid.ndim):
+            grid = np.flip(np.cumsum(np.flip(grid, axis), axis=axis), axis)
+        inside = grid[(..., *(slice(1, None) for _ in self.shape))]
+        return inside.reshape(*lead, -1)
+
+    @cached_property
+    def column_norms(self) -> Counts:
+        """In how many boxes each cell lies."""
+        return np.asarray(self.adjoint(np.ones(self.rows, dtype=np.int64)))
+
+    @property
+    def norm(self) -> int:
+        """The cell in the most boxes."""
+        return int(self.column_norms.max())
+
+
+@final
+class Matrix(Strategy):
+    """Any sparse matrix, over the unit that it was rounded to."""
+
+    def __init__(self, entries: csr_array, shape: tuple[int, ...], unit: int) -> None:
+        self.entries, self.shape, self.unit, self.rows = entries.astype(np.int64), shape, unit, entries.shape[0]
+
+    def apply(self, x: Any) -> Any:
+        """The sparse product."""
+        return (self.entries @ x.reshape(-1, self.size).T).T.reshape(*x.shape[:-1], self.rows)
+
+    def adjoint(self, y: Any) -> Any:
+        """The sparse product with the transpose."""
+        return (self.entries.T @ y.reshape(-1, self.rows).T).T.reshape(*y.shape[:-1], self.size)
+
+    @cached_property
+    def column_norms(self) -> Counts:
+        """Column sums of absolute values, in exact integers."""
+        return np.asarray(abs(self.entries).sum(axis=0), dtype=np.int64)
+
+    @property
+    def norm(self) -> int:
+        """The heaviest column."""
+        return int(self.column_norms.max())
+
+    @cached_property
+    def bounds(self) -> tuple[int, int]:
+        """The smallest and the largest entry, zeros included."""
+        return int(min(self.entries.min(), 0)), int(max(self.entries.max(), 0))
+
+    @cached_property
+    def diameter(self) -> int:
+        """Exact on small domains; twice the norm beyond, where looking at all pairs would take too long."""
+        if self.size > 128:
+            return 2 * self.norm
+        columns = self.entries.toarray().T
+        return int(max(np.abs(columns - column).sum(axis=1).max() for column in columns))
+
+
+@final
+class Stack(Strategy):
+    """Several strategies over one domain, measured at once, each with a weight: more weight, less noise."""
+
+    def __init__(self, parts: Sequence[Strategy], weights: Sequence[int], unit: int) -> None:
+        for part in parts:
+            check_strategy(part)
+        check_weights(weights)
+        self.parts, self.shape, self.rows = tuple(parts), parts[0].shape, sum(part.rows for part in parts)
+        self.unit = unit * int(np.lcm.reduce([part.unit for part in parts]))
+        self.factors = tuple(w * (self.unit // unit // part.unit) for w, part in zip(weights, parts, strict=True))
+
+    def apply(self, x: Any) -> Any:
+        """One after the other."""
+        return np.concatenate([part.apply(x) * f for f, part in zip(self.factors, self.parts, strict=True)], axis=-1)
+
+    def adjoint(self, y: Any) -> Any:
+        """The sum of the parts' own."""
+        return sum(part.adjoint(rows) * f for f, part, rows in zip(self.factors, self.parts, self.by_part(y), strict=True))
+
+    def by_part(self, y: Any) -> list[Any]:
+        """The rows, cut into those of each part."""
+        return np.split(y, np.cumsum([part.rows for part in self.parts])[:-1], axis=-1)
+
+    @cached_property
+    def column_norms(self) -> Counts:
+        """The parts' own, added up."""
+        return np.sum([part.column_norms * f for f, part in zip(self.factors, self.parts, strict=True)], axis=0)
+
+    @property
+    def norm(self) -> int:
+        """The heaviest column."""
+        return int(self.column_norms.max())
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The widest of the parts' own."""
+        pairs = [(part.bounds[0] * f, part.bounds[1] * f) for f, part in zip(self.factors, self.parts, strict=True)]
+        return min(low for low, _ in pairs), max(high for _, high in pairs)
+
+    @property
+    def diameter(self) -> int:
+        """At most the sum of the parts' diameters, and at most twice the norm."""
+        return min(sum(f * part.diameter for f, part in zip(self.factors, self.parts, strict=True)), 2 * self.norm)
+
+
+def check_strategy(strategy: object) -> None:
+    """Raise unless it is a strategy of the kernel, whose norm is proven, with answers that are exact in 64 bits."""
+    if not isinstance(strategy, Strategy) or not type(strategy).__module__.startswith("jostle.kernel."):
+        raise PlanError(f"{type(strategy).__name__} is no strategy of the kernel: its norm is not proven. Use `matrix` for your own")
+    if max(-strategy.bounds[0], strategy.bounds[1]) > LARGEST_ENTRY:
+        raise PlanError("the strategy's entries are too large or too fine for exact answers in 64 bits: round its weights")
+
+
+def check_weights(weights: Sequence[int]) -> None:
+    """Raise unless every weight is a whole number above 0; one that was rounded to 0 would measure nothing."""
+    if min(weights) < 1:
+        raise BadInput("weights", f"differ by more than a factor of {RESOLUTION}", "leave the lightest part out")
+
+
+def domain_of(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    """The axes of a domain, checked.
+
+    >>> domain_of(8), domain_of((2, 4))
+    ((8,), (2, 4))
+    """
+    axes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if not axes or any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1 for n in axes):
+        raise BadInput("shape", f"must be whole numbers of at least 1, got {shape!r}", "pass for instance 1024 or (64, 64)")
+    return tuple(int(n) for n in axes)
+
+
+def lattice(weights: Any) -> tuple[Any, int]:
+    """Weights as whole numbers over a unit: exact if they are whole already, else kept to RESOLUTION of the largest.
+
+    >>> lattice([1, 2])[1], lattice([0.5, 1.0])[1]
+    (1, 1048576)
+    """
+    values = np.asarray(weights, dtype=np.float64)
+    if not np.isfinite(values).all() or not 1e-6 < np.abs(values).max() < 1e12:
+        raise BadInput("weights", "must be finite, the largest between 10^-6 and 10^12", "divide them all by one number")
+    if (values == np.round(values)).all() and np.abs(values).max() < RESOLUTION:
+        return values.astype(np.int64), 1
+    unit = int(2 ** max(0, round(np.log2(RESOLUTION / np.abs(values).max()))))
+    return np.round(values * unit).astype(np.int64), unit
+
+
+def identity(shape: int | tuple[int, ...]) -> Identity:
+    """Every cell on its own.
+
+    >>> identity((2, 2)).norm, identity((2, 2)).diameter
+    (1, 2)
+    """
+    return _identity(domain_of(shape))
+
+
+def total(shape: int | tuple[int, ...]) -> Total:
+    """The number of records.
+
+    >>> total(4).norm, total(4).diameter
+    (1, 0)
+    """
+    return Total(domain_of(shape))
+
+
+def prefix(n: int) -> Prefix:
+    """All prefix sums, measured directly.
+
+    >>> prefix(4).norm, prefix(4).diameter
+    (4, 3)
+    """
+    return Prefix(*domain_of(n))
+
+
+def blocks(partition: Partition, shape: int | tuple[int, ...] | None = None) -> Blocks:
+    """The totals of a partition's groups.
+
+    >>> blocks(Partition.intervals([0, 2], 4)).dense().tolist()
+    [[1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0]]
+    """
+    return Blocks(partition, domain_of(partition.labels.size if shape is None else shape))
+
+
+def grid(shape: int | tuple[int, ...], cells: int | tuple[int, ...]) -> Blocks:
+    """The totals of a regular grid of boxes.
+
+    >>> grid((4, 4), (2, 2)).rows
+    4
+    """
+    domain = domain_of(shape)
+    return Blocks(Partition.grid(domain, (cells,) * len(domain) if isinstance(cells, int) else cells), domain)
+
+
+def boxes(shape: int | tuple[int, ...], lows: Any, highs: Any) -> Boxes:
+    """Boxes from their corners: `lows` is inside, `highs` just outside; one row a box.
+
+    >>> boxes(4, [[0], [1]], [[2], [4]]).dense().astype(int).tolist()
+    [[1, 1, 0, 0], [0, 1, 1, 1]]
+    """
+    domain = domain_of(shape)
+    low, high = (np.asarray(a).reshape(-1, len(domain)) for a in (lows, highs))
+    if low.shape != high.shape or low.size == 0 or not (np.issubdtype(low.dtype, np.integer) and np.issubdtype(high.dtype, np.integer)):
+        raise BadInput("lows, highs", "must be the same number of whole corners, one row a box", "pass two integer arrays")
+
+    return Boxes(domain, low.astype(np.int64), high.astype(np.int64))
+
+
+def matrix(entries: Any, shape: int | tuple[int, ...] | None = None) -> Matrix:
+    """Any matrix, dense or sparse; real entries are rounded to a lattice of 2^-20 of the largest.
+
+    >>> matrix([[1, -1], [0.5, 0]]).norm, matrix([[1, -1], [0.5, 0]]).unit
+    (1572864, 1048576)
+    """
+    from scipy.sparse import csr_array
+
+    sparse = csr_array(entries, copy=True)
+    if sparse.ndim != 2 or not sparse.shape[0]:
+        raise BadInput("entries", "must be a matrix with at least one row", "pass one row a query, for instance [[1, 0, -1]]")
+    data, unit = lattice(sparse.data if sparse.nnz else [1.0])
+    whole = csr_array((data[: sparse.nnz], sparse.indices, sparse.indptr), shape=sparse.shape)
+    domain = domain_of(sparse.shape[1] if shape is None else shape)
+    if int(np.prod(domain)) != sparse.shape[1]:
+        raise BadInput("shape", f"{domain} has another number of cells than the matrix has columns", "make them agree")
+    return Matrix(whole, domain, unit)
+
+
+def stack(*parts: Strategy, weights: Sequence[float] | None = None) -> Stack:
+    """Several strategies at once; a part with twice the weight gets half the noise.
+
+    >>> stack(identity(4), total(4), weights=[1, 2]).norm
+    3
+    """
+    if not parts or any(part.shape != parts[0].shape for part in parts):
+        raise BadInput("parts", "must be one or more strategies over the same domain", "build them from one shape")
+    if weights is not None and (len(weights) != len(parts) or min(weights) <= 0):
+        raise BadInput("weights", "must be one number above 0 a part", f"pass {len(parts)} of them")
+    whole, unit = lattice([1] * len(parts) if weights is None else weights)
+    return Stack(parts, [int(w) for w in whole], unit)
+
+
+@lru_cache(maxsize=64)
+def _identity(shape: tuple[int, ...]) -> Identity:
+    return Identity(shape)

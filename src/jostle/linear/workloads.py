@@ -1,0 +1,223 @@
+"""Workloads: the linear queries that somebody wants answered.
+
+A workload is known by its products: `w @ x` gives the answers and `w.T @ y` goes back, without the matrix being built. Ranges
+are half-open, as Python's are. Exported as `jostle.workloads`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from jostle.kernel import strategy
+from jostle.kernel.errors import BadInput
+from jostle.kernel.partition import Partition, Vector
+from jostle.kernel.strategy import Boxes, Strategy
+
+Shape = int | tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Queries over a domain.
+
+    >>> prefix(4) @ [1, 2, 3, 4]
+    array([ 1.,  3.,  6., 10.])
+    """
+
+    kind: str
+    """What it is, in a word: identity, prefix, ranges, …"""
+
+    queries: Strategy
+    """The operator behind it; a source can also measure it as it stands."""
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        """The axes of the data that it is asked of."""
+        return self.queries.shape
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of queries and of cells."""
+        return self.queries.rows, self.queries.size
+
+    def __matmul__(self, x: Any) -> Vector:
+        """The answers; x may be flat or have the domain's shape, with further axes before."""
+        return self.queries @ x
+
+    @property
+    def T(self) -> Transposed:  # noqa: N802  # the usual name
+        """The transpose, for `w.T @ y`."""
+        return Transposed(self.queries)
+
+    @cached_property
+    def lengths(self) -> Vector:
+        """How many cells each query has, counted by its weights.
+
+        >>> prefix(3).lengths.tolist()
+        [1.0, 2.0, 3.0]
+        """
+        return self @ np.ones(self.queries.size)
+
+    @property
+    def average_length(self) -> float:
+        """The paper's first feature of a workload: how long its queries are on average.
+
+        >>> identity(8).average_length, prefix(8).average_length
+        (1.0, 4.5)
+        """
+        return float(self.lengths.mean())
+
+    @property
+    def features(self) -> dict[str, float]:
+        """Public numbers that tell workloads apart; none depends on the data.
+
+        >>> identity(8).features
+        {'queries': 8.0, 'cells': 8.0, 'average_length': 1.0, 'relative_length': 0.125, 'dimensions': 1.0}
+        """
+        queries, cells = self.shape
+        return {
+            "queries": float(queries),
+            "cells": float(cells),
+            "average_length": self.average_length,
+            "relative_length": self.average_length / cells,
+            "dimensions": float(len(self.domain)),
+        }
+
+    def check(self, shape: tuple[int, ...]) -> None:
+        """Raise unless it can be asked of data over this domain."""
+        if self.domain != shape:
+            raise BadInput("workload", f"is over {self.domain}, the data are over {shape}", "build it for the data's shape")
+
+    def __repr__(self) -> str:
+        return f"<{self.kind}: {self.shape[0]} queries over {'×'.join(map(str, self.domain))}>"
+
+
+@dataclass(frozen=True, eq=False)
+class Transposed:
+    """The transpose of a workload, known by its product."""
+
+    queries: Strategy
+    """The operator that is transposed."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of cells and of queries."""
+        return self.queries.size, self.queries.rows
+
+    def __matmul__(self, y: Any) -> Vector:
+        """For each cell, the sum over the queries that it is in."""
+        answers = np.asarray(y, dtype=np.float64)
+        if answers.shape[-1:] != (self.queries.rows,):
+            raise BadInput("y", f"has shape {answers.shape}, the workload {self.queries.rows} queries", "pass one answer a query")
+        return np.asarray(self.queries.adjoint(answers) / self.queries.unit)
+
+
+def identity(shape: Shape) -> Workload:
+    """Every cell on its own: a histogram.
+
+    >>> identity((2, 3))
+    <identity: 6 queries over 2×3>
+    """
+    return Workload("identity", strategy.identity(shape))
+
+
+def prefix(n: int) -> Workload:
+    """All sums of the first cells: an empirical distribution function.
+
+    >>> prefix(4).T @ [1, 1, 1, 1]
+    array([4., 3., 2., 1.])
+    """
+    return Workload("prefix", strategy.prefix(n))
+
+
+def total(shape: Shape) -> Workload:
+    """The number of records.
+
+    >>> total((2, 2)) @ [[1, 2], [3, 4]]
+    array([10.])
+    """
+    return Workload("total", strategy.total(shape))
+
+
+def ranges(n: int, starts: Any, stops: Any) -> Workload:
+    """Half-open ranges of a line of n cells.
+
+    >>> ranges(4, starts=[0, 1], stops=[2, 4]) @ [1, 2, 3, 4]
+    array([3., 9.])
+    """
+    return Workload("ranges", strategy.boxes(n, np.reshape(starts, (-1, 1)), np.reshape(stops, (-1, 1))))
+
+
+def rectangles(shape: tuple[int, ...], lows: Any, highs: Any) -> Workload:
+    """Half-open boxes of a grid: one row of lows and of highs a box.
+
+    >>> rectangles((2, 2), lows=[[0, 0], [1, 0]], highs=[[2, 1], [2, 2]]) @ [[1, 2], [3, 4]]
+    array([4., 7.])
+    """
+    return Workload("rectangles", strategy.boxes(shape, lows, highs))
+
+
+def all_ranges(n: int) -> Workload:
+    """Every range of a line of n cells, of which there are n(n + 1)/2.
+
+    >>> all_ranges(3) @ [1, 2, 3]
+    array([1., 3., 6., 2., 5., 3.])
+    """
+    (size,) = strategy.domain_of(n)
+    if size > 8192:
+        raise BadInput("n", f"has {size * (size + 1) // 2} ranges, too many to answer one by one", "use `prefix` or `ranges`")
+    starts, ends = np.triu_indices(size)
+    return Workload("all ranges", Boxes((size,), starts[:, None].astype(np.int64), ends[:, None].astype(np.int64) + 1))
+
+
+def marginals(shape: tuple[int, ...], *axes: tuple[int, ...]) -> Workload:
+    """Histograms over some of the axes, one after the other; without `axes`, over each axis on its own.
+
+    >>> marginals((2, 2), (0,), ()) @ [[1, 2], [3, 4]]
+    array([ 3.,  7., 10.])
+    """
+    domain = strategy.domain_of(shape)
+    kept = axes or tuple((axis,) for axis in range(len(domain)))
+    if any(len(set(keep)) != len(keep) or not set(keep) <= set(range(len(domain))) for keep in kept):
+        raise BadInput("axes", f"must be tuples of different axes below {len(domain)}", "pass for instance (0,), (0, 1)")
+    parts = [strategy.blocks(_keep(domain, keep), domain) for keep in kept]
+    return Workload("marginals", parts[0] if len(parts) == 1 else strategy.stack(*parts))
+
+
+def _keep(shape: tuple[int, ...], axes: tuple[int, ...]) -> Partition:
+    sizes = tuple(shape[axis] for axis in axes) or (1,)
+    where = np.indices(shape, sparse=True)
+    labels = np.ravel_multi_index(tuple(where[axis] for axis in axes), sizes) if axes else np.zeros((1,) * len(shape), dtype=int)
+    return Partition(np.broadcast_to(labels, shape).reshape(-1), sizes)
+
+
+def matrix(entries: Any, shape: Shape | None = None) -> Workload:
+    """Any queries, from a dense or sparse matrix with one row a query.
+
+    >>> matrix([[1, 0, -1]]) @ [5, 1, 2]
+    array([3.])
+    """
+    return Workload("matrix", strategy.matrix(entries, shape))
+
+
+def random_rectangles(shape: tuple[int, ...], number: int, *, seed: int, share: tuple[float, float] = (0.0, 1.0)) -> Workload:
+    """Boxes drawn at random whose side lengths lie between these shares of each axis: short, medium, long ones.
+
+    >>> random_rectangles((8, 8), 3, seed=0).shape
+    (3, 64)
+    """
+    if not 0 <= share[0] <= share[1] <= 1 or number < 1:
+        raise BadInput("share", "must be two numbers with 0 <= low <= high <= 1, and number at least 1", "pass (0, 0.25)")
+    rng = np.random.default_rng(seed)
+    lows, highs = [], []
+    for n in strategy.domain_of(shape):
+        shortest, longest = max(1, int(np.ceil(share[0] * n))), max(1, int(share[1] * n))
+        length = rng.integers(min(shortest, longest), longest, size=number, endpoint=True)
+        low = rng.integers(0, n - length, endpoint=True)
+        lows.append(low)
+        highs.append(low + length)
+    return rectangles(shape, np.stack(lows, axis=1), np.stack(highs, axis=1))

@@ -1,0 +1,100 @@
+"""Run an algorithm on public data and see how far off it is."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from jostle import algorithms
+from jostle.algorithms import Algorithm
+from jostle.kernel.budget import exact
+from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Vector
+from jostle.kernel.source import SimulatedSource, counts
+from jostle.linear.workloads import Workload
+
+_BATCH = 2**21
+"""About so many numbers are simulated at once: more would leave the processor's caches without being any faster."""
+
+
+def errors(
+    algorithm: str | Algorithm,
+    x: Any,
+    workload: Workload,
+    epsilon: Any,
+    *,
+    trials: int,
+    seed: int,
+    neighbours: Neighbours | str = "add_remove",
+    **tunables: Any,
+) -> Vector:
+    """The L2 error ‖W x̂ − W x‖₂ of each of so many runs on public data.
+
+    >>> from jostle import workloads
+    >>> errors("Laplace", [3, 0, 4], workloads.identity(3), 1.0, trials=4, seed=1).shape
+    (4,)
+    """
+    runs = estimates(algorithm, x, workload, epsilon, trials=trials, seed=seed, neighbours=neighbours, **tunables)
+    truth = workload @ np.asarray(x)
+    return np.concatenate([np.linalg.norm((workload @ estimate) - truth, axis=-1) for estimate in runs])
+
+
+def estimates(
+    algorithm: str | Algorithm,
+    x: Any,
+    workload: Workload,
+    epsilon: Any,
+    *,
+    trials: int,
+    seed: int,
+    neighbours: Neighbours | str = "add_remove",
+    **tunables: Any,
+) -> Iterator[Vector]:
+    """The estimates of the data vector themselves, in batches with one row a trial.
+
+    >>> from jostle import workloads
+    >>> [batch.shape for batch in estimates("HB", [3, 0, 4], workloads.prefix(3), 1.0, trials=2, seed=1)]
+    [(2, 3)]
+    """
+    plan = algorithms.get(algorithm)
+    vector, domain = counts(x)
+    workload.check(domain)
+    plan.check(workload, tunables)
+    amount, relation = exact(epsilon), Neighbours.of(neighbours)
+    if isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or trials < 1:
+        raise BadInput("trials", f"must be a whole number of at least 1, got {trials!r}", "pass for instance 20")
+    if seed is None or isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise BadInput("seed", "a simulation must be seeded with a whole number of at least 0", "pass for instance seed=0")
+    # Inputs and algorithms that are compared under one seed must not share their noise: it would look like agreement.
+    entropy = [int(seed), zlib.crc32(plan.name.encode()), zlib.crc32(vector.tobytes()), zlib.crc32(str(amount).encode())]
+    return _batches(plan, vector, domain, workload, amount, relation, int(trials), entropy, tunables)
+
+
+def _batches(
+    plan: Algorithm,
+    vector: Any,
+    domain: tuple[int, ...],
+    workload: Workload,
+    amount: Any,
+    relation: Neighbours,
+    trials: int,
+    entropy: list[int],
+    tunables: dict[str, Any],
+) -> Iterator[Vector]:
+    step = max(1, _BATCH // max(vector.size, workload.shape[0])) if plan.batched else 1
+    source: SimulatedSource | None = None
+    for first in range(0, trials, step):
+        seed = np.random.SeedSequence([*entropy, first])
+        number = min(step, trials - first) if plan.batched else None
+        if source is None:
+            source = SimulatedSource(vector, seed=seed, neighbours=relation, shape=domain, trials=number)
+        else:
+            source = source.again(seed=seed, trials=number)
+        estimate = plan.run(source, workload, source.grant(amount), **tunables)
+        if source.unspent:
+            raise PlanError(f"the plan of {plan.name} left a part of its budget unspent")
+        yield estimate if plan.batched else estimate[None]

@@ -1,0 +1,34 @@
+"""What all tests share: how hypothesis searches, and what they need from outside.
+
+A test that needs something which is not there is skipped and says why. Where JOSTLE_REQUIRE_ALL=1, it fails instead.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from tests.postgres import postgres, postgres_url  # noqa: F401 (fixtures are found by their names here)
+
+# The same examples in every run, so that a failure is a change of the code. For fresh ones: --hypothesis-profile=explore.
+# No deadline: the first call of a compiled function takes seconds, and machines differ.
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=1_000)
+settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session")
+def jostle_data() -> Path:
+    """The directory of public data sets that JOSTLE_DATA names; an empty JOSTLE_DATA says that there is none."""
+    named = os.environ.get("JOSTLE_DATA")
+    if named:
+        directory = Path(named)
+        if not directory.is_dir():
+            pytest.fail(f"JOSTLE_DATA names {named}, which is not a directory")
+        return directory
+    if named is None and os.environ.get("JOSTLE_REQUIRE_ALL") == "1":
+        pytest.fail("JOSTLE_REQUIRE_ALL=1, but JOSTLE_DATA is not set: name the directory of public data, or nothing")
+    pytest.skip("no public data: set JOSTLE_DATA to its directory")

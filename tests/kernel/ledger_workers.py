@@ -1,0 +1,106 @@
+"""Programs that tests of the ledger run in processes of their own: python ledger_workers.py NAME ARGUMENT …"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+from jostle.kernel.errors import Overdraft
+from jostle.kernel.ledger import Ledger
+
+AMOUNT = Fraction(1, 1_000)
+CAP = 1_000
+
+
+def spend_all(location: str, start: str, amount: str) -> None:
+    """Wait for the file `start`, charge until nothing is left, and print how often that was possible."""
+    with Ledger(location) as ledger:
+        account = ledger.account("people", cap=2)
+        print("ready", flush=True)
+        while not Path(start).exists():
+            time.sleep(0.005)
+        charged = 0
+        try:
+            while True:
+                account.charge(Fraction(amount), operator="laplace", neighbours="add_remove")
+                charged += 1
+        except Overdraft:
+            print(charged)
+
+
+def survive_kills(location: str, log: str, kills: str, seed: str) -> None:
+    """Kill a spender at random moments; after each, hold what it wrote down against what it did. Prints what was seen."""
+    chance, seen = random.Random(int(seed)), {"kills": 0, "charges": 0, "noise": 0}
+    Path(log).touch()
+    with Ledger(location) as ledger:
+        ledger.account("people", cap=CAP)
+    for _ in range(int(kills)):
+        _kill(_fork(lambda: _spend_and_draw(location, Path(log))), after=chance.uniform(0, 0.03))
+        with Ledger(location) as ledger:
+            ledger.verify()
+            charged = [event.key for event in ledger.events("people") if event.kind == "charge"]
+        drawn = [line for line in Path(log).read_text().splitlines(keepends=True) if line.endswith("\n")]
+        seen = {"kills": seen["kills"] + 1, "charges": len(charged), "noise": len(drawn)}
+        if not {key.strip() for key in drawn} <= set(charged):
+            raise SystemExit("noise was drawn for a charge that is not in the ledger")
+        if len(charged) - len(drawn) > seen["kills"]:
+            raise SystemExit("a kill wasted more than the one charge that was under way")
+    print(json.dumps(seen))
+
+
+def survive_kills_while_made(directory: str, kills: str, seed: str) -> None:
+    """Kill a process that makes a ledger; what it leaves behind is a whole ledger or none. Prints how many of each."""
+    chance, seen = random.Random(int(seed)), {"whole": 0, "none": 0}
+    for attempt in range(int(kills)):
+        path = Path(directory) / f"{attempt}.db"
+        _kill(_fork(lambda path=path: _make_and_stay(path)), after=chance.uniform(0, 0.02))
+        seen["whole" if path.exists() else "none"] += 1
+        with Ledger(path) as ledger:
+            ledger.account("people", cap=1).charge(Fraction(1), operator="laplace", neighbours="add_remove")
+            ledger.verify()
+    print(json.dumps(seen))
+
+
+def _spend_and_draw(location: str, log: Path) -> None:
+    handle = os.open(log, os.O_WRONLY | os.O_APPEND)
+    account = Ledger(location).account("people")
+    while True:
+        event = account.charge(AMOUNT, operator="laplace", neighbours="add_remove", note="killed at some point")
+        os.write(handle, f"{event.key}\n".encode())  # stands for the noise: after the charge, and kept
+        os.fsync(handle)
+
+
+def _make_and_stay(path: Path) -> None:
+    ledger = Ledger(path)
+    time.sleep(60)
+    ledger.close()
+
+
+def _fork(work: Callable[[], None]) -> int:
+    """A process that has everything imported already, so that a kill strikes the ledger and not Python's start."""
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        finally:
+            os._exit(1)
+    return child
+
+
+def _kill(child: int, *, after: float) -> None:
+    time.sleep(after)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    if not os.WIFSIGNALED(status):
+        raise SystemExit("the process ended by itself")
+
+
+if __name__ == "__main__":
+    {work.__name__: work for work in (spend_all, survive_kills, survive_kills_while_made)}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,363 @@
+"""What the ledger promises when many spend at once, and when processes, disks and servers fail."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import resource
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from jostle.kernel.errors import LedgerError, Overdraft, PlanError
+from jostle.kernel.ledger import AccountPurse, Ledger
+from jostle.kernel.neighbours import Neighbours
+from tests.postgres import Postgres
+
+WORKERS = Path(__file__).with_name("ledger_workers.py")
+NEIGHBOURS = Neighbours()
+
+
+def charge(account, amount=Fraction(1, 100)):
+    return account.charge(amount, operator="laplace", neighbours=NEIGHBOURS)
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-W", "error", str(WORKERS), *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def result(process: subprocess.Popen[str]) -> str:
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    return output
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def location(request, tmp_path) -> str:
+    if request.param == "sqlite":
+        return str(tmp_path / "budget.db")
+    return request.getfixturevalue("postgres").new_database()
+
+
+# ---------------------------------------------------------------------------------------------------- many at once
+
+
+def test_sixteen_processes_end_exactly_at_the_cap(location, tmp_path):
+    go = tmp_path / "go"
+    spenders = [start("spend_all", location, go, "1/200") for _ in range(16)]
+    for spender in spenders:
+        assert spender.stdout.readline() == "ready\n"
+    go.touch()
+    assert sum(int(result(spender)) for spender in spenders) == 400
+    with Ledger(location) as ledger:
+        assert ledger.balance("people").remaining == 0
+        assert [event.kind for event in ledger.events()] == ["open"] + 400 * ["charge"]
+        ledger.verify()
+
+
+def test_threads_that_share_a_ledger_end_exactly_at_the_cap(location):
+    def spend(account):
+        for charged in itertools.count():
+            try:
+                charge(account)
+            except Overdraft:
+                return charged
+
+    with Ledger(location) as ledger, ThreadPoolExecutor(6) as threads:
+        account = ledger.account("people", cap=1)
+        assert sum(threads.map(spend, [account] * 6)) == 100
+        assert account.remaining == 0
+        ledger.verify()
+
+
+def test_those_who_make_the_same_account_at_once_agree(location):
+    ledgers = [Ledger(location) for _ in range(4)]
+    together = threading.Barrier(len(ledgers), timeout=30)
+
+    def make(ledger):
+        together.wait()
+        return ledger.account("people", cap=1).remaining
+
+    with ThreadPoolExecutor(len(ledgers)) as threads:
+        assert list(threads.map(make, ledgers)) == [1, 1, 1, 1]
+    assert [event.kind for event in ledgers[0].events()] == ["open"]
+    for ledger in ledgers:
+        ledger.close()
+
+
+def test_those_who_make_the_same_ledger_at_once_agree(location):
+    together = threading.Barrier(4, timeout=30)
+
+    def make(number):
+        together.wait()
+        with Ledger(location) as ledger:
+            ledger.account(f"people {number}", cap=1)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(make, range(4)))
+    with Ledger(location, create=False) as ledger:
+        assert len(ledger.accounts()) == 4
+        ledger.verify()
+
+
+# ---------------------------------------------------------------------------------------------------------- crashes
+
+
+def test_a_hundred_kills_lose_no_event_and_draw_no_noise_before_its_charge(tmp_path):
+    seen = json.loads(result(start("survive_kills", tmp_path / "budget.db", tmp_path / "noise", 100, 1)))
+    assert seen["kills"] == 100
+    assert 100 < seen["noise"] <= seen["charges"] <= seen["noise"] + 100
+
+
+def test_kills_of_clients_of_postgres(postgres, tmp_path):
+    seen = json.loads(result(start("survive_kills", postgres.new_database(), tmp_path / "noise", 25, 2)))
+    assert seen["noise"] <= seen["charges"] <= seen["noise"] + 25
+
+
+def test_a_kill_while_a_ledger_is_made_leaves_a_whole_one_or_none(tmp_path):
+    seen = json.loads(result(start("survive_kills_while_made", tmp_path, 60, 3)))
+    assert seen["whole"] > 0
+    assert seen["none"] > 0
+
+
+def test_a_full_disk_charges_nothing_and_does_no_harm(tmp_path):
+    path = tmp_path / "budget.db"
+    with Ledger(path) as ledger:
+        account = ledger.account("people", cap=10)
+        charge(account)
+        with files_no_larger_than(path.with_name("budget.db-wal").stat().st_size + 10_000):
+            charged = 0
+            with pytest.raises(LedgerError, match="Nothing is released"):
+                while True:
+                    charge(account)
+                    charged += 1
+        assert charged < 10
+        assert account.spent == Fraction(1 + charged, 100)
+        charge(account)
+        ledger.verify()
+
+
+@contextmanager
+def files_no_larger_than(size: int) -> Iterator[None]:
+    """The operating system itself refuses to write more, as it does when a disk is full."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_postgres_killed_midway_keeps_every_charge_that_returned(postgres: Postgres):
+    with Ledger(postgres.new_database(), timeout=2) as ledger:
+        account, charged, failures = ledger.account("people", cap=1_000), [], []
+
+        def spend():
+            try:
+                while True:
+                    charged.append(charge(account))
+            except LedgerError as failure:
+                failures.append(failure)
+
+        spender = threading.Thread(target=spend)
+        spender.start()
+        while len(charged) < 20:
+            time.sleep(0.01)
+        postgres.stop(mode="immediate")
+        spender.join(timeout=30)
+        try:
+            with pytest.raises(LedgerError, match="Nothing is released"):
+                charge(account)
+        finally:
+            postgres.start()
+        assert len(failures) == 1
+        found = [event for event in ledger.events("people") if event.kind == "charge"]
+        assert found[: len(charged)] == charged
+        assert len(found) <= len(charged) + 1
+        charge(account)
+        ledger.verify()
+
+
+def test_a_commit_whose_answer_is_lost_counts_as_charged(postgres: Postgres):
+    url = postgres.new_database()
+    with Ledger(url) as ledger:
+        ledger.account("people", cap=1)
+    with answer_to_commit_lost(postgres.port) as (port, break_now):
+        with Ledger(url.replace(f":{postgres.port}/", f":{port}/"), timeout=2) as ledger:
+            purse = AccountPurse(ledger.account("people"))
+            token = purse.grant(Fraction(1, 2))
+            break_now.set()
+            with pytest.raises(LedgerError):
+                token.spend(purse, operator="laplace", neighbours=NEIGHBOURS)
+            with pytest.raises(PlanError, match="spent already"):
+                token.spend(purse, operator="laplace", neighbours=NEIGHBOURS)
+    with Ledger(url) as ledger:
+        assert ledger.balance("people").remaining == Fraction(1, 2)
+        ledger.verify()
+
+
+@contextmanager
+def answer_to_commit_lost(server_port: int) -> Iterator[tuple[int, threading.Event]]:
+    """Between client and server; once the event is set, passes the next COMMIT on, waits for it, and hangs up."""
+    break_now, listener = threading.Event(), socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=relay, args=(client,), daemon=True).start()
+
+    def relay(client):
+        with client, socket.create_connection(("127.0.0.1", server_port)) as server:
+            answers = threading.Thread(target=answer, args=(client, server), daemon=True)
+            answers.start()
+            while data := client.recv(65_536):
+                if break_now.is_set() and b"COMMIT" in data:
+                    muted.add(client)
+                    server.sendall(data)
+                    answers.join(timeout=5)
+                    return
+                server.sendall(data)
+            server.shutdown(socket.SHUT_WR)
+            answers.join(timeout=5)
+
+    def answer(client, server):
+        while data := server.recv(65_536):
+            if client in muted:
+                return
+            client.sendall(data)
+
+    muted: set[socket.socket] = set()
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield listener.getsockname()[1], break_now
+    finally:
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+
+
+# ------------------------------------------------------------------------------------------------------------ forks
+
+
+def in_child(work: Callable[[], None]) -> int:
+    child = os.fork()
+    if child == 0:
+        try:
+            work()
+        except BaseException:  # noqa: BLE001 - a child of a test must not go on as a second pytest
+            os._exit(1)
+        os._exit(0)
+    return child
+
+
+def test_a_forked_process_has_a_connection_of_its_own(location):
+    with Ledger(location) as ledger:
+        account = ledger.account("people", cap=1)
+        charge(account)
+
+        def spend():
+            for _ in range(10):
+                charge(account)
+
+        children = [in_child(spend) for _ in range(3)]
+        spend()
+        assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
+        assert account.spent == Fraction(41, 100)
+        ledger.verify()
+
+
+def test_a_fork_waits_for_a_charge_that_another_thread_makes(location):
+    with Ledger(location) as ledger:
+        account, stop = ledger.account("people", cap=1_000), threading.Event()
+
+        def spend_until_told():
+            while not stop.is_set():
+                charge(account)
+
+        spender = threading.Thread(target=spend_until_told)
+        spender.start()
+        try:
+            for _ in range(20):
+                child = in_child(lambda: charge(account) and None)
+                assert os.waitpid(child, 0)[1] == 0
+        finally:
+            stop.set()
+            spender.join()
+        ledger.verify()
+
+
+# ------------------------------------------------------------------------------------------------------------ locks
+
+
+def test_a_ledger_that_another_process_has_locked(tmp_path):
+    with Ledger(tmp_path / "budget.db", timeout=0.1) as ledger:
+        account = ledger.account("people", cap=1)
+        with closing(sqlite3.connect(tmp_path / "budget.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(LedgerError, match="locked by another process.*Remedy: try again"):
+                charge(account)
+            assert account.remaining == 1  # reading goes on
+            other.execute("ROLLBACK")
+        charge(account)
+
+
+def test_an_account_that_another_client_of_postgres_has_locked(postgres):
+    url = postgres.new_database()
+    engine = sa.create_engine(url, poolclass=sa.NullPool)
+    with Ledger(url, timeout=0.1) as ledger:
+        people, places = ledger.account("people", cap=1), ledger.account("places", cap=1)
+        with engine.begin() as other:
+            other.exec_driver_sql("SELECT * FROM jostle_accounts WHERE name = 'people' FOR UPDATE")
+            with pytest.raises(LedgerError, match="locked by another process"):
+                charge(people)
+            charge(places)  # each account has its own lock
+        charge(people)
+
+
+# ---------------------------------------------------------------------------------------------- files that disappear
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_goes_away_while_it_is_open_takes_no_charge(tmp_path, replaced):
+    path = tmp_path / "budget.db"
+    with Ledger(path) as ledger:
+        account = ledger.account("people", cap=1)
+        path.rename(tmp_path / "elsewhere.db")
+        if replaced:
+            Ledger(path).close()
+        with pytest.raises(LedgerError, match="Nothing is released"):
+            charge(account)
+
+
+# -------------------------------------------------------------------------------------------------------- durability
+
+
+def test_commits_of_sqlite_are_flushed_to_disk(tmp_path):
+    with Ledger(tmp_path / "budget.db") as ledger, ledger._store.transaction(write=True) as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+
+
+def test_commits_of_postgres_are_flushed_to_disk_whatever_its_defaults(postgres):
+    url = postgres.new_database()
+    with sa.create_engine(url, poolclass=sa.NullPool).begin() as connection:
+        connection.exec_driver_sql(f"ALTER DATABASE {url.rsplit('/', 1)[1]} SET synchronous_commit = off")
+        connection.exec_driver_sql(f"ALTER DATABASE {url.rsplit('/', 1)[1]} SET default_transaction_isolation = 'serializable'")
+    with Ledger(url) as ledger, ledger._store.transaction(write=True) as connection:
+        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
+        assert connection.exec_driver_sql("SHOW transaction_isolation").scalar() == "read committed"
