@@ -16,6 +16,7 @@ import importlinter.cli
 import pytest
 import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 import jostle
@@ -165,6 +166,14 @@ def test_every_requirement_is_pinned_to_a_version_that_it_allows() -> None:
     for text in [*project["dependencies"], *extras, *PROJECT["build-system"]["requires"]]:
         requirement = Requirement(text)
         assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), text
+
+
+def test_every_pin_can_be_installed_on_the_oldest_python() -> None:
+    """Such as Debian's, which stays behind on patches; resolving on a newer one would not notice."""
+    oldest = PROJECT["project"]["requires-python"].removeprefix(">=") + ".0"
+    for name, _ in (line.split("==") for line in PINS):
+        asks_for = importlib.metadata.metadata(name)["Requires-Python"] or ""
+        assert SpecifierSet(asks_for).contains(oldest), f"{name} asks for Python {asks_for}"
 
 
 # ----------------------------------------------------------------------------------------------------- documents

@@ -14,9 +14,7 @@ from jostle.linear.trees import average_range_variance, tree_least_squares
 from jostle.linear.workloads import Workload
 
 
-@algorithm(
-    name="HB", tasks=("range-1d", "range-2d"), cite="qardaji2013understanding", data_dependent=False, batched=True
-)
+@algorithm(name="HB", tasks=("range-1d", "range-2d"), cite="qardaji2013understanding", data_dependent=False, batched=True)
 def hb(x: Source, workload: Workload, budget: Budget, *, branching: int | None = None, root: bool = False) -> Vector:
     """A tree of counts whose branching minimises the variance of a range (Section 4, Equation 3), made consistent.
 
@@ -37,10 +35,10 @@ def best_branching(shape: tuple[int, ...]) -> int:
     >>> best_branching((256,)), best_branching((1024,)), best_branching((4096,)), best_branching((128, 128))
     (16, 32, 16, 26)
     """
-    longest = max(shape)
+    longest = max(max(shape), 2)
     if len(shape) == 1:
-        return min(range(2, max(longest, 2) + 1), key=lambda b: _range_variance(longest, b))
-    return min({*range(2, min(longest, 128) + 1), max(longest, 2)}, key=lambda b: _grid_variance(shape, b))
+        return min(range(2, longest + 1), key=lambda b: _range_variance(longest, b))
+    return min({*range(2, min(longest, 128) + 1), longest}, key=lambda b: _grid_variance(shape, b))
 
 
 def _grid_variance(shape: tuple[int, ...], branching: int) -> float:
@@ -50,4 +48,4 @@ def _grid_variance(shape: tuple[int, ...], branching: int) -> float:
 
 def _range_variance(n: int, branching: int) -> float:
     height = ceil(round(log(n, branching), 9)) if n > 1 else 1
-    return (branching - 1) * height**3 - 2 * (branching + 1) * height**2 / 3
+    return float((branching - 1) * height**3 - 2 * (branching + 1) * height**2 / 3)

@@ -10,9 +10,7 @@ from jostle.kernel.strategy import identity
 from jostle.linear.workloads import Workload
 
 
-@algorithm(
-    name="Laplace", tasks=("range-1d", "range-2d"), cite="dwork2006calibrating", data_dependent=False, batched=True
-)
+@algorithm(name="Laplace", tasks=("range-1d", "range-2d"), cite="dwork2006calibrating", data_dependent=False, batched=True)
 def laplace(x: Source, workload: Workload, budget: Budget) -> Vector:
     """Every cell on its own, with discrete Laplace noise (Section 3).
 

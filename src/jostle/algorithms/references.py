@@ -30,7 +30,10 @@ class Reference:
 REFERENCES: Final = MappingProxyType(
     {
         "dwork2006calibrating": Reference(
-            "C. Dwork, F. McSherry, K. Nissim, A. Smith", "Calibrating noise to sensitivity in private data analysis", "TCC", 2006
+            "C. Dwork, F. McSherry, K. Nissim, A. Smith",
+            "Calibrating noise to sensitivity in private data analysis",
+            "TCC",
+            2006,
         ),
         "hay2016principled": Reference(
             "M. Hay, A. Machanavajjhala, G. Miklau, Y. Chen, D. Zhang",

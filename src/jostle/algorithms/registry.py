@@ -64,7 +64,9 @@ class Algorithm:
         dimensions = len(workload.domain)
         if dimensions not in {TASKS[task] for task in self.tasks}:
             fit = [other.name for other in _registry.values() if dimensions in {TASKS[task] for task in other.tasks}]
-            raise BadInput("algorithm", f"{self.name} is not for {dimensions} dimensions", f"use one of {', '.join(sorted(fit))}")
+            raise BadInput(
+                "algorithm", f"{self.name} is not for {dimensions} dimensions", f"use one of {', '.join(sorted(fit))}"
+            )
         for name in tunables:
             if name not in self.tunables:
                 known = ", ".join(self.tunables) or "none"
@@ -76,7 +78,9 @@ class Algorithm:
         workload.check(source.shape)
         estimate = np.asarray(self.plan(source, workload, budget, **tunables), dtype=np.float64)
         if estimate.shape[-1:] != (source.size,) or not np.isfinite(estimate).all():
-            raise PlanError(f"the plan of {self.name} must return {source.size} finite numbers; what it returned is not released")
+            raise PlanError(
+                f"the plan of {self.name} must return {source.size} finite numbers; what it returned is not released"
+            )
         return estimate
 
 
@@ -119,13 +123,17 @@ def _tunables(name: str, plan: Plan) -> MappingProxyType[str, object]:
     parameters = list(inspect.signature(plan).parameters.values())
     extra = parameters[3:]
     if len(parameters) < 3 or any(p.kind is not p.KEYWORD_ONLY or p.default is p.empty for p in extra):
-        raise PlanError(f"{name}: a plan takes a source, a workload and a budget, then tunables by keyword, each with a default")
+        raise PlanError(
+            f"{name}: a plan takes a source, a workload and a budget, then tunables by keyword, each with a default"
+        )
     return MappingProxyType({p.name: p.default for p in extra})
 
 
 def _check_claims(found: Algorithm) -> None:
     if not re.search(r"^\s*Privacy: \S", found.plan.__doc__ or "", re.MULTILINE):
-        raise PlanError(f'{found.name}: its docstring needs a paragraph that begins with "Privacy:" and says why it is private')
+        raise PlanError(
+            f'{found.name}: its docstring needs a paragraph that begins with "Privacy:" and says why it is private'
+        )
     if found.cite not in REFERENCES:
         raise PlanError(f"{found.name}: {found.cite!r} is no key of algorithms/references.py; add the paper there")
     if not found.tasks or any(task not in TASKS for task in found.tasks):

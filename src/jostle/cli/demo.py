@@ -64,7 +64,9 @@ def _answers(console: Console, income: Counts, released: Release) -> None:
 
 
 def _comparison(console: Console, income: Counts, epsilon: float) -> None:
-    console.print("[bold]Had you picked another algorithm[/] (200 simulated runs each, root mean squared error of an answer):")
+    console.print(
+        "[bold]Had you picked another algorithm[/] (200 simulated runs each, root mean squared error of an answer):"
+    )
     queries = workloads.prefix(CELLS)
     found = {
         name: float(np.sqrt((simulate.errors(name, income, queries, epsilon, trials=200, seed=0) ** 2).mean() / CELLS))

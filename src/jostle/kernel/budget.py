@@ -62,7 +62,7 @@ def exact(value: object, argument: str = "epsilon", *, zero: bool = False) -> Fr
     if amount < 0 or (amount == 0 and not zero):
         raise BadInput(argument, f"must be {'at least' if zero else 'above'} 0, got {value!r}", remedy)
     if amount.denominator > _LARGEST:
-        raise BadInput(argument, "is finer than exact arithmetic keeps (a denominator beyond 10^300)", "use a rounder number")
+        raise BadInput(argument, "is finer than exact arithmetic keeps: a denominator beyond 10^300", "use a rounder one")
     if amount > _LARGEST:
         raise BadInput(argument, "is beyond 10^300", remedy)
     return amount

@@ -27,6 +27,7 @@ class BadInput(JostleError, ValueError):
     def __reduce__(self) -> tuple[object, ...]:
         return (BadInput, (self.argument, self.problem, self.remedy))
 
+
 class BudgetError(JostleError):
     """A charge that may not be made."""
 

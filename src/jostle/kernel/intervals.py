@@ -47,7 +47,7 @@ def cheapest_cut(costs: Counts) -> tuple[int, Counts]:
     return int(best[-1]), np.array(starts[::-1], dtype=np.int64)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]  # numba has no types
+@njit(cache=True)
 def _deviations(ordered: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     """Slide a window of each length, its values counted and summed by rank in two Fenwick trees.
 
@@ -103,7 +103,7 @@ def _deviations(ordered: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]  # numba has no types
+@njit(cache=True)
 def _cheapest(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     levels, n = costs.shape
     best = np.zeros(n + 1, dtype=np.int64)

@@ -60,12 +60,11 @@ class Neighbours:
         - In a part of a split under `replace`, a record that goes to another part is an addition or a removal in two parts
           at once, each of which may use half the budget only: hence twice the first number.
         """
-        once, changed = Fraction(add_remove), Fraction(replace)
         if self.relation == "add_remove":
-            return once * self.rows
+            return Fraction(add_remove * self.rows)
         if self.part:
-            return max(changed, 2 * once) * self.rows
-        return (changed if self.rows == 1 else max(changed, once)) * self.rows
+            return Fraction(max(replace, 2 * add_remove) * self.rows)
+        return Fraction((replace if self.rows == 1 else max(replace, add_remove)) * self.rows)
 
     def in_part(self) -> Neighbours:
         """The relation inside one part of a data set that is split."""

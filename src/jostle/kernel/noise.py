@@ -48,7 +48,9 @@ def calibrate(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
     """
     scale = sensitivity / epsilon
     if scale > _LIMIT:
-        raise BadInput("epsilon", "asks for noise beyond what 64-bit counts can hold", "use a larger epsilon or fewer queries")
+        raise BadInput(
+            "epsilon", "asks for noise beyond what 64-bit counts can hold", "use a larger epsilon or fewer queries"
+        )
     return scale
 
 
@@ -78,7 +80,8 @@ class ExactNoise:
             return values.copy()
         dp = _opendp()
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-        return np.array(dp.m.make_laplace(*space, scale=round_up(scale))(values), dtype=np.int64).reshape(values.shape)
+        noisy = dp.m.make_laplace(*space, scale=round_up(scale))(values.reshape(-1))
+        return np.array(noisy, dtype=np.int64).reshape(values.shape)
 
     def geometric(self, size: int, scale: Fraction) -> Counts:
         """Discrete Laplace noise on condition that it is not negative: about half of the draws are kept."""

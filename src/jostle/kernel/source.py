@@ -18,17 +18,13 @@ from jostle.kernel.budget import Budget, CountingPurse, PartPurse, Purse
 from jostle.kernel.errors import BadInput, InternalError, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise, calibrate, variance
-from jostle.kernel.partition import Counts, Partition, Vector
+from jostle.kernel.partition import Counts, Partition, Vector, check_partition
 from jostle.kernel.statistics import PRICE_UNIT, Score, Statistic, check_price
-from jostle.kernel.strategy import Strategy
+from jostle.kernel.strategy import LARGEST_TOTAL, Strategy, check_measurable, domain_of
 
 T = TypeVar("T")
 
 KERNEL = "jostle.kernel."
-
-LARGEST_TOTAL = 2**40
-LARGEST_ENTRY = 2**21
-"""Within these bounds every answer is exact in 64 bits, and so is its sensitivity."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +166,7 @@ class _VectorSource:
         if not type(statistic).__module__.startswith(KERNEL) or not isinstance(statistic, Statistic):
             raise PlanError(f"{type(statistic).__name__} is no statistic of the kernel: its lemma is not proven")
         statistic.check(self.size)
-        scale = calibrate(self.neighbours.sensitivity(*statistic.moves(self.size)), budget.epsilon)
+        scale = self.__calibrated(*statistic.moves(self.size), budget)
         self.__spend(budget, "statistic", statistic.name)
         noisy = self.__engine.discrete_laplace(np.array(statistic.value(self.__x), dtype=np.int64), scale)
         return np.asarray(noisy / statistic.unit(self.size), dtype=np.float64)
@@ -183,7 +179,7 @@ class _VectorSource:
         if not len(candidates):
             raise BadInput("candidates", "are none", "pass at least one")
         score.check(self.size, len(candidates))
-        scale = calibrate(self.neighbours.sensitivity(*score.ranges()), budget.epsilon)
+        scale = self.__calibrated(*score.ranges(), budget)
         self.__spend(budget, "choose", f"{score.name} among {len(candidates)}")
         return candidates[self.__engine.noisy_max(score.values(self.__x), scale)]
 
@@ -192,9 +188,13 @@ class _VectorSource:
         from jostle.kernel import intervals
 
         self.__one_trial("partition")
+        if type(cost) is not IntervalCost:
+            raise PlanError(f"{type(cost).__name__} is no cost of the kernel: pass IntervalCost(price=…)")
         if len(self.shape) != 1:
             raise PlanError("partition cuts a line of cells: reduce a grid to a line first, for instance along a curve")
-        scales = [calibrate(self.neighbours.sensitivity(k, 2 * k) * PRICE_UNIT, budget.epsilon) for k in (1, 2)]
+        check_price(cost.price, self.size)
+        scales = [self.__calibrated(k * PRICE_UNIT, 2 * k * PRICE_UNIT, budget) for k in (1, 2)]
+        calibrate(16 * self.size * scales[1], Fraction(1))  # the sum of all the noise must fit in 64 bits, too
         self.__spend(budget, "partition", f"intervals of {self.size} cells")
         costs = intervals.deviations(self.__x) * PRICE_UNIT + round(cost.price * PRICE_UNIT)
         for k in range(costs.shape[0]):
@@ -203,13 +203,14 @@ class _VectorSource:
 
     def reduce(self, partition: Partition) -> Source:
         """Adding cells up moves no record apart: stability 1, same purse, same neighbours."""
-        self.__check_partition(partition)
+        check_partition(partition, self.size)
         sums = np.asarray(partition.sums(self.__x), dtype=np.int64)
         return self.__like(sums, partition.shape, self.neighbours, self.__purse)
 
     def split(self, partition: Partition, budget: Budget) -> list[tuple[Source, Budget]]:
         """Charged once, here, whole: one record is in one part, so what the parts lose together is the most that one loses."""
-        self.__check_partition(partition)
+        check_partition(partition, self.size)
+        _check_budget(budget)
         self.__spend(budget, "split", f"{partition.groups} disjoint parts")
         parts: list[tuple[Source, Budget]] = []
         for group in range(partition.groups):
@@ -226,6 +227,8 @@ class _VectorSource:
 
     def _resampled(self, engine: SimulatedNoise, trials: int | None) -> _VectorSource:
         """The same data, with answers that were computed already, behind another engine and purse."""
+        if not isinstance(self, SimulatedSource):
+            raise PlanError("only a simulation can be run again with another seed")
         derived = object.__new__(type(self))
         purse = CountingPurse(self.__neighbours, engine)
         _VectorSource.__init__(derived, self.__x, self.__shape, self.__neighbours, engine, purse, self.__note, trials)
@@ -233,13 +236,17 @@ class _VectorSource:
         return derived
 
     def __scale_of(self, strategy: Strategy, budget: Budget) -> Fraction:
-        if not type(strategy).__module__.startswith(KERNEL) or not isinstance(strategy, Strategy):
-            raise PlanError(f"{type(strategy).__name__} is no strategy of the kernel: its norm is not proven")
+        check_measurable(strategy)
         if strategy.size != self.size:
-            raise BadInput("strategy", f"is over {strategy.shape}, the data are over {self.shape}", "build it for this domain")
-        if max(-strategy.bounds[0], strategy.bounds[1]) > LARGEST_ENTRY:
-            raise PlanError("the strategy's entries are too large or too fine for exact answers in 64 bits: round its weights")
-        return calibrate(self.neighbours.sensitivity(strategy.norm, strategy.diameter), budget.epsilon)
+            raise BadInput(
+                "strategy", f"is over {strategy.shape}, the data are over {self.shape}", "build it for this domain"
+            )
+        return self.__calibrated(strategy.norm, strategy.diameter, budget)
+
+    def __calibrated(self, add_remove: int, replace: int, budget: Budget) -> Fraction:
+        """The scale of the noise on what one record moves so far: sensitivity × neighbours / ε."""
+        _check_budget(budget)
+        return calibrate(self.neighbours.sensitivity(add_remove, replace), budget.epsilon)
 
     def __spend(self, budget: Budget, operator: str, what: str) -> None:
         note = f"{self.__note}: {what}" if self.__note else what
@@ -247,11 +254,9 @@ class _VectorSource:
 
     def __one_trial(self, operator: str) -> None:
         if self.__trials is not None:
-            raise PlanError(f"`{operator}` decides between paths, so a plan that uses it runs one trial at a time (batched=False)")
-
-    def __check_partition(self, partition: Partition) -> None:
-        if partition.labels.size != self.size:
-            raise BadInput("partition", f"is of {partition.labels.size} cells, the data have {self.size}", "cut this domain")
+            raise PlanError(
+                f"`{operator}` decides between paths, so a plan that uses it runs one trial at a time (batched=False)"
+            )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} over {'×'.join(map(str, self.shape))}, {self.neighbours}>"
@@ -323,6 +328,11 @@ def _simulated(seed: object, neighbours: Neighbours | str, trials: int | None) -
     return CountingPurse(Neighbours.of(neighbours), noise), noise
 
 
+def _check_budget(budget: object) -> None:
+    if type(budget) is not Budget:
+        raise PlanError("an operator is paid with a budget that was granted for its source, not with a number")
+
+
 def counts(x: object, shape: tuple[int, ...] | None = None) -> tuple[Counts, tuple[int, ...]]:
     """A data vector, checked: whole numbers of records, none negative. The message says nothing about which or how many.
 
@@ -337,14 +347,14 @@ def counts(x: object, shape: tuple[int, ...] | None = None) -> tuple[Counts, tup
     if array.ndim == 0 or array.size == 0:
         raise BadInput("x", "must have at least one cell", remedy)
     if not (np.issubdtype(array.dtype, np.integer) or np.issubdtype(array.dtype, np.floating)):
-        raise BadInput("x", f"must hold numbers, not {array.dtype}", remedy)
+        raise BadInput("x", "must hold numbers", remedy)  # not the type's name: that of texts tells the longest one's length
     with np.errstate(invalid="ignore"):
         whole = array.astype(np.int64)
     if (whole != array).any() or (whole < 0).any():
         raise BadInput("x", "must hold whole numbers of records, none negative", remedy)
     if float(array.sum(dtype=np.float64)) > LARGEST_TOTAL:
         raise BadInput("x", f"must hold at most {LARGEST_TOTAL} records", "count in larger units")
-    domain = array.shape if shape is None else tuple(shape)
+    domain = array.shape if shape is None else domain_of(shape)
     if int(np.prod(domain)) != array.size:
         raise BadInput("shape", f"{domain} does not have the data's number of cells", "pass the data's own shape")
     return np.ascontiguousarray(whole.reshape(-1)), domain

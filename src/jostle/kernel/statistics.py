@@ -19,8 +19,8 @@ from typing import final
 import numpy as np
 
 from jostle.kernel.errors import BadInput
-from jostle.kernel.partition import Counts, Partition, Vector
-from jostle.kernel.strategy import Strategy
+from jostle.kernel.partition import Counts, Partition, Vector, check_partition
+from jostle.kernel.strategy import LARGEST_TOTAL, Strategy, check_measurable
 
 LATTICE = 2**20
 """Statistics that are not rational are rounded down to this fraction of one."""
@@ -117,6 +117,11 @@ class TotalVariation(Statistic):
         """The mean is a multiple of 1/size."""
         return size
 
+    def check(self, size: int) -> None:
+        """In units of 1/size the value must fit in 64 bits, whatever the data."""
+        if size * LARGEST_TOTAL > 2**62:
+            raise BadInput("statistic", f"is exact over at most {2**62 // LARGEST_TOTAL} cells", "reduce the domain first")
+
     def moves(self, size: int) -> tuple[int, int]:
         """1 − 1/d, and 1."""
         return size - 1, size if size > 1 else 0
@@ -174,8 +179,7 @@ class GroupDeviation(Statistic):
 
     def check(self, size: int) -> None:
         """The groups must be those of the domain."""
-        if self.partition.labels.size != size:
-            raise BadInput("partition", f"groups {self.partition.labels.size} cells, the domain has {size}", "group this domain")
+        check_partition(self.partition, size)
 
 
 @final
@@ -197,6 +201,10 @@ class PartitionCost(Statistic):
         """The price is kept to so much of a record."""
         return PRICE_UNIT
 
+    def check(self, size: int) -> None:
+        """The prices of all intervals together must fit in 64 bits."""
+        check_price(self.price, size)
+
     def moves(self, size: int) -> tuple[int, int]:
         """Every cut has one interval with the record, whose deviation moves by at most 1; so does the least cost."""
         return (PRICE_UNIT, 2 * PRICE_UNIT) if size > 1 else (0, 0)
@@ -212,10 +220,10 @@ PRICE_UNIT = 2**10
 """Prices of intervals are rounded to this fraction of a record."""
 
 
-def check_price(price: float) -> None:
-    """Raise unless it is a number that an interval can cost."""
-    if not (isinstance(price, (int, float)) and math.isfinite(price) and 0 <= price < 2**40):
-        raise BadInput("price", f"must be a public number of at least 0, got {price!r}", "pass for instance 2.0")
+def check_price(price: float, size: int = 1) -> None:
+    """Raise unless it is a number that an interval can cost, in a domain of that size."""
+    if not (isinstance(price, (int, float)) and math.isfinite(price) and 0 <= price * size < 2**40):
+        raise BadInput("price", f"must be a public number between 0 and 2^40/{size}, got {price!r}", "pass for instance 2.0")
 
 
 def _root_up(numerator: int, denominator: int) -> int:
@@ -290,6 +298,10 @@ class QueryDistance(Score):
     grain: int = 2**10
     """Estimates are rounded to this fraction of the strategy's unit; a public choice."""
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.grain, int) or not 1 <= self.grain <= 2**20:
+            raise BadInput("grain", "must be a whole number from 1 to 2^20", "leave it out")
+
     def ranges(self) -> tuple[int, int]:
         """Each distance moves up or down as far as its answer does, so two of them move apart twice as far."""
         low, high = self.queries.bounds
@@ -305,13 +317,13 @@ class QueryDistance(Score):
         _check_queries(self.queries, size, candidates)
         if np.shape(self.estimates) != (self.queries.rows,) or not np.isfinite(self.estimates).all():
             raise BadInput("estimates", f"must be {self.queries.rows} finite numbers", "pass one estimate a query")
-        if max(np.abs(self.estimates).max() * self.queries.unit, max(self.queries.bounds) * 2.0**40) * self.grain > 2**61:
+        low, high = self.queries.bounds
+        if max(np.abs(self.estimates).max() * self.queries.unit, max(-low, high) * LARGEST_TOTAL) * self.grain > 2**61:
             raise BadInput("estimates", "are too large to be compared exactly", "clip them to the possible counts")
 
 
 def _check_queries(queries: Strategy, size: int, candidates: int) -> None:
-    if not type(queries).__module__.startswith("jostle.kernel.") or not isinstance(queries, Strategy):
-        raise BadInput("queries", "must be a strategy of the kernel", "use its functions, or `matrix` for any other")
+    check_measurable(queries)
     if queries.size != size or queries.rows != candidates:
         raise BadInput(
             "queries", f"have {queries.rows} rows over {queries.size} cells, not {candidates} over {size}", "make them fit"

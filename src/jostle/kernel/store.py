@@ -83,10 +83,11 @@ class Store(ABC):
             if self._closed:
                 raise LedgerError(f"{self.where} was closed: open the ledger again")
             try:
+                self.check_in_place()
                 with self._engine.begin() as connection:
                     connection.exec_driver_sql(self.begin_write if write else self.begin_read)
                     yield connection
-                self.after_commit()
+                self.check_in_place()
             except (SQLAlchemyError, OSError, UnicodeError, OverflowError) as error:
                 self._engine.dispose()  # whatever state this connection is in, the next transaction has a new one
                 raise self.explain(getattr(error, "orig", None) or error) from error
@@ -120,8 +121,8 @@ class Store(ABC):
         """What went wrong and what to do about it, for people."""
 
     @abstractmethod
-    def after_commit(self) -> None:
-        """Raise if what was committed cannot be found again."""
+    def check_in_place(self) -> None:
+        """Raise if what is committed here is not found by others; called before a transaction, and after its commit."""
 
     @abstractmethod
     def check(self) -> None:
@@ -145,11 +146,10 @@ class SqliteStore(Store):
             _make_file(self.path)
         if not self.path.is_file() or not _allowed(self.path, os.R_OK):
             raise BadInput("location", f"{self.path} is not a file that can be read", _NEW_OR_OURS)
-        found = self.path.stat()
-        if not found.st_size:
+        if not self.path.stat().st_size:
             remedy = "restore the ledger from a backup, or delete the file if it never was one"
             raise BadInput("location", f"{self.path} is empty, which no ledger ever is", remedy)
-        self._identity = (found.st_dev, found.st_ino)
+        self._file = _identity(self.path)
         super().__init__(_engine("sqlite://", creator=self._connect), str(self.path))
 
     def _connect(self) -> sqlite3.Connection:
@@ -164,11 +164,10 @@ class SqliteStore(Store):
         """Refuse: a file of ours has its tables from its first moment, so this is somebody else's."""
         raise BadInput("location", f"{self.where} is a database, but not a ledger", _NEW_OR_OURS)
 
-    def after_commit(self) -> None:
-        """A file that was moved, deleted or replaced while it was open takes commits that nobody will find."""
-        found = self.path.stat()
-        if (found.st_dev, found.st_ino) != self._identity:
-            raise self._failure("was replaced by another file while it was open", "open the ledger again")
+    def check_in_place(self) -> None:
+        """A file that lost its name takes commits that nobody will find."""
+        if not self.path.exists() or _identity(self.path) != self._file:
+            raise self._failure("was moved, deleted or replaced while it was open", "put it back, and open the ledger again")
 
     def check(self) -> None:
         """Let SQLite look at every page."""
@@ -223,7 +222,7 @@ class PostgresStore(Store):
             if not sa.inspect(connection).has_table(META.name):
                 _make_tables(connection)
 
-    def after_commit(self) -> None:
+    def check_in_place(self) -> None:
         """A server that confirmed a commit has it."""
 
     def check(self) -> None:
@@ -274,6 +273,11 @@ def _sqlite(path: Path, how: str, timeout: float) -> sqlite3.Connection:
 
 def _allowed(path: Path, mode: int) -> bool:
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 def _make_tables(connection: sa.Connection) -> None:

@@ -42,12 +42,12 @@ class Strategy(ABC):
     unit: int = 1
     """Answers are whole multiples of 1/unit."""
 
-    @property
+    @cached_property
     def size(self) -> int:
         """The number of cells."""
         return int(np.prod(self.shape))
 
-    @property
+    @cached_property
     def name(self) -> str:
         """What the ledger calls it; public facts alone."""
         return f"{type(self).__name__.lower()} of {self.rows} over {'×'.join(map(str, self.shape))}"
@@ -87,9 +87,15 @@ class Strategy(ABC):
         [1.0, 3.0, 6.0, 10.0]
         """
         vector = np.asarray(x)
-        flat = vector.reshape(*vector.shape[: vector.ndim - len(self.shape)], -1) if vector.shape[-1:] != (self.size,) else vector
+        flat = (
+            vector.reshape(*vector.shape[: vector.ndim - len(self.shape)], -1)
+            if vector.shape[-1:] != (self.size,)
+            else vector
+        )
         if flat.shape[-1:] != (self.size,):
-            raise BadInput("x", f"has shape {vector.shape}, but the strategy is over {self.shape}", "pass a vector that fits")
+            raise BadInput(
+                "x", f"has shape {vector.shape}, but the strategy is over {self.shape}", "pass a vector that fits"
+            )
         return np.asarray(self.apply(flat) / self.unit, dtype=np.float64)
 
     def dense(self) -> Vector:
@@ -212,7 +218,7 @@ class Boxes(Strategy):
 
     def __init__(self, shape: tuple[int, ...], lows: Counts, highs: Counts) -> None:
         if (lows < 0).any() or (highs > np.array(shape)).any() or (lows >= highs).any():
-            raise BadInput("lows, highs", f"must satisfy 0 <= low < high <= size on the domain {shape}", "ranges are half-open")
+            raise BadInput("lows, highs", f"must satisfy 0 <= low < high <= size over {shape}", "ranges are half-open")
         self.shape, self.lows, self.highs, self.rows = shape, lows, highs, lows.shape[0]
         self._strides = np.cumprod([1, *(n + 1 for n in shape[:0:-1])])[::-1]
 
@@ -243,7 +249,7 @@ class Boxes(Strategy):
         grid = steps.T.reshape(*lead, *(n + 1 for n in self.shape))
         for axis in range(len(lead), grid.ndim):
             grid = np.flip(np.cumsum(np.flip(grid, axis), axis=axis), axis)
-        inside = grid[(..., *(slice(1, None) for _ in self.shape))]
+        inside: Any = grid[(Ellipsis,) + (slice(1, None),) * len(self.shape)]  # noqa: RUF005  # the type checker follows this form
         return inside.reshape(*lead, -1)
 
     @cached_property
@@ -302,7 +308,7 @@ class Stack(Strategy):
 
     def __init__(self, parts: Sequence[Strategy], weights: Sequence[int], unit: int) -> None:
         for part in parts:
-            check_strategy(part)
+            check_proven(part)
         check_weights(weights)
         self.parts, self.shape, self.rows = tuple(parts), parts[0].shape, sum(part.rows for part in parts)
         self.unit = unit * int(np.lcm.reduce([part.unit for part in parts]))
@@ -323,7 +329,7 @@ class Stack(Strategy):
     @cached_property
     def column_norms(self) -> Counts:
         """The parts' own, added up."""
-        return np.sum([part.column_norms * f for f, part in zip(self.factors, self.parts, strict=True)], axis=0)
+        return np.asarray(np.sum([part.column_norms * f for f, part in zip(self.factors, self.parts, strict=True)], axis=0))
 
     @property
     def norm(self) -> int:
@@ -342,10 +348,17 @@ class Stack(Strategy):
         return min(sum(f * part.diameter for f, part in zip(self.factors, self.parts, strict=True)), 2 * self.norm)
 
 
-def check_strategy(strategy: object) -> None:
-    """Raise unless it is a strategy of the kernel, whose norm is proven, with answers that are exact in 64 bits."""
+def check_proven(strategy: object) -> None:
+    """Raise unless it is a strategy of the kernel, whose norm is proven."""
     if not isinstance(strategy, Strategy) or not type(strategy).__module__.startswith("jostle.kernel."):
-        raise PlanError(f"{type(strategy).__name__} is no strategy of the kernel: its norm is not proven. Use `matrix` for your own")
+        raise PlanError(
+            f"{type(strategy).__name__} is no strategy of the kernel: its norm is not proven; `matrix` takes any"
+        )
+
+
+def check_measurable(strategy: Strategy) -> None:
+    """Raise unless it is a strategy of the kernel with answers that are exact in 64 bits."""
+    check_proven(strategy)
     if max(-strategy.bounds[0], strategy.bounds[1]) > LARGEST_ENTRY:
         raise PlanError("the strategy's entries are too large or too fine for exact answers in 64 bits: round its weights")
 
@@ -362,7 +375,7 @@ def domain_of(shape: int | tuple[int, ...]) -> tuple[int, ...]:
     >>> domain_of(8), domain_of((2, 4))
     ((8,), (2, 4))
     """
-    axes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    axes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     if not axes or any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1 for n in axes):
         raise BadInput("shape", f"must be whole numbers of at least 1, got {shape!r}", "pass for instance 1024 or (64, 64)")
     return tuple(int(n) for n in axes)
@@ -407,7 +420,10 @@ def prefix(n: int) -> Prefix:
     >>> prefix(4).norm, prefix(4).diameter
     (4, 3)
     """
-    return Prefix(*domain_of(n))
+    axes = domain_of(n)
+    if len(axes) != 1:
+        raise BadInput("n", "prefixes are of a line of cells, not of a grid", "pass one whole number")
+    return Prefix(*axes)
 
 
 def blocks(partition: Partition, shape: int | tuple[int, ...] | None = None) -> Blocks:
@@ -437,9 +453,12 @@ def boxes(shape: int | tuple[int, ...], lows: Any, highs: Any) -> Boxes:
     """
     domain = domain_of(shape)
     low, high = (np.asarray(a).reshape(-1, len(domain)) for a in (lows, highs))
-    if low.shape != high.shape or low.size == 0 or not (np.issubdtype(low.dtype, np.integer) and np.issubdtype(high.dtype, np.integer)):
+    if (
+        low.shape != high.shape
+        or low.size == 0
+        or not (np.issubdtype(low.dtype, np.integer) and np.issubdtype(high.dtype, np.integer))
+    ):
         raise BadInput("lows, highs", "must be the same number of whole corners, one row a box", "pass two integer arrays")
-
     return Boxes(domain, low.astype(np.int64), high.astype(np.int64))
 
 
@@ -453,7 +472,7 @@ def matrix(entries: Any, shape: int | tuple[int, ...] | None = None) -> Matrix:
 
     sparse = csr_array(entries, copy=True)
     if sparse.ndim != 2 or not sparse.shape[0]:
-        raise BadInput("entries", "must be a matrix with at least one row", "pass one row a query, for instance [[1, 0, -1]]")
+        raise BadInput("entries", "must be a matrix with at least one row", "pass for instance [[1, 0, -1]]")
     data, unit = lattice(sparse.data if sparse.nnz else [1.0])
     whole = csr_array((data[: sparse.nnz], sparse.indices, sparse.indptr), shape=sparse.shape)
     domain = domain_of(sparse.shape[1] if shape is None else shape)

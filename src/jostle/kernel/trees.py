@@ -22,7 +22,9 @@ class Hierarchy(Strategy):
     often than the norm already allows costs nothing.
     """
 
-    def __init__(self, shape: tuple[int, ...], levels: Sequence[tuple[np.ndarray, ...]], weights: Sequence[int], unit: int) -> None:
+    def __init__(
+        self, shape: tuple[int, ...], levels: Sequence[tuple[np.ndarray, ...]], weights: Sequence[int], unit: int
+    ) -> None:
         check_weights(weights)
         self.shape, self.levels, self.weights, self.unit = shape, tuple(levels), tuple(weights), unit
         self.grids = tuple(tuple(len(starts) for starts in level) for level in self.levels)
@@ -73,7 +75,7 @@ class Hierarchy(Strategy):
             coarse = np.repeat(coarse, counts, axis=axis - len(self.shape))
         return coarse
 
-    @property
+    @cached_property
     def norm(self) -> int:
         """A record is in one block a level."""
         return sum(self.weights)
@@ -83,7 +85,7 @@ class Hierarchy(Strategy):
         """Zeros and the levels' weights."""
         return 0, max(self.weights)
 
-    @property
+    @cached_property
     def diameter(self) -> int:
         """A replaced record moves two blocks on every level that has two."""
         return 2 * sum(w for w, grid in zip(self.weights, self.grids, strict=True) if np.prod(grid) > 1)
@@ -116,7 +118,7 @@ class Wavelet(Strategy):
 
     def invert(self, y: Vector) -> Vector:
         """Cells from coefficients: the transform is square and invertible on the padded domain."""
-        return self._cut(y, _haar_inverse)
+        return np.asarray(self._cut(y, _haar_inverse))
 
     def _cut(self, y: Any, transform: Any) -> Any:
         lead = y.shape[:-1]
@@ -205,7 +207,6 @@ def _hierarchy(shape: tuple[int, ...], branching: int, root: bool, weights: tupl
     if weights is not None and (len(weights) != len(levels) or min(weights) <= 0):
         raise BadInput("weights", "must be one number above 0 a level", f"pass {len(levels)} of them")
     whole, unit = lattice([1] * len(levels) if weights is None else weights)
-
     return Hierarchy(shape, levels, [int(w) for w in whole], unit)
 
 
@@ -214,4 +215,4 @@ def _cut(starts: np.ndarray, n: int, branching: int) -> np.ndarray:
     lengths = np.diff(starts, append=n)
     pieces = np.minimum(lengths, branching)
     within = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    return np.repeat(starts, pieces) + within * np.repeat(lengths, pieces) // np.repeat(pieces, pieces)
+    return np.asarray(np.repeat(starts, pieces) + within * np.repeat(lengths, pieces) // np.repeat(pieces, pieces))

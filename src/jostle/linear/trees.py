@@ -72,9 +72,7 @@ def average_range_variance(tree: Hierarchy) -> float:
     weights = np.array(tree.weights) / tree.unit
     cells = np.array([np.prod(tree.shape) / np.prod(grid) for grid in tree.grids])
     precision = np.cumsum((weights**2 * cells)[::-1])[::-1]
-    energies = [
-        np.diff([_energy(n, grid[axis]) for grid in tree.grids], prepend=0.0) for axis, n in enumerate(tree.shape)
-    ]
+    energies = [np.diff([_energy(n, grid[axis]) for grid in tree.grids], prepend=0.0) for axis, n in enumerate(tree.shape)]
     joint = energies[0]
     level = np.arange(len(tree.grids))
     for energy in energies[1:]:

@@ -46,7 +46,7 @@ class Workload:
 
     def __matmul__(self, x: Any) -> Vector:
         """The answers; x may be flat or have the domain's shape, with further axes before."""
-        return self.queries @ x
+        return np.asarray(self.queries @ x)
 
     @property
     def T(self) -> Transposed:  # noqa: N802  # the usual name
@@ -112,7 +112,9 @@ class Transposed:
         """For each cell, the sum over the queries that it is in."""
         answers = np.asarray(y, dtype=np.float64)
         if answers.shape[-1:] != (self.queries.rows,):
-            raise BadInput("y", f"has shape {answers.shape}, the workload {self.queries.rows} queries", "pass one answer a query")
+            raise BadInput(
+                "y", f"has shape {answers.shape}, the workload {self.queries.rows} queries", "pass one answer a query"
+            )
         return np.asarray(self.queries.adjoint(answers) / self.queries.unit)
 
 
@@ -169,7 +171,9 @@ def all_ranges(n: int) -> Workload:
     """
     (size,) = strategy.domain_of(n)
     if size > 8192:
-        raise BadInput("n", f"has {size * (size + 1) // 2} ranges, too many to answer one by one", "use `prefix` or `ranges`")
+        raise BadInput(
+            "n", f"has {size * (size + 1) // 2} ranges, too many to answer one by one", "use `prefix` or `ranges`"
+        )
     starts, ends = np.triu_indices(size)
     return Workload("all ranges", Boxes((size,), starts[:, None].astype(np.int64), ends[:, None].astype(np.int64) + 1))
 
@@ -191,7 +195,9 @@ def marginals(shape: tuple[int, ...], *axes: tuple[int, ...]) -> Workload:
 def _keep(shape: tuple[int, ...], axes: tuple[int, ...]) -> Partition:
     sizes = tuple(shape[axis] for axis in axes) or (1,)
     where = np.indices(shape, sparse=True)
-    labels = np.ravel_multi_index(tuple(where[axis] for axis in axes), sizes) if axes else np.zeros((1,) * len(shape), dtype=int)
+    labels = (
+        np.ravel_multi_index(tuple(where[axis] for axis in axes), sizes) if axes else np.zeros((1,) * len(shape), dtype=int)
+    )
     return Partition(np.broadcast_to(labels, shape).reshape(-1), sizes)
 
 
@@ -204,7 +210,9 @@ def matrix(entries: Any, shape: Shape | None = None) -> Workload:
     return Workload("matrix", strategy.matrix(entries, shape))
 
 
-def random_rectangles(shape: tuple[int, ...], number: int, *, seed: int, share: tuple[float, float] = (0.0, 1.0)) -> Workload:
+def random_rectangles(
+    shape: tuple[int, ...], number: int, *, seed: int, share: tuple[float, float] = (0.0, 1.0)
+) -> Workload:
     """Boxes drawn at random whose side lengths lie between these shares of each axis: short, medium, long ones.
 
     >>> random_rectangles((8, 8), 3, seed=0).shape
