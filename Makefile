@@ -75,7 +75,7 @@ bench: $(READY)  ## the kernel's speed on this machine
 	@$(BIN)/jostle bench kernel
 
 docs: $(READY)  ## the documentation, as pages under site/
-	@$(BIN)/NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict && echo "Open site/index.html"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict && echo "Open site/index.html"
 
 # Names and exact versions alone: where packages come from is the affair of whoever installs them.
 constraints:  ## pin the newest versions that go together, in an environment of their own
@@ -88,5 +88,5 @@ constraints:  ## pin the newest versions that go together, in an environment of 
 	echo "constraints.txt: $$(wc -l < constraints.txt) packages pinned"
 
 clean:  ## remove the environment, caches and everything that was built
-	@rm -rf $(VENV) site build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) site build dist jostle-demo.html .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

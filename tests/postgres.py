@@ -37,20 +37,21 @@ class Postgres:
 
     def start(self) -> None:
         """Start it, or start it again, and wait until it takes connections."""
-        listen = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"
-        self._run("pg_ctl", "start", "--wait", "--pgdata", self._data, "--log", self._log, "--options", listen)
+        # Without fsync, for speed: the tests crash the server, but not the machine.
+        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off"
+        self._run("pg_ctl", "start", "--wait", "--pgdata", self._data, "--log", self._log, "--options", options)
 
     def stop(self, *, mode: str = "immediate") -> None:
         """Stop it; by default in the way of a crash: nothing is flushed and every connection breaks."""
         self._run("pg_ctl", "stop", "--wait", "--mode", mode, "--pgdata", self._data)
 
-    def new_database(self) -> str:
-        """The URL of an empty database."""
+    def new_schema(self) -> str:
+        """The URL of an empty schema, which is all that a client sees; much faster than a database of its own."""
         name = f"test_{uuid.uuid4().hex}"
-        engine = sa.create_engine(self.url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
-        with engine.connect() as connection:
-            connection.exec_driver_sql(f"CREATE DATABASE {name}")
-        return self.url.removesuffix("postgres") + name
+        engine = sa.create_engine(self.url, poolclass=sa.NullPool)
+        with engine.begin() as connection:
+            connection.exec_driver_sql(f"CREATE SCHEMA {name}")
+        return f"{self.url}?options=-csearch_path%3D{name}"
 
     def _run(self, program: str, *arguments: object) -> None:
         command = [str(self._programs / program), *map(str, arguments)]

@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jostle import algorithms, simulate
+    from jostle import algorithms, mechanisms, simulate
     from jostle.algorithms.registry import algorithm
     from jostle.kernel.budget import Budget
     from jostle.kernel.errors import BadInput, JostleError, Overdraft
@@ -36,6 +36,7 @@ __all__ = [
     "__version__",
     "algorithm",
     "algorithms",
+    "mechanisms",
     "release",
     "simulate",
     "workloads",
@@ -54,6 +55,7 @@ _HOMES = {
 }
 _MODULES = {
     "algorithms": "jostle.algorithms",
+    "mechanisms": "jostle.mechanisms",
     "simulate": "jostle.simulate",
     "workloads": "jostle.linear.workloads",
 }

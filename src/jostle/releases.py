@@ -11,6 +11,7 @@ import numpy as np
 from jostle import algorithms
 from jostle.algorithms import Algorithm
 from jostle.kernel.budget import round_down, round_up
+from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import ReleaseSource, counts
 from jostle.linear import workloads
@@ -19,6 +20,9 @@ from jostle.simulate import estimates
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Account
+
+LONGEST_NOTE = 500
+"""The ledger adds what was measured, within the space that it has for both."""
 
 _TRIALS = 200
 
@@ -95,6 +99,8 @@ def release(
     asked.check(domain)
     plan = algorithms.get(algorithm or ("Laplace" if asked.kind == "identity" else "HB"))
     plan.check(asked, tunables)
+    if len(note) > LONGEST_NOTE:
+        raise BadInput("note", f"is longer than {LONGEST_NOTE} characters", "say it in fewer words")
     source = ReleaseSource(vector, purse=account.purse(), shape=domain, note=f"{plan.name}: {note}" if note else plan.name)
     budget = source.grant(epsilon)
     estimate = plan.run(source, asked, budget, **tunables)

@@ -75,7 +75,7 @@ def test_json_is_exact_and_its_floats_err_on_the_side_of_less(path, jostle):
 
 
 def test_a_ledger_on_postgres(postgres, jostle):
-    url = postgres.new_database()
+    url = postgres.new_schema()
     with Ledger(url) as ledger:
         ledger.account("people", cap=1)
     status, output, _ = jostle("budget", url, "--json")

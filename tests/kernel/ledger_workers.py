@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import random
 import signal
 import sys
 import time
+import uuid
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -19,20 +21,31 @@ AMOUNT = Fraction(1, 1_000)
 CAP = 1_000
 
 
-def spend_all(location: str, start: str, amount: str) -> None:
-    """Wait for the file `start`, charge until nothing is left, and print how often that was possible."""
-    with Ledger(location) as ledger:
-        account = ledger.account("people", cap=2)
-        print("ready", flush=True)
-        while not Path(start).exists():
-            time.sleep(0.005)
-        charged = 0
-        try:
-            while True:
-                account.charge(Fraction(amount), operator="laplace", neighbours="add_remove")
-                charged += 1
-        except Overdraft:
-            print(charged)
+def spend_together(location: str, processes: str, amount: str) -> None:
+    """Processes with a ledger each, which start at once and charge until nothing is left. Prints how often each could."""
+    fork = multiprocessing.get_context("fork")
+    together, charges = fork.Barrier(int(processes), timeout=60), fork.SimpleQueue()
+
+    def spend() -> None:
+        with Ledger(location) as ledger:
+            account = ledger.account("people", cap=2)
+            together.wait()
+            charged = 0
+            try:
+                while True:
+                    account.charge(Fraction(amount), operator="laplace", neighbours="add_remove")
+                    charged += 1
+            except Overdraft:
+                charges.put(charged)
+
+    spenders = [fork.Process(target=spend) for _ in range(int(processes))]
+    for spender in spenders:
+        spender.start()
+    for spender in spenders:
+        spender.join()
+        if spender.exitcode:
+            raise SystemExit("a spender failed")
+    print(json.dumps([charges.get() for _ in spenders]))
 
 
 def survive_kills(location: str, log: str, kills: str, seed: str) -> None:
@@ -42,7 +55,13 @@ def survive_kills(location: str, log: str, kills: str, seed: str) -> None:
     with Ledger(location) as ledger:
         ledger.account("people", cap=CAP)
     for _ in range(int(kills)):
-        _kill(_fork(lambda: _spend_and_draw(location, Path(log))), after=chance.uniform(0, 0.03))
+        # At some moment of its start, or at some moment after some of its charges; in progress made, not in seconds, so
+        # that a slow machine is struck in the same places.
+        lines = chance.choice([0, 0, 1, 2, 4, 8])
+        goal = Path(log).stat().st_size + lines * len(f"{uuid.uuid4()}\n")
+        child = _fork(lambda: _spend_and_draw(location, Path(log)))
+        _wait(lambda goal=goal: Path(log).stat().st_size >= goal)
+        _kill(child, after=chance.uniform(0, 0.003 if lines else 0.02))
         with Ledger(location) as ledger:
             ledger.verify()
             charged = [event.key for event in ledger.events("people") if event.kind == "charge"]
@@ -60,7 +79,10 @@ def survive_kills_while_made(directory: str, kills: str, seed: str) -> None:
     chance, seen = random.Random(int(seed)), {"whole": 0, "none": 0}
     for attempt in range(int(kills)):
         path = Path(directory) / f"{attempt}.db"
-        _kill(_fork(lambda path=path: _make_and_stay(path)), after=chance.uniform(0, 0.02))
+        child = _fork(lambda path=path: _make_and_stay(path))
+        if attempt % 3 == 0:
+            _wait(path.exists)
+        _kill(child, after=chance.uniform(0, 0.002 if attempt % 3 == 0 else 0.05))
         seen["whole" if path.exists() else "none"] += 1
         with Ledger(path) as ledger:
             ledger.account("people", cap=1).charge(Fraction(1), operator="laplace", neighbours="add_remove")
@@ -94,6 +116,14 @@ def _fork(work: Callable[[], None]) -> int:
     return child
 
 
+def _wait(reached: Callable[[], bool]) -> None:
+    patience = time.monotonic() + 30
+    while not reached():
+        if time.monotonic() > patience:
+            raise SystemExit("the process makes no progress")
+        time.sleep(0.0002)
+
+
 def _kill(child: int, *, after: float) -> None:
     time.sleep(after)
     os.kill(child, signal.SIGKILL)
@@ -103,4 +133,4 @@ def _kill(child: int, *, after: float) -> None:
 
 
 if __name__ == "__main__":
-    {work.__name__: work for work in (spend_all, survive_kills, survive_kills_while_made)}[sys.argv[1]](*sys.argv[2:])
+    {work.__name__: work for work in (spend_together, survive_kills, survive_kills_while_made)}[sys.argv[1]](*sys.argv[2:])

@@ -38,7 +38,8 @@ def best_branching(shape: tuple[int, ...]) -> int:
     longest = max(max(shape), 2)
     if len(shape) == 1:
         return min(range(2, longest + 1), key=lambda b: _range_variance(longest, b))
-    return min({*range(2, min(longest, 128) + 1), longest}, key=lambda b: _grid_variance(shape, b))
+    best: int = min({*range(2, min(longest, 128) + 1), longest}, key=lambda b: _grid_variance(shape, b))
+    return best
 
 
 def _grid_variance(shape: tuple[int, ...], branching: int) -> float:

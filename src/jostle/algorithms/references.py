@@ -29,11 +29,35 @@ class Reference:
 
 REFERENCES: Final = MappingProxyType(
     {
+        "acs2012differentially": Reference(
+            "G. Ács, C. Castelluccia, R. Chen",
+            "Differentially private histogram publishing through lossy compression",
+            "ICDM",
+            2012,
+        ),
+        "cormode2012differentially": Reference(
+            "G. Cormode, C. Procopiuc, D. Srivastava, E. Shen, T. Yu",
+            "Differentially private spatial decompositions",
+            "ICDE",
+            2012,
+        ),
         "dwork2006calibrating": Reference(
             "C. Dwork, F. McSherry, K. Nissim, A. Smith",
             "Calibrating noise to sensitivity in private data analysis",
             "TCC",
             2006,
+        ),
+        "hardt2012simple": Reference(
+            "M. Hardt, K. Ligett, F. McSherry",
+            "A simple and practical algorithm for differentially private data release",
+            "NIPS",
+            2012,
+        ),
+        "hay2010boosting": Reference(
+            "M. Hay, V. Rastogi, G. Miklau, D. Suciu",
+            "Boosting the accuracy of differentially private histograms through consistency",
+            "PVLDB 3(1)",
+            2010,
         ),
         "hay2016principled": Reference(
             "M. Hay, A. Machanavajjhala, G. Miklau, Y. Chen, D. Zhang",
@@ -41,11 +65,53 @@ REFERENCES: Final = MappingProxyType(
             "SIGMOD",
             2016,
         ),
+        "li2014data": Reference(
+            "C. Li, M. Hay, G. Miklau, Y. Wang",
+            "A data- and workload-aware algorithm for range queries under differential privacy",
+            "PVLDB 7(5)",
+            2014,
+        ),
+        "mckenna2018optimizing": Reference(
+            "R. McKenna, G. Miklau, M. Hay, A. Machanavajjhala",
+            "Optimizing error of high-dimensional statistical queries under differential privacy",
+            "PVLDB 11(10)",
+            2018,
+        ),
+        "robbins1956empirical": Reference(
+            "H. Robbins", "An empirical Bayes approach to statistics", "Third Berkeley Symposium on Mathematical Statistics", 1956
+        ),
+        "qardaji2013differentially": Reference(
+            "W. Qardaji, W. Yang, N. Li", "Differentially private grids for geospatial data", "ICDE", 2013
+        ),
         "qardaji2013understanding": Reference(
             "W. Qardaji, W. Yang, N. Li",
             "Understanding hierarchical methods for differentially private histograms",
             "PVLDB 6(14)",
             2013,
+        ),
+        "xiao2010wavelet": Reference(
+            "X. Xiao, G. Wang, J. Gehrke",
+            "Differential privacy via wavelet transforms",
+            "ICDE",
+            2010,
+        ),
+        "xiao2014dpcube": Reference(
+            "Y. Xiao, L. Xiong, L. Fan, S. Goryczka, H. Li",
+            "DPCube: differentially private histogram release through multidimensional partitioning",
+            "Transactions on Data Privacy 7(3)",
+            2014,
+        ),
+        "xu2012differentially": Reference(
+            "J. Xu, Z. Zhang, X. Xiao, Y. Yang, G. Yu",
+            "Differentially private histogram publication",
+            "ICDE",
+            2012,
+        ),
+        "zhang2014towards": Reference(
+            "X. Zhang, R. Chen, J. Xu, X. Meng, Y. Xie",
+            "Towards accurate histogram publication under differential privacy",
+            "SDM",
+            2014,
         ),
     }
 )

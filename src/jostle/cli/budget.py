@@ -15,9 +15,9 @@ from rich.text import Text
 from jostle.kernel.budget import round_down, round_up
 
 if TYPE_CHECKING:
-    from jostle.kernel.ledger import Balance, Event, Statement
+    from jostle.kernel.events import Balance, Event, Statement
 
-_CAPTION = "spent is rounded up, remaining down; --json has the exact amounts"
+_ROUNDING = "Spent is rounded up, remaining down; --json has the exact amounts."
 
 
 def budget(
@@ -56,15 +56,14 @@ def show(statement: Statement, console: Console, *, events: bool) -> None:
     for has in statement.balances:
         amounts = (_few_digits(has.cap, up=False), _few_digits(has.spent, up=True), _few_digits(has.remaining, up=False))
         _add(accounts, has.dataset, str(has.neighbours), *amounts, f"{charges[has.dataset]:,}")
-    accounts.caption = _CAPTION
-    console.print(accounts)
+    console.print(accounts, _ROUNDING, sep="\n")
     if events:
         listed = _table("Events", "when (UTC)", "dataset", "event", "ε", "note")
         for event in statement.events:
             what = event.operator or event.kind
             when = event.at.replace("T", " ").split(".")[0]
             _add(listed, when, event.dataset, what, _few_digits(event.amount, up=event.kind == "charge"), event.note)
-        console.print(listed)
+        console.print("", listed, sep="\n")
 
 
 def _account(balance: Balance, charges: int) -> dict[str, object]:
@@ -113,7 +112,7 @@ def _few_digits(amount: Fraction, *, up: bool) -> str:
 
 
 def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", caption_justify="left", box=None, pad_edge=False)
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for column in columns:
         table.add_column(
             column, justify="right" if column.startswith("ε") or column == "charges" else "left", overflow="fold"

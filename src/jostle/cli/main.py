@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 import jostle
 from jostle.cli.bench import bench
@@ -44,5 +45,5 @@ def main() -> None:
     try:
         app()
     except JostleError as refused:
-        Console(stderr=True, highlight=False).print(f"[red]jostle:[/] {refused}", soft_wrap=True)
+        Console(stderr=True, highlight=False).print(f"[red]jostle:[/] {escape(str(refused))}", soft_wrap=True)
         sys.exit(2)

@@ -72,5 +72,10 @@ def show(amount: Fraction) -> str:
     >>> show(Fraction(1, 10)), show(Fraction(1, 3)), show(Fraction(2))
     ('0.1', '1/3 (about 0.333333)', '2')
     """
+    if not -(10**15) < amount < 10**15:
+        return f"about 10^{len(str(abs(amount.numerator) // amount.denominator)) - 1}"
     decimal = f"{float(amount):.12g}"
-    return decimal if Fraction(decimal) == amount else f"{amount} (about {float(amount):.6g})"
+    if Fraction(decimal) == amount:
+        return decimal
+    fraction = f"{amount} (about {float(amount):.6g})"
+    return fraction if len(fraction) < 60 else f"about {float(amount):.12g}"

@@ -10,119 +10,26 @@ pays the difference, and the event says what was really charged.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
 import uuid
-from dataclasses import dataclass
+from dataclasses import asdict
 from fractions import Fraction
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from jostle.kernel.budget import PURE, Budget, Purse, exact
+from jostle.kernel.budget import Budget, Purse, exact
 from jostle.kernel.errors import BadInput, BudgetError, LedgerError, Overdraft, show
+from jostle.kernel.events import LINES, Balance, Event, Statement, newer, printable
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise
 from jostle.kernel.store import ACCOUNTS, EVENTS, META, VERSION, now, open_store
-
-KINDS: Final = ("open", "cap", "charge")
-"""What can happen to an account: it is opened, its cap is changed, it is charged."""
 
 LONGEST_NAME: Final = 200
 LONGEST_NOTE: Final = 1_000
 _LARGEST: Final = 10**100
 _FINEST: Final = 10**1_000  # far beyond what a plan's tokens need, and far below the digits that Python agrees to print
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Event:
-    """One thing that happened to an account. An event that this jostle does not understand cannot be made."""
-
-    key: str
-    """A random identifier, unique in the ledger."""
-
-    at: str
-    """When, in UTC: ISO 8601 with microseconds."""
-
-    version: int = VERSION
-    """The version of jostle's events that it was written in."""
-
-    kind: str
-    """`open` (the account was made), `cap` (its cap was changed) or `charge`."""
-
-    dataset: str
-    """The name of the account."""
-
-    operator: str = ""
-    """Which private operator was paid for; empty unless the kind is `charge`."""
-
-    measure: str = PURE
-    """The measure of privacy loss that the amount is in."""
-
-    amount: Fraction
-    """What was charged; or the cap from here on."""
-
-    neighbours: str
-    """The relation that the loss is under."""
-
-    note: str = ""
-    """The caller's own words."""
-
-    def __post_init__(self) -> None:
-        if self.version > VERSION or self.kind not in KINDS or self.measure != PURE:
-            raise _newer(f"an event of kind {self.kind!r} in {self.measure!r}, version {self.version}")
-        if not _printable(self.dataset + self.operator + self.note):
-            raise LedgerError("an event holds control characters, which jostle never writes: others changed this ledger")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Balance:
-    """How an account stood at one moment."""
-
-    dataset: str
-    """The name of the account."""
-
-    measure: str = PURE
-    """The measure of privacy loss that the amounts are in."""
-
-    neighbours: Neighbours
-    """The relation that every loss of this account is under."""
-
-    cap: Fraction
-    """The most that may ever be spent."""
-
-    spent: Fraction
-    """The exact sum of the charges."""
-
-    def __post_init__(self) -> None:
-        if self.measure != PURE:
-            raise _newer(f"an account in {self.measure!r}")
-
-    @property
-    def remaining(self) -> Fraction:
-        """What may still be spent."""
-        return self.cap - self.spent
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Statement:
-    """Accounts and their events, read at one moment."""
-
-    balances: tuple[Balance, ...]
-    """The accounts, by name."""
-
-    events: tuple[Event, ...]
-    """Their events, oldest first."""
-
-    def check(self) -> None:
-        """Replay the events: each charge was within the cap of its time, and all add up to what the accounts say."""
-        histories: dict[str, list[Event]] = {balance.dataset: [] for balance in self.balances}
-        for event in self.events:
-            histories.setdefault(event.dataset, []).append(event)
-        adds_up = len(histories) == len(self.balances) and all(_adds_up(b, histories[b.dataset]) for b in self.balances)
-        if not adds_up:
-            raise LedgerError("the ledger does not add up: its events and its accounts disagree. Restore it from a backup")
 
 
 class Ledger:
@@ -332,7 +239,7 @@ def _balance_of(row: sa.Row[Any]) -> Balance:
     try:
         neighbours = Neighbours(row.relation, row.rows)
     except BadInput as error:
-        raise _newer(f"an account under {row.relation!r}") from error
+        raise newer(f"an account under {row.relation!r}") from error
     cap, spent = _parse(row.cap), _parse(row.spent)
     return Balance(dataset=row.name, measure=row.measure, neighbours=neighbours, cap=cap, spent=spent)
 
@@ -350,24 +257,10 @@ def _new_event(kind: str, has: Balance, amount: Fraction, *, operator: str = "",
 
 def _record(connection: sa.Connection, event: Event, **changed: Fraction) -> None:
     """The event and what it changes in its account, in the same transaction."""
-    connection.execute(EVENTS.insert().values(dataclasses.asdict(event) | {"amount": _text(event.amount)}))
+    connection.execute(EVENTS.insert().values(asdict(event) | {"amount": _text(event.amount)}))
     if changed:
         amounts = {column: _text(amount) for column, amount in changed.items()}
         connection.execute(ACCOUNTS.update().where(ACCOUNTS.c.name == event.dataset).values(amounts))
-
-
-def _adds_up(balance: Balance, history: list[Event]) -> bool:
-    cap = spent = Fraction(0)
-    for position, event in enumerate(history):
-        if (event.kind == "open") != (position == 0) or event.neighbours != str(balance.neighbours) or event.amount < 0:
-            return False
-        if event.kind == "charge":
-            spent += event.amount
-        else:
-            cap = event.amount
-        if spent > cap:
-            return False
-    return bool(history) and (cap, spent) == (balance.cap, balance.spent)
 
 
 def _bounded(total: Fraction, cap: Fraction) -> Fraction:
@@ -400,21 +293,14 @@ def _same(one: Neighbours, other: Neighbours) -> bool:
 
 
 def _check_text(text: str, argument: str, longest: int, *, empty: bool = False) -> None:
-    if not isinstance(text, str) or len(text) > longest or not _printable(text) or not (empty or text.strip()):
+    fits = isinstance(text, str) and len(text) <= longest and printable(text, LINES if empty else "")
+    if not fits or not (empty or text.strip()):
         problem = f"must be a text of {'at most' if empty else '1 to'} {longest:,} printable characters"
         raise BadInput(argument, problem, "shorten it, or take its control characters out")
-
-
-def _printable(text: str) -> bool:
-    return all(character.isprintable() or character in "\n\t" for character in text)
 
 
 def _check_version(version: int | None) -> None:
     if version is None:
         raise LedgerError("the ledger has no version: it is damaged. Restore it from a backup")
     if version > VERSION:
-        raise _newer(f"tables of version {version}")
-
-
-def _newer(what: str) -> LedgerError:
-    return LedgerError(f"this ledger was written by a newer jostle: it holds {what}. Remedy: upgrade jostle.")
+        raise newer(f"tables of version {version}")

@@ -8,6 +8,7 @@ which tests/kernel/test_noise.py checks. Proof: docs/proofs/noise.md.
 from __future__ import annotations
 
 import math
+import secrets
 from fractions import Fraction
 from typing import Any, Protocol, final
 
@@ -37,6 +38,10 @@ class Noise(Protocol):
 
     def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
         """Real values plus Laplace noise of scale sensitivity/epsilon, safe against floating-point attacks."""
+        ...
+
+    def below(self, bound: int) -> int:
+        """A whole number from 0 to bound − 1, each as likely; the bound may have any number of digits."""
         ...
 
 
@@ -116,6 +121,10 @@ class ExactNoise:
             scale *= 1 + 2.0**-50
         raise InternalError("no noise scale meets the privacy map")
 
+    def below(self, bound: int) -> int:
+        """From the operating system's entropy, by rejection: exactly uniform."""
+        return secrets.randbelow(bound)
+
 
 @final
 class SimulatedNoise:
@@ -161,6 +170,10 @@ class SimulatedNoise:
         """NumPy's Laplace."""
         size = (*self._lead, *np.shape(values))
         return values + self._rng.laplace(scale=float(sensitivity / epsilon), size=size)
+
+    def below(self, bound: int) -> int:
+        """A remainder of so many more random bits that its bias cannot be seen."""
+        return int.from_bytes(self._rng.bytes(bound.bit_length() // 8 + 9), "little") % bound
 
 
 _module: Any = None

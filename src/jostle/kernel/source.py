@@ -69,8 +69,12 @@ class Source(Protocol):
         """Noisy answers to the strategy."""
         ...
 
+    def noise_scale(self, strategy: Strategy, budget: Budget) -> float:
+        """The scale of the noise on each answer that `laplace` gives: a public number, which costs nothing."""
+        ...
+
     def noise_variance(self, strategy: Strategy, budget: Budget) -> float:
-        """The variance of each answer that `laplace` gives: a public number, which costs nothing."""
+        """The variance of that noise."""
         ...
 
     def statistic(self, statistic: Statistic, budget: Budget) -> Vector:
@@ -156,6 +160,10 @@ class _VectorSource:
             answers = self.__answers[strategy] = np.ascontiguousarray(strategy.apply(self.__x))
         noisy = self.__engine.discrete_laplace(answers, scale)
         return noisy / strategy.unit if strategy.unit > 1 else noisy.astype(np.float64, copy=False)
+
+    def noise_scale(self, strategy: Strategy, budget: Budget) -> float:
+        """From the strategy, the neighbours and ε alone."""
+        return float(self.__scale_of(strategy, budget) / strategy.unit)
 
     def noise_variance(self, strategy: Strategy, budget: Budget) -> float:
         """From the strategy, the neighbours and ε alone."""

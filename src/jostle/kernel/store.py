@@ -9,8 +9,9 @@ import uuid
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from jostle.kernel.errors import BadInput, JostleError, LedgerError
 
 VERSION: Final = 1
-"""The version of the tables and of the events that this jostle writes, and the newest that it reads."""
+"""The version of the tables that this jostle makes, and the newest that it uses."""
 
 _NEW_OR_OURS: Final = "pass the path of a ledger or of a new file"
 _URL_LIKE: Final = "use a path, or a URL such as postgresql://user@host/database"
@@ -94,18 +95,15 @@ class Store(ABC):
 
     def close(self) -> None:
         """Let go of the connection for good."""
-        with self._gate:
+        with self.let_go():
             self._closed = True
+
+    @contextmanager
+    def let_go(self) -> Iterator[None]:
+        """Wait for the transaction under way, close the connection, and begin no other before the block ends."""
+        with self._gate:
             self._engine.dispose()
-
-    def hold(self) -> None:
-        """Before a fork: wait for the transaction under way, and close the connection."""
-        self._gate.acquire()
-        self._engine.dispose()
-
-    def go_on(self) -> None:
-        """After a fork, on either side: the next transaction opens a connection of its own."""
-        self._gate.release()
+            yield
 
     def has_tables(self) -> bool:
         """Whether there is a ledger."""
@@ -139,56 +137,53 @@ class SqliteStore(Store):
     begin_write = "BEGIN IMMEDIATE"  # the lock comes first: what is read after it cannot change before the commit
 
     def __init__(self, path: Path, *, create: bool, timeout: float) -> None:
-        self.path, self.timeout = path.expanduser().resolve(), timeout
+        self.path = path.expanduser().resolve()
         if not self.path.exists():
             if not create:
                 raise BadInput("location", f"there is no ledger at {self.path}", "check the path")
             _make_file(self.path)
         if not self.path.is_file() or not _allowed(self.path, os.R_OK):
             raise BadInput("location", f"{self.path} is not a file that can be read", _NEW_OR_OURS)
-        if not self.path.stat().st_size:
+        self._file = self.path.stat()
+        if not self._file.st_size:
             remedy = "restore the ledger from a backup, or delete the file if it never was one"
             raise BadInput("location", f"{self.path} is empty, which no ledger ever is", remedy)
-        self._file = _identity(self.path)
-        super().__init__(_engine("sqlite://", creator=self._connect), str(self.path))
-
-    def _connect(self) -> sqlite3.Connection:
-        # Never open the file in another way than this: closing it would drop the locks that SQLite holds on it.
-        if _allowed(self.path, os.W_OK) and _allowed(self.path.parent, os.W_OK):
-            return _sqlite(self.path, "mode=rw", self.timeout)
-        log = self.path.with_name(self.path.name + "-wal")
-        # A reader who may not write cannot join in unless a writer is there; and if none is, nothing changes.
-        return _sqlite(self.path, "mode=ro" if log.exists() and log.stat().st_size else "immutable=1", self.timeout)
+        super().__init__(_engine("sqlite://", creator=partial(_connect, self.path, timeout)), str(self.path))
 
     def make_tables(self) -> None:
         """Refuse: a file of ours has its tables from its first moment, so this is somebody else's."""
-        raise BadInput("location", f"{self.where} is a database, but not a ledger", _NEW_OR_OURS)
+        raise self._not_ours()
 
     def check_in_place(self) -> None:
         """A file that lost its name takes commits that nobody will find."""
-        if not self.path.exists() or _identity(self.path) != self._file:
+        if not self.path.exists() or not os.path.samestat(self.path.stat(), self._file):
             raise self._failure("was moved, deleted or replaced while it was open", "put it back, and open the ledger again")
 
     def check(self) -> None:
         """Let SQLite look at every page."""
         with self.transaction() as connection:
             if connection.exec_driver_sql("PRAGMA integrity_check").scalars().all() != ["ok"]:
-                raise self._failure(*_SQLITE_FAILURES[sqlite3.SQLITE_CORRUPT])
+                raise self._failure(*_DAMAGED)
 
     def explain(self, error: BaseException) -> JostleError:
         """By SQLite's primary result code."""
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_NOTADB:
-            return BadInput("location", f"{self.where} is not an SQLite database", _NEW_OR_OURS)
+            return self._not_ours()
         return self._failure(*_SQLITE_FAILURES.get(code, (f"failed: {error}", "see to the cause and try again")))
 
+    def _not_ours(self) -> BadInput:
+        return BadInput("location", f"{self.where} is not a ledger", _NEW_OR_OURS)
 
+
+_LOCKED: Final = ("is locked by another process", "try again when that is done, or open it with a longer timeout")
+_DAMAGED: Final = ("is damaged", "restore it from a backup")
 _SQLITE_FAILURES: Final = {
-    sqlite3.SQLITE_BUSY: ("is locked by another process", "try again when that is done, or open it with a longer timeout"),
+    sqlite3.SQLITE_BUSY: _LOCKED,
     sqlite3.SQLITE_READONLY: ("cannot be written", "allow writing to the file and to its directory"),
     sqlite3.SQLITE_CANTOPEN: ("cannot be opened", "check that file and directory exist, and may be read and written"),
     sqlite3.SQLITE_FULL: ("has no room: the disk is full", "make room and try again"),
-    sqlite3.SQLITE_CORRUPT: ("is damaged", "restore it from a backup"),
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
 }
 
 
@@ -206,7 +201,7 @@ class PostgresStore(Store):
             "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on; "
             f"SET LOCAL lock_timeout = {max(1, round(timeout * 1_000))}"
         )
-        patience = {"connect_timeout": max(2, round(timeout))} | url.query
+        patience = {} if "connect_timeout" in url.query else {"connect_timeout": max(2, round(timeout))}
         try:
             engine = _engine(url.set(drivername="postgresql+psycopg"), connect_args=patience, pool_pre_ping=True)
         except ImportError:
@@ -231,7 +226,7 @@ class PostgresStore(Store):
     def explain(self, error: BaseException) -> JostleError:
         """By PostgreSQL's state of the error."""
         if getattr(error, "sqlstate", None) == "55P03":
-            return self._failure(*_SQLITE_FAILURES[sqlite3.SQLITE_BUSY])
+            return self._failure(*_LOCKED)
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         return self._failure(f"failed: {reason}", "check the server and the URL, and try again")
 
@@ -267,17 +262,25 @@ def _sqlite(path: Path, how: str, timeout: float) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.as_uri()}?{how}", uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
     )
-    connection.executescript("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA foreign_keys = ON")
+    try:
+        connection.executescript("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA foreign_keys = ON")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
+
+
+def _connect(path: Path, timeout: float) -> sqlite3.Connection:
+    # Never open the file in another way than this: closing it would drop the locks that SQLite holds on it.
+    if _allowed(path, os.W_OK) and _allowed(path.parent, os.W_OK):
+        return _sqlite(path, "mode=rw", timeout)
+    log = path.with_name(path.name + "-wal")
+    # Who may not write can follow a writer who is there; and if none is there, then nothing changes.
+    return _sqlite(path, "mode=ro" if log.exists() and log.stat().st_size else "immutable=1", timeout)
 
 
 def _allowed(path: Path, mode: int) -> bool:
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
-
-
-def _identity(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_dev, found.st_ino
 
 
 def _make_tables(connection: sa.Connection) -> None:
@@ -323,21 +326,14 @@ def _sync_directory(directory: Path) -> None:
 # two at once. So connections are closed before a fork, when no transaction is under way, and both sides open new ones.
 _stores: weakref.WeakSet[Store] = weakref.WeakSet()
 _stores_lock = threading.Lock()
-_held: list[Store] = []
+_during_fork = ExitStack()
 
 
 def _before_fork() -> None:
-    _stores_lock.acquire()
-    _held.extend(_stores)
-    for store in _held:
-        store.hold()
-
-
-def _after_fork() -> None:
-    while _held:
-        _held.pop().go_on()
-    _stores_lock.release()
+    _during_fork.enter_context(_stores_lock)
+    for store in list(_stores):
+        _during_fork.enter_context(store.let_go())
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_during_fork.close, after_in_child=_during_fork.close)

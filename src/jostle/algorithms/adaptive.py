@@ -1,0 +1,63 @@
+"""Adaptive: as many leaves as the data can fill, an optimised strategy on them, and empirical Bayes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from scipy.sparse import eye_array, vstack
+
+from jostle.algorithms.registry import algorithm
+from jostle.kernel.budget import Budget
+from jostle.kernel.partition import Vector
+from jostle.kernel.source import Source
+from jostle.kernel.strategy import Matrix, matrix
+from jostle.kernel.strategy import blocks as blocks_of
+from jostle.linear.bayes import shrink
+from jostle.linear.fusion import fuse_rows, shared_errors
+from jostle.linear.leaves import cut, regular
+from jostle.linear.prefix_rows import CELL_WEIGHT, prefix_rows
+from jostle.linear.workloads import Workload
+
+
+@algorithm(name="Adaptive", tasks=("range-1d",), cite="mckenna2018optimizing", data_dependent=True)
+def adaptive(
+    x: Source, workload: Workload, budget: Budget, *, first: float = 0.05, blocks: int = 32, records: float = 10.0
+) -> Vector:
+    """A few percent on coarse blocks decide how finely each is cut; leaves and optimised rows get the rest; all is fused.
+
+    A leaf is to hold about `records`/ε records: finer ones would drown in noise. The strategy on the leaves is an optimised one (Section 5.2),
+    the leaves are shrunk by empirical Bayes, and leaves, rows and blocks meet in one Gaussian update.
+
+    Privacy: one Laplace measurement of the blocks, and one of the leaves and rows, which depend on the noisy blocks alone.
+    """
+    coarse, fine = budget.split(first, 1 - first)
+    line = regular(x.shape, (blocks,))
+    sums = blocks_of(line.partition)
+    block_noise = x.noise_variance(sums, coarse)
+    noisy_blocks = x.laplace(sums, coarse)
+    leaves = cut(line, np.ceil(np.maximum(noisy_blocks, 0) * (float(budget.epsilon) / records)).astype(np.int64))
+
+    strategy = leaf_strategy(leaves.number)
+    reduced = x.reduce(leaves.partition)
+    noise = reduced.noise_variance(strategy, fine)
+    scale = reduced.noise_scale(strategy, fine) / CELL_WEIGHT
+    answers = reduced.laplace(strategy, fine)
+    noisy = answers[: leaves.number] / CELL_WEIGHT
+    if scale == 0:
+        return leaves.partition.spread(noisy)
+    cells = shrink(noisy, scale, leaves.surroundings(noisy, [r for r in (4, 16, 64) if 4 * r <= leaves.number]))
+    rows = np.vstack([prefix_rows(leaves.number), np.arange(line.number)[:, None] == leaves.parents])
+    seen = np.concatenate([answers[leaves.number :], noisy_blocks])
+    variances = np.repeat([noise, block_noise], [answers.size - leaves.number, line.number])
+    return leaves.partition.spread(fuse_rows(cells, shared_errors(cells, noise / CELL_WEIGHT**2), rows, seen, variances))
+
+
+@lru_cache(maxsize=64)
+def leaf_strategy(number: int) -> Matrix:
+    """The leaves themselves with weight d, and the rows that serve their prefix sums.
+
+    >>> leaf_strategy(64).rows
+    71
+    """
+    return matrix(vstack([eye_array(number) * CELL_WEIGHT, prefix_rows(number)], format="csr"))

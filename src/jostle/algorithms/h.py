@@ -1,0 +1,23 @@
+"""H: a binary tree of counts."""
+
+from __future__ import annotations
+
+from jostle.algorithms.registry import algorithm
+from jostle.kernel.budget import Budget
+from jostle.kernel.partition import Vector
+from jostle.kernel.source import Source
+from jostle.kernel.trees import hierarchy
+from jostle.linear.trees import tree_least_squares
+from jostle.linear.workloads import Workload
+
+
+@algorithm(name="H", tasks=("range-1d",), cite="hay2010boosting", data_dependent=False, batched=True)
+def h(x: Source, workload: Workload, budget: Budget, *, branching: int = 2, root: bool = False) -> Vector:
+    """A binary tree of counts with the same noise on every level, made consistent (Section 4).
+
+    The root is not measured unless asked for: a level less means less noise on all others, and every error here is lower for it.
+
+    Privacy: one Laplace measurement of the tree, which depends on the domain alone. The rest is post-processing.
+    """
+    tree = hierarchy(x.shape, branching, root=root)
+    return tree_least_squares(tree, x.laplace(tree, budget))

@@ -1,0 +1,136 @@
+"""What a ledger says: events, and how its accounts stand. What this jostle does not understand, it does not read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from jostle.kernel.budget import PURE
+from jostle.kernel.errors import LedgerError
+from jostle.kernel.neighbours import Neighbours
+
+VERSION: Final = 1
+"""The version of the events that this jostle writes, and the newest that it reads."""
+
+KINDS: Final = ("open", "cap", "charge")
+"""What can happen to an account: it is opened, its cap is changed, it is charged."""
+
+LINES: Final = "\n\t"
+"""What a note may have beside printable characters."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Event:
+    """One thing that happened to an account. An event that this jostle does not understand cannot be made."""
+
+    key: str
+    """A random identifier, unique in the ledger."""
+
+    at: str
+    """When, in UTC: ISO 8601 with microseconds."""
+
+    version: int = VERSION
+    """The version of jostle's events that it was written in."""
+
+    kind: str
+    """`open` (the account was made), `cap` (its cap was changed) or `charge`."""
+
+    dataset: str
+    """The name of the account."""
+
+    operator: str = ""
+    """Which private operator was paid for; empty unless the kind is `charge`."""
+
+    measure: str = PURE
+    """The measure of privacy loss that the amount is in."""
+
+    amount: Fraction
+    """What was charged; or the cap from here on."""
+
+    neighbours: str
+    """The relation that the loss is under."""
+
+    note: str = ""
+    """The caller's own words."""
+
+    def __post_init__(self) -> None:
+        if self.version > VERSION or self.kind not in KINDS or self.measure != PURE:
+            raise newer(f"an event of kind {self.kind!r} in {self.measure!r}, version {self.version}")
+        if not printable(self.dataset + self.operator) or not printable(self.note, LINES):
+            raise LedgerError("an event holds control characters, which jostle never writes: others changed this ledger")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Balance:
+    """How an account stood at one moment."""
+
+    dataset: str
+    """The name of the account."""
+
+    measure: str = PURE
+    """The measure of privacy loss that the amounts are in."""
+
+    neighbours: Neighbours
+    """The relation that every loss of this account is under."""
+
+    cap: Fraction
+    """The most that may ever be spent."""
+
+    spent: Fraction
+    """The exact sum of the charges."""
+
+    def __post_init__(self) -> None:
+        if self.measure != PURE:
+            raise newer(f"an account in {self.measure!r}")
+        if not 0 <= self.spent <= self.cap:
+            raise LedgerError(f"account {self.dataset!r} is damaged: it is spent beyond its cap. Restore it from a backup")
+
+    @property
+    def remaining(self) -> Fraction:
+        """What may still be spent."""
+        return self.cap - self.spent
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Statement:
+    """Accounts and their events, read at one moment."""
+
+    balances: tuple[Balance, ...]
+    """The accounts, by name."""
+
+    events: tuple[Event, ...]
+    """Their events, oldest first."""
+
+    def check(self) -> None:
+        """Replay the events: each charge was within the cap of its time, and all add up to what the accounts say."""
+        histories: dict[str, list[Event]] = {balance.dataset: [] for balance in self.balances}
+        for event in self.events:
+            histories.setdefault(event.dataset, []).append(event)
+        adds_up = len(histories) == len(self.balances) and all(_adds_up(b, histories[b.dataset]) for b in self.balances)
+        if not adds_up:
+            raise LedgerError("the ledger does not add up: its events and its accounts disagree. Restore it from a backup")
+
+
+def _adds_up(balance: Balance, history: list[Event]) -> bool:
+    cap = spent = Fraction(0)
+    for position, event in enumerate(history):
+        if (event.kind == "open") != (position == 0) or event.neighbours != str(balance.neighbours) or event.amount < 0:
+            return False
+        if event.kind == "charge":
+            spent += event.amount
+        else:
+            cap = event.amount
+        if spent > cap:
+            return False
+    return bool(history) and (cap, spent) == (balance.cap, balance.spent)
+
+
+def printable(text: str, also: str = "") -> bool:
+    """Whether a text can be kept in any database and shown in any terminal."""
+    return all(character.isprintable() or character in also for character in text)
+
+
+def newer(what: str) -> LedgerError:
+    """The refusal of something that only a later jostle can have written."""
+    return LedgerError(f"this ledger was written by a newer jostle: it holds {what}. Remedy: upgrade jostle.")

@@ -1,0 +1,92 @@
+"""Leaves: boxes of cells that fit the data's density, and what their surroundings say about each. Public post-processing alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from jostle.kernel.partition import Counts, Partition, Vector
+from jostle.kernel.strategy import boxes
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """Disjoint boxes that cover a domain, in the order of the boxes that they were cut from."""
+
+    shape: tuple[int, ...]
+    """The domain."""
+
+    lows: Counts
+    """The first corner of each, a row a leaf."""
+
+    highs: Counts
+    """The corner just outside."""
+
+    parents: Counts
+    """The box that each was cut from."""
+
+    @property
+    def number(self) -> int:
+        """How many there are."""
+        return len(self.lows)
+
+    @cached_property
+    def areas(self) -> Counts:
+        """How many cells each has."""
+        return np.asarray(np.prod(self.highs - self.lows, axis=1))
+
+    @cached_property
+    def partition(self) -> Partition:
+        """The domain cut into these leaves."""
+        number = np.arange(self.number, dtype=np.int64)
+        return Partition(np.asarray(boxes(self.shape, self.lows, self.highs).adjoint(number)), (self.number,))
+
+    def surroundings(self, values: Vector, reaches: Sequence[int]) -> list[Vector]:
+        """For each reach: what each leaf would hold at the density around it, so many of its own widths far, itself left out."""
+        density = (values / self.areas)[self.partition.labels]
+        widths = self.highs - self.lows
+        found = []
+        for reach in reaches:
+            lows = np.maximum(self.lows - reach * widths, 0)
+            highs = np.minimum(self.highs + reach * widths, self.shape)
+            areas = np.prod(highs - lows, axis=1) - self.areas
+            around = boxes(self.shape, lows, highs).apply(density) - values
+            found.append(np.where(areas > 0, around / np.maximum(areas, 1) * self.areas, 0.0))
+        return found
+
+
+def regular(shape: tuple[int, ...], cells: tuple[int, ...]) -> Leaves:
+    """A regular grid: so many boxes of nearly equal size along each axis, or single cells where there are fewer.
+
+    >>> regular((8,), (2,)).lows.reshape(-1).tolist(), regular((2, 2), (9, 9)).number
+    ([0, 4], 4)
+    """
+    axes = [np.arange(min(c, n) + 1) * n // min(c, n) for n, c in zip(shape, cells, strict=True)]
+    where = np.stack(np.meshgrid(*(np.arange(len(axis) - 1) for axis in axes), indexing="ij"), axis=-1).reshape(-1, len(shape))
+    lows = np.stack([axis[where[:, k]] for k, axis in enumerate(axes)], axis=1)
+    highs = np.stack([axis[where[:, k] + 1] for k, axis in enumerate(axes)], axis=1)
+    return Leaves(shape, lows, highs, np.zeros(len(lows), dtype=np.int64))
+
+
+def cut(leaves: Leaves, pieces: Counts) -> Leaves:
+    """Cut each leaf into that many pieces along each axis, or into its cells where it has fewer.
+
+    >>> cut(regular((8,), (2,)), np.array([1, 2])).lows.reshape(-1).tolist()
+    [0, 4, 6]
+    """
+    size = leaves.highs - leaves.lows
+    along = np.minimum(np.maximum(pieces, 1)[:, None], size)
+    number = np.prod(along, axis=1)
+    parents = np.repeat(np.arange(leaves.number), number)
+    within = np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number)
+    lows, highs = np.empty((2, parents.size, len(leaves.shape)), dtype=np.int64)
+    for axis in reversed(range(len(leaves.shape))):
+        k = along[parents, axis]
+        position = within % k
+        within = within // k
+        lows[:, axis] = leaves.lows[parents, axis] + position * size[parents, axis] // k
+        highs[:, axis] = leaves.lows[parents, axis] + (position + 1) * size[parents, axis] // k
+    return Leaves(leaves.shape, lows, highs, parents)

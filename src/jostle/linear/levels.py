@@ -1,0 +1,134 @@
+"""How much of the budget each level of a tree should get for a given workload.
+
+Functions that are constant on the blocks of one level and sum to 0 on those of the level above are eigenvectors of a regular
+tree's normal equations. So the workload's total variance after least squares is a sum over levels of the workload's energy
+there over the precision there, and choosing weights is a problem with as many unknowns as there are levels, however large the
+domain is. Public arithmetic: nothing here sees data.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jostle.kernel.errors import BadInput
+from jostle.kernel.partition import Vector
+from jostle.kernel.strategy import Boxes, Identity, Prefix, Strategy, lattice
+from jostle.kernel.trees import Hierarchy
+
+_PROBES = 128
+_NEGLIGIBLE = 1e-3
+
+
+def level_energies(tree: Hierarchy, queries: Strategy) -> Vector:
+    """The squared length of what each level's functions add to those of the levels above, summed over the queries.
+
+    Exact for cells, prefixes and boxes; by random probes for other queries.
+
+    >>> from jostle.kernel.strategy import identity, prefix
+    >>> from jostle.kernel.trees import hierarchy
+    >>> level_energies(hierarchy(4, 2), identity(4)).tolist()
+    [1.0, 1.0, 2.0]
+    >>> level_energies(hierarchy(4, 2), prefix(4)).tolist()
+    [7.5, 1.5, 1.0]
+    """
+    if isinstance(queries, Identity):
+        upto = np.array([np.prod(grid) for grid in tree.grids], dtype=np.float64)
+    elif isinstance(queries, Prefix):
+        ends = np.arange(1, queries.rows + 1)[:, None]
+        upto = _box_energies(tree, np.zeros_like(ends), ends)
+    elif isinstance(queries, Boxes):
+        upto = _box_energies(tree, queries.lows, queries.highs)
+    else:
+        return _probed_energies(tree, queries)
+    return np.maximum(np.diff(upto, prepend=0.0), 0.0)
+
+
+def _box_energies(tree: Hierarchy, lows: np.ndarray, highs: np.ndarray) -> Vector:
+    """The averages of a box over the blocks of a grid are a product over the axes, and so is their squared length."""
+    upto = []
+    for level in tree.levels:
+        lengths = [
+            _line_energies(n, starts, lows[:, axis], highs[:, axis])
+            for axis, (n, starts) in enumerate(zip(tree.shape, level, strict=True))
+        ]
+        upto.append(float(np.prod(lengths, axis=0).sum()))
+    return np.array(upto)
+
+
+def _line_energies(n: int, starts: np.ndarray, lows: np.ndarray, highs: np.ndarray) -> Vector:
+    """On one axis: blocks inside a range count whole, the two at its ends by the square of what the range has of them."""
+    stops = np.append(starts[1:], n)
+    sizes = stops - starts
+    first, last = (np.searchsorted(starts, cells, side="right") - 1 for cells in (lows, highs - 1))
+    left, right = np.minimum(stops[first], highs) - lows, highs - starts[last]
+    ends = left**2 / sizes[first] + right**2 / sizes[last] + starts[last] - stops[first]
+    return np.asarray(np.where(first == last, left**2 / sizes[first], ends))
+
+
+def _probed_energies(tree: Hierarchy, queries: Strategy) -> Vector:
+    """The mean squared length of the answers to random signs, each projected on the functions of one level."""
+    probes = int(np.clip(2**22 // max(queries.size, queries.rows), 4, _PROBES))
+    sums: Any = np.random.default_rng(0).choice([-1.0, 1.0], size=(probes, *tree.shape))
+    sizes: Any = np.ones(tree.shape)
+    means = [sums]
+    for k in reversed(range(len(tree.levels) - 1)):
+        sums, sizes = tree.merge(sums, k), tree.merge(sizes, k)
+        means.append(sums / sizes)
+    means.reverse()
+    energies = []
+    for k, mean in enumerate(means):
+        detail = mean if k == 0 else mean - tree.repeat(means[k - 1], k - 1)
+        for below in range(k, len(means) - 1):
+            detail = tree.repeat(detail, below)
+        answers = queries.apply(detail.reshape(probes, -1)) / queries.unit
+        energies.append(float(np.square(answers).sum()) / probes)
+    return np.array(energies)
+
+
+def best_weights(tree: Hierarchy, energies: Vector) -> tuple[Vector, float]:
+    """The weights of the levels, of sum 1, that answer the workload best, and its total variance for noise of variance 1 then.
+
+    A level may get nothing, but the cells always get some.
+
+    >>> from jostle.kernel.strategy import identity
+    >>> from jostle.kernel.trees import hierarchy
+    >>> tree = hierarchy(4, 2)
+    >>> weights, variance = best_weights(tree, level_energies(tree, identity(4)))
+    >>> weights.round(3).tolist(), round(variance, 3)
+    ([0.0, 0.0, 1.0], 4.0)
+    """
+    from scipy.optimize import minimize
+
+    cells = np.array([np.prod(tree.shape) / np.prod(grid) for grid in tree.grids])
+    levels = len(cells)
+
+    def cost(w: Vector) -> tuple[float, Vector]:
+        """The logarithm of the variance at a norm of 1, which no common factor of the weights changes, and its slope."""
+        precision = np.cumsum((w**2 * cells)[::-1])[::-1]
+        total = (energies / precision).sum()
+        slope = -2 * w * cells * np.cumsum(energies / precision**2) / total
+        return 2 * np.log(w.sum()) + np.log(total), slope + 2 / w.sum()
+
+    # Dropping a level or keeping it can both be locally best: start from even weights, from the cells up and from single scales.
+    rise = np.linspace(0, 1, levels)
+    starts = [np.ones(levels), 2.0 ** (rise * levels / 3), *(np.exp(-step * (1 - rise) * levels) for step in (0.5, 2))]
+    bounds = [(0.0, None)] * (levels - 1) + [(1e-6, None)]
+    found = [minimize(cost, start / start.sum(), jac=True, bounds=bounds, method="L-BFGS-B") for start in starts]
+    best = min(found, key=lambda result: float(result.fun))
+    return best.x / best.x.sum(), float(np.exp(best.fun))
+
+
+def weighted(tree: Hierarchy, weights: Vector) -> Hierarchy:
+    """The tree with these weights, without the levels whose weight is next to nothing.
+
+    >>> from jostle.kernel.trees import hierarchy
+    >>> weighted(hierarchy(4, 2), np.array([0.0, 1.0, 2.0])).grids
+    ((2,), (4,))
+    """
+    kept = np.flatnonzero(weights > _NEGLIGIBLE * weights.max())
+    if kept[-1] != len(weights) - 1:
+        raise BadInput("weights", "leave the cells unmeasured", "give the last level a weight")
+    whole, unit = lattice(weights[kept] / weights.max())
+    return Hierarchy(tree.shape, [tree.levels[k] for k in kept], [int(w) for w in whole], unit)

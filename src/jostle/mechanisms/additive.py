@@ -1,0 +1,78 @@
+"""Laplace noise on numbers that the caller computed, with the sensitivity that the caller states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jostle.kernel.budget import Budget
+from jostle.kernel.errors import BadInput
+from jostle.kernel.noise import calibrate
+from jostle.mechanisms.arguments import LARGEST, Moves, check_budget, numbers
+
+
+def laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> Any:
+    """A real number, or an array of them, plus Laplace noise of scale sensitivity/ε: ε-differentially private.
+
+    The noise is drawn on a lattice finer than the floats, so that the last bits of the answer give nothing away.
+
+    Dwork, McSherry, Nissim, Smith: Calibrating noise to sensitivity in private data analysis, TCC 2006, Theorem 1.
+
+    `sensitivity` is yours to prove: how far one record, added or removed, moves the value (all numbers of an array
+    together, in absolute values). Replacing a record then counts twice. Where less is known to suffice, pass the pair
+    `(add_remove, replace)`. It has to hold for the numbers as they are handed over, rounding errors included; where the
+    numbers come from a column, `clipped_sum` and its neighbours do that for you. A NaN counts as 0, and what is beyond
+    2^500 as 2^500.
+
+    >>> from jostle import mechanisms
+    >>> budget = mechanisms.simulation(seed=0).grant(0.5)  # public data; account.grant(0.5) for a release
+    >>> round(laplace(120.5, sensitivity=1, budget=budget), 2)
+    121.14
+    """
+    array, moves = numbers(value, "value"), Moves.of(sensitivity)
+    size = moves.size(check_budget(budget).neighbours)
+    if size / budget.epsilon > LARGEST:
+        raise BadInput("budget", "has an ε that asks for noise beyond all numbers", "use a larger epsilon")
+    noise = budget.draw(operator="laplace", note=note)
+    clipped = np.nan_to_num(array, nan=0.0, posinf=LARGEST, neginf=-LARGEST)
+    flat = np.clip(clipped, -LARGEST, LARGEST).reshape(-1)
+    return _shaped(noise.laplace(flat, size, budget.epsilon), array.shape, float)
+
+
+def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> Any:
+    """A whole number, or an array of them, plus whole Laplace noise: ε-differentially private.
+
+    The noise is k with probability in proportion to exp(−ε|k|/sensitivity), exactly. For counts it is the better choice: the
+    answer is a count, and its variance is a little smaller than that of continuous noise.
+
+    Ghosh, Roughgarden, Sundararajan: Universally utility-maximizing privacy mechanisms, STOC 2009 (the geometric mechanism).
+
+    `sensitivity` is stated as for `laplace`. What is beyond 2^61 counts as 2^61.
+
+    >>> from jostle import mechanisms
+    >>> budget = mechanisms.simulation(seed=0).grant(0.5)
+    >>> discrete_laplace(120, sensitivity=1, budget=budget)
+    119
+    """
+    array = np.asarray(value)
+    if not (np.issubdtype(array.dtype, np.integer) or array.dtype == bool) and not _large_integers(array):
+        raise BadInput("value", f"must be whole numbers, not {array.dtype}", "use `laplace` for real numbers")
+    moves = Moves.of(sensitivity)
+    scale = calibrate(moves.size(check_budget(budget).neighbours), budget.epsilon)
+    noise = budget.draw(operator="discrete_laplace", note=note)
+    clipped = array.astype(np.int64) if array.dtype == bool else np.clip(array, -(2**61), 2**61).astype(np.int64)
+    return _shaped(noise.discrete_laplace(clipped.reshape(-1), scale), array.shape, int)
+
+
+def _large_integers(array: Any) -> bool:
+    """Whether these are integers of Python that need more than 64 bits."""
+    return array.dtype == object and all(type(number) is int for number in array.reshape(-1))
+
+
+def _shaped(noisy: Any, shape: tuple[int, ...], kind: type) -> Any:
+    """The answer in the value's own shape, after a leading axis of trials if there is one; one number as a number."""
+    answer = np.asarray(noisy).reshape((*np.shape(noisy)[:-1], *shape))
+    if answer.ndim == 0:
+        return kind(answer)
+    return answer.astype(np.int64 if kind is int else np.float64)

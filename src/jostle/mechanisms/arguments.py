@@ -1,0 +1,261 @@
+"""What a caller states about numbers, checked, and the lattices that private numbers are put on.
+
+Everything that can be refused is refused here, before a token is spent. Private *values* are never refused: they are
+clipped, dropped or replaced, by the rule that each mechanism states. The one exception is a score that is not a finite
+number: a score is the work of the caller's program, and such a one is a fault of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from jostle.kernel.budget import Budget, exact
+from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Counts, Vector
+
+RESOLUTION = 20
+"""Real numbers are rounded down to a lattice with at least 2^20 points to one sensitivity."""
+
+LARGEST = 2.0**500
+"""Private numbers are clipped to this size, public ones beyond it refused: the arithmetic below cannot overflow."""
+
+_FARTHEST = 2.0**52
+
+
+@dataclass(frozen=True)
+class Moves:
+    """How far one record may move a number: when it is added or removed, and when it is replaced.
+
+    >>> Moves.of(1), Moves.of((1, 0)).replace
+    (Moves(add_remove=Fraction(1, 1), replace=Fraction(2, 1)), Fraction(0, 1))
+    """
+
+    add_remove: Fraction
+    """What a record more or less does."""
+
+    replace: Fraction
+    """What a changed record does."""
+
+    @classmethod
+    def of(cls, value: object, *, monotone: bool = False, argument: str = "sensitivity") -> Moves:
+        """From one number, for a record more or less, or from the pair (add_remove, replace).
+
+        To replace a record is to remove one and add another, so it moves a number at most twice as far: that is what
+        one number stands for. If adding a record never lowers the number, or never raises it, the two moves are
+        opposite, and it is no further.
+        """
+        if not isinstance(monotone, (bool, np.bool_)):
+            raise BadInput(
+                "monotone", f"must be True or False, got {monotone!r}", "leave it out unless all scores move the same way"
+            )
+        if isinstance(value, (tuple, list)):
+            if len(value) != 2:
+                raise BadInput(argument, f"has {len(value)} numbers", "pass one, or the pair (add_remove, replace)")
+            moves = cls(upper(value[0], argument), upper(value[1], argument, zero=True))
+        else:
+            once = upper(value, argument)
+            moves = cls(once, once if monotone else 2 * once)
+        if moves.replace > 2 * moves.add_remove:
+            remedy = "pass (add_remove, replace) with replace at most twice add_remove"
+            raise BadInput(argument, "claims that replacing a record does more than removing it and adding another", remedy)
+        if monotone and moves.replace > moves.add_remove:
+            problem = (
+                "is claimed of scores that one replaced record moves further than one added, which no monotone score does"
+            )
+            raise BadInput("monotone", problem, "leave monotone out, or state the sensitivity of the score that is monotone")
+        return moves
+
+    def size(self, neighbours: Neighbours) -> Fraction:
+        """How far one person may move the number."""
+        return neighbours.sensitivity(self.add_remove, self.replace)
+
+    def reach(self, neighbours: Neighbours, *, monotone: bool) -> Fraction:
+        """How far one person may move two such numbers apart.
+
+        Twice as far as one; but when one record is added to scores that all move the same way, as far as one.
+        """
+        return neighbours.sensitivity(self.add_remove * (1 if monotone else 2), 2 * self.replace)
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """The multiples of a power of two, and the moves of a number that is rounded down to them.
+
+    Rounding down commutes with a move by whole units, so a number that moves by at most d units moves by at most d units,
+    rounded up, after it: no sensitivity is lost between the real number and its point on the lattice.
+
+    >>> Lattice.for_moves(Moves.of(1), Neighbours()).moves.add_remove == 2**20
+    True
+    """
+
+    exponent: int
+    """The unit is two to this power."""
+
+    moves: Moves
+    """In whole units."""
+
+    @classmethod
+    def for_moves(cls, moves: Moves, neighbours: Neighbours) -> Lattice:
+        """Fine enough that rounding the sensitivity up to whole units costs next to nothing."""
+        size = moves.size(neighbours)
+        exponent = math.frexp(float(size))[1] - 1 - RESOLUTION if size else 0
+        return cls(exponent, _in_units(moves, Fraction(2) ** exponent))
+
+    @classmethod
+    def whole(cls, moves: Moves) -> Lattice:
+        """The whole numbers."""
+        return cls(0, _in_units(moves, Fraction(1)))
+
+    def total_moves(self, size: int) -> Moves:
+        """The moves of an array of that many numbers, together: each of them is rounded to the lattice on its own."""
+        more = size - 1 if size > 1 else 0
+        return Moves(*(move + more if move else move for move in (self.moves.add_remove, self.moves.replace)))
+
+    def floor(self, values: Vector) -> Vector:
+        """The lattice point below each number, in units: exact, since the unit is a power of two."""
+        return np.floor(np.ldexp(np.clip(values, -LARGEST, LARGEST), -self.exponent))
+
+    def points(self, values: Vector) -> Counts:
+        """The lattice point below each number as a 64-bit integer; numbers too far out are clipped."""
+        return np.clip(self.floor(values), -(2.0**61), 2.0**61).astype(np.int64)
+
+    def numbers(self, points: Any) -> Vector:
+        """The numbers that lattice points stand for."""
+        return np.ldexp(np.asarray(points, dtype=np.float64), self.exponent)
+
+    def gaps(self, scores: Vector, lengths: Counts | Vector | None = None) -> Counts:
+        """How far each score is below the best of those that can be drawn, in units.
+
+        Scores further down than 2^52 units count as that far: no two scores move further apart by it. (A score's distance
+        from the best moves within an interval that contains 0 and is no longer than the reach; a clipped distance moves
+        by a part of that.) A piece of no length cannot be drawn and does not count: no point of it vouches for its score.
+        """
+        below = self.floor(scores)
+        best = (below if lengths is None else below[lengths > 0]).max()
+        return np.asarray(np.clip(best - below, 0, _FARTHEST), dtype=np.int64)
+
+
+def _in_units(moves: Moves, unit: Fraction) -> Moves:
+    return Moves(Fraction(math.ceil(moves.add_remove / unit)), Fraction(math.ceil(moves.replace / unit)))
+
+
+def upper(value: object, argument: str, *, zero: bool = False) -> Fraction:
+    """A stated sensitivity as an exact number that is not below what was written, nor below the float that it became.
+
+    >>> upper(0.1, "sensitivity") >= Fraction(1, 10), upper(2, "sensitivity")
+    (True, Fraction(2, 1))
+    """
+    number = exact(value, argument, zero=zero)
+    if isinstance(value, float):
+        number = max(number, Fraction(value))
+    if number and not Fraction(1, int(2.0**400)) <= number <= Fraction(int(2.0**400)):
+        raise BadInput(argument, "is too small or too large to calculate with", "use units in which it is near 1")
+    return number
+
+
+def check_budget(budget: object) -> Budget:
+    """A token, and nothing that looks like one."""
+    if not isinstance(budget, Budget):
+        remedy = "pass account.grant(ε) for private data, or simulation(seed=0).grant(ε) for public data"
+        raise BadInput("budget", f"must be a budget token, got {type(budget).__name__}", remedy)
+    return budget
+
+
+def check_bounds(bounds: object) -> tuple[float, float]:
+    """Two finite numbers in rising order: the public interval that values are clipped to.
+
+    >>> check_bounds((0, 100))
+    (0.0, 100.0)
+    """
+    remedy = "pass public numbers (low, high), known without looking at the data"
+    try:
+        low, high = (float(end) for end in bounds)  # type: ignore[attr-defined]
+    except (TypeError, ValueError, OverflowError):
+        raise BadInput("bounds", "must be two numbers", remedy) from None
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise BadInput(
+            "bounds", f"must be finite, got ({low}, {high}): one record could move the answer without limit", remedy
+        )
+    if low >= high:
+        raise BadInput("bounds", f"must rise, got ({low}, {high})", remedy)
+    if max(-low, high) > LARGEST or high - low < max(-low, high, 1 / LARGEST) * 2.0**-40:
+        raise BadInput(
+            "bounds", "are too far out, or too close together, to calculate with", "shift or scale the values first"
+        )
+    return low, high
+
+
+def check_confidence(confidence: float) -> float:
+    """A probability strictly between 0 and 1."""
+    if not 0 < confidence < 1:
+        raise BadInput("confidence", f"must be between 0 and 1, got {confidence!r}", "pass for instance 0.95")
+    return float(confidence)
+
+
+def numbers(values: object, argument: str) -> Vector:
+    """An array of floats. What they are is private; that they are numbers is not."""
+    remedy = "pass numbers, such as a list of floats or an array"
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):
+        raise BadInput(argument, "must be numbers", remedy) from None
+    if array.dtype == object:  # a column that holds None, or integers beyond 64 bits: what is no number is missing
+        array = np.array([_float(value) for value in array.reshape(-1)]).reshape(array.shape)
+    if not (np.issubdtype(array.dtype, np.number) or array.dtype == bool) or np.iscomplexobj(array):
+        raise BadInput(argument, f"must be numbers, not {array.dtype}", remedy)
+    return array.astype(np.float64)
+
+
+def _float(value: object) -> float:
+    if not isinstance(value, (Real, Decimal)):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]  # a real number does compare
+
+
+def column(values: object) -> Vector:
+    """The private values of one column, one number a record; NaN where it is missing."""
+    array = numbers(values, "values")
+    if array.ndim != 1:
+        raise BadInput("values", f"must be one number a record, not an array of {array.ndim} dimensions", "pass one column")
+    return array
+
+
+def finite_scores(scores: object, argument: str = "scores") -> Vector:
+    """One finite number a candidate. The message says that one is not, never which."""
+    array = numbers(scores, argument)
+    if array.ndim != 1:
+        raise BadInput(
+            argument, f"must be one number each, not an array of {array.ndim} dimensions", "pass a list of numbers"
+        )
+    if not np.isfinite(array).all():
+        raise BadInput(argument, "must be finite numbers, and some are not", "repair what computes them, for any data")
+    return array
+
+
+def check_candidates(candidates: Sequence[Any], scores: Vector) -> None:
+    """At least one candidate, and as many scores."""
+    if len(candidates) == 0:
+        raise BadInput("candidates", "are none", "pass at least one")
+    if len(candidates) != scores.size:
+        raise BadInput(
+            "scores", f"are {scores.size} for {len(candidates)} candidates", "pass one score a candidate, in order"
+        )
+
+
+def one_trial(noisy: Any, shape: tuple[int, ...]) -> Any:
+    """What was drawn, if it was drawn once: mechanisms that decide something have no leading axis of trials."""
+    if np.shape(noisy) != shape:
+        raise PlanError("this mechanism runs one trial at a time: make the simulation without trials")
+    return noisy

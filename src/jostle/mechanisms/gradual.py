@@ -1,0 +1,132 @@
+"""Gradual release: the same number again, more precisely, where what was paid before is not paid twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Context, Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from jostle.kernel.budget import Budget, exact, round_up
+from jostle.kernel.errors import BadInput, PlanError, show
+from jostle.kernel.noise import Noise, calibrate
+from jostle.kernel.partition import Counts
+from jostle.mechanisms.arguments import Lattice, Moves, check_budget, numbers, one_trial
+from jostle.mechanisms.sampling import happens
+
+
+class GradualRelease:
+    """Releases of a number or an array at rising ε₁ < ε₂ < …, the first t of which are together ε_t-differentially private.
+
+    Each is as precise as a single release at its ε would be, and the price of a longer prefix is its last ε, not the
+    sum: `next` charges the difference to the previous one, and only then gives the number. Stop at any time, also
+    depending on what was released: what was not reached is not charged.
+
+    Koufogiannis, Han, Pappas: Gradual release of sensitive data under differential privacy, Journal of Privacy and
+    Confidentiality 7(2), 2016, Theorem 12. Theirs is a process of real numbers; this is its counterpart in whole ones,
+    with exact probabilities: discrete Laplace noise of a larger scale is that of a smaller scale plus an independent
+    number, which is 0 with the probability `stays` and else discrete Laplace noise of the larger scale. So a less
+    precise release is the more precise one with more noise: it is determined first, kept back, and never seen unless it
+    is paid for.
+
+    `epsilons` are public, rise, and end at the token's own ε. `sensitivity` and NaN are as for `laplace`. Whole numbers
+    with a whole sensitivity stay whole. The noise that is kept back lives in this object alone; if it is lost, so is
+    the discount.
+
+    >>> from jostle import mechanisms
+    >>> budget = mechanisms.simulation(seed=0).grant(1)
+    >>> release = GradualRelease(1000, sensitivity=1, epsilons=(0.01, 0.1, 1), budget=budget)
+    >>> release.next(), release.next(), release.spent
+    (793, 999, Fraction(1, 10))
+    """
+
+    def __init__(self, value: Any, *, sensitivity: Any, epsilons: Sequence[Any], budget: Budget, note: str = "") -> None:
+        array, moves = np.asarray(value), Moves.of(sensitivity)
+        check_budget(budget)
+        self.epsilons = _rising(epsilons, budget.epsilon)
+        """What each prefix costs in all."""
+        self._shape = array.shape
+        private = np.nan_to_num(numbers(value, "value"), nan=0.0).reshape(-1)
+        whole = np.issubdtype(array.dtype, np.integer) and moves.add_remove.denominator == moves.replace.denominator == 1
+        self._lattice = Lattice.whole(moves) if whole else Lattice.for_moves(moves, budget.neighbours)
+        size = self._lattice.total_moves(1 if whole else private.size).size(budget.neighbours)
+        self._scales = [Fraction(round_up(calibrate(size, epsilon))) for epsilon in self.epsilons]
+        self._whole, self._note, self._steps = whole, note, 0
+        self._tokens = budget.split(*(b - a for a, b in pairwise((Fraction(0), *self.epsilons))))
+        self._private = self._lattice.points(private)
+        self._noise: list[Counts] = []
+
+    def next(self) -> Any:
+        """Charge what the next release costs beyond the last one, and give it."""
+        if self._steps == len(self._tokens):
+            raise PlanError(f"all {self._steps} releases were made")
+        engine = self._tokens[self._steps].draw(operator="gradual_release", note=self._note)
+        if not self._noise:
+            self._noise = chain(self._private.size, self._scales, engine)
+        self._steps += 1
+        released = (self._private + self._noise[self._steps - 1]).reshape(self._shape)
+        if self._whole:
+            return released if self._shape else int(released)
+        return self._lattice.numbers(released) if self._shape else float(self._lattice.numbers(released))
+
+    def __iter__(self) -> Iterator[Any]:
+        while self._steps < len(self._tokens):
+            yield self.next()
+
+    @property
+    def spent(self) -> Fraction:
+        """What the releases so far cost together."""
+        return self.epsilons[self._steps - 1] if self._steps else Fraction(0)
+
+    def __repr__(self) -> str:
+        return f"<GradualRelease: {self._steps} of {len(self.epsilons)} releases, ε = {show(self.spent)} spent>"
+
+
+def chain(size: int, scales: Sequence[Fraction], noise: Noise) -> list[Counts]:
+    """Noise of each of the falling scales, where each but the last is the next one plus an independent number.
+
+    >>> from jostle.kernel.noise import SimulatedNoise
+    >>> [part.tolist() for part in chain(2, [Fraction(0), Fraction(0)], SimulatedNoise(seed=0))]
+    [[0, 0], [0, 0]]
+    """
+    zeros = np.zeros(size, dtype=np.int64)
+    parts = [_drawn(zeros, scales[-1], noise)]
+    for scale, finer in zip(scales[-2::-1], scales[:0:-1], strict=True):
+        more = _drawn(zeros, scale, noise)
+        if scale:
+            more[[happens(stays(scale, finer), noise) for _ in range(size)]] = 0
+        parts.append(parts[-1] + more)
+    return parts[::-1]
+
+
+def stays(scale: Fraction, finer: Fraction) -> Callable[[Context], Decimal]:
+    """The probability that noise of this scale and of the next, finer one are equal, to any precision.
+
+    With a = exp(−1/scale) and b = exp(−1/finer) it is (b/a)·((1 − a)/(1 − b))², near (finer/scale)² where both are large.
+
+    >>> from decimal import getcontext
+    >>> round(stays(Fraction(20), Fraction(10))(getcontext()), 4)
+    Decimal('0.2498')
+    """
+
+    def probability(context: Context) -> Decimal:
+        a, b = (context.exp(-context.divide(Decimal(s.denominator), Decimal(s.numerator))) for s in (scale, finer))
+        return context.multiply(context.divide(b, a), context.power(context.divide(1 - a, 1 - b), 2))
+
+    return probability
+
+
+def _drawn(zeros: Counts, scale: Fraction, noise: Noise) -> Counts:
+    return np.asarray(one_trial(noise.discrete_laplace(zeros, scale), zeros.shape)).astype(np.int64)
+
+
+def _rising(epsilons: Sequence[Any], last: Fraction) -> tuple[Fraction, ...]:
+    steps = tuple(exact(epsilon, "epsilons") for epsilon in epsilons)
+    if not steps or any(a >= b for a, b in pairwise(steps)):
+        raise BadInput("epsilons", "must be at least one number, and rise", "pass for instance (0.1, 0.5, 1)")
+    if steps[-1] != last:
+        raise BadInput("epsilons", f"end at {show(steps[-1])}, the budget at {show(last)}", "let them end at the budget's ε")
+    return steps

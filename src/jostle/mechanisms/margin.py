@@ -1,0 +1,106 @@
+"""The large-margin mechanism, which forgets all candidates but the few at the top: (ε, δ)-private, not ε-private."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
+
+from jostle.kernel.budget import CountingPurse, exact
+from jostle.kernel.errors import BadInput
+from jostle.kernel.noise import Noise, SimulatedNoise, calibrate
+from jostle.kernel.partition import Counts
+from jostle.mechanisms.arguments import Lattice, Moves, check_candidates, finite_scores, one_trial
+from jostle.mechanisms.sampling import exponential_scale, exponential_weights, pick
+
+T = TypeVar("T")
+
+
+def large_margin(
+    candidates: Sequence[T], scores: Any, *, sensitivity: Any, epsilon: Any, delta: Any, simulation: CountingPurse
+) -> T:
+    """A candidate near the top, whatever the number of candidates: (ε, δ)-differentially private, with δ above 0.
+
+    **For public data alone.** No account can pay for δ: ledgers and budgets count pure ε, and there is no pure version,
+    since every ε-differentially private choice needs a margin that grows with the logarithm of the number of candidates
+    (same paper, Section 3). So this takes a simulation and no token. For a release, use `permute_and_flip`.
+
+    A third of ε finds the best score, a third finds, from the top down, the first candidate that is clearly behind it,
+    and a third pays for an exponential mechanism among those before it.
+
+    Chaudhuri, Hsu, Song: The large margin mechanism for differentially private maximization, NIPS 2014, Algorithm 1,
+    Theorem 3; with whole noise on a lattice, and thresholds from the tails of that noise.
+
+    >>> from jostle import mechanisms
+    >>> scores = [500, 480, *[0] * 100_000]
+    >>> large_margin(range(100_002), scores, sensitivity=1, epsilon=1, delta=1e-6, simulation=mechanisms.simulation(seed=0))
+    0
+    """
+    noise = _simulated(simulation)
+    loss, chance = exact(epsilon), exact(delta, "delta")
+    if chance >= 1:
+        raise BadInput("delta", "must be below 1", "pass for instance 1e-6; for a choice without δ use `permute_and_flip`")
+    array, moves = finite_scores(scores), Moves.of(sensitivity)
+    check_candidates(candidates, array)
+    neighbours = simulation.neighbours
+    lattice = Lattice.for_moves(moves, neighbours)
+    size, gaps = lattice.moves.size(neighbours), lattice.gaps(array)
+    thirds = simulation.grant(loss).split_evenly(3)
+    scale = exponential_scale(2 * size, loss / 3)
+    for third in thirds:
+        third.draw(operator="large_margin")
+    order = np.argsort(gaps, kind="stable")
+    top = order[: _top(gaps[order], size, loss, float(chance), noise)]
+    return candidates[int(top[pick(exponential_weights(gaps[top], scale), noise)])]
+
+
+def _simulated(simulation: object) -> Noise:
+    noise = getattr(simulation, "noise", None)
+    if not isinstance(simulation, CountingPurse) or not isinstance(noise, SimulatedNoise):
+        problem = "must be a simulation: the large-margin mechanism has δ > 0, which no budget of pure ε can pay for"
+        raise BadInput("simulation", problem, "use `permute_and_flip` for private data; for public data, simulation(seed=0)")
+    return noise
+
+
+def _top(gaps: Counts, size: Fraction, epsilon: Fraction, delta: float, noise: Noise) -> int:
+    """How many candidates from the top are kept: those before the first that is clearly behind the best."""
+
+    def drawn(value: int, scale: Fraction) -> int:
+        return int(one_trial(noise.discrete_laplace(np.array([value]), scale), (1,))[0])
+
+    best, kept = noise_scales(size, epsilon)
+    noisy_best, offset = drawn(0, best), drawn(0, kept[0])
+    margins = noise.discrete_laplace(noisy_best + gaps[1:], kept[1])
+    behind = margins >= offset + thresholds(gaps.size, size, epsilon, delta)
+    return int(np.argmax(behind)) + 1 if behind.any() else int(gaps.size)
+
+
+def noise_scales(size: Fraction, epsilon: Fraction) -> tuple[Fraction, tuple[Fraction, Fraction]]:
+    """The scales on the best score, and on the threshold and the queries of the search, each with a third of ε.
+
+    >>> noise_scales(Fraction(1), Fraction(1))
+    (Fraction(3, 1), (Fraction(6, 1), Fraction(12, 1)))
+    """
+    third = epsilon / 3
+    return calibrate(size, third), (calibrate(2 * size, third), calibrate(4 * size, third))
+
+
+def thresholds(candidates: int, size: Fraction, epsilon: Fraction, delta: float) -> Counts:
+    """How far behind the best the candidate after the first 1, 2, … must seem to be, for the search to stop there.
+
+    Half of δ is for the noise: with that probability at most, some margin seems larger than it is (a sixth for the best
+    score, a sixth for the threshold, a sixth over all queries, the r-th of which gets 1/(r(r + 1)) of it). Half of δ is
+    for the choice: among r candidates, with a true margin of 2·size·(1 + ln(2r/δ)·3/ε), one that a neighbour has not
+    among its first r is drawn with that probability at most.
+
+    >>> thresholds(3, Fraction(1), Fraction(1), 0.01).tolist()
+    [178, 195]
+    """
+    ranks = np.arange(1, candidates, dtype=np.float64)
+    best, kept = noise_scales(size, epsilon)
+    margin = 2 * float(size) * (1 + np.log(2 * ranks / delta) * float(3 / epsilon))
+    misled = float(best + kept[0]) * math.log(6 / delta) + float(kept[1]) * np.log(6 * ranks * (ranks + 1) / delta)
+    return np.ceil(margin + misled).astype(np.int64) + 1

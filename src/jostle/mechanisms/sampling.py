@@ -1,0 +1,123 @@
+"""Drawing with exact probabilities: the few samplers that the mechanisms need beyond the kernel's engines.
+
+They draw whole numbers below a bound, nothing else, and so work alike with the exact and with the simulated engine. The
+running time depends on how many weights there are, not on what they are. (OpenDP's exponential mechanism draws
+candidates until one is accepted: the more the best stands out, the longer it takes, up to many seconds for a million
+candidates.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+
+from jostle.kernel.budget import round_up
+from jostle.kernel.errors import BadInput, InternalError
+from jostle.kernel.noise import Noise
+from jostle.kernel.partition import Counts, Vector
+
+ROUNDING = Fraction(1, 2**40)
+"""What `exponential_weights` may add to a privacy loss, and exponential mechanisms therefore leave unused of their ε."""
+
+SMALLEST_EPSILON = Fraction(1, 2**20)
+
+_DEEPEST = 256  # weights are kept down to exp(−256) of the largest
+_MOST = 2**26
+
+
+def exponential_scale(reach: Fraction, epsilon: Fraction) -> Fraction:
+    """The scale λ with which weights exp(score/λ) are ε-differentially private, after rounding.
+
+    >>> float(exponential_scale(Fraction(2), Fraction(1)))
+    2.000000000001819
+    """
+    if epsilon < SMALLEST_EPSILON:
+        raise BadInput("budget", "has an ε below 2^-20, at which weights cannot be told apart", "use a larger epsilon")
+    scale = reach / (epsilon - ROUNDING)
+    if scale * _DEEPEST >= 2**53:
+        raise BadInput("sensitivity", "is too large, for this ε, to calculate weights with", "use a larger epsilon")
+    return scale
+
+
+def exponential_weights(gaps: Counts, scale: Fraction, lengths: Counts | Vector | None = None) -> Vector:
+    """The weights length · exp(−gap/scale) as floats, which are exact binary fractions, each within a factor of 1 ± 2^-43.
+
+    The gaps are whole, at most 2^53 and capped where the weight is exp(−256), so their quotient is off by at most 256 ·
+    2^-52; the exponential is off by a few units of its last place, 2^-52; a length is exact up to 2^53, and the product
+    is off by 2^-53. So a probability is off by less than a factor of exp(±2^-42), and the ratio of two by exp(±2^-41),
+    which is below `ROUNDING`.
+
+    >>> exponential_weights(np.array([0, 2]), Fraction(2)).round(4).tolist()
+    [1.0, 0.3679]
+    """
+    if scale == 0:
+        weights = (gaps == 0).astype(np.float64)
+    else:
+        weights = np.exp(np.minimum(gaps, int(_DEEPEST * scale)) / -round_up(scale))
+    return np.asarray(weights if lengths is None else weights * lengths, dtype=np.float64)
+
+
+def pick(weights: Vector, noise: Noise) -> int:
+    """An index with probability in proportion to its weight: exactly, since a float is a whole number times a power of two.
+
+    Weights with the same power are added up as whole numbers, in two halves of their 53 digits so that no sum exceeds 2^53.
+
+    >>> from jostle.kernel.noise import ExactNoise
+    >>> pick(np.array([0.0, 0.3, 0.0]), ExactNoise())
+    1
+    """
+    if weights.size > _MOST:
+        raise BadInput("candidates", f"are more than {_MOST:,}", "merge some of them first")
+    fractions, powers = np.frexp(weights)
+    digits = np.ldexp(fractions, 53).astype(np.int64)
+    powers -= powers.min()
+    halves = (digits >> 27, digits & (2**27 - 1))
+    sums = [np.bincount(powers, weights=half) for half in halves]
+    shares = [int(sums[half][power]) << (power + 27 * (1 - half)) for half in (0, 1) for power in range(sums[0].size)]
+    chosen = _position(shares, noise.below(sum(shares)))
+    half, power = divmod(chosen, sums[0].size)
+    cumulated = np.cumsum(np.where(powers == power, halves[half], 0))
+    return int(np.searchsorted(cumulated, noise.below(int(cumulated[-1])), side="right"))
+
+
+def _position(shares: list[int], point: int) -> int:
+    """Which share a point falls into, when they lie side by side."""
+    for position, share in enumerate(shares):
+        if point < share:
+            return position
+        point -= share
+    raise InternalError("a point lies beyond all shares")
+
+
+def happens(probability: Callable[[Context], Decimal], noise: Noise) -> bool:
+    """An event of a real probability, exactly: a random number is drawn digit by digit until it is clearly above or below.
+
+    `probability` computes it to within 10^−(precision − 40) in a context of any precision.
+
+    >>> from jostle.kernel.noise import ExactNoise
+    >>> happens(lambda context: Decimal(1), ExactNoise())
+    True
+    """
+    point, digits = 0, 0
+    while True:
+        point, digits = point * 10**30 + noise.below(10**30), digits + 30
+        with localcontext(Context(prec=digits + 60)) as context:
+            at = probability(context) * Decimal(10) ** digits
+        if point + 1 < int(at):
+            return True
+        if point > int(at) + 1:
+            return False
+
+
+def jitter(size: int, bits: int, noise: Noise) -> Counts:
+    """That many independent, uniform whole numbers of 8, 16 or 32 bits.
+
+    >>> from jostle.kernel.noise import ExactNoise
+    >>> jitter(3, 16, ExactNoise()).shape
+    (3,)
+    """
+    drawn = noise.below(1 << (bits * size)).to_bytes(bits // 8 * size, "little")
+    return np.frombuffer(drawn, dtype=f"<u{bits // 8}").astype(np.int64)

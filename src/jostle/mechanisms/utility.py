@@ -1,0 +1,344 @@
+"""How far off an answer is, for a given ε, and which ε keeps it that close: both ways, for every mechanism.
+
+Everything here is about public numbers. An error holds with the stated confidence, for any data; where a formula is not
+exact, it errs on the safe side. `sensitivity` is the number for the neighbours at hand. Randomized response has these
+as methods.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from jostle.kernel.errors import BadInput
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Vector
+from jostle.mechanisms.arguments import Lattice, Moves, check_bounds, check_confidence, finite_scores
+from jostle.mechanisms.sampling import exponential_weights
+from jostle.mechanisms.threshold import scales
+
+
+def accuracy(scale: float, confidence: float = 0.95, *, numbers: int = 1) -> float:
+    """How far Laplace noise of this scale is off at most: P(|error| > t · scale) = e^−t.
+
+    With several numbers, the largest of their errors.
+
+    >>> round(accuracy(2.0, 0.95), 3), round(accuracy(2.0, 0.95, numbers=100), 3)
+    (5.991, 15.151)
+    """
+    return _positive(scale, "scale") * _laplace_quantile(confidence, numbers)
+
+
+def scale_for_accuracy(error: float, confidence: float = 0.95, *, numbers: int = 1) -> float:
+    """The scale of Laplace noise that is off by at most this: the inverse of `accuracy`.
+
+    >>> round(scale_for_accuracy(5.991, 0.95), 3)
+    2.0
+    """
+    return _positive(error, "error") / _laplace_quantile(confidence, numbers)
+
+
+def laplace_error(epsilon: float, *, sensitivity: float, confidence: float = 0.95, numbers: int = 1) -> float:
+    """How far `laplace` is off: sensitivity/ε · ln(1/(1 − confidence)).
+
+    >>> round(laplace_error(0.5, sensitivity=1), 3)
+    5.991
+    """
+    return accuracy(sensitivity / _positive(epsilon, "epsilon"), confidence, numbers=numbers)
+
+
+def laplace_epsilon(error: float, *, sensitivity: float, confidence: float = 0.95, numbers: int = 1) -> float:
+    """The ε at which `laplace` is off by at most this.
+
+    >>> round(laplace_epsilon(5.991, sensitivity=1), 3)
+    0.5
+    """
+    return sensitivity / scale_for_accuracy(error, confidence, numbers=numbers)
+
+
+def discrete_laplace_error(epsilon: float, *, sensitivity: float = 1, confidence: float = 0.95) -> int:
+    """How far `discrete_laplace`, and a step of `GradualRelease`, is off: the least m with P(|error| > m) ≤ 1 − confidence.
+
+    P(|error| > m) = 2a^(m+1)/(1 + a), where a = exp(−ε/sensitivity).
+
+    >>> discrete_laplace_error(0.5)
+    6
+    """
+    rate, tail = _positive(epsilon, "epsilon") / sensitivity, 1 - check_confidence(confidence)
+    return max(0, math.ceil(math.log(2 / ((1 + math.exp(-rate)) * tail)) / rate - 1 - 1e-9))
+
+
+def discrete_laplace_epsilon(error: int, *, sensitivity: float = 1, confidence: float = 0.95) -> float:
+    """The least ε at which `discrete_laplace` is off by at most this whole number.
+
+    >>> round(discrete_laplace_epsilon(6), 3)
+    0.457
+    """
+    tail = 1 - check_confidence(confidence)
+    return sensitivity * _root(lambda rate: (error + 1) * rate - math.log(2 / ((1 + math.exp(-rate)) * tail)))
+
+
+def exponential_error(
+    epsilon: float,
+    *,
+    candidates: float,
+    best: float = 1,
+    sensitivity: float = 1,
+    monotone: bool = False,
+    confidence: float = 0.95,
+) -> float:
+    """How far below the best the score of what `exponential` chose is, at most.
+
+    It is reach/ε · (ln(candidates/best) + ln(1/(1 − confidence))).
+
+    `best` is how many candidates have the best score. For `exponential_line`, both are lengths; for `quantiles`, the
+    error is in ranks.
+
+    McSherry, Talwar: Mechanism design via differential privacy, FOCS 2007; Dwork, Roth, 2014, Theorem 3.11.
+
+    >>> round(exponential_error(1, candidates=4, confidence=1 - math.exp(-3)), 2)
+    8.77
+    """
+    return (
+        _reach(sensitivity, monotone) / _positive(epsilon, "epsilon") * _exponential_quantile(candidates, best, confidence)
+    )
+
+
+def exponential_epsilon(
+    error: float,
+    *,
+    candidates: float,
+    best: float = 1,
+    sensitivity: float = 1,
+    monotone: bool = False,
+    confidence: float = 0.95,
+) -> float:
+    """The ε at which `exponential_error` is this.
+
+    >>> round(exponential_epsilon(8.77, candidates=4, confidence=1 - math.exp(-3)), 2)
+    1.0
+    """
+    return _reach(sensitivity, monotone) / _positive(error, "error") * _exponential_quantile(candidates, best, confidence)
+
+
+def exponential_probabilities(
+    scores: Any,
+    *,
+    epsilon: float,
+    sensitivity: Any = 1,
+    monotone: bool = False,
+    neighbours: Neighbours | str = "add_remove",
+    lengths: Any = None,
+) -> Vector:
+    """The probability of each candidate, or of each piece of these lengths, on **public** scores.
+
+    >>> exponential_probabilities([27, 23, 9, 0], epsilon=0.1).round(2).tolist()
+    [0.4, 0.33, 0.16, 0.1]
+    """
+    moves, relation = Moves.of(sensitivity, monotone=monotone), Neighbours.of(neighbours)
+    lattice = Lattice.for_moves(moves, relation)
+    reach = lattice.moves.reach(relation, monotone=monotone)
+    sizes = None if lengths is None else np.asarray(lengths, dtype=np.float64)
+    gaps = lattice.gaps(finite_scores(scores), sizes)
+    weights = exponential_weights(gaps, reach / Fraction(_positive(epsilon, "epsilon")), sizes)
+    return np.asarray(weights / weights.sum())
+
+
+def report_noisy_max_error(
+    epsilon: float, *, candidates: int, sensitivity: float = 1, monotone: bool = False, confidence: float = 0.95
+) -> float:
+    """How far below the best the score of what `report_noisy_max` chose is, at most.
+
+    Some other candidate's noise is that much larger than the best one's.
+
+    >>> round(report_noisy_max_error(1, candidates=4), 2)
+    9.19
+    """
+    return _reach(sensitivity, monotone) / _positive(epsilon, "epsilon") * _noisy_max_quantile(candidates, confidence)
+
+
+def report_noisy_max_epsilon(
+    error: float, *, candidates: int, sensitivity: float = 1, monotone: bool = False, confidence: float = 0.95
+) -> float:
+    """The ε at which `report_noisy_max_error` is this.
+
+    >>> round(report_noisy_max_epsilon(9.19, candidates=4), 2)
+    1.0
+    """
+    return _reach(sensitivity, monotone) / _positive(error, "error") * _noisy_max_quantile(candidates, confidence)
+
+
+def permute_and_flip_error(
+    epsilon: float, *, candidates: int, sensitivity: float = 1, monotone: bool = False, confidence: float = 0.95
+) -> float:
+    """How far below the best the score of what `permute_and_flip` chose is; also for `stable_selection`.
+
+    reach/ε · ln((candidates − 1)/(2(1 − confidence))): some other candidate's noise is that much larger than the best one's.
+
+    >>> round(permute_and_flip_error(1, candidates=4), 2)
+    6.8
+    """
+    return _reach(sensitivity, monotone) / _positive(epsilon, "epsilon") * _one_sided_quantile(candidates, confidence)
+
+
+def permute_and_flip_epsilon(
+    error: float, *, candidates: int, sensitivity: float = 1, monotone: bool = False, confidence: float = 0.95
+) -> float:
+    """The ε at which `permute_and_flip_error` is this.
+
+    >>> round(permute_and_flip_epsilon(6.8, candidates=4), 2)
+    1.0
+    """
+    return _reach(sensitivity, monotone) / _positive(error, "error") * _one_sided_quantile(candidates, confidence)
+
+
+def above_threshold_error(
+    epsilon: float,
+    *,
+    queries: int,
+    positives: int = 1,
+    sensitivity: float = 1,
+    monotone: bool = False,
+    confidence: float = 0.95,
+) -> float:
+    """How far a query may be on the wrong side of the threshold and still be answered wrongly by `AboveThreshold`.
+
+    The noise on the threshold and that on each query, half of the remaining chance for each (Dwork, Roth, 2014, Theorem
+    3.24).
+
+    >>> round(above_threshold_error(1, queries=100), 1)
+    36.6
+    """
+    return _threshold_quantile(queries, positives, sensitivity, monotone, confidence) / _positive(epsilon, "epsilon")
+
+
+def above_threshold_epsilon(
+    error: float,
+    *,
+    queries: int,
+    positives: int = 1,
+    sensitivity: float = 1,
+    monotone: bool = False,
+    confidence: float = 0.95,
+) -> float:
+    """The ε at which `above_threshold_error` is this.
+
+    >>> round(above_threshold_epsilon(36.6, queries=100), 2)
+    1.0
+    """
+    return _threshold_quantile(queries, positives, sensitivity, monotone, confidence) / _positive(error, "error")
+
+
+def clipped_mean_error(
+    epsilon: float, *, records: int, bounds: tuple[float, float], confidence: float = 0.95, neighbours: str = "add_remove"
+) -> float:
+    """How far `clipped_mean` is off on so many records; for `clipped_sum`, there is `laplace_error`.
+
+    Where records are replaced: laplace_error of the width over their number. Where they are added and removed, both
+    sums are off by at most t widths with t = ln(2/(1 − confidence))/ε, and the mean by width · t/(records − 2t).
+
+    >>> round(clipped_mean_error(1, records=1000, bounds=(0, 100)), 3)
+    0.372
+    """
+    width = -np.subtract(*check_bounds(bounds))
+    if Neighbours.of(neighbours).total_is_public:
+        return laplace_error(epsilon, sensitivity=width / records, confidence=confidence)
+    off = math.log(2 / (1 - check_confidence(confidence))) / _positive(epsilon, "epsilon")
+    return float(width * off / (records - 2 * off)) if records > 3 * off else float(width)
+
+
+def clipped_mean_epsilon(
+    error: float, *, records: int, bounds: tuple[float, float], confidence: float = 0.95, neighbours: str = "add_remove"
+) -> float:
+    """The ε at which `clipped_mean_error` is this.
+
+    >>> round(clipped_mean_epsilon(0.372, records=1000, bounds=(0, 100)), 2)
+    1.0
+    """
+    width = -np.subtract(*check_bounds(bounds))
+    if Neighbours.of(neighbours).total_is_public:
+        return laplace_epsilon(error, sensitivity=width / records, confidence=confidence)
+    off = _positive(error, "error") * records / (width + 2 * error)
+    return math.log(2 / (1 - check_confidence(confidence))) / float(off)
+
+
+def large_margin_gap(
+    epsilon: float, delta: float, *, kept: int = 1, sensitivity: float = 1, confidence: float = 0.95
+) -> float:
+    """How far behind the best all but `kept` candidates must be for `large_margin` to forget them, however many there are.
+
+    >>> round(large_margin_gap(1, 1e-6, kept=1))
+    511
+    """
+    return 2 * sensitivity + sensitivity * _margin_quantile(delta, kept, confidence) / _positive(epsilon, "epsilon")
+
+
+def large_margin_epsilon(
+    gap: float, delta: float, *, kept: int = 1, sensitivity: float = 1, confidence: float = 0.95
+) -> float:
+    """The ε at which `large_margin_gap` is this.
+
+    >>> round(large_margin_epsilon(511, 1e-6, kept=1), 2)
+    1.0
+    """
+    return sensitivity * _margin_quantile(delta, kept, confidence) / _positive(gap - 2 * sensitivity, "gap")
+
+
+def _laplace_quantile(confidence: float, numbers: int) -> float:
+    """The t with P(some |error| > t · scale) = 1 − confidence."""
+    return -math.log(-math.expm1(math.log(check_confidence(confidence)) / numbers))
+
+
+def _exponential_quantile(candidates: float, best: float, confidence: float) -> float:
+    if not 0 < best <= candidates:
+        raise BadInput("best", "must be above 0 and at most the number of candidates", "leave it out")
+    return math.log(candidates / best) - math.log(1 - check_confidence(confidence))
+
+
+def _noisy_max_quantile(candidates: int, confidence: float) -> float:
+    """The t with (candidates − 1) · P(difference of two Laplace variables > t) = 1 − confidence; that is e^−t(2 + t)/4."""
+    tail = 1 - check_confidence(confidence)
+    return _root(lambda t: t - math.log((candidates - 1) * (2 + t) / (4 * tail))) if candidates > 1 else 0.0
+
+
+def _one_sided_quantile(candidates: int, confidence: float) -> float:
+    tail = 2 * (1 - check_confidence(confidence))
+    return math.log((candidates - 1) / tail) if candidates - 1 > tail else 0.0
+
+
+def _threshold_quantile(queries: int, positives: int, sensitivity: float, monotone: bool, confidence: float) -> float:
+    moves = Moves.of(sensitivity, monotone=monotone)
+    threshold, query = scales(moves, Neighbours(), Fraction(1), positives, monotone)
+    tail = (1 - check_confidence(confidence)) / 2
+    return float(threshold) * -math.log(tail) + float(query) * math.log(queries / tail)
+
+
+def _margin_quantile(delta: float, kept: int, confidence: float) -> float:
+    """The threshold of the search times ε, plus noise in the other direction, and without the 2 · sensitivity."""
+    sought = 6 * math.log(2 * kept / delta) + 9 * math.log(6 / delta) + 12 * math.log(6 * kept * (kept + 1) / delta)
+    return sought + 21 * math.log(3 / (1 - check_confidence(confidence)))
+
+
+def _reach(sensitivity: float, monotone: bool) -> float:
+    return _positive(sensitivity, "sensitivity") * (1 if monotone else 2)
+
+
+def _positive(value: float, argument: str) -> float:
+    if not (value > 0 and math.isfinite(value)):
+        raise BadInput(argument, f"must be a number above 0, got {value!r}", "pass for instance 1")
+    return float(value)
+
+
+def _root(rising: Callable[[float], float]) -> float:
+    """Where a function that rises from below 0 is 0."""
+    low, high = 0.0, 1.0
+    while rising(high) < 0:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(middle) < 0 else (low, middle)
+    return high

@@ -1,0 +1,98 @@
+"""Laplace and discrete Laplace: what they are calibrated to, and that what comes out is that."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from jostle import mechanisms
+from jostle.kernel.errors import Overdraft, PlanError
+from tests.mechanisms.helpers import FLUKE, RELATIONS, hoeffding, recorded
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+@pytest.mark.parametrize(("sensitivity", "pair"), [(3, (3, 6)), ((1, 0), (1, 0)), (("1/3", "1/2"), ("1/3", "1/2"))])
+@pytest.mark.parametrize("mechanism", ["laplace", "discrete_laplace"])
+def test_the_scale_is_sensitivity_times_neighbours_over_epsilon(mechanism, sensitivity, pair, neighbours):
+    budget, recorder = recorded("1/7", neighbours)
+    getattr(mechanisms, mechanism)(5, sensitivity=sensitivity, budget=budget)
+    assert recorder.scales == [neighbours.sensitivity(Fraction(pair[0]), Fraction(pair[1])) * 7]
+
+
+def test_a_float_sensitivity_is_rounded_against_the_caller():
+    budget, recorder = recorded(1)
+    mechanisms.laplace(0.0, sensitivity=0.1, budget=budget)
+    assert recorder.scales[0] == Fraction(0.1) > Fraction(1, 10)
+
+
+def test_exact_laplace_noise_is_laplace(account):
+    noisy = mechanisms.laplace(np.full(20_000, 7.5), sensitivity=2, budget=account.grant(0.5))
+    assert stats.kstest(noisy, stats.laplace(7.5, 4).cdf).pvalue > FLUKE
+
+
+def test_exact_discrete_noise_is_discrete_laplace(account):
+    noisy = mechanisms.discrete_laplace(np.full(20_000, 7), sensitivity=2, budget=account.grant(0.5))
+    ladder = np.arange(-40, 41)
+    seen = (noisy[:, None] - 7 <= ladder).mean(axis=0)
+    assert np.abs(seen - stats.dlaplace(0.25).cdf(ladder)).max() < hoeffding(20_000)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,)])
+def test_the_answer_has_the_values_shape(account, shape):
+    whole = np.ones(shape, dtype=int)
+    for grant in (account.grant, mechanisms.simulation(seed=0).grant):
+        assert np.shape(mechanisms.laplace(whole * 0.5, sensitivity=1, budget=grant(1))) == shape
+        assert np.shape(mechanisms.discrete_laplace(whole, sensitivity=1, budget=grant(1))) == shape
+
+
+def test_one_number_is_a_number(account):
+    assert type(mechanisms.laplace(3, sensitivity=1, budget=account.grant(1))) is float
+    assert type(mechanisms.discrete_laplace(3, sensitivity=1, budget=account.grant(1))) is int
+    assert type(mechanisms.discrete_laplace(True, sensitivity=1, budget=account.grant(1))) is int
+
+
+def test_a_simulation_may_have_trials():
+    noisy = mechanisms.discrete_laplace([3, 4], sensitivity=1, budget=mechanisms.simulation(seed=0, trials=5).grant(1))
+    assert noisy.shape == (5, 2)
+    assert noisy.dtype == np.int64
+
+
+def test_values_that_are_no_numbers_are_replaced_not_refused(account):
+    values = [np.nan, np.inf, -np.inf, None, 10**400, "x", 1e308]
+    noisy = mechanisms.laplace(np.array(values, dtype=object), sensitivity=1, budget=account.grant(1))
+    large = 2.0**500
+    assert np.sign(noisy[[1, 2, 4, 6]]).tolist() == [1, -1, 1, 1]
+    assert np.abs(noisy[[1, 2, 4, 6]]).tolist() == [large] * 4
+    assert np.abs(noisy[[0, 3, 5]]).max() < 1000
+    assert abs(mechanisms.discrete_laplace(10**30, sensitivity=1, budget=account.grant(1)) - 2**61) < 10_000
+
+
+def test_no_noise_where_one_record_changes_nothing():
+    budget = mechanisms.simulation(seed=0, neighbours="replace").grant(1)
+    assert mechanisms.discrete_laplace(1234, sensitivity=(1, 0), budget=budget) == 1234
+
+
+def test_the_charge_is_in_the_ledger(account):
+    mechanisms.laplace(1.0, sensitivity=1, budget=account.grant("1/3"), note="ages")
+    event = account.ledger.events("people")[-1]
+    assert (event.operator, event.amount, event.note) == ("laplace", Fraction(1, 3), "ages")
+
+
+def test_a_token_is_spent_once(account):
+    budget = account.grant(1)
+    mechanisms.laplace(1.0, sensitivity=1, budget=budget)
+    with pytest.raises(PlanError, match="spent already"):
+        mechanisms.laplace(1.0, sensitivity=1, budget=budget)
+    assert account.spent == 1
+
+
+def test_no_noise_without_the_charge(account):
+    account.ledger.set_cap("people", 1)
+    first, second = account.grant(0.75), account.grant(0.75)
+    mechanisms.laplace(1.0, sensitivity=1, budget=first)
+    with pytest.raises(Overdraft):
+        mechanisms.laplace(1.0, sensitivity=1, budget=second)
+    assert account.spent == Fraction(3, 4)
