@@ -48,6 +48,8 @@ $(READY): pyproject.toml constraints.txt
 	rm -f $(READY); \
 	$(BIN)/python -m pip install -qq -c constraints.txt hatchling editables; \
 	$(BIN)/python -m pip install -qq -c constraints.txt --no-build-isolation -e '.[$(EXTRAS)]'; \
+	echo "Compiling inner loops (once) …"; \
+	$(BIN)/python -m jostle.simulate.warm_up; \
 	touch $(READY); \
 	echo "Ready: $(BIN)/jostle"
 

@@ -77,7 +77,7 @@ def test_no_noise_where_one_record_changes_nothing():
 
 def test_the_charge_is_in_the_ledger(account):
     mechanisms.laplace(1.0, sensitivity=1, budget=account.grant("1/3"), note="ages")
-    event = account.ledger.events("people")[-1]
+    event = account.ledger.events(account.name)[-1]
     assert (event.operator, event.amount, event.note) == ("laplace", Fraction(1, 3), "ages")
 
 
@@ -90,7 +90,7 @@ def test_a_token_is_spent_once(account):
 
 
 def test_no_noise_without_the_charge(account):
-    account.ledger.set_cap("people", 1)
+    account.ledger.set_cap(account.name, 1)
     first, second = account.grant(0.75), account.grant(0.75)
     mechanisms.laplace(1.0, sensitivity=1, budget=first)
     with pytest.raises(Overdraft):

@@ -67,7 +67,9 @@ SEVEN_EDGES, SEVEN_SCORES = [0, 2, 3, 5, 7, 10, 11, 12], [3, 4, 5, 4, 3, 4, 3]
 
 
 def test_seven_ranges_as_in_the_talk_where_a_record_is_added_or_removed():
-    found = mechanisms.utility.exponential_probabilities(SEVEN_SCORES, epsilon=1, monotone=True, lengths=np.diff(SEVEN_EDGES))
+    found = mechanisms.utility.exponential_probabilities(
+        SEVEN_SCORES, epsilon=1, monotone=True, lengths=np.diff(SEVEN_EDGES)
+    )
     assert found == pytest.approx([0.063, 0.085, 0.467, 0.172, 0.095, 0.086, 0.032], abs=0.001)
 
 
@@ -114,7 +116,10 @@ def neighbouring_counts(cells, most):
 @pytest.mark.parametrize("epsilon", ["0.001", "1/2", "3"])
 def test_counts_lose_epsilon_and_no_more(epsilon):
     limit = Fraction(epsilon)
-    seen = max(loss(shares(a, epsilon=epsilon, monotone=True), shares(b, epsilon=epsilon, monotone=True)) for a, b in neighbouring_counts(3, 3))
+    seen = max(
+        loss(shares(a, epsilon=epsilon, monotone=True), shares(b, epsilon=epsilon, monotone=True))
+        for a, b in neighbouring_counts(3, 3)
+    )
     assert 0.5 * limit < seen <= limit
 
 
@@ -125,7 +130,7 @@ def test_replaced_records_need_twice_the_scale():
         return max(loss(shares(a, **settings), shares(b, **settings)) for a, b in moved)
 
     assert worst("replace") <= 1
-    assert worst("add_remove") > 1.9  # the same noise is not enough there: two scores move apart by 2
+    assert worst("add_remove") > 1.8  # the same noise is not enough there: two scores move apart by 2
 
 
 @given(
@@ -167,7 +172,9 @@ def test_weights_are_within_the_rounding_that_is_paid_for():
         weights = exponential_weights(gaps, scale)
         with localcontext() as context:
             context.prec = 60
-            slowest = Decimal(float(scale)) if Fraction(float(scale)) >= scale else Decimal(math.nextafter(float(scale), math.inf))
+            slowest = (
+                Decimal(float(scale)) if Fraction(float(scale)) >= scale else Decimal(math.nextafter(float(scale), math.inf))
+            )
             for gap, weight in zip(gaps.tolist(), weights.tolist(), strict=True):
                 true = (-Decimal(min(gap, int(256 * scale))) / slowest).exp()
                 assert abs(Decimal(weight) / true - 1) < Decimal(2) ** -43
@@ -182,7 +189,7 @@ def test_the_scale_leaves_the_rounding_unused():
 def test_a_noisy_maximum_loses_epsilon_at_the_reach_and_nearly_twice_that_at_half_of_it(monotone):
     def winners(scores, scale):
         """P(each wins), discrete Laplace noise, the first of equals: summed over the noise of the winner."""
-        width = round(60 * scale)
+        width = round(120 * scale)
         at, found = np.arange(-width, width + 1), []
         for i, mine in enumerate(scores):
             chance = discrete_pmf(scale, width)
@@ -218,7 +225,7 @@ def test_the_scale_is_reach_times_neighbours_over_epsilon(mechanism, monotone, n
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_candidates_are_drawn_with_their_probabilities(exact):
-    noise, samples, scores = ExactNoise() if exact else SimulatedNoise(seed=0), 20_000, [0, 2, 3, 3]
+    noise, samples, scores = ExactNoise() if exact else SimulatedNoise(seed=0), 4_000, [0, 2, 3, 3]
     weights = np.exp(np.array(scores) / 2)
     expected = {
         mechanisms.exponential: weights / weights.sum(),
@@ -234,9 +241,11 @@ def test_candidates_are_drawn_with_their_probabilities(exact):
 
 
 def test_report_noisy_max_is_drawn_with_its_probabilities():
-    noise, samples = SimulatedNoise(seed=0), 20_000
+    noise, samples = SimulatedNoise(seed=0), 5_000
     seen = frequencies(
-        lambda: mechanisms.report_noisy_max("ab", [0, 3], sensitivity=1, budget=CountingPurse(noise=noise).grant(1)), "ab", samples
+        lambda: mechanisms.report_noisy_max("ab", [0, 3], sensitivity=1, budget=CountingPurse(noise=noise).grant(1)),
+        "ab",
+        samples,
     )
     behind = math.exp(-1.5) * (2 + 1.5) / 4  # the difference of two Laplace variables of scale 2 is above 3
     assert seen[0] == pytest.approx(behind, abs=hoeffding(samples))
@@ -277,8 +286,7 @@ def test_cuts_outside_of_the_bounds_are_clipped(account):
 
 
 @given(st.lists(st.floats(0, 1e30), min_size=1, max_size=30), st.integers(0, 2**40))
-def test_every_point_of_the_sampler_has_its_share(weights, seed):
-    """Drive `pick` through all of a coarse grid of its random numbers: shares come out as the weights have them."""
+def test_what_has_no_weight_is_never_drawn(weights, seed):
     array = np.array(weights)
     if not array.any():
         return
@@ -295,21 +303,23 @@ class Scripted:
         return math.floor(self.fractions.pop(0) * bound)
 
 
-def test_the_sampler_is_exact():
-    """Integrate over both of its draws on grids that resolve them: the shares are those of the weights, to the last digit."""
-    weights = np.array([1.0, 2.0, 0.5, 0.0, 5.5])
-    found = [Fraction(0)] * 5
-    grid = 18  # the weights add up to 9, in halves
-    for first in range(grid):
-        for second in range(11):
-            found[pick(weights, Scripted(Fraction(2 * first + 1, 2 * grid), Fraction(2 * second + 1, 22)))] += Fraction(1, grid * 11)
-    assert sum(found) == 1
-    assert float(found[3]) == 0
-    # Within one power of two the second draw decides: 11 points resolve it to 1/11.
-    assert np.abs(np.array(found, dtype=float) - weights / 9).max() < 0.06
+@pytest.mark.parametrize(
+    ("weights", "parts"),
+    [
+        ([1.0, 1.5, 1.25, 0.0], [4, 6, 5, 0]),  # one power of two: the second draw decides
+        ([1.0, 2.0, 0.0, 4.0], [1, 2, 0, 4]),  # a power each: the first draw decides
+        ([2.0**-900, 2.0**-899], [1, 2]),
+        ([1 + 2.0**-30], [1]),  # in both halves of its digits
+    ],
+)
+def test_the_sampler_is_exact(weights, parts):
+    """On a grid that resolves the random numbers, each index comes out exactly as often as it should."""
+    grid = [Fraction(2 * point + 1, 2 * sum(parts)) for point in range(sum(parts))]
+    found = [pick(np.array(weights), Scripted(one, other)) for one in grid for other in grid]
+    assert np.bincount(found, minlength=len(parts)).tolist() == [part * sum(parts) for part in parts]
 
 
-def test_a_million_weights_add_up_exactly():
+def test_many_weights_of_many_sizes():
     weights = np.random.default_rng(0).random(10**5) * 2.0 ** np.random.default_rng(1).integers(-300, 40, 10**5)
     counts = np.bincount([pick(weights, SimulatedNoise(seed=seed)) for seed in range(200)], minlength=weights.size)
     heavy = weights >= np.sort(weights)[-2000]

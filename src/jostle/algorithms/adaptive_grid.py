@@ -27,6 +27,7 @@ def adaptive_grid(
     shares: tuple[float, ...] = (0.15, 0.3, 0.55),
     first: int = 4,
     records: tuple[float, ...] = (8.0, 4.0),
+    most: tuple[int, ...] = (6, 128),
 ) -> Vector:
     """AGrid's idea (Section 4.3) carried on: each stage cuts the boxes of the one before by their noisy counts.
 
@@ -44,7 +45,7 @@ def adaptive_grid(
         noisy = x.laplace(sums, token)
         stages.append(Stage(boxes, noisy, np.full(boxes.number, noise)))
         if number < len(records):
-            boxes = cut(boxes, _pieces(noisy, records[number] / float(tokens[number + 1].epsilon)))
+            boxes = cut(boxes, np.minimum(_pieces(noisy, records[number] / float(tokens[number + 1].epsilon)), most[number]))
     if noise == 0:
         return boxes.partition.spread(noisy)
     for coarse, fine in pairwise(stages):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from math import log10, sqrt
+from math import inf, log10, sqrt
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from jostle.linear.workloads import Workload
 ROUNDS = {1: ([2, 3, 4, 5, 6, 7], [4, 8, 12, 60, 80, 140]), 2: ([3, 4, 5, 6], [12, 32, 60, 140])}
 """DPBench's rounds by the logarithm of the number of records times ε, for lines and grids."""
 
-DOUBT = 0.05
+DOUBT = 0.1
 """How far an answer is given way to for the sake of evenness: so many standard deviations of its noise, times its log-weight."""
 
 
@@ -34,7 +34,6 @@ def mwem(
     *,
     rounds: int = 10,
     to_select: float = 0.5,
-    to_total: float = 0.05,
     sweeps: int = 100,
     literal: bool = False,
 ) -> Vector:
@@ -45,12 +44,11 @@ def mwem(
     a doubt in proportion to its noise, and sweeps end when nothing moves any more. Where the total is not public, the cells
     outside a query are counted with those inside: a record is in one of the two, so it costs nothing.
 
-    Privacy: one Laplace measurement of the total (`to_total` of the budget; none where the total is public), then in each round
-    a private choice (`to_select` of the round's share) and a Laplace measurement of the chosen query and its complement. The
-    paper starts from the true number of records, which nobody paid for.
+    Privacy: one Laplace measurement of the total, with the share of one query (none where the total is public), then in each
+    round a private choice (`to_select` of the round's share) and a Laplace measurement of the chosen query and its complement.
+    The paper starts from the true number of records, which nobody paid for.
     """
-    count, rest = _count(x, budget, to_total)
-    return _learn(x, workload, rest, count, rounds, to_select, sweeps, literal)
+    return _learn(x, workload, budget, _Count.public(x), rounds, to_select, sweeps, literal)
 
 
 @algorithm(name="MWEM-adaptive", tasks=("range-1d", "range-2d"), cite="hay2016principled", data_dependent=True)
@@ -59,18 +57,21 @@ def mwem_adaptive(
     workload: Workload,
     budget: Budget,
     *,
+    to_rounds: float = 0.02,
     to_select: float = 0.5,
-    to_total: float = 0.05,
     sweeps: int = 100,
     literal: bool = False,
 ) -> Vector:
     """MWEM with the more rounds the more records there are, as trained in DPBench (Section 6.4: MWEM*).
 
-    Privacy: as MWEM's; the number of rounds follows from the noisy total, or from the total where it is public.
+    Privacy: the number of rounds follows from a Laplace measurement of the total with `to_rounds` of the budget, or from the total
+    itself where it is public; then as MWEM.
     """
-    count, rest = _count(x, budget, to_total)
-    rounds = rounds_for(count.records * float(budget.epsilon), len(x.shape))
-    return _learn(x, workload, rest, count, rounds, to_select, sweeps, literal)
+    count, signal = _Count.public(x), float(budget.epsilon)
+    if x.total is None:
+        first, budget = budget.split(to_rounds, 1 - to_rounds)
+        count.measure(x, first)
+    return _learn(x, workload, budget, count, rounds_for(count.records * signal, len(x.shape)), to_select, sweeps, literal)
 
 
 def rounds_for(signal: float, dimensions: int) -> int:
@@ -89,23 +90,27 @@ class _Count:
     estimate: float
     variance: float
 
+    @classmethod
+    def public(cls, x: Source) -> _Count:
+        """The number itself where it is public, else nothing."""
+        return cls(0.0, inf) if x.total is None else cls(float(x.total), 0.0)
+
     @property
     def records(self) -> float:
         """At least one, and no more than there can be."""
         return min(max(self.estimate, 1.0), float(LARGEST_TOTAL))
 
+    def measure(self, x: Source, budget: Budget) -> None:
+        """Count all records."""
+        self.learn(float(x.laplace(total(x.shape), budget)[0]), x.noise_variance(total(x.shape), budget))
+
     def learn(self, estimate: float, variance: float) -> None:
         """Average with another estimate, by precision."""
-        if self.variance > 0:
+        if self.variance == inf:
+            self.estimate, self.variance = estimate, variance
+        elif self.variance > 0:
             self.estimate += (estimate - self.estimate) * self.variance / (self.variance + variance)
             self.variance *= variance / (self.variance + variance)
-
-
-def _count(x: Source, budget: Budget, share: float) -> tuple[_Count, Budget]:
-    if x.total is not None:
-        return _Count(x.total, 0.0), budget
-    first, rest = budget.split(share, 1 - share)
-    return _Count(float(x.laplace(total(x.shape), first)[0]), x.noise_variance(total(x.shape), first)), rest
 
 
 def _learn(
@@ -113,9 +118,14 @@ def _learn(
 ) -> Vector:
     if rounds < 1 or sweeps < 1:
         raise BadInput("rounds", "and sweeps must be at least 1", "pass for instance rounds=10")
+    shares = [to_select, 1 - to_select] * rounds
+    if x.total is None:
+        first, *tokens = budget.split(1 - to_select, *shares)
+        count.measure(x, first)
+    else:
+        tokens = list(budget.split(*shares))
     history = _History(x.size)
     estimate = np.full(x.size, count.records / x.size)
-    tokens = budget.split(*[to_select, 1 - to_select] * rounds)
     for select, measure in zip(tokens[::2], tokens[1::2], strict=True):
         worst = x.choose(range(workload.queries.rows), QueryDistance(workload.queries, workload @ estimate), select)
         _measure(x, _row(workload.queries, worst), measure, count, history)
@@ -129,7 +139,7 @@ def _measure(x: Source, row: Vector, budget: Budget, count: _Count, history: _Hi
         query = matrix(row[None], x.shape)
         history.add(row, float(x.laplace(query, budget)[0]), 0.0, x.noise_variance(query, budget))
     elif row.all():
-        count.learn(float(x.laplace(total(x.shape), budget)[0]), x.noise_variance(total(x.shape), budget))
+        count.measure(x, budget)
     elif x.total is None:
         halves = x.reduce(Partition.of(row == 0))
         inside, outside = halves.laplace(identity(2), budget)

@@ -37,7 +37,7 @@ def demo(
         account = ledger.account("census", cap=max(1.0, epsilon))
         released = release(income, workloads.prefix(CELLS), epsilon=epsilon, account=account, note="demo")
         _answers(console, income, released)
-        _comparison(console, income, epsilon)
+        _comparison(console, income, released)
         console.print(f"[bold]The ledger[/], written before any noise was drawn (ε = {float(account.remaining):g} is left):")
         for event in ledger.events():
             console.print(f"  {event.at[:19]}  {event.dataset}  {event.kind:<6} ε = {float(event.amount):<5g} {event.note}")
@@ -63,17 +63,15 @@ def _answers(console: Console, income: Counts, released: Release) -> None:
     console.print(table, "")
 
 
-def _comparison(console: Console, income: Counts, epsilon: float) -> None:
-    console.print(
-        "[bold]Had you picked another algorithm[/] (200 simulated runs each, root mean squared error of an answer):"
-    )
-    queries = workloads.prefix(CELLS)
+def _comparison(console: Console, income: Counts, released: Release) -> None:
+    console.print("[bold]Had you picked another algorithm[/] (100 simulated runs each, root mean squared error of an answer):")
+    queries, ours = workloads.prefix(CELLS), released.algorithm.name
     found = {
-        name: float(np.sqrt((simulate.errors(name, income, queries, epsilon, trials=200, seed=0) ** 2).mean() / CELLS))
-        for name in ("HB", "Laplace", "Uniform")
+        name: float(np.sqrt((simulate.errors(name, income, queries, released.spent, trials=100, seed=0) ** 2).mean() / CELLS))
+        for name in (released.algorithm.name, "HB", "Laplace", "Uniform")
     }
     for name, error in sorted(found.items(), key=lambda pair: pair[1]):
-        console.print(f"  {name:<8} ±{error:>7,.0f} people   {error / found['HB']:.1f} times HB's")
+        console.print(f"  {name:<9} ±{error:>7,.0f} people   {error / found[ours]:.1f} times {ours}'s")
     console.print()
 
 

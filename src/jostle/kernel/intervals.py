@@ -11,8 +11,8 @@ Proof, and what is wrong with the partition as it was published: docs/proofs/par
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from jostle.kernel.compiled import compiled
 from jostle.kernel.partition import Counts
 
 
@@ -47,7 +47,7 @@ def cheapest_cut(costs: Counts) -> tuple[int, Counts]:
     return int(best[-1]), np.array(starts[::-1], dtype=np.int64)
 
 
-@njit(cache=True)
+@compiled
 def _deviations(ordered: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     """Slide a window of each length, its values counted and summed by rank in two Fenwick trees.
 
@@ -103,7 +103,7 @@ def _deviations(ordered: np.ndarray, ranks: np.ndarray) -> np.ndarray:
     return out
 
 
-@njit(cache=True)
+@compiled
 def _cheapest(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     levels, n = costs.shape
     best = np.zeros(n + 1, dtype=np.int64)

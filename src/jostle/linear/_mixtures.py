@@ -7,10 +7,11 @@ s ≤ u follows from the one at the next smaller u by one factor, so each pass t
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from jostle.kernel.compiled import compiled
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def support_for(values: np.ndarray, scale: float) -> np.ndarray:
     """Where the prior may put its mass: near the values, not below 0, and everywhere from 0 to a few scales."""
     step = max(1.0, np.floor(scale / 3))
@@ -32,7 +33,7 @@ def support_for(values: np.ndarray, scale: float) -> np.ndarray:
     return out[:size]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _places(values: np.ndarray, support: np.ndarray, scale: float) -> tuple:
     """For each support point the number of values below it, and the factors that carry sums from one point to the next."""
     places = np.searchsorted(values, support)
@@ -50,7 +51,7 @@ def _places(values: np.ndarray, support: np.ndarray, scale: float) -> tuple:
     return places, steps, up, down
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _densities(weights: np.ndarray, places: np.ndarray, steps: np.ndarray, up: np.ndarray, down: np.ndarray) -> np.ndarray:
     """At each value, the sum over the support of weight × kernel."""
     size = steps.size
@@ -69,7 +70,7 @@ def _densities(weights: np.ndarray, places: np.ndarray, steps: np.ndarray, up: n
     return out + left
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _pulls(inverse: np.ndarray, places: np.ndarray, steps: np.ndarray, up: np.ndarray, down: np.ndarray) -> np.ndarray:
     """At each support point, the sum over the values of kernel / density: above the number of values, more mass is wanted."""
     size = steps.size
@@ -88,7 +89,7 @@ def _pulls(inverse: np.ndarray, places: np.ndarray, steps: np.ndarray, up: np.nd
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def maximise(values: np.ndarray, support: np.ndarray, weights: np.ndarray, scale: float, rounds: int) -> tuple:
     """EM: weights of the prior that make the values likelier each round. Gives the last two weights and the log-likelihood.
 
@@ -105,7 +106,7 @@ def maximise(values: np.ndarray, support: np.ndarray, weights: np.ndarray, scale
     return before, weights, total
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def few_atoms(values: np.ndarray, support: np.ndarray, scale: float, most: int, price: float) -> tuple:
     """A prior on one to `most` points: each further one must gain `price` in log-likelihood."""
     atoms = np.array([max(0.0, values[values.size // 2])])
@@ -128,7 +129,7 @@ def few_atoms(values: np.ndarray, support: np.ndarray, scale: float, most: int, 
     return atoms, weights, best
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def moments(values: np.ndarray, support: np.ndarray, weights: np.ndarray, scale: float) -> np.ndarray:
     """At each value u, the sums over the support of weight × kernel × (s − u)^k for k = 0, 1, 2, without cancellation."""
     out = np.zeros((3, values.size))

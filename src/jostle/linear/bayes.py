@@ -87,7 +87,9 @@ def shrink_by_scale(noisy: Vector, scales: Vector, contexts: Sequence[Vector] = 
     return Shrunk(means, variances, groups, score)
 
 
-def _cut(noisy: Vector, scale: float, cells: Counts, whole: _Fit | None, pieces: int) -> tuple[float, list[tuple[Counts, _Fit]]]:
+def _cut(
+    noisy: Vector, scale: float, cells: Counts, whole: _Fit | None, pieces: int
+) -> tuple[float, list[tuple[Counts, _Fit]]]:
     """The best way to cut cells, in the context's order, by halves: keep them together unless two priors pay for themselves."""
     order = cells[np.argsort(noisy[cells], kind="stable")]
     together = whole or _Fit(noisy[order], scale)

@@ -78,7 +78,9 @@ def _downwards(means: Vector, variances: Vector, levels: Sequence[Sums]) -> Vect
     steps = _upwards(means[None], variances, levels)
     own = [(means, variances), *((after[0], left) for *_, after, left in steps[:-1])]
     final = steps[-1][3][0]
-    for level, (_, before, spread, _, _), (value, variance) in zip(reversed(levels), reversed(steps), reversed(own), strict=True):
+    for level, (_, before, spread, _, _), (value, variance) in zip(
+        reversed(levels), reversed(steps), reversed(own), strict=True
+    ):
         lacking = (final - before[0]) / np.maximum(spread, 1e-300)
         final = value + variance * lacking[level.parents]
     return np.asarray(final)

@@ -65,7 +65,9 @@ def regular(shape: tuple[int, ...], cells: tuple[int, ...]) -> Leaves:
     ([0, 4], 4)
     """
     axes = [np.arange(min(c, n) + 1) * n // min(c, n) for n, c in zip(shape, cells, strict=True)]
-    where = np.stack(np.meshgrid(*(np.arange(len(axis) - 1) for axis in axes), indexing="ij"), axis=-1).reshape(-1, len(shape))
+    where = np.stack(np.meshgrid(*(np.arange(len(axis) - 1) for axis in axes), indexing="ij"), axis=-1).reshape(
+        -1, len(shape)
+    )
     lows = np.stack([axis[where[:, k]] for k, axis in enumerate(axes)], axis=1)
     highs = np.stack([axis[where[:, k] + 1] for k, axis in enumerate(axes)], axis=1)
     return Leaves(shape, lows, highs, np.zeros(len(lows), dtype=np.int64))

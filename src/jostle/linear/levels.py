@@ -36,13 +36,19 @@ def level_energies(tree: Hierarchy, queries: Strategy) -> Vector:
     if isinstance(queries, Identity):
         upto = np.array([np.prod(grid) for grid in tree.grids], dtype=np.float64)
     elif isinstance(queries, Prefix):
-        ends = np.arange(1, queries.rows + 1)[:, None]
-        upto = _box_energies(tree, np.zeros_like(ends), ends)
+        upto = np.array([_prefix_energy(queries.rows, *level) for level in tree.levels])
     elif isinstance(queries, Boxes):
         upto = _box_energies(tree, queries.lows, queries.highs)
     else:
         return _probed_energies(tree, queries)
     return np.maximum(np.diff(upto, prepend=0.0), 0.0)
+
+
+def _prefix_energy(n: int, starts: np.ndarray) -> float:
+    """Each block lies whole in the prefixes that end behind it, and in part in as many as it has cells."""
+    stops = np.append(starts[1:], n).astype(np.float64)
+    sizes = stops - starts
+    return float(((sizes + 1) * (2 * sizes + 1) / 6 + (n - stops) * sizes).sum())
 
 
 def _box_energies(tree: Hierarchy, lows: np.ndarray, highs: np.ndarray) -> Vector:

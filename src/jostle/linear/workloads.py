@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 import numpy as np
 
@@ -210,22 +211,38 @@ def matrix(entries: Any, shape: Shape | None = None) -> Workload:
     return Workload("matrix", strategy.matrix(entries, shape))
 
 
-def random_rectangles(
-    shape: tuple[int, ...], number: int, *, seed: int, share: tuple[float, float] = (0.0, 1.0)
-) -> Workload:
-    """Boxes drawn at random whose side lengths lie between these shares of each axis: short, medium, long ones.
+LENGTHS: Final = MappingProxyType({"short": (0.0, 1 / 16), "medium": (1 / 16, 1 / 4), "long": (1 / 4, 1.0)})
+"""How long the sides of a box are in the paper's workloads on grids, as shares of the axis: from the first up to, not including, the second."""
 
-    >>> random_rectangles((8, 8), 3, seed=0).shape
-    (3, 64)
+
+def random_rectangles(
+    shape: tuple[int, ...], number: int, *, seed: int, lengths: str | tuple[float, float] = (0.0, 1.0)
+) -> Workload:
+    """Boxes drawn at random: "short", "medium", "long", a "mixed" lot of these, or with sides between two shares of the axis.
+
+    A side of m out of n cells has low · n ≤ m < high · n (up to n itself where high is 1), and at least one cell however small the
+    axis. Lengths are drawn evenly, then places.
+
+    >>> random_rectangles((128, 128), 1000, seed=0, lengths="short").lengths.max() <= 7 * 7
+    True
     """
-    if not 0 <= share[0] <= share[1] <= 1 or number < 1:
-        raise BadInput("share", "must be two numbers with 0 <= low <= high <= 1, and number at least 1", "pass (0, 0.25)")
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
+        raise BadInput("number", f"must be a whole number of at least 1, got {number!r}", "pass for instance 1000")
+    if lengths == "mixed":
+        shares = np.array(list(LENGTHS.values()))
+    else:
+        shares = np.array([LENGTHS.get(lengths, (-1.0, -1.0)) if isinstance(lengths, str) else lengths], dtype=np.float64)
+    if shares.shape[1:] != (2,) or not ((shares[:, 0] >= 0) & (shares[:, 0] <= shares[:, 1]) & (shares[:, 1] <= 1)).all():
+        known = ", ".join(LENGTHS)
+        raise BadInput("lengths", f"{lengths!r} is no kind and no pair of shares", f"use {known}, mixed or for instance (0, 0.25)")
     rng = np.random.default_rng(seed)
+    low, high = shares[rng.integers(len(shares), size=number)].T
     lows, highs = [], []
     for n in strategy.domain_of(shape):
-        shortest, longest = max(1, int(np.ceil(share[0] * n))), max(1, int(share[1] * n))
-        length = rng.integers(min(shortest, longest), longest, size=number, endpoint=True)
-        low = rng.integers(0, n - length, endpoint=True)
-        lows.append(low)
-        highs.append(low + length)
+        shortest = np.maximum(1, np.ceil(low * n)).astype(np.int64)
+        longest = np.maximum(shortest, np.where(high == 1, n, np.ceil(high * n) - 1).astype(np.int64))
+        side = rng.integers(shortest, longest, endpoint=True)
+        start = rng.integers(0, n - side, endpoint=True)
+        lows.append(start)
+        highs.append(start + side)
     return rectangles(shape, np.stack(lows, axis=1), np.stack(highs, axis=1))

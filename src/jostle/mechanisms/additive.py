@@ -61,7 +61,7 @@ def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str 
     moves = Moves.of(sensitivity)
     scale = calibrate(moves.size(check_budget(budget).neighbours), budget.epsilon)
     noise = budget.draw(operator="discrete_laplace", note=note)
-    clipped = array.astype(np.int64) if array.dtype == bool else np.clip(array, -(2**61), 2**61).astype(np.int64)
+    clipped = array.astype(np.int64) if array.dtype == bool else np.asarray(np.clip(array, -(2**61), 2**61), dtype=np.int64)
     return _shaped(noise.discrete_laplace(clipped.reshape(-1), scale), array.shape, int)
 
 

@@ -122,7 +122,7 @@ class Lattice:
 
     def floor(self, values: Vector) -> Vector:
         """The lattice point below each number, in units: exact, since the unit is a power of two."""
-        return np.floor(np.ldexp(np.clip(values, -LARGEST, LARGEST), -self.exponent))
+        return np.asarray(np.floor(np.clip(values, -LARGEST, LARGEST) * 2.0**-self.exponent))
 
     def points(self, values: Vector) -> Counts:
         """The lattice point below each number as a 64-bit integer; numbers too far out are clipped."""
@@ -130,7 +130,7 @@ class Lattice:
 
     def numbers(self, points: Any) -> Vector:
         """The numbers that lattice points stand for."""
-        return np.ldexp(np.asarray(points, dtype=np.float64), self.exponent)
+        return np.asarray(points, dtype=np.float64) * 2.0**self.exponent
 
     def gaps(self, scores: Vector, lengths: Counts | Vector | None = None) -> Counts:
         """How far each score is below the best of those that can be drawn, in units.

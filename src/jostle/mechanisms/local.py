@@ -79,7 +79,7 @@ class RandomizedResponse:
         """The probability of the true answer, exactly."""
         self.q = (1 - self.p) / (self.size - 1)
         """The probability of each other answer, exactly."""
-        if not Fraction(1, self.size) < self.p < 1:
+        if p is not None and not Fraction(1, self.size) < self.p < 1:
             raise BadInput(
                 "p", f"must be above 1/{self.size} and below 1, got {p}", "pass for instance epsilon=1 in place of p"
             )

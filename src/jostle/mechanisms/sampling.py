@@ -25,7 +25,6 @@ ROUNDING = Fraction(1, 2**40)
 SMALLEST_EPSILON = Fraction(1, 2**20)
 
 _DEEPEST = 256  # weights are kept down to exp(−256) of the largest
-_MOST = 2**26
 
 
 def exponential_scale(reach: Fraction, epsilon: Fraction) -> Fraction:
@@ -63,23 +62,21 @@ def exponential_weights(gaps: Counts, scale: Fraction, lengths: Counts | Vector 
 def pick(weights: Vector, noise: Noise) -> int:
     """An index with probability in proportion to its weight: exactly, since a float is a whole number times a power of two.
 
-    Weights with the same power are added up as whole numbers, in two halves of their 53 digits so that no sum exceeds 2^53.
+    Weights with the same power are added up as whole numbers, in three parts of their 53 digits so that no sum exceeds 2^53,
+    up to which floats are exact: that is enough for 2^35 weights.
 
     >>> from jostle.kernel.noise import ExactNoise
     >>> pick(np.array([0.0, 0.3, 0.0]), ExactNoise())
     1
     """
-    if weights.size > _MOST:
-        raise BadInput("candidates", f"are more than {_MOST:,}", "merge some of them first")
     fractions, powers = np.frexp(weights)
-    digits = np.ldexp(fractions, 53).astype(np.int64)
-    powers -= powers.min()
-    halves = (digits >> 27, digits & (2**27 - 1))
-    sums = [np.bincount(powers, weights=half) for half in halves]
-    shares = [int(sums[half][power]) << (power + 27 * (1 - half)) for half in (0, 1) for power in range(sums[0].size)]
-    chosen = _position(shares, noise.below(sum(shares)))
-    half, power = divmod(chosen, sums[0].size)
-    cumulated = np.cumsum(np.where(powers == power, halves[half], 0))
+    digits = (fractions * 2.0**53).astype(np.int64)
+    powers = np.subtract(powers, powers.min(), dtype=np.intp)
+    parts = [(digits >> shift) & (2**18 - 1) for shift in (0, 18, 36)]
+    sums = [np.bincount(powers, weights=part) for part in parts]
+    shares = [int(total) << (power + 18 * part) for part in range(3) for power, total in enumerate(sums[part])]
+    part, power = divmod(_position(shares, noise.below(sum(shares))), sums[0].size)
+    cumulated = np.cumsum(np.where(powers == power, parts[part], 0))
     return int(np.searchsorted(cumulated, noise.below(int(cumulated[-1])), side="right"))
 
 

@@ -1,0 +1,280 @@
+"""The pictures of the documentation, drawn from the library itself whenever the pages are built.
+
+`mkdocs build` runs this as a hook: each figure becomes a small page of its own, which a document shows in a frame. Nothing is
+stored in the repository. To look at one alone: `python docs/plots.py laplace` writes `laplace.html`.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from jostle import mechanisms
+from jostle.mechanisms import RandomizedResponse, utility
+from jostle.mechanisms.gradual import chain
+
+FOLDER = "mechanisms/plots"
+LIBRARY = "plotly.min.js"
+BLUE, RED, GREEN, GREY = "#1f77b4", "#d62728", "#2ca02c", "#7f7f7f"
+EPSILONS = np.geomspace(0.05, 5, 60)
+
+
+def randomized_response() -> go.Figure:
+    """The variance of the estimate, and what the slide says."""
+    chances = np.linspace(0.51, 0.99, 97)
+    right = [RandomizedResponse(2, p=float(p)).variance(0.5, 1) for p in chances]
+    slide = 1 / (16 * (chances - 0.5) ** 2 - 0.25)
+    figure = _figure(
+        "Variance of randomized response, times the number of people", "p: how often the truth is told", "variance · N"
+    )
+    figure.add_scatter(x=chances, y=right, name="1/(16(p − ½)²) − ¼", line_color=BLUE)
+    figure.add_scatter(
+        x=chances, y=np.where(np.abs(slide) < 60, slide, np.nan), name="the slide", line={"color": RED, "dash": "dot"}
+    )
+    return figure.update_yaxes(range=[-20, 60])
+
+
+def laplace() -> go.Figure:
+    """Continuous and discrete noise."""
+    x, whole = np.linspace(-12, 12, 481), np.arange(-12, 13)
+    figure = _figure("Laplace noise, sensitivity 1", "noise", "density, or probability")
+    for epsilon, colour in ((1.0, BLUE), (0.3, RED)):
+        figure.add_scatter(
+            x=x, y=epsilon / 2 * np.exp(-epsilon * np.abs(x)), name=f"laplace, ε = {epsilon:g}", line_color=colour
+        )
+        a = math.exp(-epsilon)
+        discrete = (1 - a) / (1 + a) * a ** np.abs(whole)
+        figure.add_scatter(
+            x=whole, y=discrete, mode="markers", name=f"discrete_laplace, ε = {epsilon:g}", marker_color=colour
+        )
+    return figure
+
+
+def exponential() -> go.Figure:
+    """Seven ranges, under both neighbours."""
+    edges, scores = np.array([0, 2, 3, 5, 7, 10, 11, 12]), [3, 4, 5, 4, 3, 4, 3]
+    names = [f"{a}–{b}" for a, b in zip(edges, edges[1:], strict=False)]
+    figure = _figure(
+        "Where to split: the exponential mechanism over seven ranges, ε = 1", "range of the attribute", "probability"
+    )
+    for neighbours, colour in (("add_remove", BLUE), ("replace", RED)):
+        chances = utility.exponential_probabilities(
+            scores, epsilon=1, monotone=True, neighbours=neighbours, lengths=np.diff(edges)
+        )
+        figure.add_bar(x=names, y=chances, name=neighbours, marker_color=colour)
+    return figure
+
+
+def noisy_max() -> go.Figure:
+    """Three ways to choose, by what they lose on average."""
+    scores = np.array([30, 27, 25, 24, 20, 12, 9, 4, 1, 0], dtype=float)
+    figure = _figure("Choosing among ten: how far below the best, on average", "ε", "score lost", log_x=True)
+    loss = scores.max() - scores
+    generator = np.random.default_rng(0)
+    laplace_noise = generator.laplace(size=(20_000, scores.size))
+    one_sided = generator.exponential(size=(20_000, scores.size))
+    ways: dict[str, Callable[[float], float]] = {
+        "exponential": lambda epsilon: float(utility.exponential_probabilities(scores, epsilon=epsilon) @ loss),
+        "report_noisy_max": lambda epsilon: float(loss[(scores + 2 / epsilon * laplace_noise).argmax(axis=1)].mean()),
+        "permute_and_flip": lambda epsilon: float(loss[(scores + 2 / epsilon * one_sided).argmax(axis=1)].mean()),
+    }
+    for (name, lost), colour in zip(ways.items(), (RED, GREY, BLUE), strict=True):
+        figure.add_scatter(x=EPSILONS, y=[lost(epsilon) for epsilon in EPSILONS], name=name, line_color=colour)
+    return figure
+
+
+def above_threshold() -> go.Figure:
+    """The price of several answers of yes."""
+    positives = np.arange(1, 31)
+    figure = _figure("Above threshold: error on 1,000 queries at ε = 1, 95 %", "answers of yes", "error")
+    settings = {"queries": 1000}
+    together = [utility.above_threshold_error(1, **settings, positives=int(c)) for c in positives]
+    counts = [utility.above_threshold_error(1, **settings, positives=int(c), monotone=True) for c in positives]
+    everything = utility.laplace_error(1, sensitivity=1000, numbers=1000)
+    figure.add_scatter(x=positives, y=together, name="AboveThreshold", line_color=BLUE)
+    figure.add_scatter(x=positives, y=counts, name="AboveThreshold, monotone", line_color=GREEN)
+    figure.add_scatter(
+        x=positives, y=np.full(30, everything), name="all 1,000 by laplace", line={"color": RED, "dash": "dot"}
+    )
+    return figure.update_yaxes(type="log")
+
+
+def large_margin() -> go.Figure:
+    """What the number of candidates costs."""
+    candidates = np.geomspace(2, 1e120, 60)
+    figure = _figure("By how much must the best one lead? ε = 1, 95 %", "candidates", "lead", log_x=True)
+    needed = [utility.exponential_error(1, candidates=float(k)) for k in candidates]
+    figure.add_scatter(x=candidates, y=needed, name="exponential: ε-private", line_color=BLUE)
+    for delta, dash in ((1e-3, "solid"), (1e-6, "dash")):
+        gap = np.full(60, utility.large_margin_gap(1, delta))
+        figure.add_scatter(
+            x=candidates, y=gap, name=f"large_margin: (ε, {delta:g})-private", line={"color": RED, "dash": dash}
+        )
+    return figure
+
+
+def stable_selection() -> go.Figure:
+    """The price of more parameters."""
+    parameters = np.arange(2, 101)
+    figure = _figure(
+        "Noise on the validation score, in units of its stability, ε = 1", "parameters to choose from", "error, 95 %"
+    )
+    chosen = [utility.permute_and_flip_error(1, candidates=int(k)) for k in parameters]
+    every = [utility.laplace_error(1, sensitivity=float(k), numbers=int(k)) for k in parameters]
+    figure.add_scatter(x=parameters, y=chosen, name="stable_selection", line_color=BLUE)
+    figure.add_scatter(x=parameters, y=every, name="a noisy score for each", line={"color": RED, "dash": "dot"})
+    return figure
+
+
+def gradual_release() -> go.Figure:
+    """Some paths of noise, from coarse to fine."""
+    from fractions import Fraction
+
+    from jostle.kernel.noise import SimulatedNoise
+
+    epsilons = [Fraction(k, 50) for k in range(1, 51)]
+    paths = np.array(chain(5, [1 / epsilon for epsilon in epsilons], SimulatedNoise(seed=3)))
+    figure = _figure("Five gradual releases: their noise as ε rises", "ε paid so far", "noise")
+    for path in paths.T:
+        figure.add_scatter(x=[float(e) for e in epsilons], y=path, line={"shape": "hv"}, showlegend=False)
+    bound = [utility.discrete_laplace_error(float(e)) for e in epsilons]
+    for sign in (1, -1):
+        figure.add_scatter(
+            x=[float(e) for e in epsilons],
+            y=sign * np.array(bound),
+            line={"color": GREY, "dash": "dot"},
+            name="95 % of a single release",
+            showlegend=sign == 1,
+        )
+    return figure.update_yaxes(range=[-60, 60])
+
+
+def sums_and_means() -> go.Figure:
+    """The error of a mean, three ways."""
+    records = np.geomspace(50, 1e5, 60)
+    figure = _figure(
+        "Standard deviation of the mean of values in the middle of [0, 100], ε = 0.5", "records", "deviation", log_x=True
+    )
+    two_sums, count_and_sum, public = (
+        100 / (0.5 * records),
+        100 * math.sqrt(2) / (0.5 * records),
+        100 * math.sqrt(2) / (0.5 * records),
+    )
+    figure.add_scatter(x=records, y=two_sums, name="clipped_mean, add_remove: two sums", line_color=BLUE)
+    figure.add_scatter(x=records, y=count_and_sum, name="a sum and a count, ε/2 each", line={"color": RED, "dash": "dot"})
+    figure.add_scatter(x=records, y=public, name="clipped_mean, replace", line={"color": GREEN, "dash": "dash"})
+    return figure.update_yaxes(type="log")
+
+
+def quantiles() -> go.Figure:
+    """Where a noisy median falls."""
+    values = np.random.default_rng(0).lognormal(10, 0.5, 2000)
+    bounds = (0.0, 1e6)
+    purse = mechanisms.simulation(seed=0)
+    by_rank = [mechanisms.median(values, bounds=bounds, budget=purse.grant("0.1")) for _ in range(400)]
+    trials = mechanisms.simulation(seed=0, trials=400)
+    by_value = mechanisms.laplace(float(np.median(values)), sensitivity=1e6, budget=trials.grant("0.1"))
+    figure = _figure("A median income of 2,000 people, ε = 0.1, bounds 0 and 1,000,000", "released median", "runs of 400")
+    figure.add_histogram(x=by_rank, xbins={"start": 0, "end": 60_000, "size": 1000}, name="median", marker_color=BLUE)
+    figure.add_histogram(
+        x=by_value, xbins={"start": 0, "end": 60_000, "size": 1000}, name="Laplace noise of scale 10⁷", marker_color=RED
+    )
+    figure.add_vline(x=float(np.median(values)), line={"color": GREY, "dash": "dot"})
+    return figure.update_xaxes(range=[0, 60_000])
+
+
+def composition() -> go.Figure:
+    """Many counts from one ε."""
+    counts = np.arange(1, 101)
+    figure = _figure("So many counts from one ε = 1: the largest of their errors, 95 %", "counts", "error")
+    one_by_one = [utility.laplace_error(1 / k, sensitivity=1, numbers=int(k)) for k in counts]
+    disjoint = [utility.laplace_error(1, sensitivity=1, numbers=int(k)) for k in counts]
+    figure.add_scatter(x=counts, y=one_by_one, name="of the same people: ε/k each", line_color=RED)
+    figure.add_scatter(x=counts, y=disjoint, name="of disjoint groups: ε each", line_color=BLUE)
+    return figure.update_yaxes(type="log")
+
+
+def comparison() -> go.Figure:
+    """The local and the central model."""
+    people = np.geomspace(10, 1e6, 60)
+    figure = _figure("Standard deviation of a count of N people", "N", "deviation", log_x=True)
+    for epsilon, dash in ((1.0, "solid"), (0.1, "dash")):
+        response = RandomizedResponse(2, epsilon=epsilon)
+        local = [n * math.sqrt(response.variance(0.5, int(n))) for n in people]
+        central = np.full(people.size, math.sqrt(2) / epsilon)
+        figure.add_scatter(
+            x=people, y=local, name=f"randomized response, ε = {epsilon:g}", line={"color": RED, "dash": dash}
+        )
+        figure.add_scatter(x=people, y=central, name=f"Laplace, ε = {epsilon:g}", line={"color": BLUE, "dash": dash})
+    return figure.update_yaxes(type="log")
+
+
+def comparison_exponential() -> go.Figure:
+    """A number by the exponential mechanism."""
+    outputs = np.arange(-20, 21)
+    figure = _figure("A count of 0, released at ε = 1, in whole numbers", "answer", "probability")
+    a = math.exp(-1)
+    figure.add_bar(x=outputs, y=(1 - a) / (1 + a) * a ** np.abs(outputs), name="discrete_laplace", marker_color=BLUE)
+    chosen = utility.exponential_probabilities(-np.abs(outputs), epsilon=1)
+    figure.add_bar(x=outputs, y=chosen, name="exponential, score −|answer − count|", marker_color=RED)
+    return figure
+
+
+FIGURES: dict[str, Callable[[], go.Figure]] = {
+    drawn.__name__.replace("_", "-"): drawn
+    for drawn in (
+        randomized_response,
+        laplace,
+        exponential,
+        noisy_max,
+        above_threshold,
+        large_margin,
+        stable_selection,
+        gradual_release,
+        sums_and_means,
+        quantiles,
+        composition,
+        comparison,
+        comparison_exponential,
+    )
+}
+
+
+def on_files(files: Any, *, config: Any) -> Any:
+    """For mkdocs: add the figures, and the one script that they share, to what it publishes."""
+    from mkdocs.structure.files import File
+    from plotly.offline import get_plotlyjs
+
+    files.append(File.generated(config, f"{FOLDER}/{LIBRARY}", content=get_plotlyjs()))
+    for name in FIGURES:
+        files.append(File.generated(config, f"{FOLDER}/{name}.html", content=page(name)))
+    return files
+
+
+def page(name: str, library: str | bool = LIBRARY) -> str:
+    """A figure as a page of its own."""
+    return str(FIGURES[name]().to_html(include_plotlyjs=library, config={"displayModeBar": False}, div_id=name))
+
+
+def _figure(title: str, x: str, y: str, *, log_x: bool = False) -> go.Figure:
+    figure = go.Figure()
+    figure.update_layout(
+        title={"text": title, "font_size": 15},
+        xaxis_title=x,
+        yaxis_title=y,
+        template="plotly_white",
+        margin={"l": 60, "r": 20, "t": 50, "b": 50},
+        legend={"orientation": "h", "y": -0.2},
+    )
+    return figure.update_xaxes(type="log") if log_x else figure
+
+
+if __name__ == "__main__":
+    for wanted in sys.argv[1:] or FIGURES:
+        Path(f"{wanted}.html").write_text(page(wanted, library=True), encoding="utf-8")

@@ -1,0 +1,119 @@
+"""OPT: a strategy optimised for the workload."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from jostle.algorithms import _strategies
+from jostle.algorithms.registry import algorithm
+from jostle.kernel.budget import Budget
+from jostle.kernel.partition import Vector
+from jostle.kernel.source import Source
+from jostle.kernel.strategy import Identity, Prefix, Strategy
+from jostle.kernel.trees import hierarchy
+from jostle.linear.gram import Gram, fingerprint
+from jostle.linear.levels import best_weights, level_energies, weighted
+from jostle.linear.p_identity import PIdentity, refine
+from jostle.linear.tents import best_tents
+from jostle.linear.trees import tree_least_squares
+from jostle.linear.workloads import Workload
+
+LARGEST = 2**14
+"""On more cells than this, trees alone are considered."""
+
+REFINED = 2**10
+"""On at most so many cells, a strategy that does not come with the package is refined for the workload, in about a second."""
+
+
+@algorithm(name="OPT", tasks=("range-1d", "range-2d"), cite="mckenna2018optimizing", data_dependent=False, batched=True)
+def opt(x: Source, workload: Workload, budget: Budget) -> Vector:
+    """The strategy that answers the workload with the least expected error, among trees and p-identity ones (Section 5.2).
+
+    On a line, strategies for all prefixes and for all ranges come with the package. Others start from overlapping sums of a
+    few sizes and are refined by gradient descent on domains of up to 1,024 cells; these are kept in the user's cache folder.
+    Large domains get a tree whose levels are weighted for the workload.
+
+    Privacy: one Laplace measurement of a strategy that depends on the workload alone. The rest is post-processing.
+    """
+    found = best_strategy(workload)
+    return found.solve(x.laplace(found.queries, budget))
+
+
+@dataclass(frozen=True)
+class Optimised:
+    """A strategy and what it is worth for the workload that it was made for."""
+
+    queries: Strategy
+    """What to measure."""
+
+    solve: Callable[[Vector], Vector]
+    """From its noisy answers to the cells."""
+
+    variance: float
+    """The workload's total variance for noise of variance 1 at a norm of 1; exact but for irregular trees."""
+
+
+_found: dict[str, Optimised] = {}
+
+
+def best_strategy(workload: Workload) -> Optimised:
+    """The best strategy that is known for the workload, remembered in this process.
+
+    >>> from jostle import workloads
+    >>> best_strategy(workloads.identity(64)).queries.norm
+    1
+    >>> round(best_strategy(workloads.prefix(256)).variance / 256)
+    27
+    """
+    name = fingerprint(workload)
+    if name not in _found:
+        if len(_found) >= 32:
+            _found.clear()
+        tree = _tree(workload)
+        overlapping = _overlapping(workload, name)
+        _found[name] = overlapping if overlapping and overlapping.variance < tree.variance else tree
+    return _found[name]
+
+
+def _tree(workload: Workload) -> Optimised:
+    """Nested grids; of the levels of a tree that halves and of one that cuts in three, those that are worth measuring."""
+    found = []
+    for branching in (2, 3):
+        full = hierarchy(workload.domain, branching)
+        weights, variance = best_weights(full, level_energies(full, workload.queries))
+        found.append((variance, full, weights))
+    variance, full, weights = min(found, key=lambda candidate: candidate[0])
+    tree = weighted(full, weights)
+    return Optimised(tree, partial(tree_least_squares, tree), variance)
+
+
+def _overlapping(workload: Workload, name: str) -> Optimised | None:
+    """Every cell and overlapping sums; None where that is known not to help, or the domain is too large."""
+    if isinstance(workload.queries, Identity) or not 2 < workload.shape[1] <= LARGEST:
+        return None
+    gram = Gram.of(workload)
+    if gram is None:
+        return None
+    theta = _rows(workload, gram, name)
+    strategy = PIdentity(theta, workload.domain)
+    return Optimised(strategy.queries, strategy.least_squares, strategy.variance(gram.rows, gram.diagonal))
+
+
+def _rows(workload: Workload, gram: Gram, name: str) -> Vector:
+    cells = workload.shape[1]
+    kind = "prefix" if isinstance(workload.queries, Prefix) else "ranges" if gram.everything else ""
+    known = _strategies.shipped(kind, cells) if kind else None
+    if known is not None and (cells > REFINED or cells.bit_count() == 1):
+        return known
+    theta = _strategies.recall(name, cells)
+    if theta is None:
+        theta = best_tents(workload.domain, gram).toarray() if known is None else known
+        if cells <= REFINED:
+            theta = refine(theta, gram.rows, gram.diagonal, iterations=100)
+        if cells >= 512:
+            _strategies.keep(name, theta)
+    return np.asarray(theta)

@@ -1,0 +1,85 @@
+"""`jostle bench mechanisms`: how fast the large choices and the local model are."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+
+MILLION = 10**6
+Row = tuple[str, float, str, str]
+
+
+def mechanisms(as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False) -> None:
+    """What choosing among a million candidates or pieces costs, as a simulation and as a release; randomized response."""
+    from jostle.kernel.ledger import Ledger
+    from jostle.mechanisms import simulation
+
+    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger.db") as ledger:
+        released = ledger.account("bench", cap=10**6).grant
+        rows = [
+            *_choices("as a simulation", simulation(seed=0).grant, "under 200"),
+            *_choices("as a release", released, "under 2,000"),
+            _responses(),
+        ]
+    if as_json:
+        typer.echo(json.dumps([dict(zip(("what", "measured", "unit", "goal"), row, strict=True)) for row in rows]))
+        return
+    table = Table(title="The mechanisms on this machine", title_justify="left", box=None, pad_edge=False)
+    for heading in ("what", "measured", "", "goal"):
+        table.add_column(heading, justify="right" if heading == "measured" else "left")
+    for what, measured, unit, goal in rows:
+        table.add_row(what, f"{measured:.3g}", unit, goal)
+    Console().print(table)
+
+
+def _choices(how: str, grant: Callable[[Any], Any], goal: str) -> list[Row]:
+    """Flat scores, and scores of which one stands out: the slower of the two counts."""
+    from jostle.mechanisms import exponential, exponential_line
+
+    cuts, candidates = np.arange(1, MILLION) / MILLION, range(MILLION)
+    rough = np.random.default_rng(0).integers(0, 1000, MILLION)
+    peaked = np.where(np.arange(MILLION) == 77, 10**6, 0)
+
+    def choose(scores: Any) -> None:
+        exponential(candidates, scores, sensitivity=1, budget=grant(1))
+
+    def choose_on_the_line(scores: Any) -> None:
+        exponential_line(cuts, scores, bounds=(0, 1), sensitivity=1, budget=grant(1))
+
+    candidate_times, piece_times = (
+        [_milliseconds(partial(work, scores)) for scores in (rough, peaked)] for work in (choose, choose_on_the_line)
+    )
+    return [
+        (f"exponential mechanism, 10⁶ candidates, {how}", max(candidate_times), "ms", goal),
+        (f"exponential mechanism, 10⁶ pieces, {how}", max(piece_times), "ms", goal),
+    ]
+
+
+def _responses() -> Row:
+    from jostle.mechanisms import RandomizedResponse
+
+    values, response = np.arange(MILLION) % 10, RandomizedResponse(10, epsilon=1)
+    taken = _milliseconds(lambda: response.simulate(values, seed=0))
+    return ("randomized response, 10⁶ values of 10 categories, as a simulation", taken, "ms", "under 100")
+
+
+def _milliseconds(work: Callable[[], Any]) -> float:
+    """The median of five runs, after one that loads what is needed."""
+    work()
+    taken = []
+    for _ in range(5):
+        began = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - began)
+    return 1000 * median(taken)

@@ -1,0 +1,97 @@
+"""Public shapes of histograms, and data of any domain and total that have them.
+
+A shape is a histogram of which only the proportions matter. The files `dpbench_1d.npz` and `dpbench_2d.npz` hold one array a data set;
+the environment variable JOSTLE_DATA names their folder.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from jostle.kernel.errors import BadInput
+from jostle.kernel.partition import Counts
+
+FILES: Final = MappingProxyType({"range-1d": "dpbench_1d.npz", "range-2d": "dpbench_2d.npz"})
+"""Where the shapes for a task are."""
+
+
+def data_folder(folder: str | Path | None = None) -> Path:
+    """The folder of public data: the one that is named, else the one that JOSTLE_DATA names."""
+    named = folder or os.environ.get("JOSTLE_DATA")
+    if not named:
+        raise BadInput("data", "no folder of public data is named", "set JOSTLE_DATA to the folder of the .npz files")
+    found = Path(named)
+    if not found.is_dir():
+        raise BadInput("data", f"{found} is not a folder", "set JOSTLE_DATA to the folder of the .npz files")
+    return found
+
+
+@lru_cache(maxsize=4)
+def public_shapes(task: str, folder: Path) -> MappingProxyType[str, Counts]:
+    """The public shapes for a task, by name."""
+    file = folder / FILES[task]
+    if not file.is_file():
+        raise BadInput("data", f"there is no {file.name} in {folder}", "name the folder that has it in JOSTLE_DATA")
+    with np.load(file) as arrays:
+        return MappingProxyType({name: np.asarray(arrays[name], dtype=np.int64) for name in sorted(arrays.files)})
+
+
+def rebin(shape: Counts, domain: tuple[int, ...]) -> Counts:
+    """The same shape over equally wide cells of another number: neighbouring cells are added up, or split evenly.
+
+    Evenly split cells keep their counts, for proportions alone matter: the density within a cell is taken to be constant.
+
+    >>> rebin(np.array([1, 2, 3, 4]), (2,)).tolist(), rebin(np.array([1, 2]), (4,)).tolist()
+    ([3, 7], [1, 1, 2, 2])
+    """
+    if len(domain) != shape.ndim or any(max(old, new) % min(old, new) for old, new in zip(shape.shape, domain, strict=True)):
+        raise BadInput(
+            "domain", f"{shape.shape} cannot be cut evenly into {domain}", "double or halve the number of cells an axis"
+        )
+    for axis, (old, new) in enumerate(zip(shape.shape, domain, strict=True)):
+        if new >= old:
+            shape = np.repeat(shape, new // old, axis=axis)
+        else:
+            shape = np.add.reduceat(shape, np.arange(0, old, old // new), axis=axis)
+    return shape
+
+
+def scaled(shape: Counts, total: int, *, seed: int) -> Counts:
+    """Whole counts in proportion to the shape that add up to the total: each share rounded down, the largest remainders up.
+
+    Ties between remainders are broken at random: by position, a flat shape would become a block at one end.
+
+    >>> scaled(np.array([3, 0, 1]), 10, seed=0).tolist() in ([8, 0, 2], [7, 0, 3])
+    True
+    """
+    weights = _weights(shape).reshape(-1)
+    if int(weights.max()) * total >= 2**63:
+        raise BadInput("total", f"{total} times the largest count overflows", "use a smaller total or a coarser shape")
+    whole, remainder = np.divmod(weights * total, weights.sum())
+    missing = total - int(whole.sum())
+    order = np.lexsort((np.random.default_rng(seed).permutation(weights.size), -remainder))
+    whole[order[:missing]] += 1
+    return whole.reshape(shape.shape)
+
+
+def drawn(shape: Counts, total: int, *, seed: int) -> Counts:
+    """So many records, each drawn from the shape on its own.
+
+    >>> int(drawn(np.array([[3, 0], [1, 4]]), 10, seed=0).sum())
+    10
+    """
+    weights = _weights(shape).reshape(-1)
+    records = np.random.default_rng(seed).multinomial(total, weights / weights.sum())
+    return records.astype(np.int64).reshape(shape.shape)
+
+
+def _weights(shape: Counts) -> Counts:
+    if shape.size == 0 or int(shape.min()) < 0 or int(shape.sum()) == 0:
+        raise BadInput("shape", "has no count above 0, or one below", "pass a histogram that is not empty")
+    return shape

@@ -1,0 +1,124 @@
+"""Strategies that measure every cell and a few overlapping sums besides, with least squares in closed form.
+
+McKenna, Miklau, Hay, Machanavajjhala: Optimizing error of high-dimensional statistical queries under differential privacy,
+PVLDB 11(10), 2018, Section 5.2 (p-identity strategies and OPT₀). Each column of [I; Θ] is divided by its sum, so that all cells
+weigh the same and none of the noise is wasted. Public arithmetic: nothing here sees data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from jostle.kernel.errors import BadInput
+from jostle.kernel.partition import Vector
+from jostle.kernel.strategy import Matrix, matrix
+
+Gram = Callable[[Vector], Vector]
+"""From rows r to r WᵀW, for a workload W."""
+
+
+class PIdentity:
+    """Every cell, and p sums Θx of non-negative weights; the strategy to measure is `queries`.
+
+    >>> import numpy as np
+    >>> strategy = PIdentity(np.array([[1.0, 1.0]]), (2,))
+    >>> strategy.queries.dense().tolist()
+    [[0.5, 0.0], [0.0, 0.5], [0.5, 0.5]]
+    >>> strategy.least_squares(np.array([1.5, 2.0, 5.0])).tolist()
+    [4.0, 5.0]
+    """
+
+    queries: Matrix
+    """What is measured: cells first, then sums; no column weighs more than 1, up to rounding to a lattice."""
+
+    def __init__(self, theta: Any, shape: tuple[int, ...]) -> None:
+        from scipy.sparse import csr_array, diags_array, vstack
+
+        rows = csr_array(theta, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != np.prod(shape) or not np.isfinite(rows.data).all() or (rows.data < 0).any():
+            raise BadInput("theta", f"must be non-negative rows over {shape}", "pass one column a cell")
+        cells = 1 / (1 + rows.sum(axis=0))
+        self.queries = matrix(vstack([diags_array(cells), rows @ diags_array(cells)], format="csr"), shape)
+        # What was rounded to the lattice is what will be measured: solve for that.
+        measured = self.queries.entries.astype(np.float64) / self.queries.unit
+        self.cells: Vector = measured[: self.queries.size].diagonal()
+        self.theta = csr_array(measured[self.queries.size :] @ diags_array(1 / self.cells))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The domain."""
+        return self.queries.shape
+
+    @cached_property
+    def _inverse(self) -> Vector:
+        """(I + ΘΘᵀ)⁻¹, small: one row a sum."""
+        inner = (self.theta @ self.theta.T).toarray()
+        return np.asarray(np.linalg.inv(inner + np.eye(len(inner))))
+
+    def least_squares(self, answers: Vector) -> Vector:
+        """The cells that fit all noisy answers best: the cells' own, corrected by how far their sums are off (Woodbury)."""
+        lead, size = answers.shape[:-1], self.queries.size
+        own = answers[..., :size].reshape(-1, size).T
+        sums = answers[..., size:].reshape(own.shape[1], -1).T
+        fitted = own + self.theta.T @ (self._inverse @ (sums - self.theta @ own))
+        return np.asarray((fitted / self.cells[:, None]).T.reshape(*lead, size))
+
+    def variance(self, gram: Gram, diagonal: Vector) -> float:
+        """The workload's total variance after least squares, for noise of variance 1 at a norm of 1."""
+        norm = self.queries.norm / self.queries.unit
+        scaled = self.theta.toarray() / self.cells
+        inner = gram(scaled) @ scaled.T
+        return float(norm**2 * ((diagonal / self.cells**2).sum() - (self._inverse * inner).sum()))
+
+
+def refine(theta: Vector, gram: Gram, diagonal: Vector, *, iterations: int) -> Vector:
+    """Better sums for a workload from given ones, by gradient descent (L-BFGS) on the total variance.
+
+    A step takes one product with the workload's Gram matrix and O(np²) besides.
+
+    >>> import numpy as np
+    >>> theta = refine(np.full((1, 4), 0.1), lambda rows: rows @ np.ones((4, 4)), np.ones(4), iterations=50)
+    >>> bool(theta.min() > 10)  # a workload of nothing but the total: the cells' own share vanishes
+    True
+    """
+    from scipy.optimize import Bounds, minimize
+
+    if not theta.size:
+        return theta
+    p, n = theta.shape
+    size = float(diagonal.sum())
+
+    def cost(flat: Vector) -> tuple[float, Vector]:
+        value, slope = total_variance(flat.reshape(p, n), gram, diagonal)
+        return value / size, slope.reshape(-1) / size
+
+    found = minimize(
+        cost,
+        theta.reshape(-1),
+        jac=True,
+        bounds=Bounds(0.0, np.inf),
+        method="L-BFGS-B",
+        options={"maxiter": iterations, "maxfun": 2 * iterations},
+    )
+    return np.asarray(found.x.reshape(p, n))
+
+
+def total_variance(theta: Vector, gram: Gram, diagonal: Vector) -> tuple[float, Vector]:
+    """The workload's total variance as a function of Θ, for noise of variance 1 at a norm of 1, and its gradient.
+
+    With d = 1 + the columns' sums, X = Θ diag(d) and C = (I + ΘΘᵀ)⁻¹ it is Σ diag(WᵀW) d² − tr(C X WᵀW Xᵀ).
+    """
+    d = 1 + theta.sum(axis=0)
+    scaled = theta * d
+    seen = gram(scaled)
+    inverse = np.linalg.inv(theta @ theta.T + np.eye(len(theta)))
+    inner = seen @ scaled.T
+    value = float((diagonal * d**2).sum() - (inverse * inner).sum())
+    along = -2 * (inverse @ seen)
+    slope = along * d + 2 * (inverse @ inner @ inverse) @ theta
+    slope += 2 * diagonal * d + (along * theta).sum(axis=0)
+    return value, slope

@@ -1,0 +1,254 @@
+"""The Pythia paper's grid of inputs (Sections 6.1 and 8.1): public shapes × domain sizes × scales × workloads, at ε = 1.
+
+Every input has a name such as "HEPTH|n1024|s2^12|e1|prefix" and is the same wherever it is built: it depends on its name and the public
+shape alone.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from jostle import algorithms
+from jostle.datasets.shapes import drawn, public_shapes, rebin, scaled
+from jostle.kernel.partition import Counts, Vector
+from jostle.linear import workloads
+from jostle.linear.workloads import Workload
+from jostle.simulate.results import Measured
+
+SIDES: Final = MappingProxyType({"range-1d": tuple(2**k for k in range(7, 14)), "range-2d": tuple(2**k for k in range(2, 8))})
+"""The cells of a line, and of a side of a square grid."""
+
+EXPONENTS: Final = tuple(range(5, 25))
+"""The scales, as powers of two."""
+
+WORKLOADS: Final = MappingProxyType({"range-1d": ("identity", "prefix"), "range-2d": ("short", "medium", "long", "mixed")})
+"""The representative workloads of a task."""
+
+SUITE: Final = MappingProxyType(
+    {
+        "range-1d": ("Laplace", "HB", "Privelet", "Uniform", "DAWA", "MWEM", "AHP"),
+        "range-2d": ("Laplace", "HB", "Privelet", "Uniform", "DAWA", "MWEM", "AHP", "AGrid", "DPCube"),
+    }
+)
+"""The algorithms that the paper chooses among (its Table 1; two of the nine are for grids alone)."""
+
+RECTANGLES: Final = 1000
+"""How many queries a workload on a grid has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridCell:
+    """An input of the paper's grid."""
+
+    folder: Path
+    """Where the public shapes are."""
+
+    task: str
+    """What is asked: "range-1d" or "range-2d"."""
+
+    dataset: str
+    """The shape's name."""
+
+    side: int
+    """The cells of an axis."""
+
+    exponent: int
+    """The scale is 2 to this power."""
+
+    queries: str
+    """The workload's name."""
+
+    sampled: bool = False
+    """Whether records are drawn from the shape one by one; else the shape is scaled up and rounded, as in the paper."""
+
+    @property
+    def domain(self) -> tuple[int, ...]:
+        """The axes of the data."""
+        return (self.side,) * algorithms.TASKS[self.task]
+
+    @property
+    def epsilon(self) -> float:
+        """The budget: other values are reached by changing the scale instead (Section 6.3)."""
+        return 1.0
+
+    @property
+    def data_key(self) -> str:
+        """The name of its data, which the workloads share."""
+        cells = "x".join(map(str, self.domain))
+        return f"{self.dataset}|n{cells}|s2^{self.exponent}" + ("|drawn" if self.sampled else "")
+
+    @property
+    def key(self) -> str:
+        """Its name."""
+        return f"{self.data_key}|e{self.epsilon:g}|{self.queries}"
+
+    def vector(self) -> Counts:
+        """The data."""
+        return _vector(self.folder, self.task, self.dataset, self.domain, self.exponent, self.sampled, self.data_key)
+
+    def workload(self) -> Workload:
+        """The queries."""
+        return representative(self.queries, self.domain)
+
+
+def cells(
+    task: str,
+    folder: Path,
+    *,
+    sides: Sequence[int] | None = None,
+    exponents: Sequence[int] = EXPONENTS,
+    sampled: bool = False,
+) -> list[GridCell]:
+    """The whole grid of a task, or the part of it with these domains and scales."""
+    return [
+        GridCell(
+            folder=folder, task=task, dataset=dataset, side=side, exponent=exponent, queries=queries, sampled=sampled
+        )
+        for dataset in public_shapes(task, folder)
+        for side in sides or SIDES[task]
+        for exponent in exponents
+        for queries in WORKLOADS[task]
+    ]
+
+
+@lru_cache(maxsize=64)
+def representative(name: str, domain: tuple[int, ...]) -> Workload:
+    """A workload of the grid; its random rectangles are the same for all data over a domain.
+
+    >>> representative("prefix", (128,)), representative("mixed", (16, 16))
+    (<prefix: 128 queries over 128>, <rectangles: 1000 queries over 16×16>)
+    """
+    if name == "identity":
+        return workloads.identity(domain)
+    if name == "prefix":
+        return workloads.prefix(*domain)
+    return workloads.random_rectangles(domain, RECTANGLES, seed=zlib.crc32(f"{name}|{domain}".encode()), lengths=name)
+
+
+@lru_cache(maxsize=64)
+def _vector(
+    folder: Path, task: str, dataset: str, domain: tuple[int, ...], exponent: int, sampled: bool, key: str
+) -> Counts:
+    shape = rebin(public_shapes(task, folder)[dataset], domain)
+    counts = (drawn if sampled else scaled)(shape, 2**exponent, seed=zlib.crc32(key.encode()))
+    counts.setflags(write=False)  # it is shared by all who ask for it
+    return counts
+
+
+# ------------------------------------------------------------------------------------------------------ what was found
+
+
+@dataclass(frozen=True)
+class Line:
+    """How far one way to choose is from the best of the suite: the mean over inputs of its error over the best error."""
+
+    name: str
+    """The algorithm, or the way to choose one."""
+
+    means: dict[str, float]
+    """The mean for each workload."""
+
+    errors: dict[str, float]
+    """The standard error of each mean, over inputs."""
+
+    worst: float
+    """The largest ratio on any input."""
+
+
+@dataclass(frozen=True)
+class GridReport:
+    """The suite and our own options on the inputs that all of them were tried on."""
+
+    task: str
+    """The task."""
+
+    inputs: dict[str, int]
+    """How many inputs there were for each workload."""
+
+    suite: list[Line]
+    """Blind choice: one algorithm of the suite for all inputs."""
+
+    options: list[Line]
+    """Our own options, one for all inputs."""
+
+    chosen: list[Line]
+    """An option for each workload and domain, chosen on the other data sets; and what perfect choice would give."""
+
+    ratios: dict[str, dict[str, list[float]]]
+    """Every ratio, by algorithm and workload."""
+
+
+def suite(task: str) -> list[str]:
+    """The algorithms of the paper's suite that are registered."""
+    return [name for name in SUITE[task] if name in algorithms.names(task)]
+
+
+def options(task: str) -> list[str]:
+    """All other registered algorithms for the task: ours to offer."""
+    return [name for name in algorithms.names(task) if name not in SUITE[task]]
+
+
+def report(task: str, tried: Sequence[GridCell], names: Sequence[str], measured: Iterable[Measured]) -> GridReport | None:
+    """What the measurements say, on the inputs on which every named algorithm was measured; None if there are none."""
+    means = {(one.algorithm, one.cell): one.mean for one in measured}
+    own, blind = [name for name in names if name not in SUITE[task]], [name for name in names if name in SUITE[task]]
+    shared = [cell for cell in tried if cell.task == task and all((name, cell.key) in means for name in names)]
+    if not shared or not blind:
+        return None
+    found = {name: np.array([means[name, cell.key] for cell in shared]) for name in names}
+    best = np.maximum(np.min([found[name] for name in blind], axis=0), 1e-12)
+    ratios = {name: errors / best for name, errors in found.items()}
+    lines = {name: _line(name, shared, ratios[name]) for name in names}
+    chosen = []
+    for title, among in (("ours, chosen on other data", own), ("any, chosen on other data", names)):
+        if among:
+            chosen.append(_line(title, shared, leave_one_out(shared, {name: ratios[name] for name in among})))
+    if own:
+        chosen.append(_line("ours, best on each input", shared, np.min([ratios[name] for name in own], axis=0)))
+    kinds = [kind for kind in WORKLOADS[task] if any(cell.queries == kind for cell in shared)]
+    return GridReport(
+        task=task,
+        inputs={kind: sum(cell.queries == kind for cell in shared) for kind in kinds},
+        suite=[lines[name] for name in blind],
+        options=[lines[name] for name in own],
+        chosen=chosen,
+        ratios={
+            name: {kind: [float(r) for r, cell in zip(ratios[name], shared, strict=True) if cell.queries == kind] for kind in kinds}
+            for name in names
+        },
+    )
+
+
+def leave_one_out(tried: Sequence[GridCell], ratios: dict[str, Vector]) -> Vector:
+    """The ratio on each input of the algorithm with the least mean for its workload and domain on all other data sets.
+
+    Where a small sample has no other data set on that domain, the choice is made on all domains; where it has none at all, there is
+    nothing to choose by and the ratio is NaN.
+    """
+    names, table = list(ratios), np.array(list(ratios.values()))
+    found = np.full(len(tried), np.nan)
+    for place, cell in enumerate(tried):
+        others = np.array([c.queries == cell.queries and c.dataset != cell.dataset for c in tried])
+        alike = others & np.array([c.side == cell.side for c in tried])
+        seen = alike if alike.any() else others
+        if seen.any():
+            found[place] = ratios[names[int(table[:, seen].mean(axis=1).argmin())]][place]
+    return found
+
+
+def _line(name: str, tried: Sequence[GridCell], ratios: Vector) -> Line:
+    means, errors = {}, {}
+    for kind in WORKLOADS[tried[0].task]:
+        of_kind = np.array([cell.queries == kind for cell in tried]) & ~np.isnan(ratios)
+        if of_kind.any():
+            means[kind] = float(ratios[of_kind].mean())
+            errors[kind] = float(ratios[of_kind].std(ddof=1) / np.sqrt(of_kind.sum())) if of_kind.sum() > 1 else float("nan")
+    return Line(name, means, errors, float(np.nanmax(ratios)) if not np.isnan(ratios).all() else float("nan"))

@@ -1,0 +1,64 @@
+"""Bayes, Adaptive and AdaptiveGrid: ahead of what they are meant to replace, on generated data, by more than chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jostle import simulate, workloads
+
+
+def mean_error(name, x, workload, epsilon, trials=40, **tunables):
+    errors = simulate.errors(name, x, workload, epsilon, trials=trials, seed=1, **tunables)
+    return errors.mean(), errors.std() / np.sqrt(trials)
+
+
+def shape_of(kind, n):
+    at = np.linspace(0, 1, n)
+    rng = np.random.default_rng(3)
+    shapes = {
+        "sparse": np.where(rng.uniform(size=n) < 0.04, rng.pareto(1.2, size=n) + 1, 0),
+        "smooth": np.exp(-(((at - 0.3) / 0.1) ** 2)) + 0.3 * np.exp(-(((at - 0.7) / 0.05) ** 2)),
+        "flat": np.ones(n),
+    }
+    return shapes[kind] / shapes[kind].sum()
+
+
+def ahead(one, other, factor):
+    (ours, our_error), (theirs, their_error) = one, other
+    # Six standard errors of the difference: by chance once in 10^8.
+    return ours + 6 * np.hypot(our_error, factor * their_error) < factor * theirs
+
+
+@pytest.mark.parametrize(("kind", "factor"), [("sparse", 0.7), ("smooth", 0.8), ("flat", 0.5)])
+def test_bayes_beats_laplace_on_cells(kind, factor):
+    x = np.floor(shape_of(kind, 512) * 20_000).astype(int)
+    queries = workloads.identity(512)
+    assert ahead(mean_error("Bayes", x, queries, 0.1), mean_error("Laplace", x, queries, 0.1), factor)
+
+
+@pytest.mark.parametrize(("kind", "records"), [("smooth", 2_000), ("flat", 20_000)])
+def test_adaptive_beats_hb_on_prefix_sums(kind, records):
+    x = np.floor(shape_of(kind, 512) * records).astype(int)
+    queries = workloads.prefix(512)
+    assert ahead(mean_error("Adaptive", x, queries, 0.1, 150), mean_error("HB", x, queries, 0.1, 400), 0.95)
+
+
+def test_adaptive_stays_near_the_best_strategy_when_there_is_nothing_to_adapt_to():
+    x = np.random.default_rng(0).integers(10**5, 10**6, size=256)
+    queries = workloads.prefix(256)
+    assert ahead(mean_error("Adaptive", x, queries, 1, 150), mean_error("HB", x, queries, 1, 400), 1.1)
+
+
+def test_adaptive_grid_beats_hb_on_rectangles():
+    rng = np.random.default_rng(0)
+    x = np.floor(np.outer(shape_of("smooth", 64), shape_of("smooth", 64)) * 100_000).astype(int)
+    lows = rng.integers(0, 32, size=(200, 2))
+    queries = workloads.rectangles((64, 64), lows, lows + rng.integers(1, 33, size=(200, 2)))
+    assert ahead(mean_error("AdaptiveGrid", x, queries, 0.1, 60), mean_error("HB", x, queries, 0.1, 200), 1)
+
+
+@pytest.mark.parametrize(("name", "shape"), [("Bayes", (32,)), ("Adaptive", (64,)), ("AdaptiveGrid", (16, 16))])
+def test_a_large_budget_gives_back_the_data(name, shape):
+    x = np.random.default_rng(2).poisson(20, size=shape)
+    assert simulate.errors(name, x, workloads.identity(shape), 10**6, trials=1, seed=0)[0] < 0.5

@@ -1,0 +1,136 @@
+"""Whatever cannot be used is refused before any charge, in words that name the argument and the remedy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from jostle import mechanisms
+from jostle.kernel.errors import BadInput, JostleError
+from jostle.kernel.ledger import Account
+
+NAN, INF = math.nan, math.inf
+
+
+def chosen(mechanism):
+    def call(budget, candidates=("a", "b"), scores=(1, 2), sensitivity=1, **settings):
+        return mechanism(candidates, scores, sensitivity=sensitivity, budget=budget, **settings)
+
+    return call
+
+
+def line(budget, cuts=(3, 5), scores=(1, 2, 3), bounds=(0, 10), sensitivity=1, **settings):
+    return mechanisms.exponential_line(cuts, scores, bounds=bounds, sensitivity=sensitivity, budget=budget, **settings)
+
+
+def laplace(budget, value=1.0, sensitivity=1):
+    return mechanisms.laplace(value, sensitivity=sensitivity, budget=budget)
+
+
+def discrete(budget, value=1, sensitivity=1):
+    return mechanisms.discrete_laplace(value, sensitivity=sensitivity, budget=budget)
+
+
+def threshold(budget, threshold=3, sensitivity=1, **settings):
+    return mechanisms.AboveThreshold(threshold, sensitivity=sensitivity, budget=budget, **settings)
+
+
+def gradual(budget, value=1, sensitivity=1, epsilons=(1,)):
+    return mechanisms.GradualRelease(value, sensitivity=sensitivity, epsilons=epsilons, budget=budget).next()
+
+
+def column(mechanism):
+    def call(budget, values=(1, 2, 3), bounds=(0, 10), **settings):
+        return mechanism(values, bounds=bounds, budget=budget, **settings)
+
+    return call
+
+
+def quantiles(budget, values=(1, 2, 3), probabilities=(0.25, 0.5), bounds=(0, 10), **settings):
+    return mechanisms.quantiles(values, probabilities, bounds=bounds, budget=budget, **settings)
+
+
+SELECTIONS = {name: chosen(getattr(mechanisms, name)) for name in ("exponential", "report_noisy_max", "permute_and_flip")}
+COLUMNS = {name: column(getattr(mechanisms, name)) for name in ("clipped_sum", "clipped_mean", "median")} | {
+    "quantiles": quantiles
+}
+STATED = {**SELECTIONS, "line": line, "laplace": laplace, "discrete": discrete, "threshold": threshold, "gradual": gradual}
+ALL = {**STATED, **COLUMNS}
+
+SENSITIVITIES = [0, -1, NAN, INF, "x", None, (1,), (1, 2, 3), (0, 0), (1, NAN), (1, 3), True, 1e-300, 1e300]
+BOUNDS = [(0, INF), (-INF, 0), (NAN, 1), (3, 3), (5, 2), (0,), None, 7, ("a", "b"), (0, 1e200), (1e6, 1e6 + 1e-9), (1, 2, 3)]
+
+CASES = [
+    *[(name, {"sensitivity": value}, "sensitivity") for name in STATED for value in SENSITIVITIES],
+    *[(name, {"bounds": value}, "bounds") for name in (*COLUMNS, "line") for value in BOUNDS],
+    *[
+        (name, {"scores": value}, "scores")
+        for name in SELECTIONS
+        for value in ([NAN, 1], [1, INF], [1], [1, 2, 3], ["a", "b"])
+    ],
+    *[(name, {"scores": [[1], [2]]}, "scores") for name in SELECTIONS],
+    *[(name, {"candidates": [], "scores": []}, "candidates") for name in SELECTIONS],
+    *[(name, {"monotone": True, "sensitivity": (1, 2)}, "monotone") for name in (*SELECTIONS, "threshold", "line")],
+    *[(name, {"monotone": "yes"}, "monotone") for name in (*SELECTIONS, "threshold", "line")],
+    *[("line", {"cuts": value}, "cuts") for value in ([5, 3], [NAN, 5], [[1, 2]], ["a", "b"])],
+    *[("line", {"scores": value}, "scores") for value in ([1, 2], [1, NAN, 2], [])],
+    *[("laplace", {"value": value}, "value") for value in ("x", [[1], [1, 2]], 1j, np.datetime64("2020-01-01"))],
+    *[("discrete", {"value": value}, "value") for value in (1.5, "x", [1.0], None)],
+    *[("threshold", {"threshold": value}, "threshold") for value in (NAN, INF, [1, 2], "x")],
+    *[("threshold", {"positives": value}, "positives") for value in (0, -1, 1.5, True)],
+    *[(name, {"values": value}, "values") for name in COLUMNS for value in ("abc", [[1, 2]], 5, [1j])],
+    *[
+        ("quantiles", {"probabilities": value}, "probabilities")
+        for value in ([], [0.5, 0.25], [0.5, 0.5], [0], [1], [1.5], [NAN])
+    ],
+    *[(name, {"step": value}, "step") for name in ("quantiles", "median") for value in (0, -1, 11, NAN, INF, 1e-12)],
+]
+
+
+@pytest.mark.parametrize(("name", "settings", "argument"), CASES)
+def test_it_is_refused_before_any_charge(name, settings, argument, account: Account):
+    budget = account.grant(1)
+    with pytest.raises(BadInput, match=rf"^{argument}: .+\. Remedy: .+\.$"):
+        ALL[name](budget, **settings)
+    assert account.spent == 0
+    budget.split(1)  # and the token is still good
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_same_call_with_good_arguments_is_charged(name, account):
+    ALL[name](account.grant(1))
+    assert account.spent == 1
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("budget", [None, 1, 0.5, "1"])
+def test_a_number_is_no_budget(name, budget):
+    with pytest.raises(BadInput, match=r"^budget: must be a budget token"):
+        ALL[name](budget)
+
+
+@pytest.mark.parametrize("name", ["exponential", "line", "median", "quantiles", "discrete", "clipped_sum"])
+def test_an_epsilon_that_nothing_can_be_drawn_with_is_refused(name, account):
+    with pytest.raises(BadInput, match="epsilon"):
+        ALL[name](account.grant("1e-200"))
+    assert account.spent == 0
+
+
+def test_messages_do_not_show_private_values(account):
+    for call in (
+        lambda: SELECTIONS["exponential"](account.grant(1), scores=[123456789, NAN]),
+        lambda: line(account.grant(1), cuts=[123456789, 1]),
+        lambda: laplace(account.grant(1), value=np.array(["123456789"])),
+        lambda: COLUMNS["clipped_sum"](account.grant(1), values=[["123456789"]]),
+    ):
+        with pytest.raises(JostleError) as refused:
+            call()
+        assert "123456789" not in str(refused.value)
+
+
+def test_decisions_run_one_trial_at_a_time():
+    for name in ("report_noisy_max", "threshold", "gradual"):
+        with pytest.raises(JostleError, match="one trial at a time"):
+            ALL[name](mechanisms.simulation(seed=0, trials=3).grant(1))

@@ -1,0 +1,162 @@
+"""Gradual release: the mixture behind it, the loss of prefixes and of all releases together, and the charges."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from decimal import Context, Decimal, getcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from jostle import mechanisms
+from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.noise import ExactNoise, SimulatedNoise
+from jostle.mechanisms.gradual import chain, stays
+from jostle.mechanisms.sampling import happens
+from tests.mechanisms.helpers import RELATIONS, discrete_pmf, hoeffding, recorded
+
+PAIRS = [
+    (Fraction(3), Fraction(1)),
+    (Fraction(10), Fraction(9)),
+    (Fraction(20), Fraction(1, 5)),
+    (Fraction(7, 3), Fraction(2)),
+]
+
+
+def stay(scale, finer):
+    return float(stays(scale, finer)(getcontext()))
+
+
+@pytest.mark.parametrize(("scale", "finer"), PAIRS)
+def test_coarse_noise_is_fine_noise_plus_an_independent_number(scale, finer):
+    """Discrete Laplace(finer) * (stays·δ₀ + (1 − stays)·discrete Laplace(scale)) = discrete Laplace(scale)."""
+    width = round(40 * scale)
+    fine, coarse = discrete_pmf(float(finer), width), discrete_pmf(float(scale), width)
+    chance = stay(scale, finer)
+    more = (1 - chance) * coarse
+    more[width] += chance
+    mixed = np.convolve(fine, more)[width : 3 * width + 1]
+    middle = slice(width - round(15 * scale), width + round(15 * scale) + 1)
+    assert mixed[middle] == pytest.approx(coarse[middle], rel=1e-9)
+
+
+def test_it_stays_as_the_paper_says_where_scales_are_large():
+    assert stay(Fraction(2 * 10**6), Fraction(10**6)) == pytest.approx(0.25, rel=1e-6)
+
+
+@pytest.mark.parametrize(("first", "second"), [(Fraction(1, 2), Fraction(1)), (Fraction(1), Fraction(3, 2))])
+def test_both_releases_lose_the_second_epsilon_and_the_first_alone_the_first(first, second):
+    """All pairs of answers for a value of 0 and of 1, where one record moves it by 1."""
+    coarse, fine, chance, width = float(1 / first), float(1 / second), stay(1 / first, 1 / second), 30
+    a, b = (lambda k: discrete_pmf(coarse, 200)[200 + k]), (lambda k: discrete_pmf(fine, 200)[200 + k])
+
+    def joint(value):
+        found = {}
+        for one, two in itertools.product(range(-width, width), repeat=2):
+            found[one, two] = b(two - value) * (chance * (one == two) + (1 - chance) * a(one - two))
+        return found
+
+    zero, unit = joint(0), joint(1)
+    assert max(abs(math.log(zero[pair] / unit[pair])) for pair in zero) == pytest.approx(second, rel=1e-9)
+    alone = [[sum(table[one, two] for two in range(-width, width)) for one in range(-8, 8)] for table in (zero, unit)]
+    assert max(abs(math.log(p / q)) for p, q in zip(*alone, strict=True)) == pytest.approx(first, rel=1e-6)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_every_step_has_its_own_noise(exact):
+    scales = [Fraction(8), Fraction(4), Fraction(1)]
+    size = 2000 if exact else 5000
+    parts = chain(size, scales, ExactNoise() if exact else SimulatedNoise(seed=0))
+    ladder = np.arange(-60, 61)
+    for part, scale in zip(parts, scales, strict=True):
+        expected = stats.dlaplace(float(1 / scale)).cdf(ladder)
+        assert np.abs((part[:, None] <= ladder).mean(axis=0) - expected).max() < hoeffding(size)
+    same = (parts[0] == parts[1]).mean()
+    also = (1 - stay(scales[0], scales[1])) * discrete_pmf(8.0, 1)[1]  # it moved, by 0
+    assert same == pytest.approx(stay(scales[0], scales[1]) + also, abs=hoeffding(size))
+
+
+@pytest.mark.parametrize("probability", ["0.3", "0.0000001", "0.9999999"])
+def test_events_have_their_probability(probability):
+    noise, samples = SimulatedNoise(seed=0), 4000
+    seen = sum(happens(lambda context: Decimal(probability), noise) for _ in range(samples)) / samples
+    assert seen == pytest.approx(float(probability), abs=hoeffding(samples))
+
+
+def test_a_close_call_is_decided_by_more_digits():
+    asked = []
+
+    class Close:
+        """Random digits that agree with one third for a long time, and then are larger."""
+
+        def below(self, bound):
+            return bound // 3 if len(asked) < 3 else bound // 2
+
+    def third(context: Context) -> Decimal:
+        asked.append(context.prec)
+        return context.divide(Decimal(1), Decimal(3))
+
+    assert happens(third, Close()) is False
+    assert len(asked) >= 4
+    assert asked == sorted(set(asked))
+
+
+def test_a_longer_prefix_costs_its_last_epsilon(account):
+    release = mechanisms.GradualRelease(500, sensitivity=1, epsilons=("0.1", "0.5", 2), budget=account.grant(2), note="g")
+    assert account.spent == 0
+    spent = []
+    for answer in release:
+        assert type(answer) is int
+        spent.append(account.spent)
+    assert spent == [Fraction(1, 10), Fraction(1, 2), Fraction(2)]
+    assert [event.amount for event in account.ledger.events(account.name) if event.kind == "charge"] == [
+        Fraction(1, 10),
+        Fraction(2, 5),
+        Fraction(3, 2),
+    ]
+    with pytest.raises(PlanError, match="all 3 releases were made"):
+        release.next()
+
+
+def test_what_is_not_reached_is_not_charged(account):
+    release = mechanisms.GradualRelease(500, sensitivity=1, epsilons=("0.1", 1), budget=account.grant(1))
+    assert release.spent == 0
+    release.next()
+    assert account.spent == release.spent == Fraction(1, 10)
+    assert repr(release) == "<GradualRelease: 1 of 2 releases, ε = 0.1 spent>"
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+def test_the_scales_are_sensitivity_times_neighbours_over_epsilon(neighbours):
+    budget, recorder = recorded(1, neighbours)
+    release = mechanisms.GradualRelease([5, 6], sensitivity=3, epsilons=("1/4", 1), budget=budget)
+    list(release)
+    size = neighbours.sensitivity(3, 6)
+    assert [s for name, s, _ in recorder.asked if name == "discrete_laplace"] == [size, 4 * size]
+
+
+def test_real_numbers_and_arrays_are_put_on_a_lattice():
+    purse = mechanisms.simulation(seed=0)
+    number = mechanisms.GradualRelease(2.5, sensitivity=1, epsilons=(1, 100), budget=purse.grant(100))
+    assert [type(answer) for answer in number] == [float, float]
+    array = mechanisms.GradualRelease(
+        [[1.5, math.nan], [2, 3]], sensitivity=1, epsilons=(1, 10**6), budget=purse.grant(10**6)
+    )
+    assert [answer.shape for answer in (array.next(),)] == [(2, 2)]
+    assert array.next() == pytest.approx(np.array([[1.5, 0], [2, 3]]), abs=1e-3)
+
+
+def test_each_number_of_an_array_is_rounded_on_its_own_and_that_is_paid_for():
+    budget, recorder = recorded(1)
+    mechanisms.GradualRelease([0.5] * 7, sensitivity=1, epsilons=(1,), budget=budget).next()
+    assert recorder.scales == [2**20 + 6]
+
+
+@pytest.mark.parametrize("epsilons", [(), (1, 0.5), (0.5, 0.5, 1), (0.5, 2), (0, 1), (-1, 1), ("x",)])
+def test_epsilons_rise_up_to_the_budget(account, epsilons):
+    with pytest.raises(BadInput, match="epsilons"):
+        mechanisms.GradualRelease(5, sensitivity=1, epsilons=epsilons, budget=account.grant(1))
+    assert account.spent == 0

@@ -1,0 +1,139 @@
+"""Medians and quantiles: exact probabilities on small domains for all neighbours, and answers near the true ranks."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from jostle import mechanisms
+from jostle.kernel.neighbours import Neighbours
+from jostle.mechanisms.ranks import pieces, reach
+from jostle.mechanisms.sampling import exponential_scale, exponential_weights
+from tests.mechanisms.helpers import RELATIONS, exact_shares, loss
+
+CELLS = 7
+DATA = [
+    np.array(sorted(data), dtype=np.int64)
+    for size in range(4)
+    for data in itertools.product(range(0, CELLS, 2), repeat=size)
+]
+
+
+def chances(ranked, level, neighbours, epsilon=1):
+    """The exact probability of every cell."""
+    starts, lengths, gaps = pieces(ranked, level, 0, CELLS)
+    shares = exact_shares(exponential_weights(gaps, exponential_scale(reach(level, neighbours), Fraction(epsilon)), lengths))
+    found = [Fraction(0)] * CELLS
+    for start, length, share in zip(starts, lengths, shares, strict=True):
+        for cell in range(start, start + length):
+            found[cell] += share / int(length)
+    return found
+
+
+@pytest.mark.parametrize("level", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)])
+def test_a_record_more_or_less_loses_at_most_epsilon(level):
+    worst = 0.0
+    for data in DATA:
+        for value in range(CELLS):
+            other = np.sort(np.append(data, value))
+            worst = max(worst, loss(chances(data, level, Neighbours()), chances(other, level, Neighbours())))
+    assert 0.5 < worst <= 1
+
+
+@pytest.mark.parametrize("level", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)])
+def test_a_replaced_record_loses_at_most_epsilon(level):
+    relation, worst = Neighbours("replace"), 0.0
+    for data in DATA:
+        for index, value in itertools.product(range(data.size), range(CELLS)):
+            other = np.sort(np.append(np.delete(data, index), value))
+            worst = max(worst, loss(chances(data, level, relation), chances(other, level, relation)))
+    assert 0.3 < worst <= 1
+
+
+def test_a_record_that_leaves_a_part_loses_at_most_half_there():
+    """It enters another part, which loses the other half."""
+    relation = Neighbours("replace", part=True)
+    for data in DATA:
+        for value in range(CELLS):
+            other = np.sort(np.append(data, value))
+            assert loss(chances(data, Fraction(1, 3), relation), chances(other, Fraction(1, 3), relation)) <= 0.5
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+def test_quantiles_are_near_their_ranks(neighbours):
+    values = np.random.default_rng(0).normal(50, 15, 20_000)
+    purse = mechanisms.simulation(seed=1, neighbours=neighbours)
+    levels = ("0.05", "0.25", "0.5", "0.75", "0.95")
+    found = mechanisms.quantiles(values, levels, bounds=(-1000, 1000), budget=purse.grant(1))
+    ranks = (values[:, None] <= found).mean(axis=0)
+    assert ranks == pytest.approx(np.array(levels, dtype=float), abs=0.03)
+    assert (np.diff(found) >= 0).all()
+
+
+def test_an_exact_release(account):
+    values = np.random.default_rng(0).integers(18, 91, 5_000)
+    found = mechanisms.quantiles(values, (0.25, 0.5, 0.75), bounds=(0, 120), step=1, budget=account.grant(1))
+    assert found == pytest.approx(np.quantile(values, (0.25, 0.5, 0.75)), abs=3)
+    assert (found == np.round(found)).all()
+    assert account.spent == 1
+
+
+def test_equal_values_are_found():
+    for seed in range(10):
+        values = np.full(500, 37.0)
+        found = mechanisms.quantiles(
+            values, (0.1, 0.5, 0.9), bounds=(0, 100), step=1, budget=mechanisms.simulation(seed=seed).grant(1)
+        )
+        assert found.tolist() == [37, 37, 37]
+
+
+def test_the_ends_of_the_bounds_can_be_answered():
+    for end in (0.0, 100.0):
+        values = np.full(1000, end)
+        assert mechanisms.median(values, bounds=(0, 100), step=1, budget=mechanisms.simulation(seed=0).grant(1)) == end
+
+
+@pytest.mark.parametrize("values", [[], [np.nan], [None, np.inf, -np.inf], [3.0]])
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_few_or_no_values_are_no_trouble(values, neighbours, account):
+    purse = mechanisms.simulation(seed=0, neighbours=neighbours)
+    for grant in (account.grant, purse.grant):
+        found = mechanisms.quantiles(np.array(values, dtype=object), (0.2, 0.4, 0.6), bounds=(-5, 5), budget=grant(1))
+        assert ((found >= -5) & (found <= 5)).all()
+        assert (np.diff(found) >= 0).all()
+
+
+def test_missing_values_are_left_out():
+    values = np.concatenate([np.arange(1001.0), np.full(3000, np.nan)])
+    assert mechanisms.median(values, bounds=(0, 1000), budget=mechanisms.simulation(seed=0).grant(1)) == pytest.approx(
+        500, abs=60
+    )
+
+
+def test_many_quantiles_cost_the_logarithm():
+    """All at once are about as good as each alone with a quarter of ε, where an even split would leave a ninth."""
+    values, levels = np.arange(10_000.0), [Fraction(k, 10) for k in range(1, 10)]
+    off = []
+    for seed in range(30):
+        found = mechanisms.quantiles(
+            values, levels, bounds=(0, 10_000), budget=mechanisms.simulation(seed=seed).grant("0.1")
+        )
+        off.append(np.abs(found - [1000 * k for k in range(1, 10)]).mean())
+    single = [
+        abs(mechanisms.median(values, bounds=(0, 10_000), budget=mechanisms.simulation(seed=seed).grant("0.1")) - 5000) * 9
+        for seed in range(30)
+    ]
+    assert np.mean(off) < np.mean(single)
+
+
+def test_a_median_by_laplace_noise_is_far_worse():
+    values, bounds = np.random.default_rng(0).normal(500, 50, 1000), (0, 10_000)
+    by_rank = [
+        mechanisms.median(values, bounds=bounds, budget=mechanisms.simulation(seed=seed).grant(1)) - np.median(values)
+        for seed in range(50)
+    ]
+    by_value = mechanisms.utility.laplace_error(1, sensitivity=10_000, confidence=0.5)
+    assert np.median(np.abs(by_rank)) < by_value / 1000

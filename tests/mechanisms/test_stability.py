@@ -1,0 +1,71 @@
+"""Stability-based selection: what it is calibrated to, and that it chooses."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from jostle import mechanisms
+from jostle.kernel.errors import BadInput
+from jostle.mechanisms.arguments import Lattice, Moves
+from tests.mechanisms.helpers import RELATIONS, recorded
+
+
+def train(candidate, rows, generator):
+    return candidate + rows.sum() * 0 + generator.random() * 0
+
+
+def score(model, rows):
+    return -abs(model - rows.mean())
+
+
+ROWS = {"training": np.ones(10), "validation": np.full(10, 7.0)}
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+@pytest.mark.parametrize(
+    ("stability", "moves"),
+    [((2, 1), (2, 4)), ((1, 2), (2, 4)), (((1, 1), (2, 0)), (2, 1)), (((1, 1), (2, 3)), (2, 3))],
+)
+def test_the_noise_is_for_the_less_stable_of_the_two(stability, moves, neighbours):
+    budget, recorder = recorded("1/3", neighbours)
+    mechanisms.stable_selection([1, 5, 9], train, score, **ROWS, stability=stability, budget=budget)
+    unit = Fraction(2) ** Lattice.for_moves(Moves.of(moves), neighbours).exponent
+    assert recorder.scales == [neighbours.sensitivity(2 * moves[0], 2 * moves[1]) * 3 / unit]
+
+
+def test_it_chooses_what_validates_best(account):
+    chosen = mechanisms.stable_selection([1, 5, 9], train, score, **ROWS, stability=(0.01, 0.01), budget=account.grant(1))
+    assert chosen in (5, 9)
+    assert account.spent == 1
+
+
+def test_training_sees_the_same_random_numbers_whatever_the_data():
+    seen = []
+
+    def draws(candidate, rows, generator):
+        seen.append((candidate, generator.random()))
+        return 0
+
+    for rows in (np.ones(3), np.zeros(4)):
+        budget = mechanisms.simulation(seed=len(seen)).grant(1)
+        mechanisms.stable_selection(
+            "ab", draws, lambda m, r: 0.0, training=rows, validation=rows, stability=(1, 1), budget=budget
+        )
+    assert seen[:2] == seen[2:]
+    assert seen[0][1] != seen[1][1]
+
+
+@pytest.mark.parametrize("stability", [1, (1, 1, 1), (0, 1), (1, -1), (1, float("nan")), "ab"])
+def test_stability_is_a_pair_of_positive_numbers(account, stability):
+    with pytest.raises(BadInput, match="stability"):
+        mechanisms.stable_selection([1], train, score, **ROWS, stability=stability, budget=account.grant(1))
+    assert account.spent == 0
+
+
+def test_a_score_that_is_no_number_is_a_fault_of_the_program_before_any_charge(account):
+    with pytest.raises(BadInput, match="scores"):
+        mechanisms.stable_selection([1], train, lambda m, r: float("nan"), **ROWS, stability=(1, 1), budget=account.grant(1))
+    assert account.spent == 0

@@ -1,0 +1,94 @@
+"""Above threshold: the loss of whole transcripts, by enumeration, and of a variant that is known to be wrong."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from jostle import mechanisms
+from jostle.kernel.errors import PlanError
+from jostle.kernel.neighbours import Neighbours
+from jostle.mechanisms.arguments import Lattice, Moves
+from jostle.mechanisms.threshold import scales
+from tests.mechanisms.helpers import RELATIONS, discrete_pmf, discrete_tail, hoeffding, loss, recorded
+
+
+def transcripts(queries, positives, threshold_scale, query_scale):
+    """The probability of every list of answers, summed over the noise on the threshold; queries are relative to it."""
+    width = round(60 * threshold_scale)
+    offsets, chances = np.arange(-width, width + 1), discrete_pmf(threshold_scale, width)
+    yes = [discrete_tail(query_scale, offsets - query) for query in queries]
+    found = []
+    for answers in itertools.product((0, 1), repeat=len(queries)):
+        stops = sum(answers) == positives and answers[-1]
+        if sum(answers) < positives or stops:
+            product = chances.copy()
+            for chance, answer in zip(yes, answers, strict=True):
+                product = product * (chance if answer else 1 - chance)
+            found.append(product.sum())
+    return found
+
+
+@pytest.mark.parametrize(("positives", "monotone"), [(1, False), (1, True), (2, False), (2, True)])
+def test_every_transcript_loses_at_most_epsilon(positives, monotone):
+    unit, epsilon = 3, Fraction(2)
+    sizes = scales(Moves.of(unit, monotone=monotone), Neighbours(), epsilon, positives, monotone)
+    worst = 0.0
+    for queries in ([0, 0, 0], [-6, 3, 0], [9, -9, 1], [-20, -20, 20]):
+        start = transcripts(queries, positives, *map(float, sizes))
+        for move in itertools.product((0, unit) if monotone else (-unit, unit), repeat=3):
+            other = transcripts(np.add(queries, move), positives, *map(float, sizes))
+            worst = max(worst, loss(start, other))
+    assert 0.25 * epsilon < worst <= epsilon + 1e-9
+
+
+def test_several_answers_of_yes_with_the_noise_of_one_lose_more():
+    """Lyu, Su and Li's Algorithm 3 and others: the noise on the queries does not grow with the answers of yes."""
+    one = scales(Moves.of(3), Neighbours(), Fraction(2), 1, False)
+    start, other = ([0, -90, 0, -90, 0], [3, -93, 3, -93, 3])
+    bad = loss(transcripts(start, 3, *map(float, one)), transcripts(other, 3, *map(float, one)))
+    good = scales(Moves.of(3), Neighbours(), Fraction(2), 3, False)
+    assert bad > 2.0
+    assert loss(transcripts(start, 3, *map(float, good)), transcripts(other, 3, *map(float, good))) <= 2
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+@pytest.mark.parametrize(("positives", "monotone"), [(1, False), (4, False), (8, True)])
+def test_the_two_scales_add_up_to_epsilon(neighbours, positives, monotone):
+    budget, recorder = recorded("1/3", neighbours)
+    search = mechanisms.AboveThreshold(10, sensitivity=1, budget=budget, positives=positives, monotone=monotone)
+    search.above(3)
+    moves = Lattice.for_moves(Moves.of(1, monotone=monotone), neighbours).moves
+    size, reach = moves.size(neighbours), moves.reach(neighbours, monotone=monotone)
+    assert size / recorder.scales[0] + positives * reach / recorder.scales[1] == Fraction(1, 3)
+    assert budget.epsilon == Fraction(1, 3)
+
+
+def test_the_whole_charge_is_up_front_and_there_is_no_other(account):
+    search = mechanisms.AboveThreshold(100, sensitivity=1, budget=account.grant(2), positives=2, note="scan")
+    assert account.spent == 2
+    answers = [search.above(value) for value in (-500, float("nan"), 700, None, 900)]
+    assert answers == [False, False, True, False, True]
+    assert account.spent == 2
+    assert repr(search) == "<AboveThreshold with 0 answers of yes left>"
+    with pytest.raises(PlanError, match="all answers of yes were given"):
+        search.above(0)
+
+
+def test_extreme_values_are_clipped(account):
+    search = mechanisms.AboveThreshold(0, sensitivity=1, budget=account.grant(2), positives=2)
+    assert [search.above(value) for value in (-1e308, 1e308, np.inf)] == [False, True, True]
+
+
+def test_the_error_holds_as_often_as_stated():
+    queries, trials, confidence = 20, 400, 0.9
+    error = mechanisms.utility.above_threshold_error(1.0, queries=queries, confidence=confidence)
+    purse, right = mechanisms.simulation(seed=0), 0
+    for _ in range(trials):
+        search = mechanisms.AboveThreshold(0, sensitivity=1, budget=purse.grant(1))
+        values = [-error] * (queries - 1) + [error]
+        right += all(search.left and search.above(value) == (value > 0) for value in values)
+    assert right / trials >= confidence - hoeffding(trials)
