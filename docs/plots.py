@@ -1,7 +1,7 @@
 """The pictures of the documentation, drawn from the library itself whenever the pages are built.
 
-`mkdocs build` runs this as a hook: each figure becomes a small page of its own, which a document shows in a frame. Nothing is
-stored in the repository. To look at one alone: `python docs/plots.py laplace` writes `laplace.html`.
+`mkdocs build` runs this as a hook: each figure becomes a small page of its own, which a document shows in a frame. Nothing
+is stored in the repository. To look at one alone: `python docs/plots.py laplace` writes `laplace.html`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def randomized_response() -> go.Figure:
     """The variance of the estimate, and what the slide says."""
     chances = np.linspace(0.51, 0.99, 97)
     right = [RandomizedResponse(2, p=float(p)).variance(0.5, 1) for p in chances]
-    slide = 1 / (16 * (chances - 0.5) ** 2 - 0.25)
+    slide = 1 / (16 * (chances - 0.5) ** 2 - 0.25 + 1e-12)  # it has a pole at 5/8
     figure = _figure(
         "Variance of randomized response, times the number of people", "p: how often the truth is told", "variance · N"
     )
@@ -59,7 +60,7 @@ def laplace() -> go.Figure:
 def exponential() -> go.Figure:
     """Seven ranges, under both neighbours."""
     edges, scores = np.array([0, 2, 3, 5, 7, 10, 11, 12]), [3, 4, 5, 4, 3, 4, 3]
-    names = [f"{a}–{b}" for a, b in zip(edges, edges[1:], strict=False)]
+    names = [f"{a}–{b}" for a, b in pairwise(edges)]
     figure = _figure(
         "Where to split: the exponential mechanism over seven ranges, ε = 1", "range of the attribute", "probability"
     )

@@ -128,6 +128,14 @@ def test_the_noisy_maximum_is_permute_and_flip_in_both_engines(scores: list[int]
         assert fits(np.bincount(picks, minlength=values.size), expected * runs)
 
 
+def test_the_exact_engine_compares_the_largest_scores_exactly() -> None:
+    """Two scores that differ by one at 2⁶⁰, where a float would see no difference, and both would be as likely."""
+    scores, runs = np.array([2**60, 2**60 + 1], dtype=np.int64), 3_000
+    picks = np.bincount([ExactNoise().noisy_max(scores, Fraction(1)) for _ in range(runs)], minlength=2)
+    assert fits(picks, permute_and_flip([0, 1], 1.0) * runs)
+    assert not fits(picks, np.full(2, runs / 2))
+
+
 def test_twice_or_half_the_scale_would_be_noticed() -> None:
     """The tests of distributions have the power to tell the conventions apart."""
     values, runs = np.array([0, 2, 5, 4], dtype=np.int64), 3_000

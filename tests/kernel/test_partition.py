@@ -17,7 +17,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
-from numba.typed import List
 
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.intervals import cheapest_cut, deviations, lengths
@@ -204,7 +203,7 @@ Chances = dict[tuple[int, ...], float]
 
 
 @njit  # type: ignore[untyped-decorator]  # numba has no types
-def _sum_over_noise(weight: np.ndarray, saves: np.ndarray, noise: list[np.ndarray], below: np.ndarray) -> np.ndarray:
+def _sum_over_noise(weight: np.ndarray, saves: np.ndarray, noise: tuple[np.ndarray, ...], below: np.ndarray) -> np.ndarray:
     """Of single cells, the three pairs, the outer two together, and all four: how probable it is that each saves most.
 
     Row by row, `saves` has what the three pairs and the four cells save without their own noise. The noise of the outer
@@ -254,7 +253,7 @@ def chances_of_cuts(costs: np.ndarray, single: float, longer: float) -> Chances:
         saves[:, 3] = sum(lone) - costs[2, 0]
     known, where = np.unique(saves, axis=0, return_inverse=True)  # many values of the cells' noise come to the same
     weight = np.bincount(where.reshape(-1), weights=mass)
-    pairs = List([pmf(longer) if pair < size - 1 else np.ones(1) for pair in range(3)])
+    pairs = tuple(pmf(longer) if pair < size - 1 else np.ones(1) for pair in range(3))
     found = _sum_over_noise(weight, known, pairs, -np.expm1(-np.arange(1000) / longer))
     return dict(zip(CUTS[size], found[: len(CUTS[size])].tolist(), strict=True))
 

@@ -115,6 +115,7 @@ def test_laplace_has_noise_of_the_proven_scale(name: str, neighbours: Neighbours
         source, recorder = recorded(X, neighbours)
         budget = source.grant(epsilon)
         expected = by_hand(neighbours, *norms(name)) / epsilon
+        assert source.noise_scale(strategy, budget) == float(expected / strategy.unit)
         assert source.noise_variance(strategy, budget) == variance(expected) / strategy.unit**2
         answers = source.laplace(strategy, budget)
         assert recorder.scales == [expected]
@@ -683,7 +684,7 @@ WHOLE = [-1, -(2**62), 0.5, math.nan, math.inf, -math.inf, 1e300, 2**63]
 
 @pytest.mark.parametrize("make", [lambda x: ReleaseSource(x, purse=Durable()), lambda x: SimulatedSource(x, seed=0), counts])
 def test_bad_counts_are_refused_with_one_message_whichever_cell_is_bad(make: Any) -> None:
-    """Negative, fractional, not a number, infinite, beyond 64 bits: what is said depends on neither the cell nor the value."""
+    """Negative, fractional, no number, infinite, beyond 64 bits: what is said depends on neither the cell nor the value."""
     said = set()
     for bad, place in itertools.product(WHOLE, PLACES):
         x: list[float] = [SECRET] * 3

@@ -67,7 +67,7 @@ def recorded(epsilon: Any = 1, neighbours: Neighbours | str = "add_remove") -> t
 
 
 def hoeffding(samples: int, comparisons: int = 1) -> float:
-    """How far the mean of so many values in [0, 1] is off, but with probability FLUKE; by DKW, also a distribution function."""
+    """How far the mean of so many values in [0, 1] is off, but with probability FLUKE; by DKW, a distribution function."""
     return math.sqrt(math.log(2 * comparisons / FLUKE) / (2 * samples))
 
 
@@ -108,7 +108,7 @@ def discrete_tail(scale: float, at: np.ndarray) -> np.ndarray:
 
 
 def permute_and_flip_probabilities(scores: Sequence[float], scale: float) -> list[float]:
-    """McKenna and Sheldon, Proposition 2: by inclusion and exclusion over who else would have been accepted."""
+    """By inclusion and exclusion over who else would have been accepted."""
     accept = [math.exp((score - max(scores)) / scale) for score in scores]
     found = []
     for i, mine in enumerate(accept):

@@ -1,4 +1,4 @@
-"""Exponential mechanism, noisy maximum and permute-and-flip: exact probabilities on small sets, and what they are tuned to."""
+"""Exponential mechanism, noisy maximum, permute-and-flip: exact probabilities on small sets, and calibration."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_weights_are_within_the_rounding_that_is_paid_for():
             for gap, weight in zip(gaps.tolist(), weights.tolist(), strict=True):
                 true = (-Decimal(min(gap, int(256 * scale))) / slowest).exp()
                 assert abs(Decimal(weight) / true - 1) < Decimal(2) ** -43
-    assert ROUNDING > 4 * Fraction(1, 2**43)
+    assert 4 * Fraction(1, 2**43) < ROUNDING
 
 
 def test_the_scale_leaves_the_rounding_unused():

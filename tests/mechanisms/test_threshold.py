@@ -46,7 +46,7 @@ def test_every_transcript_loses_at_most_epsilon(positives, monotone):
 
 
 def test_several_answers_of_yes_with_the_noise_of_one_lose_more():
-    """Lyu, Su and Li's Algorithm 3 and others: the noise on the queries does not grow with the answers of yes."""
+    """A published slip: the noise on the queries does not grow with the answers of yes."""
     one = scales(Moves.of(3), Neighbours(), Fraction(2), 1, False)
     start, other = ([0, -90, 0, -90, 0], [3, -93, 3, -93, 3])
     bad = loss(transcripts(start, 3, *map(float, one)), transcripts(other, 3, *map(float, one)))

@@ -1,7 +1,7 @@
 """Public shapes of histograms, and data of any domain and total that have them.
 
-A shape is a histogram of which only the proportions matter. The files `dpbench_1d.npz` and `dpbench_2d.npz` hold one array a data set;
-the environment variable JOSTLE_DATA names their folder.
+A shape is a histogram of which only the proportions matter. The files `dpbench_1d.npz` and `dpbench_2d.npz` hold one array a
+data set; the environment variable JOSTLE_DATA names their folder.
 """
 
 from __future__ import annotations

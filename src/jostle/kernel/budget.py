@@ -216,8 +216,8 @@ class Budget:
         """
         if purse is not self._purse:
             raise PlanError(
-                f"a budget of ε = {show(self._epsilon)} was handed to a source that it was not granted for; use it on its own "
-                "source, and in a part of a split only that part's own token"
+                f"a budget of ε = {show(self._epsilon)} was handed to a source that it was not granted for; use it on its "
+                "own source, and in a part of a split only that part's own token"
             )
         self._use("spent")
         with purse.lock:
@@ -226,7 +226,7 @@ class Budget:
         return self._epsilon
 
     def draw(self, *, operator: str, note: str = "") -> Noise:
-        """For mechanisms that are handed their numbers rather than a source: charge this token, then give the noise to use."""
+        """For mechanisms that are handed numbers rather than a source: charge this token, then give the noise to use."""
         noise = self._purse.noise
         if noise is None:
             raise PlanError("this budget can be counted but not drawn on: grant it from an account or a simulation")

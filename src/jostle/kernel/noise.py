@@ -46,7 +46,7 @@ class Noise(Protocol):
 
 
 def calibrate(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
-    """The scale of noise that makes a function of this sensitivity ε-differentially private; refused where it cannot be drawn.
+    """The scale of noise that makes a function of this sensitivity ε-differentially private, if it can be drawn.
 
     >>> calibrate(Fraction(2), Fraction(1, 10))
     Fraction(20, 1)
@@ -139,6 +139,8 @@ class SimulatedNoise:
             raise BadInput("seed", "a simulation must be seeded with a whole number", "pass for instance seed=0")
         if isinstance(seed, (int, np.integer)) and seed < 0:
             raise BadInput("seed", "must not be negative", "pass for instance seed=0")
+        if trials is not None and (isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or trials < 1):
+            raise BadInput("trials", f"must be a whole number of at least 1, got {trials!r}", "leave it out for one run")
         self._rng = np.random.default_rng(seed)
         self._lead: tuple[int, ...] = () if trials is None else (trials,)
 

@@ -192,7 +192,7 @@ class _VectorSource:
         return candidates[self.__engine.noisy_max(score.values(self.__x), scale)]
 
     def partition(self, cost: IntervalCost, budget: Budget) -> Partition:
-        """The cheapest cut after each interval's cost got one-sided noise: twice the range on those of two and more cells."""
+        """The cheapest cut after each interval's cost got one-sided noise: twice as much on those of two and more cells."""
         from jostle.kernel import intervals
 
         self.__one_trial("partition")
@@ -216,7 +216,7 @@ class _VectorSource:
         return self.__like(sums, partition.shape, self.neighbours, self.__purse)
 
     def split(self, partition: Partition, budget: Budget) -> list[tuple[Source, Budget]]:
-        """Charged once, here, whole: one record is in one part, so what the parts lose together is the most that one loses."""
+        """Charged once, here, whole: one record is in one part, so all parts together lose no more than one budget."""
         check_partition(partition, self.size)
         _check_budget(budget)
         self.__spend(budget, "split", f"{partition.groups} disjoint parts")

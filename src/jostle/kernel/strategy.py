@@ -87,11 +87,9 @@ class Strategy(ABC):
         [1.0, 3.0, 6.0, 10.0]
         """
         vector = np.asarray(x)
-        flat = (
-            vector.reshape(*vector.shape[: vector.ndim - len(self.shape)], -1)
-            if vector.shape[-1:] != (self.size,)
-            else vector
-        )
+        # In the domain's own shape first: over a domain of 1 × n, a vector of shape (1, n) is not one trial of n cells.
+        lead = vector.shape[: -len(self.shape)]
+        flat = vector.reshape(*lead, -1) if vector.shape == (*lead, *self.shape) else vector
         if flat.shape[-1:] != (self.size,):
             raise BadInput(
                 "x", f"has shape {vector.shape}, but the strategy is over {self.shape}", "pass a vector that fits"
@@ -249,7 +247,7 @@ class Boxes(Strategy):
         grid = steps.T.reshape(*lead, *(n + 1 for n in self.shape))
         for axis in range(len(lead), grid.ndim):
             grid = np.flip(np.cumsum(np.flip(grid, axis), axis=axis), axis)
-        inside: Any = grid[(Ellipsis,) + (slice(1, None),) * len(self.shape)]  # noqa: RUF005  # the type checker follows this form
+        inside: Any = grid[(Ellipsis,) + (slice(1, None),) * len(self.shape)]  # the type checker follows this form
         return inside.reshape(*lead, -1)
 
     @cached_property

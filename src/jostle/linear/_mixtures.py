@@ -34,7 +34,7 @@ def support_for(values: np.ndarray, scale: float) -> np.ndarray:
 
 
 @compiled
-def _places(values: np.ndarray, support: np.ndarray, scale: float) -> tuple:
+def _places(values: np.ndarray, support: np.ndarray, scale: float) -> tuple[np.ndarray, ...]:
     """For each support point the number of values below it, and the factors that carry sums from one point to the next."""
     places = np.searchsorted(values, support)
     steps = np.empty(values.size)
@@ -90,7 +90,9 @@ def _pulls(inverse: np.ndarray, places: np.ndarray, steps: np.ndarray, up: np.nd
 
 
 @compiled
-def maximise(values: np.ndarray, support: np.ndarray, weights: np.ndarray, scale: float, rounds: int) -> tuple:
+def maximise(
+    values: np.ndarray, support: np.ndarray, weights: np.ndarray, scale: float, rounds: int
+) -> tuple[np.ndarray, np.ndarray, float]:
     """EM: weights of the prior that make the values likelier each round. Gives the last two weights and the log-likelihood.
 
     The likelihood leaves out the kernel's constant, which is the same for every prior.
@@ -107,7 +109,9 @@ def maximise(values: np.ndarray, support: np.ndarray, weights: np.ndarray, scale
 
 
 @compiled
-def few_atoms(values: np.ndarray, support: np.ndarray, scale: float, most: int, price: float) -> tuple:
+def few_atoms(
+    values: np.ndarray, support: np.ndarray, scale: float, most: int, price: float
+) -> tuple[np.ndarray, np.ndarray, float]:
     """A prior on one to `most` points: each further one must gain `price` in log-likelihood."""
     atoms = np.array([max(0.0, values[values.size // 2])])
     weights = np.ones(1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +59,7 @@ def fuse_nested(cells: Shrunk, shared: Vector, levels: Sequence[Sums]) -> Vector
     return _downwards(means + off[groups], cells.variances, levels)
 
 
-def _upwards(many: Vector, variances: Vector, levels: Sequence[Sums]) -> list[tuple[Vector, Vector, Vector, Vector, Vector]]:
+def _upwards(many: Vector, variances: Vector, levels: Sequence[Sums]) -> list[tuple[Any, Any, Any, Vector, Vector]]:
     """For each level: standardised surprises, sums and variances before the update, and values and variances after it."""
     out = []
     for level in levels:

@@ -16,6 +16,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.kernel.strategy import Identity, Prefix
 from jostle.linear.isotonic import isotonic
+from jostle.linear.least_squares import nonnegative_least_squares
 from jostle.linear.workloads import Workload
 
 
@@ -79,9 +80,11 @@ def threshold(y: Vector, deviation: float, *, empty: float = 0.5) -> Vector:
 
 
 def project_nonnegative(workload: Workload, estimate: Vector, *, total: int | None = None) -> Vector:
-    """The counts of at least 0, with this total if it is known, whose answers to the workload are nearest to the estimate's.
+    """Counts of at least 0 whose answers to the workload are nearest to the estimate's, with this total if it is known.
 
-    For cells and for prefixes, where that is simple; estimates for other workloads come back as they are.
+    True answers are those of counts of at least 0, so the answers only get nearer to them. For cells and prefixes it is exact;
+    other workloads are fitted by a few dozen steps of `nonnegative_least_squares`, without regard to the total: on noisy targets
+    the last steps are not worth their time.
 
     >>> from jostle import workloads
     >>> project_nonnegative(workloads.prefix(3), np.array([2.0, -1.0, 3.0])).tolist()
@@ -90,10 +93,14 @@ def project_nonnegative(workload: Workload, estimate: Vector, *, total: int | No
     if isinstance(workload.queries, Identity):
         return np.maximum(estimate, 0.0) if total is None else project_simplex(estimate, float(total))
     if isinstance(workload.queries, Prefix):
-        sums = np.cumsum(estimate, axis=-1)
-        if total is None:
-            return np.diff(isotonic(sums, lower=0.0), axis=-1, prepend=0.0)
-        sums[..., -1] = total
-        sums[..., :-1] = isotonic(sums[..., :-1], lower=0.0, upper=float(total)) if sums.shape[-1] > 1 else sums[..., :-1]
-        return np.diff(sums, axis=-1, prepend=0.0)
-    return estimate
+        return _rising(np.cumsum(estimate, axis=-1), total)
+    return nonnegative_least_squares(workload.queries, workload @ estimate, start=estimate, iterations=1000, slack=0.05)
+
+
+def _rising(sums: Vector, total: int | None) -> Vector:
+    """The counts behind the nearest prefix sums that never fall."""
+    if total is None:
+        return np.diff(isotonic(sums, lower=0.0), axis=-1, prepend=0.0)
+    inner = isotonic(sums[..., :-1], lower=0.0, upper=float(total))
+    last = np.full((*sums.shape[:-1], 1), float(total))
+    return np.diff(np.concatenate([inner, last], axis=-1), axis=-1, prepend=0.0)

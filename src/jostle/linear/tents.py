@@ -90,7 +90,9 @@ class _Weights:
         """Add a level, move one to the next spacing, or both, whichever helps most, as long as something does."""
         best: tuple[int, ...] = ()
         while True:
-            moved = {best} | {_sorted({*best} - {k} | {k + step}) for k in best for step in (-1, 1) if 0 <= k + step < levels}
+            moved = {best} | {
+                _sorted({*best} - {k} | {k + step}) for k in best for step in (-1, 1) if 0 <= k + step < levels
+            }
             near = moved | {_sorted({*chosen, k}) for chosen in moved for k in range(levels)}
             better = min((chosen for chosen in near if 0 < len(chosen) <= 3), key=lambda chosen: self.solve(chosen)[0])
             if best and self.solve(better)[0] > self.solve(best)[0] - _WORTH:

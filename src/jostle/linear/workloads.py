@@ -1,7 +1,7 @@
 """Workloads: the linear queries that somebody wants answered.
 
-A workload is known by its products: `w @ x` gives the answers and `w.T @ y` goes back, without the matrix being built. Ranges
-are half-open, as Python's are. Exported as `jostle.workloads`.
+A workload is known by its products: `w @ x` gives the answers and `w.T @ y` goes back, without the matrix being built.
+Ranges are half-open, as Python's are. Exported as `jostle.workloads`.
 """
 
 from __future__ import annotations
@@ -212,16 +212,16 @@ def matrix(entries: Any, shape: Shape | None = None) -> Workload:
 
 
 LENGTHS: Final = MappingProxyType({"short": (0.0, 1 / 16), "medium": (1 / 16, 1 / 4), "long": (1 / 4, 1.0)})
-"""How long the sides of a box are in the paper's workloads on grids, as shares of the axis: from the first up to, not including, the second."""
+"""Sides of boxes in the Pythia paper's workloads (Section 8.1) as shares of the axis: from the one to below the other."""
 
 
 def random_rectangles(
     shape: tuple[int, ...], number: int, *, seed: int, lengths: str | tuple[float, float] = (0.0, 1.0)
 ) -> Workload:
-    """Boxes drawn at random: "short", "medium", "long", a "mixed" lot of these, or with sides between two shares of the axis.
+    """Boxes drawn at random: "short", "medium", "long", "mixed" of these, or with sides between two shares of the axis.
 
-    A side of m out of n cells has low · n ≤ m < high · n (up to n itself where high is 1), and at least one cell however small the
-    axis. Lengths are drawn evenly, then places.
+    A side of m out of n cells has low · n ≤ m < high · n (up to n itself where high is 1), and at least one cell however
+    small the axis. Lengths are drawn evenly, then places.
 
     >>> random_rectangles((128, 128), 1000, seed=0, lengths="short").lengths.max() <= 7 * 7
     True
@@ -234,7 +234,9 @@ def random_rectangles(
         shares = np.array([LENGTHS.get(lengths, (-1.0, -1.0)) if isinstance(lengths, str) else lengths], dtype=np.float64)
     if shares.shape[1:] != (2,) or not ((shares[:, 0] >= 0) & (shares[:, 0] <= shares[:, 1]) & (shares[:, 1] <= 1)).all():
         known = ", ".join(LENGTHS)
-        raise BadInput("lengths", f"{lengths!r} is no kind and no pair of shares", f"use {known}, mixed or for instance (0, 0.25)")
+        raise BadInput(
+            "lengths", f"{lengths!r} is no kind and no pair of shares", f"use {known}, mixed or for instance (0, 0.25)"
+        )
     rng = np.random.default_rng(seed)
     low, high = shares[rng.integers(len(shares), size=number)].T
     lows, highs = [], []

@@ -17,7 +17,7 @@ def laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> 
 
     The noise is drawn on a lattice finer than the floats, so that the last bits of the answer give nothing away.
 
-    Dwork, McSherry, Nissim, Smith: Calibrating noise to sensitivity in private data analysis, TCC 2006, Theorem 1.
+    Dwork, McSherry, Nissim, Smith: Calibrating noise to sensitivity in private data analysis, TCC 2006.
 
     `sensitivity` is yours to prove: how far one record, added or removed, moves the value (all numbers of an array
     together, in absolute values). Replacing a record then counts twice. Where less is known to suffice, pass the pair

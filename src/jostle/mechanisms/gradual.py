@@ -26,7 +26,7 @@ class GradualRelease:
     depending on what was released: what was not reached is not charged.
 
     Koufogiannis, Han, Pappas: Gradual release of sensitive data under differential privacy, Journal of Privacy and
-    Confidentiality 7(2), 2016, Theorem 12. Theirs is a process of real numbers; this is its counterpart in whole ones,
+    Confidentiality 7(2), 2016. Theirs is a process of real numbers; this is its counterpart in whole ones,
     with exact probabilities: discrete Laplace noise of a larger scale is that of a smaller scale plus an independent
     number, which is 0 with the probability `stays` and else discrete Laplace noise of the larger scale. So a less
     precise release is the more precise one with more noise: it is determined first, kept back, and never seen unless it

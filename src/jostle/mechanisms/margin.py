@@ -25,14 +25,14 @@ def large_margin(
     """A candidate near the top, whatever the number of candidates: (ε, δ)-differentially private, with δ above 0.
 
     **For public data alone.** No account can pay for δ: ledgers and budgets count pure ε, and there is no pure version,
-    since every ε-differentially private choice needs a margin that grows with the logarithm of the number of candidates
-    (same paper, Section 3). So this takes a simulation and no token. For a release, use `permute_and_flip`.
+    since every ε-differentially private choice needs a lead that grows with the logarithm of the number of candidates
+    (docs/mechanisms/large-margin.md). So this takes a simulation and no token. For a release, use `permute_and_flip`.
 
     A third of ε finds the best score, a third finds, from the top down, the first candidate that is clearly behind it,
     and a third pays for an exponential mechanism among those before it.
 
-    Chaudhuri, Hsu, Song: The large margin mechanism for differentially private maximization, NIPS 2014, Algorithm 1,
-    Theorem 3; with whole noise on a lattice, and thresholds from the tails of that noise.
+    Chaudhuri, Hsu, Song: The large margin mechanism for differentially private maximization, NIPS 2014; with whole noise
+    on a lattice, and thresholds from the tails of that noise.
 
     >>> from jostle import mechanisms
     >>> scores = [500, 480, *[0] * 100_000]

@@ -53,8 +53,8 @@ def quantiles(
     max(α, 1 − α), and one replaced by at most 1. The middle one comes first, and cuts the values in two parts; the others
     are found in their part alone. So ⌈log₂(k + 1)⌉ shares of ε are enough for k of them.
 
-    Smith: Privacy-preserving statistical estimation with optimal convergence rates, STOC 2011, Algorithm 2; several
-    quantiles: Kaplan, Schnapp, Stemmer: Differentially private approximate quantiles, ICML 2022, Algorithm 1.
+    Smith: Privacy-preserving statistical estimation with optimal convergence rates, STOC 2011; several
+    quantiles: Kaplan, Schnapp, Stemmer: Differentially private approximate quantiles, ICML 2022.
 
     Values and answers are rounded to multiples of `step` above the lower bound: pass 1 for whole numbers. Without it,
     there are 2^24 steps. A finer step costs more where many values are equal: such a value must win against all others

@@ -40,8 +40,8 @@ def exponential(
 
     The reach is 2 · sensitivity; with `monotone=True` and add/remove neighbours, 1 · sensitivity.
 
-    McSherry, Talwar: Mechanism design via differential privacy, FOCS 2007, Theorem 6. Half the reach for monotone
-    scores: Dwork, Roth, The algorithmic foundations of differential privacy, 2014, Section 3.4.
+    McSherry, Talwar: Mechanism design via differential privacy, FOCS 2007. That half the reach is enough for
+    monotone scores: docs/mechanisms/exponential.md.
 
     `sensitivity` is how far one record, added or removed, moves any one score, or the pair `(add_remove, replace)`.
     Only claim `monotone` if adding a record moves no two scores in opposite directions; `check_scores` tries that on
@@ -76,7 +76,7 @@ def exponential_line(
     2^40 cells.
 
     McSherry, Talwar: Mechanism design via differential privacy, FOCS 2007, with the length as base measure; for
-    splitting points of trees, Friedman, Schuster: Data mining with differential privacy, KDD 2010, Section 4.
+    splitting points of trees, Friedman, Schuster: Data mining with differential privacy, KDD 2010.
 
     The sensitivity has to hold at every point of the line. Cuts outside of the bounds are clipped to them.
 
@@ -133,8 +133,9 @@ def permute_and_flip(
 
     Never worse than the exponential mechanism, and up to twice as good.
 
-    McKenna, Sheldon: Permute-and-flip: a new mechanism for differentially private selection, NeurIPS 2020, Theorems 1
-    and 2. As a noisy maximum: Ding, Kifer, Sayed, Steinke, Wang, Xiao, Zhang, 2021.
+    McKenna, Sheldon: Permute-and-flip: a new mechanism for differentially private selection, NeurIPS 2020. As a noisy
+    maximum: Ding, Kifer, Saghaian, Steinke, Wang, Xiao, Zhang: The permute-and-flip mechanism is identical to
+    report-noisy-max with exponential noise, 2021.
 
     Arguments as for `exponential`.
 

@@ -39,7 +39,7 @@ def stable_selection(
     are replaced it must be public, such as by position.
 
     Chaudhuri, Vinterbo: A stability-based validation procedure for differentially private machine learning, NIPS 2013,
-    Algorithm 1 and Theorem 1: exponential noise of scale 2·max(stability)/ε on each score, which is permute-and-flip.
+    validation step: exponential noise of scale 2·max(stability)/ε on each score, which is permute-and-flip.
 
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0, neighbours="replace").grant(1)

@@ -23,9 +23,8 @@ class AboveThreshold:
     released.
 
     Dwork, Roth: The algorithmic foundations of differential privacy, 2014, Algorithm 1 and Theorem 3.23 (one yes); Lyu,
-    Su, Li: Understanding the sparse vector technique for differential privacy, PVLDB 10(6), 2017, Algorithm 7 and
-    Theorems 2 to 5 (several, monotone queries, and the split of ε), which also lists six published variants that are
-    not private.
+    Su, Li: Understanding the sparse vector technique for differential privacy, PVLDB 10(6), 2017 (several, monotone
+    queries, and the split of ε), which also shows that of six published variants most are not private.
 
     `sensitivity` is how far one record, added or removed, moves any one query, or the pair `(add_remove, replace)`.
     Claim `monotone` only if a record that is added moves no two queries in opposite directions: counts, for instance.

@@ -1,7 +1,7 @@
 """The Pythia paper's grid of inputs (Sections 6.1 and 8.1): public shapes × domain sizes × scales × workloads, at ε = 1.
 
-Every input has a name such as "HEPTH|n1024|s2^12|e1|prefix" and is the same wherever it is built: it depends on its name and the public
-shape alone.
+Every input has a name such as "HEPTH|n1024|s2^12|e1|prefix" and is the same wherever it is built: it depends on its name
+and the public shape alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from jostle.linear import workloads
 from jostle.linear.workloads import Workload
 from jostle.simulate.results import Measured
 
-SIDES: Final = MappingProxyType({"range-1d": tuple(2**k for k in range(7, 14)), "range-2d": tuple(2**k for k in range(2, 8))})
+SIDES: Final = MappingProxyType(
+    {"range-1d": tuple(2**k for k in range(7, 14)), "range-2d": tuple(2**k for k in range(2, 8))}
+)
 """The cells of a line, and of a side of a square grid."""
 
 EXPONENTS: Final = tuple(range(5, 25))
@@ -109,9 +111,7 @@ def cells(
 ) -> list[GridCell]:
     """The whole grid of a task, or the part of it with these domains and scales."""
     return [
-        GridCell(
-            folder=folder, task=task, dataset=dataset, side=side, exponent=exponent, queries=queries, sampled=sampled
-        )
+        GridCell(folder=folder, task=task, dataset=dataset, side=side, exponent=exponent, queries=queries, sampled=sampled)
         for dataset in public_shapes(task, folder)
         for side in sides or SIDES[task]
         for exponent in exponents
@@ -221,7 +221,10 @@ def report(task: str, tried: Sequence[GridCell], names: Sequence[str], measured:
         options=[lines[name] for name in own],
         chosen=chosen,
         ratios={
-            name: {kind: [float(r) for r, cell in zip(ratios[name], shared, strict=True) if cell.queries == kind] for kind in kinds}
+            name: {
+                kind: [float(r) for r, cell in zip(ratios[name], shared, strict=True) if cell.queries == kind]
+                for kind in kinds
+            }
             for name in names
         },
     )
@@ -230,17 +233,18 @@ def report(task: str, tried: Sequence[GridCell], names: Sequence[str], measured:
 def leave_one_out(tried: Sequence[GridCell], ratios: dict[str, Vector]) -> Vector:
     """The ratio on each input of the algorithm with the least mean for its workload and domain on all other data sets.
 
-    Where a small sample has no other data set on that domain, the choice is made on all domains; where it has none at all, there is
-    nothing to choose by and the ratio is NaN.
+    Where a small sample has no other data set on that domain, the choice is made on all domains; where it has none at all,
+    there is nothing to choose by and the ratio is NaN.
     """
     names, table = list(ratios), np.array(list(ratios.values()))
+    queries, datasets, sides = (np.array([getattr(cell, what) for cell in tried]) for what in ("queries", "dataset", "side"))
     found = np.full(len(tried), np.nan)
-    for place, cell in enumerate(tried):
-        others = np.array([c.queries == cell.queries and c.dataset != cell.dataset for c in tried])
-        alike = others & np.array([c.side == cell.side for c in tried])
-        seen = alike if alike.any() else others
+    for kind, dataset, side in {(cell.queries, cell.dataset, cell.side) for cell in tried}:
+        others = (queries == kind) & (datasets != dataset)
+        seen = others & (sides == side) if (others & (sides == side)).any() else others
         if seen.any():
-            found[place] = ratios[names[int(table[:, seen].mean(axis=1).argmin())]][place]
+            here = (queries == kind) & (datasets == dataset) & (sides == side)
+            found[here] = ratios[names[int(table[:, seen].mean(axis=1).argmin())]][here]
     return found
 
 

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -28,14 +28,12 @@ from jostle.linear.workloads import Workload
 from jostle.simulate.results import Measured, Results
 from jostle.simulate.runner import errors
 
-ONE_THREAD = {
-    name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-}
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 """What keeps a process to one core; the libraries read it when they are loaded."""
 
 
 class Cell(Protocol):
-    """An input: public data, a workload and an ε, under a name of its own. It travels to other processes, and is built there."""
+    """An input: public data, a workload and an ε, under a name. It travels to other processes, and is built there."""
 
     @property
     def key(self) -> str:
@@ -141,7 +139,7 @@ def jobs(
     return [listed[place] for place in np.random.default_rng(seed).permutation(len(listed))]
 
 
-def run(todo: Iterable[Job], results: Results, *, workers: int) -> Iterator[Measured | Failed]:
+def run(todo: Iterable[Job], results: Results, *, workers: int) -> Generator[Measured | Failed]:
     """Do the jobs that are not in the results yet, keep each as it comes in, and pass it on.
 
     A job that raises is passed on as failed and not kept. To stop early, close the iterator: what is under way is dropped.
@@ -185,7 +183,7 @@ def measure(job: Job) -> Measured | Failed:
     )
 
 
-def _in_parallel(open_jobs: list[Job], workers: int) -> Iterator[Measured | Failed]:
+def _in_parallel(open_jobs: list[Job], workers: int) -> Generator[Measured | Failed]:
     others = set(multiprocessing.active_children())
     # Fresh processes: a fork would copy the locks of threads that it does not copy.
     pool = ProcessPoolExecutor(

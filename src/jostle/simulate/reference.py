@@ -1,9 +1,9 @@
 """Ours beside a reference: errors that the original authors' code makes on given inputs.
 
-A reference is a folder with `errors_1d.csv` and `errors_2d.csv` (dataset, domain, scale, epsilon, workload, algorithm, trials, mean_l2,
-stderr_l2), the data vectors in `inputs_1d.npz` and `inputs_2d.npz` (named like "HEPTH|n4096|s100000"; rectangles like
-"WORKLOAD|randrect1000|n128x128" with inclusive corners r0, c0, r1, c1), and `seconds.csv` (domain, algorithm, median). Any of the two
-tasks may be missing.
+A reference is a folder with `errors_1d.csv` and `errors_2d.csv` (dataset, domain, scale, epsilon, workload, algorithm,
+trials, mean_l2, stderr_l2), the data vectors in `inputs_1d.npz` and `inputs_2d.npz` (named like "HEPTH|n4096|s100000";
+rectangles like "WORKLOAD|randrect1000|n128x128" with inclusive corners r0, c0, r1, c1), and `seconds.csv` (domain,
+algorithm, median). One of the two tasks may be missing, and the times.
 """
 
 from __future__ import annotations
@@ -200,6 +200,11 @@ class Comparison:
         return max(self.ratios, key=lambda ratio: (ratio.beyond_doubt, ratio.value))
 
     @property
+    def as_accurate(self) -> bool:
+        """Whether the mean is at most 1.00, to two decimals, and no cell is surely above 1.10."""
+        return self.mean < 1.005 and not self.beyond_doubt
+
+    @property
     def beyond_doubt(self) -> int:
         """In how many cells ours is surely more than 1.10 times theirs."""
         return sum(ratio.beyond_doubt for ratio in self.ratios)
@@ -248,10 +253,9 @@ def comparable(rows: Iterable[Theirs]) -> list[str]:
 
 
 def missing(rows: Iterable[Theirs]) -> list[str]:
-    """What the reference has and we have not, by the reference's names."""
-    known = {theirs for name in algorithms.names() for task in algorithms.TASKS for theirs in counterparts(name, task)}
-    variants = {"DAWA_notrunc": "DAWA", "DPCube_gz1": "DPCube"}
-    return sorted({name for name in (theirs.algorithm for theirs in rows) if variants.get(name, name) not in known})
+    """What the reference has and we have not, by its names; variants go by what stands before the underscore."""
+    known = {original_name(name) for name in algorithms.names()}
+    return sorted({theirs.algorithm.split("_")[0] for theirs in rows} - known)
 
 
 def compare(rows: Sequence[Theirs], measured: Iterable[Measured]) -> list[Comparison]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from jostle import algorithms, workloads
+from jostle import algorithms
 from jostle.algorithms.registry import TASKS
+from jostle.linear import workloads
 from jostle.simulate.runner import errors
 
 

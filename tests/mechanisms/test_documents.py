@@ -1,0 +1,72 @@
+"""Every mechanism has its page with a picture, and every public name its guarantee and an example."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from jostle import mechanisms
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = sorted(page for page in (DOCS / "mechanisms").glob("*.md") if page.name != "index.md")
+FRAME = re.compile(r'<iframe src="plots/([\w-]+)\.html"')
+
+
+@pytest.fixture(scope="module")
+def plots():
+    spec = importlib.util.spec_from_file_location("plots", DOCS / "plots.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_page_shows_a_picture_that_is_drawn(page, plots):
+    shown = FRAME.findall(page.read_text("utf-8"))
+    assert shown
+    assert set(shown) <= set(plots.FIGURES)
+
+
+def test_every_picture_is_shown(plots):
+    shown = {name for page in PAGES for name in FRAME.findall(page.read_text("utf-8"))}
+    assert shown == set(plots.FIGURES)
+
+
+def test_a_picture_loads_nothing_from_elsewhere(plots):
+    html = plots.page("laplace")
+    assert re.findall(r'src="([^"]+)"', html) == [plots.LIBRARY]
+    assert plots.page("laplace") == html  # the same in every build
+
+
+@pytest.mark.parametrize("name", sorted(set(mechanisms.__all__) - {"simulation", "utility"}))
+def test_every_public_name_has_a_guarantee_or_a_formula_and_an_example(name):
+    text = getattr(mechanisms, name).__doc__
+    assert ">>> " in text
+    stated = "private" in text.split("\n\n")[0] or name in ("accuracy", "scale_for_accuracy", "check_scores")
+    assert stated, f"the first paragraph of {name} does not say what it guarantees"
+
+
+def test_every_public_name_is_on_some_page():
+    text = "".join(page.read_text("utf-8") for page in (DOCS / "mechanisms").glob("*.md"))
+    assert [name for name in mechanisms.__all__ if name not in text] == []
+
+
+def test_the_benchmark_runs(monkeypatch):
+    import typer
+
+    from jostle.cli import bench_mechanisms
+
+    monkeypatch.setattr(bench_mechanisms, "MILLION", 1000)
+    app = typer.Typer()
+    app.command()(bench_mechanisms.mechanisms)
+    for options in ([], ["--json"]):
+        result = CliRunner().invoke(app, options)
+        assert result.exit_code == 0, result.output
+    rows = json.loads(result.output)
+    assert len(rows) == 5
+    assert all(row["measured"] > 0 for row in rows)
