@@ -12,6 +12,7 @@ from jostle import algorithms
 from jostle.algorithms import Algorithm
 from jostle.kernel.budget import round_down, round_up
 from jostle.kernel.errors import BadInput
+from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import ReleaseSource, counts
 from jostle.linear import workloads
@@ -106,7 +107,7 @@ def release(
     estimate = plan.run(source, asked, budget, **tunables)
     return Release(
         answers=asked @ estimate,
-        margins=_margins(plan, estimate, asked, budget.epsilon, account, tunables),
+        margins=_margins(plan, estimate, asked, budget.epsilon, account.neighbours, tunables),
         estimate=estimate.reshape(domain),
         workload=asked,
         algorithm=plan,
@@ -125,12 +126,12 @@ def _usual(asked: Workload) -> str:
 
 
 def _margins(
-    plan: Algorithm, estimate: Vector, asked: Workload, epsilon: Fraction, account: Account, tunables: dict[str, Any]
+    plan: Algorithm, estimate: Vector, asked: Workload, epsilon: Fraction, neighbours: Neighbours, tunables: dict[str, Any]
 ) -> Vector:
     """How far the algorithm's answers are off in 95 of 100 simulated runs, query by query, if the estimate were the truth."""
     # Poisson: a smooth estimate would be easier to answer than the rough counts behind it, and the margins too narrow.
     stand_in = np.random.default_rng(0).poisson(np.maximum(estimate, 0)).reshape(asked.domain)
-    runs = estimates(plan, stand_in, asked, epsilon, trials=_TRIALS, seed=0, neighbours=account.neighbours, **tunables)
+    runs = estimates(plan, stand_in, asked, epsilon, trials=_TRIALS, seed=0, neighbours=neighbours, **tunables)
     truth = asked @ stand_in
     off = np.concatenate([np.abs((asked @ batch) - truth) for batch in runs])
     return np.asarray(np.quantile(off, 0.95, axis=0))

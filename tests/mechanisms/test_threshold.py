@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -76,6 +79,28 @@ def test_the_whole_charge_is_up_front_and_there_is_no_other(account):
     assert repr(search) == "<AboveThreshold with 0 answers of yes left>"
     with pytest.raises(PlanError, match="all answers of yes were given"):
         search.above(0)
+
+
+def test_a_copy_would_answer_for_free(account):
+    search = mechanisms.AboveThreshold(100, sensitivity=1, budget=account.grant(2))
+    for make in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(PlanError, match="nobody paid for"):
+            make(search)
+    with pytest.raises(AttributeError):
+        search.left = 5
+
+
+def test_threads_share_the_answers_of_yes():
+    search = mechanisms.AboveThreshold(0, sensitivity=1, positives=7, budget=mechanisms.simulation(seed=0).grant(1))
+
+    def ask(_):
+        try:
+            return search.above(10**6)
+        except PlanError:
+            return False
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(ask, range(200))) == 7
 
 
 def test_extreme_values_are_clipped(account):

@@ -1,7 +1,7 @@
 """Make the strategies that come with the package: `python -m jostle.algorithms._optimise` (about ten minutes on one core).
 
-For all prefixes and for all ranges of a line, gradient descent over p-identity strategies from several arrangements of overlapping
-sums; the best is kept. Everything is computed from the domain alone, and without random numbers.
+For all prefixes and for all ranges of a line: gradient descent over p-identity strategies from several arrangements of
+overlapping sums, of which the best is kept. It all follows from the domain, without random numbers.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def greedyh(x: Source, workload: Workload, budget: Budget) -> Vector:
     The paper sets one weight a level from the cells up, each with those below it held fixed. Here all are set together: the
     workload's error is a short sum over the levels, so its least value is found as quickly. A level may come to nothing.
 
-    Privacy: one Laplace measurement of a tree that depends on the domain and the workload alone. The rest is post-processing.
+    Privacy: one Laplace measurement of a tree that depends on the workload alone. The rest is post-processing.
     """
     tree = weighted_tree(workload.queries)
     return tree_least_squares(tree, x.laplace(tree, budget))

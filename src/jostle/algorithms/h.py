@@ -15,7 +15,7 @@ from jostle.linear.workloads import Workload
 def h(x: Source, workload: Workload, budget: Budget, *, branching: int = 2, root: bool = False) -> Vector:
     """A binary tree of counts with the same noise on every level, made consistent (Section 4).
 
-    The root is not measured unless asked for: a level less means less noise on all others, and every error here is lower for it.
+    The root is not measured unless asked for: one level less is less noise on all others, and a lower error in all.
 
     Privacy: one Laplace measurement of the tree, which depends on the domain alone. The rest is post-processing.
     """

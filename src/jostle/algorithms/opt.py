@@ -26,7 +26,7 @@ LARGEST = 2**14
 """On more cells than this, trees alone are considered."""
 
 REFINED = 2**10
-"""On at most so many cells, a strategy that does not come with the package is refined for the workload, in about a second."""
+"""On at most so many cells, a strategy that does not come with the package is refined, which takes about a second."""
 
 
 @algorithm(name="OPT", tasks=("range-1d", "range-2d"), cite="mckenna2018optimizing", data_dependent=False, batched=True)

@@ -21,7 +21,7 @@ from jostle.linear.workloads import Workload
 def opt_nonnegative(x: Source, workload: Workload, budget: Budget) -> Vector:
     """What OPT measures, then the counts of at least 0 whose answers to the workload are nearest to OPT's.
 
-    Nearest in the answers that are asked for, not in the cells: sums over sparse parts of the domain then stay free of the bias
+    Nearest in the answers that are asked for, not in the cells: sums over sparse parts of the domain stay free of the bias
     that clipped cells have, and the error falls on every input. Answers to other questions may be worse than OPT's.
 
     Privacy: one Laplace measurement of a strategy that depends on the workload alone. The rest is post-processing.

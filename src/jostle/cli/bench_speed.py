@@ -92,13 +92,14 @@ def _times(found: list[Speed]) -> Table:
 def _beside(found: list[Speed]) -> Table:
     table = _table(
         "On the reference's inputs, beside the reference's time on its machine",
-        ("algorithm", "domain", "ours", "theirs", "times faster"),
-        left=("algorithm",),
+        ("algorithm", "domain", "ours", "theirs", "times faster", ""),
+        left=("algorithm", ""),
     )
     for one in found:
         for pair in one.beside:
             row = (one.algorithm, _by(pair.domain), _duration(pair.ours), _duration(pair.theirs))
-            table.add_row(*row, f"{pair.faster:.2g}" if pair.faster < 100 else f"{pair.faster:,.0f}")
+            short = f"[red]short of {pair.goal}[/]" if pair.faster < pair.goal else ""
+            table.add_row(*row, f"{pair.faster:.2g}" if pair.faster < 100 else f"{pair.faster:,.0f}", short)
     return table
 
 
@@ -135,7 +136,7 @@ def _numbers(one: Speed) -> dict[str, Any]:
             {"domain": list(t.domain), "seconds": t.seconds, "first": t.first, "memory": t.memory} for t in one.timings
         ],
         "beside": [
-            {"domain": list(pair.domain), "ours": pair.ours, "theirs": pair.theirs, "faster": pair.faster}
+            {"domain": list(pair.domain), "ours": pair.ours, "theirs": pair.theirs, "faster": pair.faster, "goal": pair.goal}
             for pair in one.beside
         ],
     }

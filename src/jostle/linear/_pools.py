@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from jostle.kernel.compiled import compiled
 
 
-@njit(cache=True)
+@compiled
 def pool(rows: np.ndarray, weights: np.ndarray) -> None:
     """Replace each row by the nearest one that never falls: a stack of pools, merged while the last two are out of order."""
     n = rows.shape[1]

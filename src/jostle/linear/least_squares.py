@@ -1,6 +1,7 @@
-"""Least squares for any strategy, from its products alone; with or without the counts being at least 0. Post-processing alone.
+"""Least squares for any strategy, from its products alone, with signed counts or with counts of at least 0.
 
-Strategies of a known form have faster ways: `tree_least_squares`, `Wavelet.invert` and `PIdentity.least_squares`.
+Post-processing alone. Strategies of a known form have faster ways: `tree_least_squares`, `Wavelet.invert`,
+`PIdentity.least_squares`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from jostle.kernel.strategy import Boxes, Strategy
 def least_squares(
     strategy: Strategy, answers: Vector, *, deviations: Vector | None = None, tolerance: float = 1e-10
 ) -> Vector:
-    """The shortest vector of cells that fits the noisy answers best (Fong, Saunders: LSMR, SIAM J. Sci. Comput. 33(5), 2011).
+    """The shortest vector of cells that fits the noisy answers best.
+
+    Fong, Saunders: LSMR, an iterative algorithm for sparse least-squares problems, SIAM J. Sci. Comput. 33(5), 2011.
 
     `deviations` are the standard deviations of the noise, one a query, where they differ. Leading axes are solved at once.
 
@@ -107,8 +110,8 @@ def _fit(strategy: Strategy, scale: Any, targets: Vector, steps: Vector, x: Vect
 def _steps(strategy: Strategy, scale: Any) -> Vector:
     """A step for each cell under which descent cannot overshoot.
 
-    The sums of the rows of a non-negative matrix, as a diagonal, exceed the matrix by a positive semidefinite one. Where queries
-    have negative entries, one step for all cells from the largest eigenvalue (power iteration from a fixed start).
+    The row sums of a non-negative symmetric matrix, as a diagonal, exceed the matrix by a positive semidefinite one. Where
+    queries have negative entries: one step for all, from the largest eigenvalue (power iteration from a fixed start).
     """
     if strategy.bounds[0] >= 0:
         curvature = np.asarray(strategy.adjoint(strategy.apply(np.ones(strategy.size)) * scale**2), dtype=np.float64)

@@ -2,8 +2,8 @@
 
 Functions that are constant on the blocks of one level and sum to 0 on those of the level above are eigenvectors of a regular
 tree's normal equations. So the workload's total variance after least squares is a sum over levels of the workload's energy
-there over the precision there, and choosing weights is a problem with as many unknowns as there are levels, however large the
-domain is. Public arithmetic: nothing here sees data.
+there over the precision there, and choosing weights is a problem with as many unknowns as levels, however large the domain.
+Public arithmetic: nothing here sees data.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _probed_energies(tree: Hierarchy, queries: Strategy) -> Vector:
 
 
 def best_weights(tree: Hierarchy, energies: Vector) -> tuple[Vector, float]:
-    """The weights of the levels, of sum 1, that answer the workload best, and its total variance for noise of variance 1 then.
+    """The weights of the levels, of sum 1, that answer the workload best, and its total variance for noise of variance 1.
 
     A level may get nothing, but the cells always get some.
 
@@ -117,7 +117,7 @@ def best_weights(tree: Hierarchy, energies: Vector) -> tuple[Vector, float]:
         slope = -2 * w * cells * np.cumsum(energies / precision**2) / total
         return 2 * np.log(w.sum()) + np.log(total), slope + 2 / w.sum()
 
-    # Dropping a level or keeping it can both be locally best: start from even weights, from the cells up and from single scales.
+    # To drop a level or to keep it can both be locally best: start from even weights and from some that favour the cells.
     rise = np.linspace(0, 1, levels)
     starts = [np.ones(levels), 2.0 ** (rise * levels / 3), *(np.exp(-step * (1 - rise) * levels) for step in (0.5, 2))]
     bounds = [(0.0, None)] * (levels - 1) + [(1e-6, None)]

@@ -1,8 +1,8 @@
 """Strategies that measure every cell and a few overlapping sums besides, with least squares in closed form.
 
 McKenna, Miklau, Hay, Machanavajjhala: Optimizing error of high-dimensional statistical queries under differential privacy,
-PVLDB 11(10), 2018, Section 5.2 (p-identity strategies and OPT₀). Each column of [I; Θ] is divided by its sum, so that all cells
-weigh the same and none of the noise is wasted. Public arithmetic: nothing here sees data.
+PVLDB 11(10), 2018, Section 5.2 (p-identity strategies and OPT₀). Each column of [I; Θ] is divided by its sum, so that all
+cells weigh the same and no noise is wasted. Public arithmetic: nothing here sees data.
 """
 
 from __future__ import annotations
@@ -81,9 +81,10 @@ def refine(theta: Vector, gram: Gram, diagonal: Vector, *, iterations: int) -> V
     A step takes one product with the workload's Gram matrix and O(np²) besides.
 
     >>> import numpy as np
-    >>> theta = refine(np.full((1, 4), 0.1), lambda rows: rows @ np.ones((4, 4)), np.ones(4), iterations=50)
-    >>> bool(theta.min() > 10)  # a workload of nothing but the total: the cells' own share vanishes
-    True
+    >>> everything = np.ones((1, 4))  # the workload: nothing but the total, which the first row is to measure
+    >>> before, _ = total_variance(everything, lambda rows: rows @ np.ones((4, 4)), np.ones(4))
+    >>> theta = refine(everything, lambda rows: rows @ np.ones((4, 4)), np.ones(4), iterations=50)
+    >>> before, round(total_variance(theta, lambda rows: rows @ np.ones((4, 4)), np.ones(4))[0], 1)
     """
     from scipy.optimize import Bounds, minimize
 

@@ -54,8 +54,8 @@ def project_l1_ball(y: Vector, radius: Any) -> Vector:
 def project_to_scale(y: Vector, scale: Any, slack: float) -> Vector:
     """A histogram whose counts sum to no more than a noisy total and some slack: ‖y‖₁ ≤ s̃ + ξ.
 
-    Kotsogiannis, Machanavajjhala, Hay, Miklau: Pythia: data dependent differentially private algorithm selection, SIGMOD 2017,
-    Section 7.1; there ξ is the scale of the noise on s̃.
+    Kotsogiannis, Machanavajjhala, Hay, Miklau: Pythia: data dependent differentially private algorithm selection, SIGMOD
+    2017, Section 7.1; there ξ is the scale of the noise on s̃.
 
     >>> project_to_scale(np.array([6.0, -4.0, 8.0]), scale=9.0, slack=1.0).round(2).tolist()
     [3.33, -1.33, 5.33]
@@ -66,7 +66,7 @@ def project_to_scale(y: Vector, scale: Any, slack: float) -> Vector:
 def threshold(y: Vector, deviation: float, *, empty: float = 0.5) -> Vector:
     """Counts that Laplace noise of this standard deviation makes out of an empty cell are set to 0; the others stay.
 
-    The cut is where the noise lies below it in all of the empty cells at once with probability `empty`, were all of them empty.
+    The cut is such that, were all cells empty, the noise would stay below it in all of them with probability `empty`.
 
     >>> threshold(np.array([1.0, -30.0, 40.0, 2.0]), deviation=10.0).tolist()
     [0.0, 0.0, 40.0, 0.0]
@@ -82,9 +82,9 @@ def threshold(y: Vector, deviation: float, *, empty: float = 0.5) -> Vector:
 def project_nonnegative(workload: Workload, estimate: Vector, *, total: int | None = None) -> Vector:
     """Counts of at least 0 whose answers to the workload are nearest to the estimate's, with this total if it is known.
 
-    True answers are those of counts of at least 0, so the answers only get nearer to them. For cells and prefixes it is exact;
-    other workloads are fitted by a few dozen steps of `nonnegative_least_squares`, without regard to the total: on noisy targets
-    the last steps are not worth their time.
+    The true answers are those of counts of at least 0, so the estimate's only get nearer to them. For cells and prefixes it
+    is exact; other workloads are fitted by some dozens of steps of `nonnegative_least_squares`, without regard to the total:
+    on noisy targets the last steps are not worth their time.
 
     >>> from jostle import workloads
     >>> project_nonnegative(workloads.prefix(3), np.array([2.0, -1.0, 3.0])).tolist()

@@ -1,9 +1,9 @@
 """Overlapping sums: like the blocks of a tree, but each fades into its neighbours.
 
-A level of a tree cuts the domain into blocks, and a range that ends inside a block gets little from it. Left to itself, gradient
-descent over p-identity strategies finds sums of another form: tents, which rise and fall linearly over twice their spacing and
-add up to 1 everywhere, so that a level of them costs what a level of blocks costs. On a few levels of evenly spaced tents the
-best weights are found in about a second. Public arithmetic: nothing here sees data.
+A level of a tree cuts the domain into blocks, and a range that ends inside a block gets little from it. Left to itself,
+gradient descent over p-identity strategies finds sums of another form: tents, which rise and fall linearly over twice their
+spacing and add up to 1 everywhere, so that a level of them costs what a level of blocks costs. On a few levels of evenly
+spaced tents the best weights are found in about a second. Public arithmetic: nothing here sees data.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _levels(shape: tuple[int, ...]) -> list[Any]:
 
 
 class _Weights:
-    """Which levels to measure, and with what weights. Tents add up to 1, so every column's sum is 1 + the sum of the weights."""
+    """Which levels to measure, and with what weights. Tents add up to 1, so every column sums to 1 + the weights' sum."""
 
     def __init__(self, level: np.ndarray, overlap: Vector, inner: Vector, size: float) -> None:
         self.level, self.overlap, self.inner, self.size = level, overlap, inner, size

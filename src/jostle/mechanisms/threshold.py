@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -57,8 +58,7 @@ class AboveThreshold:
         neighbours = check_budget(budget).neighbours
         self._lattice = Lattice.for_moves(moves, neighbours)
         noisy, self._scale = scales(self._lattice.moves, neighbours, budget.epsilon, positives, monotone)
-        self.left = positives
-        """How many more answers of yes there will be."""
+        self._left, self._lock = positives, threading.Lock()
         self._noise = budget.draw(operator="above_threshold", note=note)
         self._threshold = self._drawn(limit, noisy)
 
@@ -67,11 +67,17 @@ class AboveThreshold:
         private = np.nan_to_num(numbers(value, "value"), nan=-np.inf)
         if private.ndim:
             raise BadInput("value", "must be one number", "ask one query at a time")
-        if not self.left:
-            raise PlanError("all answers of yes were given: make another one, with a budget of its own")
-        answer = self._drawn(private, self._scale) >= self._threshold
-        self.left -= answer
-        return bool(answer)
+        with self._lock:
+            if not self._left:
+                raise PlanError("all answers of yes were given: make another one, with a budget of its own")
+            answer = self._drawn(private, self._scale) >= self._threshold
+            self._left -= answer
+        return answer
+
+    @property
+    def left(self) -> int:
+        """How many more answers of yes there will be."""
+        return self._left
 
     def _drawn(self, value: Any, scale: Fraction) -> int:
         point = self._lattice.points(value.reshape(1))
@@ -79,6 +85,9 @@ class AboveThreshold:
 
     def __repr__(self) -> str:
         return f"<AboveThreshold with {self.left} answers of yes left>"
+
+    def __reduce__(self) -> NoReturn:
+        raise PlanError("this cannot be copied or pickled: a copy would give answers of yes that nobody paid for")
 
 
 def scales(

@@ -90,6 +90,11 @@ class Beside:
         """How many times faster ours is."""
         return self.theirs / self.ours
 
+    @property
+    def goal(self) -> int:
+        """How many times faster it should be: ten where there is something to gain, else no slower."""
+        return 10 if self.theirs > 0.005 else 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class Speed:

@@ -1,0 +1,120 @@
+"""Releases of data vectors: charged exactly, refused before any charge, with margins that mean something."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import jostle
+import jostle.releases
+from jostle import simulate, workloads
+from jostle.kernel.errors import BadInput, LedgerError, Overdraft
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with jostle.Ledger(tmp_path / "ledger.db") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("shape", "workload", "expected"),
+    [((8,), None, "Bayes"), ((8,), workloads.prefix(8), "Adaptive"), ((4, 4), workloads.total((4, 4)), "AdaptiveGrid")],
+)
+def test_the_usual_algorithm_fits_the_question(ledger, shape, workload, expected):
+    account = ledger.account("d", cap=1)
+    released = jostle.release(np.ones(shape, dtype=int), workload, epsilon=0.25, account=account, note="why")
+    assert released.algorithm.name == expected
+    assert released.estimate.shape == shape
+    assert released.spent == Fraction(1, 4)
+    assert released.remaining == account.remaining == Fraction(3, 4)
+    charges = [event for event in ledger.events("d") if event.kind == "charge"]
+    assert sum(event.amount for event in charges) == Fraction(1, 4)
+    assert all(event.note.startswith(f"{expected}: why: ") for event in charges)
+    assert "ε = 0.25" in released.explain()
+
+
+@pytest.mark.parametrize(
+    ("changes", "argument"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"epsilon": float("inf")}, "epsilon"),
+        ({"epsilon": "much"}, "epsilon"),
+        ({"x": [1, -1]}, "x"),
+        ({"x": [0.5, 1]}, "x"),
+        ({"x": []}, "x"),
+        ({"x": ["a", "b"]}, "x"),
+        ({"workload": workloads.prefix(3)}, "workload"),
+        ({"algorithm": "Nobody"}, "algorithm"),
+        ({"algorithm": "HB", "depth": 3}, "depth"),
+        ({"algorithm": "AdaptiveGrid"}, "algorithm"),
+        ({"note": "n" * 600}, "note"),
+    ],
+)
+def test_bad_input_names_the_argument_and_charges_nothing(ledger, changes, argument):
+    account = ledger.account("d", cap=1)
+    asked = {"x": [3, 4], "epsilon": 0.1, "account": account} | changes
+    with pytest.raises(BadInput, match="Remedy") as refused:
+        jostle.release(asked.pop("x"), asked.pop("workload", None), **asked)
+    assert refused.value.argument == argument
+    assert account.spent == 0
+
+
+def test_an_overdraft_is_refused_before_anything_is_measured(ledger):
+    account = ledger.account("d", cap="1/3")
+    with pytest.raises(Overdraft, match=r"requested ε = 0\.5, remaining 1/3"):
+        jostle.release([1, 2], epsilon=0.5, account=account)
+    assert [event.kind for event in ledger.events("d")] == ["open"]
+
+
+def test_a_plan_that_fails_keeps_its_charge(ledger, monkeypatch):
+    account = ledger.account("d", cap=1)
+    monkeypatch.setattr("jostle.kernel.noise.ExactNoise.discrete_laplace", _broken)
+    with pytest.raises(RuntimeError, match="no entropy"):
+        jostle.release([1, 2], epsilon=0.5, account=account, algorithm="Laplace")
+    assert account.spent == Fraction(1, 2)
+
+
+def _broken(*_):
+    raise RuntimeError("no entropy")
+
+
+def test_no_charge_means_no_noise(ledger, monkeypatch):
+    account = ledger.account("d", cap=1)
+    drawn = []
+    monkeypatch.setattr("jostle.kernel.noise.ExactNoise.discrete_laplace", lambda *_: drawn.append(1))
+    monkeypatch.setattr(type(ledger), "charge", _refused)
+    with pytest.raises(LedgerError):
+        jostle.release([1, 2], epsilon=0.5, account=account, algorithm="Laplace")
+    assert not drawn
+
+
+def _refused(*_, **__):
+    raise LedgerError("the disk is full")
+
+
+def test_replace_neighbours_keep_the_public_total(ledger):
+    account = ledger.account("d", cap=1, neighbours="replace")
+    x = np.array([5, 0, 9, 1])
+    released = jostle.release(x, workloads.total(4), epsilon=1, account=account, algorithm="Uniform")
+    assert released.answers == pytest.approx([15])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "least"), [("HB", "prefix", 0.88), ("Adaptive", "prefix", 0.8), ("Laplace", "identity", 0.9)]
+)
+def test_margins_cover_the_truth_about_as_often_as_they_say(name, kind, least):
+    """Of the nominal 95 %; the bounds leave room for margins that are themselves simulated, and for few releases."""
+    at = np.linspace(0, 1, 128)
+    x = np.floor(3000 * np.exp(-(((at - 0.4) / 0.2) ** 2))).astype(int)
+    workload = getattr(workloads, kind)(128)
+    covered = []
+    for seed in range(12):
+        estimate = next(simulate.estimates(name, x, workload, 0.1, trials=1, seed=seed))[0]
+        margins = jostle.releases._margins(
+            jostle.algorithms.get(name), estimate, workload, Fraction(1, 10), jostle.Neighbours("add_remove"), {}
+        )
+        covered.append((np.abs((workload @ estimate) - (workload @ x)) <= margins).mean())
+    assert np.mean(covered) > least
