@@ -22,13 +22,9 @@ def reference_folder(folder: Path, *, cells: int = 16, scales: tuple[int, ...] =
             arrays[2][f"{dataset}|n4x4|s{scale}"] = rng.multinomial(scale, np.full(16, 1 / 16)).reshape(4, 4)
             for epsilon in (0.1, 1):
                 noise = np.sqrt(2) / epsilon
-                for name, mean in (
-                    ("Laplace", noise * np.sqrt(cells)),
-                    ("HB", noise / 10),
-                    ("MWEM*", 5.0),
-                    ("Unheard", 1.0),
-                ):
-                    for workload in ("identity", "prefix"):
+                for workload, terms in (("identity", cells), ("prefix", cells * (cells + 1) / 2)):
+                    laplace = ("Laplace", noise * np.sqrt(terms))
+                    for name, mean in (laplace, ("HB", noise / 10), ("MWEM*", 5.0), ("Unheard", 1.0)):
                         lines[1].append([dataset, cells, scale, epsilon, workload, name, 20, mean, mean / 50])
                 for name, mean in (("Laplace", noise * np.sqrt(17)), ("DAWA", 9.0), ("DAWA_notrunc", 3.0)):
                     lines[2].append([dataset, "4x4", scale, epsilon, "boxes", name, 20, mean, mean / 5])

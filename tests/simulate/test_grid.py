@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -150,9 +150,9 @@ def test_inputs_have_names_exact_totals_and_are_the_same_everywhere(folder):
         cell = everything[name]
         assert cell.vector().sum() == 2**12
         assert cell.vector().shape == cell.workload().domain == cell.domain
+        held = measure.digest(cell)
         grid._vector.cache_clear()
-        again = pickle.loads(pickle.dumps(cell))
-        assert measure.digest(again) == measure.digest(cell)
+        assert measure.digest(replace(cell)) == held
         sampled = next(one for one in grid.cells(task, folder, sampled=True) if one.data_key == f"{cell.data_key}|drawn")
         assert sampled.vector().sum() == 2**12
         assert (sampled.vector() != cell.vector()).any()
@@ -194,7 +194,7 @@ def made(algorithm: str, cell: str, mean: float) -> Measured:
 
 
 def test_the_report_against_arithmetic_by_hand(folder):
-    cells = [cell for cell in grid.cells("range-1d", folder, sides=(128, 256), exponents=(5, 9))]
+    cells = grid.cells("range-1d", folder, sides=(128, 256), exponents=(5, 9))
     rng = np.random.default_rng(0)
     names = ["Laplace", "HB", "Mine", "Yours"]
     means = {(name, cell.key): float(rng.uniform(1, 9)) for name in names for cell in cells}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from jostle.kernel.compiled import compiled
 
 
-@njit(cache=True)
+@compiled
 def cheapest_clusters(values: np.ndarray, cell: float, cluster: float, price: float) -> np.ndarray:
     """Where clusters begin in sorted values, so that squares within them and the noise on their means cost least.
 
@@ -60,14 +61,14 @@ def cheapest_clusters(values: np.ndarray, cell: float, cluster: float, price: fl
     return _begins(last)
 
 
-@njit(cache=True)
+@compiled
 def _cost(sums: np.ndarray, squares: np.ndarray, begin: int, end: int, cell: float, cluster: float) -> float:
     k = end - begin
     total = sums[end] - sums[begin]
     return max(squares[end] - squares[begin] - total * total / k, 0.0) + cell * cluster / (k * cell + cluster)
 
 
-@njit(cache=True)
+@compiled
 def _begins(last: np.ndarray) -> np.ndarray:
     at = last.size - 1
     number = 0

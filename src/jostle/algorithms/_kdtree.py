@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from jostle.kernel.compiled import compiled
 from jostle.kernel.partition import Counts, Partition
 
 
@@ -52,7 +52,7 @@ def halves(shape: tuple[int, ...]) -> Halves:
     return Halves(*_halves(np.array(shape, dtype=np.int64)))
 
 
-@njit(cache=True)
+@compiled
 def _halves(shape: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     axes = shape.size
     cells = 1
@@ -108,7 +108,7 @@ def _halves(shape: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     return order, lows, highs, second
 
 
-@njit(cache=True)
+@compiled
 def _within(lows: np.ndarray, highs: np.ndarray, second: np.ndarray, size: int) -> np.ndarray:
     begins = np.empty(highs[0], dtype=np.int64)
     number = 0
@@ -123,7 +123,7 @@ def _within(lows: np.ndarray, highs: np.ndarray, second: np.ndarray, size: int) 
     return begins[:number]
 
 
-@njit(cache=True)
+@compiled
 def prune(
     lows: np.ndarray,
     highs: np.ndarray,
@@ -181,7 +181,7 @@ def prune(
     return _kept(lows, highs, whole)
 
 
-@njit(cache=True)
+@compiled
 def _kept(lows: np.ndarray, highs: np.ndarray, whole: np.ndarray) -> np.ndarray:
     begins = np.empty(highs[0], dtype=np.int64)
     number = 0
@@ -194,4 +194,3 @@ def _kept(lows: np.ndarray, highs: np.ndarray, whole: np.ndarray) -> np.ndarray:
         else:
             node += 1
     return begins[:number]
-

@@ -11,7 +11,6 @@ import time
 from typing import Any
 
 import numpy as np
-from scipy.sparse import vstack
 
 from jostle.algorithms._strategies import SHIPPED, pack
 from jostle.kernel.partition import Vector
@@ -26,6 +25,8 @@ KINDS = {"prefix": prefix, "ranges": all_ranges}
 
 def starts(workload: Workload, gram: Gram) -> list[Any]:
     """Arrangements to start from: the best even one, and some that are a little finer than it."""
+    from scipy.sparse import vstack
+
     (n,) = workload.domain
     levels = ([n / 2, 16], [n / 2, 21], [n / 4, 16], [n / 2, n / 14, 25])
     arrangements = [vstack([0.7 * tents((n,), spacing) for spacing in spacings]) for spacings in levels]

@@ -67,7 +67,7 @@ def cache_folder() -> Path:
 def recall(name: str, cells: int) -> Vector | None:
     """What was kept under this name, if it can be read and fits."""
     try:
-        with np.load(_file(name), allow_pickle=False) as file:
+        with _file(name).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             theta = _unpack({part: file[part] for part in _PARTS})
     except (OSError, KeyError, ValueError, IndexError, EOFError, zipfile.BadZipFile):
         return None
@@ -108,6 +108,11 @@ def pack(theta: Vector) -> dict[str, Any]:
         "counts": kept.sum(axis=1).astype(np.int32),
         "cells": np.array(theta.shape[1], dtype=np.int64),
     }
+
+
+def rounded(theta: Vector) -> Vector:
+    """What comes back of it from disk."""
+    return _unpack(pack(theta))
 
 
 def _unpack(parts: dict[str, Any]) -> Vector:

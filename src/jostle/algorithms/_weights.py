@@ -7,10 +7,11 @@ of t ranges makes at most 2t + 1 runs, however long the line is. A query is a li
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from jostle.kernel.compiled import compiled
 
 
-@njit(cache=True)
+@compiled
 def fit(
     mass: np.ndarray,
     multipliers: np.ndarray,
@@ -44,7 +45,7 @@ def fit(
             break
 
 
-@njit(cache=True)
+@compiled
 def replay(
     mass: np.ndarray,
     first: np.ndarray,
@@ -66,7 +67,7 @@ def replay(
         _rescale(mass, total)
 
 
-@njit(cache=True)
+@compiled
 def _sums(
     mass: np.ndarray, lows: np.ndarray, highs: np.ndarray, values: np.ndarray, scale: float
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -84,10 +85,8 @@ def _sums(
     return values[:number], sums
 
 
-@njit(cache=True)
-def _multiply(
-    mass: np.ndarray, lows: np.ndarray, highs: np.ndarray, values: np.ndarray, step: float, whole: float
-) -> float:
+@compiled
+def _multiply(mass: np.ndarray, lows: np.ndarray, highs: np.ndarray, values: np.ndarray, step: float, whole: float) -> float:
     """Multiply a query's masses, and say what all then add up to, if it was `whole`."""
     added = 0.0
     factor = np.exp(values[0] * step)
@@ -102,7 +101,7 @@ def _multiply(
     return whole + added if added > -0.9 * whole else mass.sum()
 
 
-@njit(cache=True)
+@compiled
 def _rescale(mass: np.ndarray, total: float) -> None:
     """To the total, and no run so close to nothing that no later step could bring it back."""
     mass *= total / mass.sum()
@@ -110,7 +109,7 @@ def _rescale(mass: np.ndarray, total: float) -> None:
         mass[run] = max(mass[run], 1e-20 * total)
 
 
-@njit(cache=True)
+@compiled
 def _solve(
     weights: np.ndarray, sums: np.ndarray, answer: float, doubt: float, multiplier: float, total: float
 ) -> tuple[float, float]:

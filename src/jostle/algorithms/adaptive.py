@@ -22,7 +22,7 @@ from jostle.linear.workloads import Workload
 
 @algorithm(name="Adaptive", tasks=("range-1d",), cite="mckenna2018optimizing", data_dependent=True)
 def adaptive(
-    x: Source, workload: Workload, budget: Budget, *, first: float = 0.05, blocks: int = 32, records: float = 10.0
+    x: Source, workload: Workload, budget: Budget, *, first: float = 0.05, blocks: int = 32, records: float = 12.0
 ) -> Vector:
     """A few percent on coarse blocks decide how finely each is cut; leaves and optimised rows get the rest; all is fused.
 

@@ -39,7 +39,9 @@ def ahp(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.85
     clusters, kept = _cluster(cells, variance, x.noise_variance(identity(x.shape), second), cut_off)
     reduced = x.reduce(clusters)
     counts = reduced.laplace(identity(reduced.shape), second)
-    return clusters.spread(_average(clusters, kept, cells, variance, counts, reduced.noise_variance(identity(reduced.shape), second)))
+    return clusters.spread(
+        _average(clusters, kept, cells, variance, counts, reduced.noise_variance(identity(reduced.shape), second))
+    )
 
 
 @algorithm(name="AHP-adaptive", tasks=("range-1d", "range-2d"), cite="hay2016principled", data_dependent=True)

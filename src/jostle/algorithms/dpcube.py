@@ -18,7 +18,7 @@ BLOCK = 32
 """Workloads whose queries are longer than this on average get totals of blocks of this size in the first stage."""
 
 POWER = 2.0
-PRICE = 4.0
+PRICE = 5.0
 """What a leaf of the tree costs besides its error, in variances of a cell: noise alone must not look like structure."""
 
 

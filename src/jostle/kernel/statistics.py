@@ -322,6 +322,44 @@ class QueryDistance(Score):
             raise BadInput("estimates", "are too large to be compared exactly", "clip them to the possible counts")
 
 
+@final
+@dataclass(frozen=True)
+class SplitScore(Score):
+    """Where to cut a line of cells in two: how many records are on the wrong side of the cut, if all cells were alike.
+
+    Candidate 0 is not to cut; it scores the price, a public number. Candidate c cuts before cell c; it scores |S_c − S·c/k|, where S_c
+    is the sum of the first c of k cells and S that of all, in units of 1/k.
+
+    >>> SplitScore(cells=4, price=1.5).values(np.array([0, 0, 4, 4])).tolist()
+    [6, 8, 16, 8]
+    """
+
+    cells: int
+    """The number of cells of the line."""
+
+    price: float
+    """What a cut has to be worth, in records."""
+
+    def ranges(self) -> tuple[int, int]:
+        """A record in cell i moves score c by k − c if c > i, else by c, up or down; a replaced one by at most k."""
+        k = self.cells
+        return (0, 0) if k == 1 else (2 * k - 3, k if k == 2 else 2 * k)
+
+    def values(self, x: Counts) -> Counts:
+        """In exact integers."""
+        sums = np.cumsum(x)
+        wrong = np.abs(self.cells * sums[:-1] - np.arange(1, self.cells) * sums[-1])
+        return np.concatenate([[round(self.price * self.cells)], wrong])
+
+    def check(self, size: int, candidates: int) -> None:
+        """One candidate a cell, and numbers that fit in 64 bits."""
+        if not size == candidates == self.cells:
+            raise BadInput("candidates", f"must be one for each of {size} cells: no cut, or a cut before cell c", "pass range(cells)")
+        check_price(self.price, size)
+        if size * LARGEST_TOTAL > 2**62:
+            raise BadInput("cells", f"must be at most {2**62 // LARGEST_TOTAL}", "reduce the domain first")
+
+
 def _check_queries(queries: Strategy, size: int, candidates: int) -> None:
     check_measurable(queries)
     if queries.size != size or queries.rows != candidates:

@@ -126,7 +126,7 @@ def few_atoms(
         if np.abs(atoms - wanted).min() == 0.0:
             break
         more = np.sort(np.append(atoms, wanted))
-        _, tried, total = maximise(values, more, np.full(more.size, 1.0 / more.size), scale, 30)
+        _, tried, total = maximise(values, more, np.full(more.size, 1.0 / more.size), scale, 15)
         if not total - best >= price:
             break
         atoms, weights, best = more, tried, total

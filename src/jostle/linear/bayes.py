@@ -113,7 +113,7 @@ class _Fit:
         self.support, self.free = support, True
         self.score = likelihood - FREE_PRICE
         self.wide: tuple[Any, Any, Any] = (support, self.before, self.weights)
-        if values[-1] - values[0] < 60 * scale:
+        if values[-1] - values[0] < 30 * scale:
             atoms, weights, likelihood = _mixtures.few_atoms(values, support, scale, 4, ATOM_PRICE)
             small = likelihood - ATOM_PRICE * (atoms.size - 1)
             if small >= self.score:

@@ -51,7 +51,7 @@ class Gram:
         """Each row r of x to r WᵀW."""
         if self.dense is not None:
             return np.asarray(x @ self.dense)
-        if isinstance(self.queries, Identity):
+        if isinstance(self.queries, Identity) or not len(x):
             return x
         if isinstance(self.queries, Prefix):
             return np.asarray(self.queries.adjoint(self.queries.apply(x)))

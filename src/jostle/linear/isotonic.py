@@ -32,7 +32,7 @@ def isotonic(
     if lower > upper:
         raise BadInput("lower", f"{lower} is above upper, {upper}", "swap them")
     turned, order = (values[..., ::-1], each[::-1]) if falling else (values, each)
-    rows = np.array(turned, order="C", copy=True).reshape(-1, values.shape[-1])
+    rows = np.array(turned, order="C", ndmin=2).reshape(int(np.prod(values.shape[:-1])), values.shape[-1])
     pool(rows, np.ascontiguousarray(order))
     fitted = rows.reshape(values.shape).clip(lower, upper)  # the bounds may be applied last: the pools keep their order
     return fitted[..., ::-1] if falling else fitted

@@ -19,6 +19,8 @@ from jostle.kernel.trees import Hierarchy
 
 _PROBES = 128
 _NEGLIGIBLE = 1e-3
+_CELLS = 1e-2
+"""The cells get this share even if the workload does not look at them: an estimate of every one is asked for."""
 
 
 def level_energies(tree: Hierarchy, queries: Strategy) -> Vector:
@@ -123,7 +125,10 @@ def best_weights(tree: Hierarchy, energies: Vector) -> tuple[Vector, float]:
     bounds = [(0.0, None)] * (levels - 1) + [(1e-6, None)]
     found = [minimize(cost, start / start.sum(), jac=True, bounds=bounds, method="L-BFGS-B") for start in starts]
     best = min(found, key=lambda result: float(result.fun))
-    return best.x / best.x.sum(), float(np.exp(best.fun))
+    weights = best.x / best.x.sum()
+    weights[-1] = max(weights[-1], _CELLS)
+    weights /= weights.sum()
+    return weights, float(np.exp(cost(weights)[0]))
 
 
 def weighted(tree: Hierarchy, weights: Vector) -> Hierarchy:

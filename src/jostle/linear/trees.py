@@ -40,30 +40,45 @@ def tree_least_squares(tree: Hierarchy, answers: Vector) -> Vector:
 
 @lru_cache(maxsize=32)
 def _weights(tree: Hierarchy) -> tuple[list[Any], list[Any]]:
-    """For each level: how much the children's sum counts in a block's estimate, and a child's share of what is lacking."""
+    """For each level: how much the children's sum counts in a block's estimate, and a child's share of what is lacking.
+
+    One number where it is the same for all blocks of a level, as it is in regular trees, which then run without look-ups.
+    """
     noise = [1.0 / w**2 for w in tree.weights]
-    variances: list[Any] = [np.full(grid, noise[k]) for k, grid in enumerate(tree.grids)]
-    gains: list[Any] = [None] * len(variances)
-    shares: list[Any] = [None] * len(variances)
-    for k in range(len(variances) - 2, -1, -1):
-        below = tree.merge(variances[k + 1], k)
+    variances: list[Any] = list(noise)
+    gains: list[Any] = [None] * len(noise)
+    shares: list[Any] = [None] * len(noise)
+    for k in range(len(noise) - 2, -1, -1):
+        children = _children(tree, k)
+        if np.ndim(variances[k + 1]) == 0 and children is not None:
+            below = variances[k + 1] * children
+            shares[k + 1] = 1 / children
+        else:
+            each = np.broadcast_to(variances[k + 1], tree.grids[k + 1])
+            below = tree.merge(each, k)
+            shares[k + 1] = each / tree.repeat(below, k)
         gains[k] = noise[k] / (noise[k] + below)
-        shares[k + 1] = variances[k + 1] / tree.repeat(below, k)
         variances[k] = below * gains[k]
-    return [_scalar(g) for g in gains], [_scalar(s) for s in shares]
+    return gains, shares
 
 
-def _scalar(weights: Any) -> Any:
-    """One number in place of a grid that holds the same everywhere: regular trees then run without look-ups."""
-    return weights.flat[0] if weights is not None and np.ptp(weights) < 1e-14 else weights
+def _children(tree: Hierarchy, level: int) -> int | None:
+    """How many children every block of a level has, or None if that differs."""
+    number = 1
+    for coarse, fine in zip(tree.levels[level], tree.levels[level + 1], strict=True):
+        each = len(fine) // len(coarse)
+        if not np.array_equal(fine[::each], coarse):
+            return None
+        number *= each
+    return number
 
 
 def average_range_variance(tree: Hierarchy) -> float:
-    """The variance of a random range after least squares, for noise of variance 1 on the unweighted counts; from the domain alone.
+    """The variance of a random range after least squares, for noise of variance 1 on the counts; from the domain alone.
 
     Functions that are constant on the blocks of one level and sum to 0 on those above are eigenvectors of the tree's normal
-    equations, so a range's variance is a sum over levels of the energy that it has there. Ranges are drawn evenly along each axis,
-    independently. Exact for regular trees up to the drawing of end points inside a block, and close for others.
+    equations, so a range's variance is a sum over levels of the energy that it has there. Ranges are drawn evenly along each
+    axis, independently. Exact for regular trees up to the drawing of end points inside a block, and close for others.
 
     >>> from jostle.kernel.trees import hierarchy
     >>> round(average_range_variance(hierarchy(64, 64, root=False)), 2)

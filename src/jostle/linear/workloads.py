@@ -223,8 +223,8 @@ def random_rectangles(
     A side of m out of n cells has low · n ≤ m < high · n (up to n itself where high is 1), and at least one cell however
     small the axis. Lengths are drawn evenly, then places.
 
-    >>> random_rectangles((128, 128), 1000, seed=0, lengths="short").lengths.max() <= 7 * 7
-    True
+    >>> random_rectangles((128, 128), 1000, seed=0, lengths="short").lengths.max().item()  # sides of up to 7 cells
+    49.0
     """
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
         raise BadInput("number", f"must be a whole number of at least 1, got {number!r}", "pass for instance 1000")

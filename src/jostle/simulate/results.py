@@ -115,20 +115,20 @@ class Results:
         return out
 
     def _read(self, file: Path) -> None:
-        if not file.exists():
-            return
-        raw = file.read_bytes()
-        if raw and not raw.endswith(b"\n"):
-            raw = raw[: raw.rfind(b"\n") + 1]
-            with file.open("r+b") as damaged:
-                damaged.truncate(len(raw))
-        lines = csv.reader(io.StringIO(raw.decode("utf-8")))
-        header = next(lines, _COLUMNS)
+        raw = file.read_bytes() if file.exists() else b""
+        whole = raw[: raw.rfind(b"\n") + 1]
+        lines = csv.reader(io.StringIO(whole.decode("utf-8")))
+        header = next(lines, None)
+        if header != _COLUMNS and not (header is None and _line(_COLUMNS).encode().startswith(raw)):
+            raise BadInput("out", f"{file} holds something else than measurements", "name another file")
         for number, line in enumerate(lines, start=2):
-            measured = _measured(line) if header == _COLUMNS else None
+            measured = _measured(line)
             if measured is None:
-                raise BadInput("out", f"line {number} of {file} is not a measurement of this kind", "name another file")
+                raise BadInput("out", f"line {number} of {file} is not a measurement", "name another file")
             self._known[measured.key] = measured
+        if raw != whole:
+            with file.open("r+b") as damaged:
+                damaged.truncate(len(whole))
 
 
 def _line(values: Any) -> str:
