@@ -419,3 +419,20 @@ def test_names_tell_public_facts_alone(name: str) -> None:
     kind = type(strategy).__name__.lower()
     assert strategy.name == f"{kind} of {strategy.rows} over 8"
     assert repr(strategy) == f"<{strategy.name}>"
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        [],
+        [(np.array([0, 2]),)],  # the cells are missing
+        [(np.array([0, 2, 1]),), (np.arange(4),)],  # not rising: a record would be in two blocks
+        [(np.array([1, 2]),), (np.arange(4),)],  # does not begin at 0
+        [(np.array([0, 2]),), (np.array([0, 1, 3]),), (np.arange(4),)],  # not nested
+        [(np.array([0, 5]),), (np.arange(4),)],  # beyond the domain
+        [(np.array([0]), np.array([0])), (np.arange(4), np.array([0]))],  # another number of axes
+    ],
+)
+def test_a_hierarchy_of_levels_that_are_not_nested_is_refused(levels):
+    with pytest.raises(BadInput, match="nested"):
+        Hierarchy((4,), levels, [1] * max(len(levels), 1), 1)

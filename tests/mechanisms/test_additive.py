@@ -70,6 +70,15 @@ def test_values_that_are_no_numbers_are_replaced_not_refused(account):
     assert abs(mechanisms.discrete_laplace(10**30, sensitivity=1, budget=account.grant(1)) - 2**61) < 10_000
 
 
+@pytest.mark.parametrize(
+    "value", [[2**63, -1], [2**64, 1], [True, 2**64], np.array([200], dtype=np.uint8), np.array([2**63])]
+)
+def test_whole_numbers_of_any_size_are_whole(value):
+    """NumPy makes floats of 2^63 and −1 together: a value must not be refused because of another one's size."""
+    noisy = mechanisms.discrete_laplace(value, sensitivity=1, budget=recorded(1)[0])
+    assert noisy.tolist() == [min(int(number), 2**61) for number in value]
+
+
 def test_no_noise_where_one_record_changes_nothing():
     budget = mechanisms.simulation(seed=0, neighbours="replace").grant(1)
     assert mechanisms.discrete_laplace(1234, sensitivity=(1, 0), budget=budget) == 1234

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -72,15 +73,16 @@ CASES = [
     ],
     *[(name, {"scores": [[1], [2]]}, "scores") for name in SELECTIONS],
     *[(name, {"candidates": [], "scores": []}, "candidates") for name in SELECTIONS],
+    *[(name, {"candidates": value}, "candidates") for name in SELECTIONS for value in ({"a", "b"}, 2)],
     *[(name, {"monotone": True, "sensitivity": (1, 2)}, "monotone") for name in (*SELECTIONS, "threshold", "line")],
     *[(name, {"monotone": "yes"}, "monotone") for name in (*SELECTIONS, "threshold", "line")],
     *[("line", {"cuts": value}, "cuts") for value in ([5, 3], [NAN, 5], [[1, 2]], ["a", "b"])],
     *[("line", {"scores": value}, "scores") for value in ([1, 2], [1, NAN, 2], [])],
-    *[("laplace", {"value": value}, "value") for value in ("x", [[1], [1, 2]], 1j, np.datetime64("2020-01-01"))],
-    *[("discrete", {"value": value}, "value") for value in (1.5, "x", [1.0], None)],
+    *[("laplace", {"value": value}, "value") for value in ("x", [[1], [1, 2]], 1j, np.datetime64("2020-01-01"), {})],
+    *[("discrete", {"value": value}, "value") for value in (1.5, "x", [1.0], None, [[1], [1, 2]], np.timedelta64(5, "s"))],
     *[("threshold", {"threshold": value}, "threshold") for value in (NAN, INF, [1, 2], "x")],
     *[("threshold", {"positives": value}, "positives") for value in (0, -1, 1.5, True)],
-    *[(name, {"values": value}, "values") for name in COLUMNS for value in ("abc", [[1, 2]], 5, [1j])],
+    *[(name, {"values": value}, "values") for name in COLUMNS for value in ("abc", [[1, 2]], 5, [1j], iter([1]))],
     *[
         ("quantiles", {"probabilities": value}, "probabilities")
         for value in ([], [0.5, 0.25], [0.5, 0.5], [0], [1], [1.5], [NAN])
@@ -124,10 +126,29 @@ def test_messages_do_not_show_private_values(account):
         lambda: line(account.grant(1), cuts=[123456789, 1]),
         lambda: laplace(account.grant(1), value=np.array(["123456789"])),
         lambda: COLUMNS["clipped_sum"](account.grant(1), values=[["123456789"]]),
+        lambda: COLUMNS["clipped_sum"](account.grant(1), values=np.array(["x" * 1234])),  # NumPy's <U1234
+        lambda: discrete(account.grant(1), value=np.array(["x" * 1234])),
+        lambda: line(account.grant(1), cuts=range(1234), scores=[1]),  # the number of cuts may be that of records
     ):
         with pytest.raises(JostleError) as refused:
             call()
-        assert "123456789" not in str(refused.value)
+        assert "1234" not in str(refused.value)
+
+
+@pytest.mark.parametrize("mechanism", ["clipped_sum", "clipped_mean", "median"])
+@pytest.mark.parametrize("stray", ["n/a", None, Decimal("sNaN"), np.longdouble("1e4000")])
+def test_one_stray_value_is_no_error(mechanism, stray, account):
+    """It would say that somebody has it."""
+    for values in ([1, 2, stray], np.array([1, 2, stray], dtype=object), {1: 1, 2: 2, 3: stray}.values()):
+        assert 0 <= COLUMNS[mechanism](account.grant(1000), values=values) <= 15
+
+
+@pytest.mark.parametrize("values", [["34", "51"], np.array(["34", None], dtype=object), ["34", NAN]])
+def test_a_column_of_texts_is_refused_before_any_charge(values, account):
+    for call in COLUMNS.values():
+        with pytest.raises(BadInput, match=r"^values: must be numbers\. Remedy"):
+            call(account.grant(1), values=values)
+    assert account.spent == 0
 
 
 def test_decisions_run_one_trial_at_a_time():

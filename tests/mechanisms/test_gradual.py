@@ -155,6 +155,22 @@ def test_each_number_of_an_array_is_rounded_on_its_own_and_that_is_paid_for():
     assert recorder.scales == [2**20 + 6]
 
 
+def test_large_whole_numbers_never_become_floats():
+    """Above 2^53 that would round them: two neighbours would be 256 apart here, at a sensitivity of 1."""
+    for value in (2**53 + 1, 2**60 + 128, 2**60 + 129, np.int64(2**60 + 129), [2**60 + 129, -1]):
+        budget, _ = recorded(1)
+        release = mechanisms.GradualRelease(value, sensitivity=1, epsilons=(1,), budget=budget).next()
+        assert np.array_equal(release, value)
+    for value in (2**63, 2**200):  # and how large they are does not decide the type of the answer
+        budget, _ = recorded(1)
+        assert mechanisms.GradualRelease(value, sensitivity=1, epsilons=(1,), budget=budget).next() == 2**61
+
+
+def test_real_numbers_that_nobody_moves_keep_their_digits():
+    budget = mechanisms.simulation(seed=0, neighbours="replace").grant(1)
+    assert mechanisms.GradualRelease(2.75, sensitivity=(1, 0), epsilons=(1,), budget=budget).next() == 2.75
+
+
 @pytest.mark.parametrize("epsilons", [(), (1, 0.5), (0.5, 0.5, 1), (0.5, 2), (0, 1), (-1, 1), ("x",)])
 def test_epsilons_rise_up_to_the_budget(account, epsilons):
     with pytest.raises(BadInput, match="epsilons"):

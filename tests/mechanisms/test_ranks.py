@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from jostle import mechanisms
+from jostle.kernel.budget import CountingPurse
 from jostle.kernel.neighbours import Neighbours
+from jostle.mechanisms import ranks
 from jostle.mechanisms.ranks import pieces, reach
 from jostle.mechanisms.sampling import exponential_scale, exponential_weights
 from tests.mechanisms.helpers import RELATIONS, exact_shares, loss
@@ -60,6 +64,82 @@ def test_a_record_that_leaves_a_part_loses_at_most_half_there():
         for value in range(CELLS):
             other = np.sort(np.append(data, value))
             assert loss(chances(data, Fraction(1, 3), relation), chances(other, Fraction(1, 3), relation)) <= 0.5
+
+
+class Scripted(ranks._Search):
+    """The search itself, which answers as it is told, and keeps the exact probability of that."""
+
+    def __init__(self, budget, depth, script):
+        super().__init__(budget, depth, noise=None)
+        self.script, self.chance, self.open = list(script), Fraction(1), None
+
+    def draw(self, ranked, level, start, stop, neighbours):
+        if not self.script:
+            self.open = range(start, stop)
+            raise LookupError
+        cell = self.script.pop(0)
+        starts, lengths, weights = self.weighed(ranked, level, start, stop, neighbours)
+        for first, length, share in zip(starts, lengths.tolist(), exact_shares(weights), strict=True):
+            if first <= cell < first + length:
+                self.chance *= share / length
+        return cell
+
+
+@functools.cache
+def together(data, levels, neighbours, epsilon, cells=4):
+    """The exact probability of every list of quantiles: all paths of the recursive search."""
+    budget, found, paths = CountingPurse(neighbours).grant(epsilon), Counter(), [()]
+    while paths:
+        path = paths.pop()
+        search = Scripted(budget, len(levels).bit_length(), path)
+        try:
+            search.find(np.array(sorted(data), dtype=np.int64), list(levels), 0, cells, neighbours)
+        except LookupError:
+            paths += [(*path, cell) for cell in search.open]
+        else:
+            found[tuple(search.found)] += search.chance
+    return [found[key] for key in sorted(found)]
+
+
+@pytest.mark.parametrize("levels", [(Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)), (Fraction(1, 3), Fraction(9, 10))])
+def test_several_quantiles_together_lose_at_most_epsilon(levels):
+    single, double = Neighbours("replace"), Neighbours("replace", rows=2)
+    added = replaced = several = 0.0
+    for data in itertools.chain(*(itertools.combinations_with_replacement(range(4), size) for size in range(3))):
+        assert sum(together(data, levels, Neighbours(), 6)) == 1
+        for value in range(4):
+            more = tuple(sorted((*data, value)))
+            added = max(added, loss(together(data, levels, Neighbours(), 6), together(more, levels, Neighbours(), 6)))
+            for other in ((), (0,), (1,), (2,), (3,)):  # nothing: a NaN, which is left out
+                changed = tuple(sorted((*data, *other)))
+                replaced = max(replaced, loss(together(more, levels, single, 6), together(changed, levels, single, 6)))
+                twice = tuple(sorted((*data, *other, *other)))
+                several = max(several, loss(together(data, levels, double, 6), together(twice, levels, double, 6)))
+    assert 2 < added <= 6
+    assert 1 < replaced <= 6
+    assert several <= 6
+
+
+def test_inner_rounds_know_that_a_replaced_record_may_leave_them():
+    """One replaced record is one less in this part and one more in that: each may lose half of a round's share."""
+    seen = []
+
+    class Watched(Scripted):
+        def weighed(self, ranked, level, start, stop, neighbours):
+            seen.append(neighbours.part)
+            return super().weighed(ranked, level, start, stop, neighbours)
+
+    levels = [Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)]
+    budget = CountingPurse(Neighbours("replace")).grant(1)
+    Watched(budget, 2, [1, 0, 3]).find(np.array([0, 1, 2, 3]), levels, 0, 4, budget.neighbours)
+    assert seen == [False, True, True]
+
+
+def test_a_large_epsilon_finds_the_median():
+    """Weights are capped at exp(−256), and the unit of ranks is coarse: the cap must not fall on 0."""
+    for epsilon in (500, 513, 10**6):
+        budget = mechanisms.simulation(seed=0).grant(epsilon)
+        assert mechanisms.median(np.arange(1001), bounds=(0, 10_000), step=1, budget=budget) == 500
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS, ids=str)

@@ -8,6 +8,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +17,7 @@ from jostle import mechanisms
 from jostle.kernel.budget import CountingPurse
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, SimulatedNoise
+from jostle.mechanisms import selection
 from jostle.mechanisms.arguments import Lattice, Moves
 from jostle.mechanisms.sampling import ROUNDING, exponential_scale, exponential_weights, pick
 from tests.mechanisms.helpers import (
@@ -158,6 +160,44 @@ def test_scores_far_apart_lose_at_most_epsilon():
         assert loss(shares(far, monotone=True), shares(np.add(far, move), monotone=True)) <= 1
 
 
+def split_scores(rows):
+    """Cuts at the values, and how many records are in the majority class of their side: monotone, of sensitivity 1."""
+    cuts = sorted({value for value, _ in rows})
+    sides = [[[kind for value, kind in rows if (value <= cut) == left] for left in (True, False)] for cut in (-99, *cuts)]
+    return cuts, [sum(max(side.count(0), side.count(1)) for side in pair) for pair in sides]
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_private_cuts_lose_at_most_epsilon(relation, monkeypatch):
+    """Through `exponential_line` itself, on a line of eleven cells, where many cuts share one and some are outside."""
+    seen = {}
+
+    def kept(weights, _):
+        seen["weights"] = weights
+        return int(np.argmax(weights))
+
+    monkeypatch.setattr(selection, "CELLS", 11)
+    monkeypatch.setattr(selection, "pick", kept)
+
+    def cells(rows):
+        cuts, scores = split_scores(rows)
+        budget, _ = recorded(1, relation)
+        mechanisms.exponential_line(cuts, scores, bounds=(-0.1, 0.7), sensitivity=1, monotone=True, budget=budget)
+        edges = np.floor((np.clip([-0.1, *cuts, 0.7], -0.1, 0.7) + 0.1) / (0.7 + 0.1) * 11).astype(int)
+        found = exact_shares(seen["weights"])
+        pieces = zip(found, np.diff(edges).tolist(), strict=True)
+        return [share / length for share, length in pieces for _ in range(length)]
+
+    points = list(itertools.product((-5, 0.05, 0.0501, 0.3, 0.7, 2), (0, 1)))
+    worst = 0.0
+    for rows in itertools.combinations_with_replacement(points, 2):
+        base, fixed = (rows, None) if relation == "add_remove" else (rows, rows[:1])
+        for point in points:
+            other = [*base, point] if fixed is None else [*fixed, point]
+            worst = max(worst, loss(cells(list(base)), cells(other)))
+    assert 0.5 < worst <= 1
+
+
 def test_a_piece_of_no_length_says_nothing():
     """Its score belongs to no point, so no sensitivity holds it; it must not decide how the others are weighed."""
     lengths = np.array([5, 0, 5])
@@ -176,9 +216,18 @@ def test_weights_are_within_the_rounding_that_is_paid_for():
                 Decimal(float(scale)) if Fraction(float(scale)) >= scale else Decimal(math.nextafter(float(scale), math.inf))
             )
             for gap, weight in zip(gaps.tolist(), weights.tolist(), strict=True):
-                true = (-Decimal(min(gap, int(256 * scale))) / slowest).exp()
+                true = (-min(Decimal(gap) / slowest, Decimal(256))).exp()
                 assert abs(Decimal(weight) / true - 1) < Decimal(2) ** -43
     assert 4 * Fraction(1, 2**43) < ROUNDING
+
+
+@pytest.mark.parametrize("epsilon", [10**3, 10**9, 10**30])
+def test_the_best_wins_where_epsilon_is_large(epsilon):
+    """The cap on the weights is where they are exp(−256), not at the lattice point before it, which is 0 here."""
+    assert exponential_weights(np.array([0, 1]), Fraction(1, epsilon)).tolist() == pytest.approx([1, math.exp(-256)])
+    for seed in range(20):
+        budget = mechanisms.simulation(seed=seed).grant(epsilon)
+        assert mechanisms.exponential("abc", [0, 1, 0.5], sensitivity=1, budget=budget) == "b"
 
 
 def test_the_scale_leaves_the_rounding_unused():
@@ -274,6 +323,18 @@ def test_extreme_scores_are_no_trouble(mechanism, account):
 def test_without_any_move_the_best_wins(mechanism):
     budget = mechanisms.simulation(seed=0, neighbours="replace").grant(1)
     assert mechanism("abc", [1, 3, 2], sensitivity=(1, 0), budget=budget) == "b"
+    budget = mechanisms.simulation(seed=0, neighbours="replace").grant(1)
+    assert mechanism("abc", [0.1, 0.9, 0.5], sensitivity=(1, 0), budget=budget) == "b"
+
+
+@pytest.mark.parametrize("mechanism", SELECTIONS)
+def test_candidates_are_taken_by_position(mechanism):
+    """A dictionary and its values; a column of a table, whose labels are other numbers."""
+    votes = {"pizza": 1, "salad": 99}
+    settings = {"sensitivity": 1, "budget": mechanisms.simulation(seed=0).grant(10)}
+    assert mechanism(votes, votes.values(), **settings) == "salad"
+    settings["budget"] = mechanisms.simulation(seed=0).grant(10)
+    assert mechanism(pd.Series(["pizza", "salad"], index=[1, 0]), pd.Series([1, 99], index=[1, 0]), **settings) == "salad"
 
 
 def test_cuts_outside_of_the_bounds_are_clipped(account):
@@ -319,6 +380,14 @@ def test_the_sampler_is_exact(weights, parts):
     assert np.bincount(found, minlength=len(parts)).tolist() == [part * sum(parts) for part in parts]
 
 
+@pytest.mark.parametrize(("point", "index"), [(0, 1), (2**16 - 1, 1), (2**16, 3), (2**16 + 3 * 2**15 - 1, 3)])
+def test_each_index_has_its_whole_numbers_to_the_last_one(point, index):
+    """The second draw is below 2^16 + 1.5 · 2^16: the first of them is not for an index without weight."""
+    total = 2**16 + 3 * 2**15
+    second = Fraction(2 * point + 1, 2 * total)
+    assert pick(np.array([0.0, 1.0, 0.0, 1.5, 0.0]), Scripted(Fraction(1, 2), second)) == index
+
+
 def test_many_weights_of_many_sizes():
     weights = np.random.default_rng(0).random(10**5) * 2.0 ** np.random.default_rng(1).integers(-300, 40, 10**5)
     counts = np.bincount([pick(weights, SimulatedNoise(seed=seed)) for seed in range(200)], minlength=weights.size)
@@ -339,7 +408,13 @@ def test_a_claim_of_monotone_scores_is_checked_on_public_data():
         return [-abs(len(votes) - option) for option in (3, 5, 7)]
 
     mechanisms.check_scores(distances, list("aabbc"), sensitivity=1)
-    with pytest.raises(ValueError, match="monotone: is claimed, but one record moves some scores up and others down"):
+
+    def balances(signs):  # one record raises them all, another lowers them all: not monotone
+        return [sum(signs), sum(signs) / 2]
+
+    with pytest.raises(ValueError, match="monotone: is claimed"):
+        mechanisms.check_scores(balances, [1, 1, -1], sensitivity=(1, 1), monotone=True, others=[1])
+    with pytest.raises(ValueError, match="monotone: is claimed, but added records move some scores up and others down"):
         mechanisms.check_scores(distances, list("aabbc"), sensitivity=1, monotone=True)
     with pytest.raises(ValueError, match="sensitivity: is stated as 0.5"):
         mechanisms.check_scores(counts, list("aabbc"), sensitivity=0.5)

@@ -48,6 +48,33 @@ def test_every_transcript_loses_at_most_epsilon(positives, monotone):
     assert 0.25 * epsilon < worst <= epsilon + 1e-9
 
 
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=repr)
+@pytest.mark.parametrize("monotone", [True, False])
+def test_every_transcript_loses_at_most_epsilon_whoever_the_neighbours_are(neighbours, monotone):
+    unit, epsilon, queries = 2, Fraction(2), [0, -4, 2]
+    start = transcripts(queries, 1, *map(float, scales(Moves.of(unit, monotone=monotone), neighbours, epsilon, 1, monotone)))
+    added = list(itertools.product((0, 1) if monotone else (-1, 1), repeat=3))
+    changed = list(itertools.product((-1, 1) if monotone else (-2, 2), repeat=3))
+    one = added if neighbours.relation == "add_remove" else changed
+    for move in one:
+        sizes = scales(Moves.of(unit, monotone=monotone), neighbours, epsilon, 1, monotone)
+        moved = transcripts(np.add(queries, np.multiply(move, unit * neighbours.rows)), 1, *map(float, sizes))
+        assert loss(start, moved) <= epsilon + 1e-9
+    if neighbours.part:  # a record that leaves for another part loses half here, and half there
+        for move in added:
+            moved = transcripts(np.add(queries, np.multiply(move, unit)), 1, *map(float, sizes))
+            assert loss(start, moved) <= epsilon / 2 + 1e-9
+
+
+def test_monotone_under_replace_needs_one_direction_for_all_records():
+    """Where one record raises all queries and another lowers them all, a replaced one moves them by 2Δ: too far."""
+    sizes = list(map(float, scales(Moves.of(4, monotone=True), Neighbours("replace"), Fraction(4), 1, True)))
+    start, other = ([0] * 6, [8] * 5 + [0])
+    assert loss(transcripts(start, 1, *sizes), transcripts(other, 1, *sizes)) > 5
+    both = list(map(float, scales(Moves.of(4), Neighbours("replace"), Fraction(4), 1, False)))
+    assert loss(transcripts(start, 1, *both), transcripts(other, 1, *both)) <= 4
+
+
 def test_several_answers_of_yes_with_the_noise_of_one_lose_more():
     """A published slip: the noise on the queries does not grow with the answers of yes."""
     one = scales(Moves.of(3), Neighbours(), Fraction(2), 1, False)

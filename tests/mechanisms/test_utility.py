@@ -10,7 +10,7 @@ import pytest
 from jostle import mechanisms
 from jostle.kernel.errors import BadInput
 from jostle.mechanisms import utility
-from tests.mechanisms.helpers import discrete_pmf, hoeffding, permute_and_flip_probabilities
+from tests.mechanisms.helpers import RELATIONS, discrete_pmf, hoeffding, permute_and_flip_probabilities
 
 PAIRS = {
     "laplace": (utility.laplace_error, utility.laplace_epsilon, {"sensitivity": 3.0}),
@@ -129,6 +129,49 @@ def test_what_is_not_positive_is_refused(value):
     ):
         with pytest.raises(BadInput, match="must be a number above 0"):
             call()
+
+
+@pytest.mark.parametrize("value", [0, -1, math.nan, math.inf])
+def test_what_is_counted_is_at_least_one(value):
+    bounds = (0, 1)
+    for call in (
+        lambda: mechanisms.accuracy(1.0, numbers=value),
+        lambda: utility.laplace_epsilon(1, sensitivity=value),
+        lambda: utility.discrete_laplace_error(1, sensitivity=value),
+        lambda: utility.discrete_laplace_epsilon(value - 1),
+        lambda: utility.above_threshold_error(1, queries=value),
+        lambda: utility.above_threshold_error(1, queries=3, positives=value),
+        lambda: utility.clipped_mean_error(1, records=value, bounds=bounds, neighbours="replace"),
+        lambda: utility.clipped_mean_epsilon(1, records=value, bounds=bounds),
+        lambda: utility.large_margin_gap(1, 0.1, kept=value),
+        lambda: mechanisms.RandomizedResponse(2, epsilon=1).error(value),
+        lambda: mechanisms.RandomizedResponse(2, epsilon=1).variance(0.5, value),
+        lambda: mechanisms.RandomizedResponse.epsilon_for(value, 100),
+    ):
+        with pytest.raises(BadInput, match="must be a number above 0"):
+            call()
+
+
+@pytest.mark.parametrize("delta", [0, 1, math.nan])
+def test_delta_is_between_0_and_1(delta):
+    with pytest.raises(BadInput, match="delta"):
+        utility.large_margin_gap(1, delta)
+
+
+@pytest.mark.parametrize(("scores", "lengths"), [([], None), ([1, 2], [1]), ([1, 2], [-1, 2]), ([1, 2], [0, 0])])
+def test_probabilities_need_scores_and_lengths(scores, lengths):
+    with pytest.raises(BadInput, match="scores|lengths"):
+        utility.exponential_probabilities(scores, epsilon=1, lengths=lengths)
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=repr)
+def test_the_error_of_a_mean_holds_for_all_neighbours(neighbours):
+    trials, settings = 4000, {"records": 2000, "bounds": (0, 10), "confidence": 0.9, "neighbours": neighbours}
+    error = utility.clipped_mean_error(0.5, **settings)
+    assert utility.clipped_mean_epsilon(error, **settings) == pytest.approx(0.5)
+    purse = mechanisms.simulation(seed=0, neighbours=neighbours, trials=trials)
+    means = mechanisms.clipped_mean(np.full(2000, 4.0), bounds=(0, 10), budget=purse.grant(0.5))
+    assert (np.abs(means - 4) <= error).mean() >= 0.9 - hoeffding(trials)
 
 
 @pytest.mark.parametrize("confidence", [0, 1, -1, 2, math.nan])

@@ -11,12 +11,12 @@ from jostle.kernel.compiled import compiled
 def cheapest_clusters(values: np.ndarray, cell: float, cluster: float, price: float) -> np.ndarray:
     """Where clusters begin in sorted values, so that squares within them and the noise on their means cost least.
 
-    A cluster of k costs its squared distances from its mean, plus what noise does to its k cells if `cell` is the variance of
-    each value and `cluster` that of the cluster's total, measured anew and averaged with the values': cell · cluster / (k · cell +
-    cluster); plus a price.
+    A cluster of k costs its squared distances from its mean, plus what noise does to its k cells if `cell` is the variance
+    of each value and `cluster` that of the cluster's total, measured anew and averaged with the values': cell · cluster / (k
+    · cell + cluster); plus a price.
 
-    Squared distances and convex functions of k satisfy the quadrangle inequality, so a later beginning that is better once stays
-    better: O(n log n) with a queue of the beginnings that are best for some end (Galil and Park, 1992).
+    Squared distances and convex functions of k satisfy the quadrangle inequality, so a later beginning that is better once
+    stays better: O(n log n) with a queue of the beginnings that are best for some end (Galil and Park, 1992).
     """
     n = values.size
     sums = np.zeros(n + 1)
@@ -58,14 +58,16 @@ def cheapest_clusters(values: np.ndarray, cell: float, cluster: float, price: fl
                 queue[tail] = end
                 since[tail] = low
             break
-    return _begins(last)
+    begins: np.ndarray = _begins(last)
+    return begins
 
 
 @compiled
 def _cost(sums: np.ndarray, squares: np.ndarray, begin: int, end: int, cell: float, cluster: float) -> float:
     k = end - begin
     total = sums[end] - sums[begin]
-    return max(squares[end] - squares[begin] - total * total / k, 0.0) + cell * cluster / (k * cell + cluster)
+    spread: float = max(squares[end] - squares[begin] - total * total / k, 0.0)
+    return spread + cell * cluster / (k * cell + cluster)
 
 
 @compiled

@@ -138,12 +138,12 @@ def prune(
 ) -> np.ndarray:
     """Where the leaves begin of the pruned tree with the least expected squared error of the cells.
 
-    `cells` are noisy, each with variance `noise`; they were made to agree with noisy totals of the blocks that begin at `blocks`,
-    which have the variances `block`; `cell` is the variance of a cell before. All cells of a leaf are to share its total evenly,
-    measured once more with variance `leaf`.
+    `cells` are noisy, each with variance `noise`; they were made to agree with noisy totals of the blocks that begin at
+    `blocks`, which have the variances `block`; `cell` is the variance of a cell before. All cells of a leaf are to share its
+    total evenly, measured once more with variance `leaf`.
 
-    A leaf's error is its cells' squared distances from their mean, less what noise makes of them, plus the noise on its mean; and
-    a price for the choice, in units of the noise on a cell's mean.
+    A leaf's error is its cells' squared distances from their mean, less what noise makes of them, plus the noise on its
+    mean; and a price for the choice, in units of the noise on a cell's mean.
     """
     n = cells.size
     sums = np.zeros(n + 1)
@@ -178,7 +178,8 @@ def prune(
         parts = best[node + 1] + best[second[node]] if k > 1 else np.inf
         whole[node] = cost <= parts
         best[node] = min(cost, parts)
-    return _kept(lows, highs, whole)
+    kept: np.ndarray = _kept(lows, highs, whole)
+    return kept
 
 
 @compiled

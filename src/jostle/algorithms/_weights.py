@@ -1,7 +1,8 @@
 """Multiplicative weights on runs of cells that the measured queries do not tell apart, compiled.
 
-Neighbouring cells that lie in the same measured queries keep the same weight for ever, so a run of them is one mass. A history
-of t ranges makes at most 2t + 1 runs, however long the line is. A query is a list of segments: runs that it counts alike.
+Neighbouring cells that lie in the same measured queries keep the same weight for ever, so a run of them is one mass. A
+history of t ranges makes at most 2t + 1 runs, however long the line is. A query is a list of segments: runs that it counts
+alike.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def fit(
     """Sweep over the history until no answer moves by more than the tolerance: changes `mass` and `multipliers`.
 
     Each step multiplies the masses in a query by the exponential of its value times a step, and scales all to the total. The
-    step is the one for which answer + doubt · multiplier is what was measured; the multiplier is the sum of the query's steps.
+    step is the one for which answer + doubt · multiplier is what was measured; the multiplier is the sum of the query's
+    steps.
     """
     total = mass.sum()
     for _ in range(sweeps):

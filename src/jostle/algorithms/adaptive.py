@@ -17,6 +17,7 @@ from jostle.linear.bayes import shrink
 from jostle.linear.fusion import fuse_rows, shared_errors
 from jostle.linear.leaves import cut, regular
 from jostle.linear.prefix_rows import CELL_WEIGHT, prefix_rows
+from jostle.linear.projections import project_nonnegative
 from jostle.linear.workloads import Workload
 
 
@@ -50,7 +51,9 @@ def adaptive(
     rows = np.vstack([prefix_rows(leaves.number), np.arange(line.number)[:, None] == leaves.parents])
     seen = np.concatenate([answers[leaves.number :], noisy_blocks])
     variances = np.repeat([noise, block_noise], [answers.size - leaves.number, line.number])
-    return leaves.partition.spread(fuse_rows(cells, shared_errors(cells, noise / CELL_WEIGHT**2), rows, seen, variances))
+    fused = fuse_rows(cells, shared_errors(cells, noise / CELL_WEIGHT**2), rows, seen, variances)
+    estimate = leaves.partition.spread(fused)
+    return project_nonnegative(workload, estimate, total=x.total) if workload.kind == "prefix" else estimate
 
 
 @lru_cache(maxsize=64)

@@ -15,23 +15,24 @@ from jostle.kernel.strategy import identity, total
 from jostle.linear.workloads import Workload
 
 PRICE = 0.5
-"""What a cluster costs besides its error, as a share of a cell's variance: clusters that noise alone makes are not worth it."""
+"""What a cluster costs besides its error, as a share of a cell's variance: clusters that noise alone makes are not worth
+it."""
 
 TRAINED = ([-1, 0, 1, 2, 3, 4], [0.75, 0.88, 0.9, 0.82, 0.7, 0.6], [0.35, 0.2, 0.2, 0.5, 0.7, 0.7])
-"""By the logarithm of the records a cell times ε: the share of the first stage, and the cut-off. Read off a grid of both on public
-histograms: five of DPBench's in one dimension and four in two."""
+"""By the logarithm of the records a cell times ε: the share of the first stage, and the cut-off. Read off a grid of both on
+public histograms: five of DPBench's in one dimension and four in two."""
 
 
 @algorithm(name="AHP", tasks=("range-1d", "range-2d"), cite="zhang2014towards", data_dependent=True)
 def ahp(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.85, cut_off: float = 0.35) -> Vector:
     """Clusters of cells with similar noisy counts, wherever they lie, each counted anew (Algorithm 1).
 
-    The noisy counts are set to 0 below a cut-off, sorted, and cut into clusters at the least expected error: by dynamic programming,
-    where the paper goes greedily. A cluster's estimate is its new count averaged with the noisy counts of its cells, which the
-    paper throws away: without those that lie so low that noise alone would have brought them there.
+    The noisy counts are set to 0 below a cut-off, sorted, and cut into clusters at the least expected error: by dynamic
+    programming, where the paper goes greedily. A cluster's estimate is its new count averaged with the noisy counts of its
+    cells, which the paper throws away: without those that lie so low that noise alone would have brought them there.
 
-    Privacy: one Laplace measurement of the cells (`to_cells` of the budget) and one of the clusters, which depend on the first
-    measurement alone. The rest is post-processing.
+    Privacy: one Laplace measurement of the cells (`to_cells` of the budget) and one of the clusters, which depend on the
+    first measurement alone. The rest is post-processing.
     """
     first, second = budget.split(to_cells, 1 - to_cells)
     cells = x.laplace(identity(x.shape), first)

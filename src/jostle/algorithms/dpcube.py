@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
+from math import sqrt
 
 import numpy as np
 
@@ -11,28 +13,30 @@ from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import blocks, identity
+from jostle.kernel.strategy import Blocks, blocks, identity
 from jostle.linear.workloads import Workload
 
 BLOCK = 32
 """Workloads whose queries are longer than this on average get totals of blocks of this size in the first stage."""
 
-POWER = 2.0
 PRICE = 5.0
-"""What a leaf of the tree costs besides its error, in variances of a cell: noise alone must not look like structure."""
+"""What a leaf costs besides its error, in variances of a cell, where neighbours are alike: noise must not look like structure."""
+
+MEDIAN_STEP = 1.1462
+"""The median distance of two numbers with Laplace noise of scale 1: the solution of (1 + t/2) exp(−t) = 1/2."""
 
 
 @algorithm(name="DPCube", tasks=("range-1d", "range-2d"), cite="xiao2014dpcube", data_dependent=True)
 def dpcube(x: Source, workload: Workload, budget: Budget, *, first_stage: float = 0.5) -> Vector:
-    """Noisy cells, a k-d tree over them whose leaves are nearly even, noisy totals of the leaves, and both in one estimate (Section 5).
+    """Noisy cells, a k-d tree over them whose leaves are nearly even, and their totals, in one estimate (Section 5).
 
-    The tree is that of all halves, pruned bottom-up at the least expected error, where the paper cuts top-down by thresholds. For
-    workloads of long ranges, half of the first stage goes to blocks of cells, as the sums of many noisy cells say little about
-    them. Leaves, blocks and cells are fused by least squares.
+    The tree is that of all halves, pruned bottom-up at the least expected error, where the paper cuts top-down by
+    thresholds. For workloads of long ranges, half of the first stage goes to blocks of cells, as the sums of many noisy
+    cells say little about them. Leaves, blocks and cells are fused by least squares.
 
-    Privacy: Laplace measurements of the cells and, for long ranges, of fixed blocks (together `first_stage` of the budget), then one
-    of the leaves, which are disjoint and depend on the first stage alone; each has noise of its own (the authors' code in two
-    dimensions draws the same noise in both stages, which takes it off again). The rest is post-processing.
+    Privacy: Laplace measurements of the cells and, for long ranges, of fixed blocks (together `first_stage` of the budget),
+    then one of the leaves, which are disjoint and depend on the first stage alone; each has noise of its own (the authors'
+    code in two dimensions draws the same noise in both stages, which takes it off again). The rest is post-processing.
     """
     tree = halves(x.shape)
     first, second = budget.split(first_stage, 1 - first_stage)
@@ -62,10 +66,12 @@ class _FirstStage:
         change = variance / self.total_noise * (self.totals - sums)
         cells = self.cells + np.repeat(change / sizes, sizes)
         noise = np.repeat(self.noise * (1 - 1 / sizes) + variance / sizes**2, sizes)
-        steps = np.median(np.abs(np.diff(self.cells))) / (1.146 * np.sqrt(self.noise / 2)) if cells.size > 1 else 1.0
-        price = PRICE / max(1.0, steps) ** POWER
-        begins = prune(*tree[1:], cells, noise, self.begins, self.noise, variance, leaf_noise, price)
-        return np.asarray(begins)
+        return np.asarray(prune(*tree[1:], cells, noise, self.begins, self.noise, variance, leaf_noise, self._price()))
+
+    def _price(self) -> float:
+        """Less where cells that are next to each other differ by more than noise: most of them are leaves of their own then."""
+        steps = np.abs(np.diff(self.cells)) if self.cells.size > 1 else np.zeros(1)
+        return PRICE / max(1.0, float(np.median(steps)) / (MEDIAN_STEP * sqrt(self.noise / 2))) ** 2
 
     def fuse(self, leaves: Counts, counts: Vector, leaf_noise: float) -> Vector:
         """The leaves' totals by least squares: their own counts and their cells' sums, then those of the blocks."""
@@ -81,11 +87,19 @@ class _FirstStage:
 
 
 def _first_stage(x: Source, workload: Workload, budget: Budget, tree: Halves) -> _FirstStage:
-    begins = tree.nodes_within(BLOCK)
-    totals, total_noise = np.zeros(begins.size), np.inf
+    begins, measured = _blocks(x.shape)
+    totals: Vector = np.zeros(begins.size)
+    total_noise = np.inf
     if workload.average_length > BLOCK and begins.size > 1:
         budget, for_blocks = budget.split(1, 1)
-        measured = blocks(tree.partition(begins), x.shape)
         totals, total_noise = x.laplace(measured, for_blocks), max(x.noise_variance(measured, for_blocks), 1e-9)
     cells = x.laplace(identity(x.shape), budget)[tree.order]
     return _FirstStage(cells, max(x.noise_variance(identity(x.shape), budget), 1e-9), begins, totals, total_noise)
+
+
+@lru_cache(maxsize=16)
+def _blocks(shape: tuple[int, ...]) -> tuple[Counts, Blocks]:
+    """Where the blocks begin in the tree's order, and their totals."""
+    tree = halves(shape)
+    begins = tree.nodes_within(BLOCK)
+    return begins, blocks(tree.partition(begins), shape)

@@ -22,13 +22,14 @@ LARGEST = 2**22
 def efpa(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.7) -> Vector:
     """Noisy cells tell how many low frequencies matter, and those are measured once more (Section IV-A, repaired).
 
-    The paper chooses the number k of coefficients by a score whose sensitivity is √n times what it says, and adds noise to the size
-    of each coefficient, while its phase is released as it is. Here k follows from noisy cells, of which the coefficients are
-    post-processing, and both parts of each of the k coefficients get noise. The estimate averages both measurements by precision;
-    higher frequencies are shrunk octave by octave, down to nothing where noise explains them.
+    The paper chooses the number k of coefficients by a score whose sensitivity is √n times what it says, and adds noise to
+    the size of each coefficient, while its phase is released as it is. Here k follows from noisy cells, of which the
+    coefficients are post-processing, and both parts of each of the k coefficients get noise. The estimate averages both
+    measurements by precision; higher frequencies are shrunk octave by octave, down to nothing where noise explains them.
 
-    Privacy: one Laplace measurement of the cells (`to_cells` of the budget), then one of the real and imaginary parts of the first k
-    coefficients, where k depends on the first alone. The rest is post-processing. Faults of the original: docs/proofs/efpa.md.
+    Privacy: one Laplace measurement of the cells (`to_cells` of the budget), then one of the real and imaginary parts of the
+    first k coefficients, where k depends on the first alone. The rest is post-processing. Faults of the original:
+    docs/proofs/efpa.md.
     """
     first, second = budget.split(to_cells, 1 - to_cells)
     noise = max(x.noise_variance(identity(x.shape), first), 1e-9)
@@ -85,7 +86,7 @@ def _norms(n: int) -> Vector:
 def _worth_measuring(spectrum: Any, n: int, noise: float, again: float) -> int:
     """The number of coefficients whose measurement makes the expected squared error least."""
     norms, scales = _norms(n), _scales(n)
-    candidates = [k for k in _geometric(norms.size)]
+    candidates = _geometric(norms.size)
     risks = []
     for k in candidates:
         doubt = again * norms[k - 1] ** 2 * scales[:k] ** 2

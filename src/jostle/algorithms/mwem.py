@@ -23,7 +23,8 @@ ROUNDS = {1: ([2, 3, 4, 5, 6, 7], [4, 8, 12, 60, 80, 140]), 2: ([3, 4, 5, 6], [1
 """DPBench's rounds by the logarithm of the number of records times ε, for lines and grids."""
 
 DOUBT = 0.1
-"""How far an answer is given way to for the sake of evenness: so many standard deviations of its noise, times its log-weight."""
+"""How far an answer is given way to for the sake of evenness: so many standard deviations of its noise, times its
+log-weight."""
 
 
 @algorithm(name="MWEM", tasks=("range-1d", "range-2d"), cite="hardt2012simple", data_dependent=True)
@@ -37,16 +38,16 @@ def mwem(
     sweeps: int = 100,
     literal: bool = False,
 ) -> Vector:
-    """In each round, measure the query that the estimate answers worst, and reweigh the estimate to fit (Figure 1, Section 2.1).
+    """In each round, measure the query that is answered worst, and reweigh the estimate to fit (Figure 1, Section 2.1).
 
-    The paper's practical form replays the history in a hundred sweeps of small steps a round, which never gets to the answers of
-    large data and chases the noise of small ones (`literal=True`). Here each step goes all the way to the measured answer, less
-    a doubt in proportion to its noise, and sweeps end when nothing moves any more. Where the total is not public, the cells
-    outside a query are counted with those inside: a record is in one of the two, so it costs nothing.
+    The paper's practical form replays the history in a hundred sweeps of small steps a round, which never gets to the
+    answers of large data and chases the noise of small ones (`literal=True`). Here each step goes all the way to the
+    measured answer, less a doubt in proportion to its noise, and sweeps end when nothing moves any more. Where the total is
+    not public, the cells outside a query are counted with those inside: a record is in one of the two, so it costs nothing.
 
     Privacy: one Laplace measurement of the total, with the share of one query (none where the total is public), then in each
-    round a private choice (`to_select` of the round's share) and a Laplace measurement of the chosen query and its complement.
-    The paper starts from the true number of records, which nobody paid for.
+    round a private choice (`to_select` of the round's share) and a Laplace measurement of the chosen query and its
+    complement. The paper starts from the true number of records, which nobody paid for.
     """
     return _learn(x, workload, budget, _Count.public(x), rounds, to_select, sweeps, literal)
 
@@ -64,8 +65,8 @@ def mwem_adaptive(
 ) -> Vector:
     """MWEM with the more rounds the more records there are, as trained in DPBench (Section 6.4: MWEM*).
 
-    Privacy: the number of rounds follows from a Laplace measurement of the total with `to_rounds` of the budget, or from the total
-    itself where it is public; then as MWEM.
+    Privacy: the number of rounds follows from a Laplace measurement of the total with `to_rounds` of the budget, or from the
+    total itself where it is public; then as MWEM.
     """
     count, signal = _Count.public(x), float(budget.epsilon)
     if x.total is None:
@@ -125,7 +126,7 @@ def _learn(
     else:
         tokens = list(budget.split(*shares))
     history = _History(x.size)
-    estimate = np.full(x.size, count.records / x.size)
+    estimate: Vector = np.full(x.size, count.records / x.size)
     for select, measure in zip(tokens[::2], tokens[1::2], strict=True):
         worst = x.choose(range(workload.queries.rows), QueryDistance(workload.queries, workload @ estimate), select)
         _measure(x, _row(workload.queries, worst), measure, count, history)
@@ -138,7 +139,7 @@ def _measure(x: Source, row: Vector, budget: Budget, count: _Count, history: _Hi
     if not ((row == 0) | (row == 1)).all():
         query = matrix(row[None], x.shape)
         history.add(row, float(x.laplace(query, budget)[0]), 0.0, x.noise_variance(query, budget))
-    elif row.all():
+    elif row.all() or not row.any():
         count.measure(x, budget)
     elif x.total is None:
         halves = x.reduce(Partition.of(row == 0))

@@ -20,33 +20,31 @@ FINEST = 64
 """Parts that are no longer than this fraction of the line are not cut any further, but asked once whether they are even."""
 
 
-FREE_LEVELS = 1
-"""On so many levels a useless cut does no harm: it costs one count, where a cut that is missed may cost all."""
-
-
 @algorithm(name="PHP", tasks=("range-1d",), cite="acs2012differentially", data_dependent=True)
 def php(x: Source, workload: Workload, budget: Budget, *, to_cuts: float = 0.5, levels: int | None = None) -> Vector:
     """Bisection by private choices, then one noisy count a part (Section IV-B: P-HPartition).
 
-    A cut is chosen by how many records it finds on the wrong side if the part were even. The paper scores how far the cells on each
-    side are from their mean, which moves twice as far with one record, and hardly sees a single large cell until it is alone.
-    Not to cut is a candidate as well; from the third level on its score is what the best of so many useless cuts would get from
-    noise alone. Short parts that are not even are counted cell by cell. What is not needed for cuts goes to the counts.
+    A cut is chosen by how many records it finds on the wrong side if the part were even. The paper scores how far the cells
+    on each side are from their mean, which moves twice as far with one record, and hardly sees a single large cell until it
+    is alone. Not to cut is a candidate as well; its score is what the luckiest of so many useless cuts would get. The first
+    cut needs no luck: a useless one costs one count, where to miss it may cost all. Short parts that are not even are
+    counted cell by cell. What is not needed for cuts goes to the counts.
 
-    Privacy: on each of log₂n − 2 levels a private choice in every part, in parallel, together with `to_cuts` of the budget; then one
-    Laplace measurement of the parts' totals. The parts depend on the choices alone. Proof of the score: docs/proofs/statistics.md.
+    Privacy: on each of log₂n − 2 levels a private choice in every part, in parallel, together with `to_cuts` of the budget;
+    then one Laplace measurement of the parts' totals. The parts depend on the choices alone. Proof of the score:
+    docs/proofs/statistics.md.
     """
     rounds = max(1, (x.size - 1).bit_length() - 2) if levels is None else levels
     if rounds < 1 or not 0 < to_cuts < 1:
         raise BadInput("levels", "must be at least 1, and to_cuts between 0 and 1", "leave them out")
     share, left = Fraction(str(to_cuts)) / rounds, Fraction(1)
     starts, waiting = [0], [(0, x.size)] if x.size > 1 else []
-    for level in range(rounds):
+    for _ in range(rounds):
         if waiting:
             left -= share
             token, budget = budget.split(share, left)
             noise = sqrt(x.noise_variance(identity(x.shape), budget) / 2)
-            waiting = _bisect(x, waiting, token, noise, level < FREE_LEVELS, starts)
+            waiting = _bisect(x, waiting, token, noise, starts)
     for low, high in waiting:
         starts.extend(range(low + 1, high))
     parts = Partition.intervals(sorted(starts), x.size)
@@ -55,12 +53,12 @@ def php(x: Source, workload: Workload, budget: Budget, *, to_cuts: float = 0.5, 
 
 
 def _bisect(
-    x: Source, parts: list[tuple[int, int]], budget: Budget, noise: float, free: bool, starts: list[int]
+    x: Source, parts: list[tuple[int, int]], budget: Budget, noise: float, starts: list[int]
 ) -> list[tuple[int, int]]:
     """Cut each part where that is worth it: note down where new parts start, and return those that may be cut again."""
     waiting = []
     for (low, high), (part, token) in zip(parts, _sources(x, parts, budget), strict=False):
-        cut = low + (_coarse_cut(part, token, noise) if free else _cut(part, token, noise))
+        cut = low + (_first_cut(part, token, noise) if part is x else _cut(part, token, noise))
         if cut == low:
             continue
         if part.size <= max(x.size // FINEST, 4):
@@ -81,18 +79,18 @@ def _sources(x: Source, parts: list[tuple[int, int]], budget: Budget) -> list[tu
     return x.split(Partition.of(labels), budget)
 
 
-def _cut(part: Source, token: Budget, noise: float) -> int:
-    """A cut that is worth the noise on one more count, and more than the luckiest of so many useless ones; 0 if there is none."""
-    scale = float(part.neighbours.sensitivity(*SplitScore(part.size, 0.0).ranges()) / token.epsilon) / part.size
-    return part.choose(range(part.size), SplitScore(part.size, _price(noise + scale * log(part.size), part)), token)
-
-
-def _coarse_cut(part: Source, token: Budget, noise: float) -> int:
-    """A cut that is worth the noise on one more count, at one of few places: none leaves a part so short that its count tells little."""
-    blocks = min(part.size, FINEST)
-    coarse = part.reduce(Partition.grid((part.size,), (blocks,)))
+def _first_cut(whole: Source, token: Budget, noise: float) -> int:
+    """A cut that is worth one more count, at one of few places: it leaves no part too short for its count to tell much."""
+    blocks = min(whole.size, FINEST)
+    coarse = whole.reduce(Partition.grid((whole.size,), (blocks,)))
     chosen = coarse.choose(range(blocks), SplitScore(blocks, _price(noise, coarse)), token)
-    return -(-chosen * part.size // blocks)
+    return -(-chosen * whole.size // blocks)
+
+
+def _cut(part: Source, token: Budget, noise: float) -> int:
+    """A cut that is worth one more count, and more than the luckiest of so many useless ones; 0 if there is none."""
+    luck = 2 * sqrt(part.noise_variance(identity(part.shape), token) / 2) * log(part.size)
+    return part.choose(range(part.size), SplitScore(part.size, _price(noise + luck, part)), token)
 
 
 def _price(records: float, part: Source) -> float:

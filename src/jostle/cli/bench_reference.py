@@ -297,11 +297,21 @@ def _grid_table(one: GridReport, trials: int) -> Table:
         if lines:
             table.add_row(f"[italic]{heading}[/]")
         for line in lines if lines is one.chosen else sorted(lines, key=_average):
-            shown = [
-                f"{line.means[kind]:.3f} ±{line.errors[kind]:.2g}" if kind in line.means else "–" for kind in one.inputs
-            ]
-            table.add_row(f"  {line.name}", *shown, f"{line.worst:.3g}")
+            shown = [_mean(line.means[kind], line.errors[kind]) if kind in line.means else "–" for kind in one.inputs]
+            table.add_row(f"  {line.name}", *shown, f"{line.worst:.3g}" if line.worst < 1000 else f"{line.worst:,.0f}")
     return table
+
+
+def _mean(mean: float, error: float) -> str:
+    """A mean and its standard error.
+
+    >>> _mean(0.7629, 0.0281), _mean(1348.9, 673.2), _mean(1.5, float("nan"))
+    ('0.763 ±0.028', '1,349 ±673', '1.500')
+    """
+    shown = f"{mean:.3f}" if mean < 100 else f"{mean:,.0f}"
+    if not isfinite(error):
+        return shown
+    return f"{shown} ±{error:.2g}" if error < 10 else f"{shown} ±{error:,.0f}"
 
 
 def _average(line: Line) -> float:

@@ -327,8 +327,8 @@ class QueryDistance(Score):
 class SplitScore(Score):
     """Where to cut a line of cells in two: how many records are on the wrong side of the cut, if all cells were alike.
 
-    Candidate 0 is not to cut; it scores the price, a public number. Candidate c cuts before cell c; it scores |S_c − S·c/k|, where S_c
-    is the sum of the first c of k cells and S that of all, in units of 1/k.
+    Candidate 0 is not to cut; it scores the price, a public number. Candidate c cuts before cell c; it scores |S_c − S·c/k|,
+    where S_c is the sum of the first c of k cells and S that of all, in units of 1/k.
 
     >>> SplitScore(cells=4, price=1.5).values(np.array([0, 0, 4, 4])).tolist()
     [6, 8, 16, 8]
@@ -354,7 +354,9 @@ class SplitScore(Score):
     def check(self, size: int, candidates: int) -> None:
         """One candidate a cell, and numbers that fit in 64 bits."""
         if not size == candidates == self.cells:
-            raise BadInput("candidates", f"must be one for each of {size} cells: no cut, or a cut before cell c", "pass range(cells)")
+            raise BadInput(
+                "candidates", f"must be one for each of {size} cells: no cut, or a cut before cell c", "pass range(cells)"
+            )
         check_price(self.price, size)
         if size * LARGEST_TOTAL > 2**62:
             raise BadInput("cells", f"must be at most {2**62 // LARGEST_TOTAL}", "reduce the domain first")

@@ -87,9 +87,12 @@ class Strategy(ABC):
         [1.0, 3.0, 6.0, 10.0]
         """
         vector = np.asarray(x)
-        # In the domain's own shape first: over a domain of 1 × n, a vector of shape (1, n) is not one trial of n cells.
         lead = vector.shape[: -len(self.shape)]
-        flat = vector.reshape(*lead, -1) if vector.shape == (*lead, *self.shape) else vector
+        # Flat first: over a domain of 1 × n, a vector of shape (1, n) is one trial of n cells.
+        if vector.shape[-1:] != (self.size,) and vector.shape == (*lead, *self.shape):
+            flat = vector.reshape(*lead, -1)
+        else:
+            flat = vector
         if flat.shape[-1:] != (self.size,):
             raise BadInput(
                 "x", f"has shape {vector.shape}, but the strategy is over {self.shape}", "pass a vector that fits"

@@ -26,6 +26,7 @@ class Hierarchy(Strategy):
         self, shape: tuple[int, ...], levels: Sequence[tuple[np.ndarray, ...]], weights: Sequence[int], unit: int
     ) -> None:
         check_weights(weights)
+        _check_nested(shape, levels, weights)
         self.shape, self.levels, self.weights, self.unit = shape, tuple(levels), tuple(weights), unit
         self.grids = tuple(tuple(len(starts) for starts in level) for level in self.levels)
         self.rows = sum(int(np.prod(grid)) for grid in self.grids)
@@ -208,6 +209,21 @@ def _hierarchy(shape: tuple[int, ...], branching: int, root: bool, weights: tupl
         raise BadInput("weights", "must be one number above 0 a level", f"pass {len(levels)} of them")
     whole, unit = lattice([1] * len(levels) if weights is None else weights)
     return Hierarchy(shape, levels, [int(w) for w in whole], unit)
+
+
+def _check_nested(shape: tuple[int, ...], levels: Sequence[tuple[np.ndarray, ...]], weights: Sequence[int]) -> None:
+    """A record is in one block a level only if blocks begin at 0, rise, and are cut further and further, down to the cells."""
+    fits = len(levels) == len(weights) > 0 and all(len(level) == len(shape) for level in levels)
+    for axis, n in enumerate(shape):
+        finer = np.arange(n)
+        for level in reversed(levels if fits else ()):
+            starts = level[axis]
+            fits = fits and starts.size > 0 and starts[0] == 0 and bool((np.diff(starts) > 0).all())
+            fits = fits and starts[-1] < n and bool((finer[np.searchsorted(finer, starts)] == starts).all())
+            finer = starts
+        fits = fits and levels[-1][axis].size == n
+    if not fits:
+        raise BadInput("levels", "must be nested grids, one weight each, the last of single cells", "use `hierarchy`")
 
 
 def _cut(starts: np.ndarray, n: int, branching: int) -> np.ndarray:

@@ -52,8 +52,8 @@ def shrink(noisy: Vector, scale: float, contexts: Sequence[Vector] = ()) -> Shru
     """Posterior means of counts under Laplace noise of that scale, with the best of the contexts or none.
 
     >>> y = np.array([0.0, 1, -1, 0, 2, -2, 0, 1, 50, 0, -1, 0])
-    >>> shrink(y, scale=1.0).means.round(1).tolist()
-    [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 50.0, 0.0, 0.0, 0.0]
+    >>> shrink(y, scale=1.0).means.round().astype(int).tolist()
+    [0, 0, 0, 0, 0, 0, 0, 0, 50, 0, 0, 0]
     """
     order = np.argsort(noisy, kind="stable")
     everything = _Fit(noisy[order], scale)

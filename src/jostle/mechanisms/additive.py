@@ -9,7 +9,7 @@ import numpy as np
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
-from jostle.mechanisms.arguments import LARGEST, Moves, check_budget, numbers
+from jostle.mechanisms.arguments import LARGEST, Moves, check_budget, numbers, whole_numbers
 
 
 def laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> Any:
@@ -22,8 +22,8 @@ def laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> 
     `sensitivity` is yours to prove: how far one record, added or removed, moves the value (all numbers of an array
     together, in absolute values). Replacing a record then counts twice. Where less is known to suffice, pass the pair
     `(add_remove, replace)`. It has to hold for the numbers as they are handed over, rounding errors included; where the
-    numbers come from a column, `clipped_sum` and its neighbours do that for you. A NaN counts as 0, and what is beyond
-    2^500 as 2^500.
+    numbers come from a column, `clipped_sum` and its neighbours do that for you. Whole numbers above 2^53 are rounded to
+    floats: use `discrete_laplace` for those. A NaN counts as 0, and what is beyond 2^500 as 2^500.
 
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0).grant(0.5)  # public data; account.grant(0.5) for a release
@@ -55,19 +55,12 @@ def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str 
     >>> discrete_laplace(120, sensitivity=1, budget=budget)
     119
     """
-    array = np.asarray(value)
-    if not (np.issubdtype(array.dtype, np.integer) or array.dtype == bool) and not _large_integers(array):
-        raise BadInput("value", f"must be whole numbers, not {array.dtype}", "use `laplace` for real numbers")
-    moves = Moves.of(sensitivity)
+    array, moves = whole_numbers(value, "value"), Moves.of(sensitivity)
+    if array is None:
+        raise BadInput("value", "must be whole numbers", "use `laplace` for real numbers")
     scale = calibrate(moves.size(check_budget(budget).neighbours), budget.epsilon)
     noise = budget.draw(operator="discrete_laplace", note=note)
-    clipped = array.astype(np.int64) if array.dtype == bool else np.asarray(np.clip(array, -(2**61), 2**61), dtype=np.int64)
-    return _shaped(noise.discrete_laplace(clipped.reshape(-1), scale), array.shape, int)
-
-
-def _large_integers(array: Any) -> bool:
-    """Whether these are integers of Python that need more than 64 bits."""
-    return array.dtype == object and all(type(number) is int for number in array.reshape(-1))
+    return _shaped(noise.discrete_laplace(array.reshape(-1), scale), array.shape, int)
 
 
 def _shaped(noisy: Any, shape: tuple[int, ...], kind: type) -> Any:

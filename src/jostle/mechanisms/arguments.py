@@ -8,12 +8,12 @@ number: a score is the work of the caller's program, and such a one is a fault o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,10 @@ LARGEST = 2.0**500
 """Private numbers are clipped to this size, public ones beyond it refused: the arithmetic below cannot overflow."""
 
 _FARTHEST = 2.0**52
+_WHOLE = 2**61
+_NUMBERS = "pass numbers, such as a list of floats or an array"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,14 @@ class Moves:
         """From one number, for a record more or less, or from the pair (add_remove, replace).
 
         To replace a record is to remove one and add another, so it moves a number at most twice as far: that is what
-        one number stands for. If adding a record never lowers the number, or never raises it, the two moves are
-        opposite, and it is no further.
+        one number stands for. If adding a record, whichever it is, never lowers the number, or never raises it, the
+        two moves are opposite, and it is no further.
         """
         if not isinstance(monotone, (bool, np.bool_)):
             raise BadInput(
-                "monotone", f"must be True or False, got {monotone!r}", "leave it out unless all scores move the same way"
+                "monotone",
+                f"must be True or False, got {monotone!r}",
+                "leave it out unless adding a record never lowers a score",
             )
         if isinstance(value, (tuple, list)):
             if len(value) != 2:
@@ -106,8 +112,8 @@ class Lattice:
     @classmethod
     def for_moves(cls, moves: Moves, neighbours: Neighbours) -> Lattice:
         """Fine enough that rounding the sensitivity up to whole units costs next to nothing."""
-        size = moves.size(neighbours)
-        exponent = math.frexp(float(size))[1] - 1 - RESOLUTION if size else 0
+        size = moves.size(neighbours) or moves.add_remove
+        exponent = math.frexp(float(size))[1] - 1 - RESOLUTION
         return cls(exponent, _in_units(moves, Fraction(2) ** exponent))
 
     @classmethod
@@ -201,18 +207,60 @@ def check_confidence(confidence: float) -> float:
     return float(confidence)
 
 
+def check_positive(value: float, argument: str) -> float:
+    """A public, finite number above 0."""
+    if not (value > 0 and math.isfinite(value)):
+        raise BadInput(argument, f"must be a number above 0, got {value!r}", "pass for instance 1")
+    return float(value)
+
+
 def numbers(values: object, argument: str) -> Vector:
-    """An array of floats. What they are is private; that they are numbers is not."""
-    remedy = "pass numbers, such as a list of floats or an array"
+    """An array of floats. What they are is private; that they are numbers is not.
+
+    One value that is no number is missing, and no error. Where nothing is a number and there are texts, it is a column of
+    texts: that is its type, and refused. (The message does not name the type: that of texts tells the longest one's length.)
+    """
+    array, texts = _array(values, argument, one_by_one="US"), False
+    if array.dtype == object:
+        mixed = array.reshape(-1)
+        array = np.array([_float(value) for value in mixed], dtype=np.float64).reshape(array.shape)
+        texts = bool(np.isnan(array).all()) and any(isinstance(value, (str, bytes)) for value in mixed)
+    if texts or array.dtype.kind not in "biuf":
+        raise BadInput(argument, "must be numbers", _NUMBERS)
+    with np.errstate(over="ignore"):  # of longer floats, to infinity
+        return np.asarray(array, dtype=np.float64)
+
+
+def whole_numbers(value: object, argument: str) -> Counts | None:
+    """Numbers of a whole type as 64-bit integers, clipped to ±2^61; None if they are of another type.
+
+    They never become floats on the way: above 2^53 that would round them, and move two neighbours apart.
+
+    >>> whole_numbers([2**53 + 1, -1], "value").tolist(), whole_numbers([0.5], "value")
+    ([9007199254740993, -1], None)
+    """
+    array = _array(value, argument, one_by_one="f")  # which is how NumPy takes 2^63 and −1 together
+    if array.dtype == object:
+        if not all(isinstance(number, (int, np.integer, np.bool_)) for number in array.reshape(-1)):
+            return None
+        return np.array([min(max(int(n), -_WHOLE), _WHOLE) for n in array.reshape(-1)], np.int64).reshape(array.shape)
+    if array.dtype.kind == "u":
+        array = np.minimum(array, np.uint64(_WHOLE))
+    return np.clip(array.astype(np.int64), -_WHOLE, _WHOLE) if array.dtype.kind in "biu" else None
+
+
+def _array(values: object, argument: str, *, one_by_one: str) -> Any:
+    """An array; of objects where NumPy made one type of these kinds out of all that is in a list or the like."""
+    typed = hasattr(values, "__array__") or isinstance(values, (str, bytes))
+    if isinstance(values, (Mapping, Iterator)) and not typed:
+        raise BadInput(argument, "must be numbers", _NUMBERS)
+    listed = isinstance(values, Collection) and not typed
     try:
-        array = np.asarray(values)
+        collected = list(values) if listed else values  # type: ignore[call-overload]
+        array = np.asarray(collected)
+        return np.asarray(collected, dtype=object) if listed and array.dtype.kind in one_by_one else array
     except (TypeError, ValueError):
-        raise BadInput(argument, "must be numbers", remedy) from None
-    if array.dtype == object:  # a column that holds None, or integers beyond 64 bits: what is no number is missing
-        array = np.array([_float(value) for value in array.reshape(-1)]).reshape(array.shape)
-    if not (np.issubdtype(array.dtype, np.number) or array.dtype == bool) or np.iscomplexobj(array):
-        raise BadInput(argument, f"must be numbers, not {array.dtype}", remedy)
-    return array.astype(np.float64)
+        raise BadInput(argument, "must be numbers", _NUMBERS) from None
 
 
 def _float(value: object) -> float:
@@ -222,6 +270,8 @@ def _float(value: object) -> float:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf  # type: ignore[operator]  # a real number does compare
+    except ValueError:  # a signaling NaN
+        return math.nan
 
 
 def column(values: object) -> Vector:
@@ -242,6 +292,19 @@ def finite_scores(scores: object, argument: str = "scores") -> Vector:
     if not np.isfinite(array).all():
         raise BadInput(argument, "must be finite numbers, and some are not", "repair what computes them, for any data")
     return array
+
+
+def in_order(candidates: Iterable[T]) -> Sequence[T]:
+    """Candidates that can be taken by their position: of a dictionary the keys, of a column of a table the values.
+
+    >>> in_order({"pizza": 27, "salad": 23})
+    ['pizza', 'salad']
+    """
+    if isinstance(candidates, (Sequence, np.ndarray)):
+        return candidates  # type: ignore[return-value]  # an array does, too
+    if isinstance(candidates, (set, frozenset)) or not isinstance(candidates, Iterable):
+        raise BadInput("candidates", "must be in some order", "pass a list, in the order of the scores")
+    return list(candidates)
 
 
 def check_candidates(candidates: Sequence[Any], scores: Vector) -> None:

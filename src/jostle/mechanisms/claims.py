@@ -24,6 +24,8 @@ def check_scores(
 ) -> None:
     """Raise if a score function moves further, or less uniformly, than is claimed, on neighbours of these public records.
 
+    Monotone scores are never lowered by a record that is added, whichever it is; or never raised.
+
     No proof, and no charge: it tries every record that may be removed, every one of `others` (by default the records
     themselves) that may be added, and every replacement of the one by the other. A claim that passes here may still be
     false elsewhere; one that fails is false.
@@ -32,32 +34,37 @@ def check_scores(
     ...     return [-abs(sum(ages) / 100 - candidate) for candidate in (20, 40, 60)]
     >>> check_scores(distances, [30, 50] * 40, sensitivity=1, monotone=True, others=[0, 100])
     Traceback (most recent call last):
-    jostle.kernel.errors.BadInput: monotone: is claimed, but one record moves some scores up and others down. Remedy: leave
+    jostle.kernel.errors.BadInput: monotone: is claimed, but added records move some scores up and others down. Remedy: leave
     monotone out: the noise doubles.
     """
     moves, records = Moves.of(sensitivity, monotone=monotone), list(records)
     start = finite_scores(score(records))
-    for neighbour, relation in _neighbours(records, list(others) or records):
+    highest = lowest = 0.0  # what adding a record does to a score, over all records
+    for neighbour, added in _neighbours(records, list(others) or records):
         change = finite_scores(score(neighbour)) - start
-        _check(change, float(getattr(moves, relation)), monotone and relation == "add_remove")
+        slack = _check_size(change, float(moves.add_remove if added else moves.replace))
+        highest = max(highest, (added * change).max(initial=0.0))
+        lowest = min(lowest, (added * change).min(initial=0.0))
+        if monotone and highest > slack and lowest < -slack:
+            problem = "is claimed, but added records move some scores up and others down"
+            raise BadInput("monotone", problem, "leave monotone out: the noise doubles")
 
 
-def _check(change: Vector, allowed: float, monotone: bool) -> None:
+def _check_size(change: Vector, allowed: float) -> float:
     slack = _TOLERANCE * max(1.0, allowed)
     if np.abs(change).max(initial=0.0) > allowed + slack:
         raise BadInput(
             "sensitivity", f"is stated as {allowed:g}, and one record moves a score further", "state a larger one"
         )
-    if monotone and change.max(initial=0.0) > slack and change.min(initial=0.0) < -slack:
-        problem = "is claimed, but one record moves some scores up and others down"
-        raise BadInput("monotone", problem, "leave monotone out: the noise doubles")
+    return slack
 
 
-def _neighbours(records: list[Any], others: list[Any]) -> Iterator[tuple[list[Any], str]]:
+def _neighbours(records: list[Any], others: list[Any]) -> Iterator[tuple[list[Any], int]]:
+    """Each with how many records more it has."""
     for other in others:
-        yield [*records, other], "add_remove"
+        yield [*records, other], 1
     for index in range(len(records)):
         rest = records[:index] + records[index + 1 :]
-        yield rest, "add_remove"
+        yield rest, -1
         for other in others:
-            yield [*rest, other], "replace"
+            yield [*rest, other], 0

@@ -14,7 +14,7 @@ from jostle.kernel.budget import Budget, exact, round_up
 from jostle.kernel.errors import BadInput, PlanError, show
 from jostle.kernel.noise import Noise, calibrate
 from jostle.kernel.partition import Counts
-from jostle.mechanisms.arguments import Lattice, Moves, check_budget, numbers, one_trial
+from jostle.mechanisms.arguments import Lattice, Moves, check_budget, numbers, one_trial, whole_numbers
 from jostle.mechanisms.sampling import happens
 
 
@@ -44,19 +44,19 @@ class GradualRelease:
     """
 
     def __init__(self, value: Any, *, sensitivity: Any, epsilons: Sequence[Any], budget: Budget, note: str = "") -> None:
-        array, moves = np.asarray(value), Moves.of(sensitivity)
+        real, moves = numbers(value, "value"), Moves.of(sensitivity)
         check_budget(budget)
         self.epsilons = _rising(epsilons, budget.epsilon)
         """What each prefix costs in all."""
-        self._shape = array.shape
-        private = np.nan_to_num(numbers(value, "value"), nan=0.0).reshape(-1)
-        whole = np.issubdtype(array.dtype, np.integer) and moves.add_remove.denominator == moves.replace.denominator == 1
+        integers = whole_numbers(value, "value")
+        whole = integers is not None and moves.add_remove.denominator == moves.replace.denominator == 1
         self._lattice = Lattice.whole(moves) if whole else Lattice.for_moves(moves, budget.neighbours)
-        size = self._lattice.total_moves(1 if whole else private.size).size(budget.neighbours)
+        size = self._lattice.total_moves(1 if whole else real.size).size(budget.neighbours)
         self._scales = [Fraction(round_up(calibrate(size, epsilon))) for epsilon in self.epsilons]
-        self._whole, self._note, self._steps = whole, note, 0
+        self._shape, self._whole, self._note, self._steps = real.shape, whole, note, 0
         self._tokens = budget.split(*(b - a for a, b in pairwise((Fraction(0), *self.epsilons))))
-        self._private = self._lattice.points(private)
+        points = integers if whole else self._lattice.points(np.nan_to_num(real, nan=0.0))
+        self._private = np.asarray(points).reshape(-1)
         self._noise: list[Counts] = []
 
     def next(self) -> Any:

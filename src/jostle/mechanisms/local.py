@@ -17,7 +17,7 @@ import numpy as np
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
-from jostle.mechanisms.arguments import check_confidence
+from jostle.mechanisms.arguments import check_confidence, check_positive
 
 _PROMISE = "randomized before collection (the local model): no curator is trusted, and no account is charged"
 
@@ -156,7 +156,7 @@ class RandomizedResponse:
         """
         p, q = float(self.p), float(self.q)
         flips = (fraction * p * (1 - p) + (1 - fraction) * q * (1 - q)) / float(self.p - self.q) ** 2
-        return (flips + (fraction * (1 - fraction) if sampled else 0.0)) / respondents
+        return (flips + (fraction * (1 - fraction) if sampled else 0.0)) / check_positive(respondents, "respondents")
 
     def error(self, respondents: int, confidence: float = 0.95) -> float:
         """How far the estimate of one category is off, at most, with this confidence (Hoeffding's inequality).
@@ -164,7 +164,7 @@ class RandomizedResponse:
         >>> round(RandomizedResponse(2, epsilon=1).error(10_000), 4)
         0.0294
         """
-        return math.sqrt(math.log(2 / (1 - check_confidence(confidence))) / (2 * respondents)) / float(self.p - self.q)
+        return _hoeffding(respondents, confidence) / float(self.p - self.q)
 
     @staticmethod
     def epsilon_for(error: float, respondents: int, confidence: float = 0.95, *, categories: int = 2) -> float:
@@ -173,7 +173,7 @@ class RandomizedResponse:
         >>> round(RandomizedResponse.epsilon_for(0.0294, 10_000), 2)
         1.0
         """
-        spread = math.sqrt(math.log(2 / (1 - check_confidence(confidence))) / (2 * respondents)) / error
+        spread = _hoeffding(respondents, confidence) / check_positive(error, "error")
         return math.inf if spread >= 1 else math.log((1 + spread * (categories - 1)) / (1 - spread))
 
     def __repr__(self) -> str:
@@ -210,6 +210,12 @@ class RandomizedResponse:
             raise BadInput(argument, f"must be categories of {self.shape}", "number them from 0")
         cells = array.astype(np.int64)
         return cells if len(self.shape) == 1 else np.ravel_multi_index(tuple(cells.T), self.shape)
+
+
+def _hoeffding(respondents: int, confidence: float) -> float:
+    """How far the share of so many answers is off, at most, with this confidence."""
+    tail = 1 - check_confidence(confidence)
+    return math.sqrt(math.log(2 / tail) / (2 * check_positive(respondents, "respondents")))
 
 
 def _truth(epsilon: Fraction, size: int) -> Fraction:

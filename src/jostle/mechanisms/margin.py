@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -13,14 +13,14 @@ from jostle.kernel.budget import CountingPurse, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import Noise, SimulatedNoise, calibrate
 from jostle.kernel.partition import Counts
-from jostle.mechanisms.arguments import Lattice, Moves, check_candidates, finite_scores, one_trial
+from jostle.mechanisms.arguments import Lattice, Moves, check_candidates, finite_scores, in_order, one_trial
 from jostle.mechanisms.sampling import exponential_scale, exponential_weights, pick
 
 T = TypeVar("T")
 
 
 def large_margin(
-    candidates: Sequence[T], scores: Any, *, sensitivity: Any, epsilon: Any, delta: Any, simulation: CountingPurse
+    candidates: Iterable[T], scores: Any, *, sensitivity: Any, epsilon: Any, delta: Any, simulation: CountingPurse
 ) -> T:
     """A candidate near the top, whatever the number of candidates: (ε, δ)-differentially private, with δ above 0.
 
@@ -43,8 +43,8 @@ def large_margin(
     loss, chance = exact(epsilon), exact(delta, "delta")
     if chance >= 1:
         raise BadInput("delta", "must be below 1", "pass for instance 1e-6; for a choice without δ use `permute_and_flip`")
-    array, moves = finite_scores(scores), Moves.of(sensitivity)
-    check_candidates(candidates, array)
+    options, array, moves = in_order(candidates), finite_scores(scores), Moves.of(sensitivity)
+    check_candidates(options, array)
     neighbours = simulation.neighbours
     lattice = Lattice.for_moves(moves, neighbours)
     size, gaps = lattice.moves.size(neighbours), lattice.gaps(array)
@@ -54,7 +54,7 @@ def large_margin(
         third.draw(operator="large_margin")
     order = np.argsort(gaps, kind="stable")
     top = order[: _top(gaps[order], size, loss, float(chance), noise)]
-    return candidates[int(top[pick(exponential_weights(gaps[top], scale), noise)])]
+    return options[int(top[pick(exponential_weights(gaps[top], scale), noise)])]
 
 
 def _simulated(simulation: object) -> Noise:

@@ -106,10 +106,17 @@ class _Search:
 
     def draw(self, ranked: Counts, level: Fraction, start: int, stop: int, neighbours: Neighbours) -> int:
         """One cell: the exponential mechanism over the pieces between neighbouring values."""
+        starts, lengths, weights = self.weighed(ranked, level, start, stop, neighbours)
+        piece = pick(weights, self.noise)
+        return int(starts[piece]) + self.noise.below(int(lengths[piece]))
+
+    def weighed(
+        self, ranked: Counts, level: Fraction, start: int, stop: int, neighbours: Neighbours
+    ) -> tuple[Counts, Counts, Vector]:
+        """The pieces' first cells, lengths and weights, with the share of ε that one round has."""
         starts, lengths, gaps = pieces(ranked, level, start, stop)
         scale = exponential_scale(reach(level, neighbours), self.budget.epsilon / self.depth)
-        piece = pick(exponential_weights(gaps, scale, lengths), self.noise)
-        return int(starts[piece]) + self.noise.below(int(lengths[piece]))
+        return starts, lengths, exponential_weights(gaps, scale, lengths)
 
 
 def pieces(ranked: Counts, level: Fraction, start: int, stop: int) -> tuple[Counts, Counts, Counts]:

@@ -37,25 +37,23 @@ def exponential_scale(reach: Fraction, epsilon: Fraction) -> Fraction:
         raise BadInput("budget", "has an ε below 2^-20, at which weights cannot be told apart", "use a larger epsilon")
     scale = reach / (epsilon - ROUNDING)
     if scale * _DEEPEST >= 2**53:
-        raise BadInput("sensitivity", "is too large, for this ε, to calculate weights with", "use a larger epsilon")
+        raise BadInput("budget", "has an ε that is too small, for this sensitivity, for weights", "use a larger epsilon")
     return scale
 
 
 def exponential_weights(gaps: Counts, scale: Fraction, lengths: Counts | Vector | None = None) -> Vector:
     """The weights length · exp(−gap/scale) as floats, which are exact binary fractions, each within a factor of 1 ± 2^-43.
 
-    The gaps are whole, at most 2^53 and capped where the weight is exp(−256), so their quotient is off by at most 256 ·
-    2^-52; the exponential is off by a few units of its last place, 2^-52; a length is exact up to 2^53, and the product
+    The gaps are whole, and exact up to 2^53; their quotient is capped at 256, so it is off by at most 256 · 2^-52; the
+    exponential is off by a few units of its last place, 2^-52; a length is exact up to 2^53, and the product
     is off by 2^-53. So a probability is off by less than a factor of exp(±2^-42), and the ratio of two by exp(±2^-41),
     which is below `ROUNDING`.
 
     >>> exponential_weights(np.array([0, 2]), Fraction(2)).round(4).tolist()
     [1.0, 0.3679]
     """
-    if scale == 0:
-        weights = (gaps == 0).astype(np.float64)
-    else:
-        weights = np.exp(np.minimum(gaps, int(_DEEPEST * scale)) / -round_up(scale))
+    depths = np.where(gaps == 0, 0.0, np.inf) if scale == 0 else np.minimum(gaps / round_up(scale), _DEEPEST)
+    weights = np.exp(-depths)
     return np.asarray(weights if lengths is None else weights * lengths, dtype=np.float64)
 
 

@@ -1,12 +1,13 @@
 """One of several candidates, by a private score: the exponential mechanism, report noisy max, permute-and-flip.
 
 All three are calibrated to the *reach* of the scores: how far one person may move two candidates' scores apart. That is
-twice the sensitivity; or once, where a record is added or removed and all scores move the same way (`monotone=True`).
+twice the sensitivity; or once, where a record is added or removed and never lowers, or never raises, a score when it is
+added (`monotone=True`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -23,6 +24,7 @@ from jostle.mechanisms.arguments import (
     check_budget,
     check_candidates,
     finite_scores,
+    in_order,
     one_trial,
 )
 from jostle.mechanisms.sampling import exponential_scale, exponential_weights, pick
@@ -34,7 +36,7 @@ CELLS = 2**40
 
 
 def exponential(
-    candidates: Sequence[T], scores: Any, *, sensitivity: Any, budget: Budget, monotone: bool = False, note: str = ""
+    candidates: Iterable[T], scores: Any, *, sensitivity: Any, budget: Budget, monotone: bool = False, note: str = ""
 ) -> T:
     """A candidate with probability in proportion to exp(ε · score / reach): ε-differentially private.
 
@@ -44,8 +46,8 @@ def exponential(
     monotone scores: docs/mechanisms/exponential.md.
 
     `sensitivity` is how far one record, added or removed, moves any one score, or the pair `(add_remove, replace)`.
-    Only claim `monotone` if adding a record moves no two scores in opposite directions; `check_scores` tries that on
-    public data.
+    Only claim `monotone` if adding a record, whichever it is, never lowers a score (or never raises one); `check_scores`
+    tries that on public data.
 
     >>> from jostle import mechanisms
     >>> votes = {"pizza": 27, "salad": 23, "hamburger": 9, "pie": 0}
@@ -53,10 +55,11 @@ def exponential(
     >>> exponential(list(votes), list(votes.values()), sensitivity=1, monotone=True, budget=budget)
     'pizza'
     """
-    gaps, reach = _gaps(candidates, scores, sensitivity, monotone, budget)
+    options = in_order(candidates)
+    gaps, reach = _gaps(options, scores, sensitivity, monotone, budget)
     scale = exponential_scale(reach, budget.epsilon)
     noise = budget.draw(operator="exponential", note=note)
-    return candidates[pick(exponential_weights(gaps, scale), noise)]
+    return options[pick(exponential_weights(gaps, scale), noise)]
 
 
 def exponential_line(
@@ -78,7 +81,8 @@ def exponential_line(
     McSherry, Talwar: Mechanism design via differential privacy, FOCS 2007, with the length as base measure; for
     splitting points of trees, Friedman, Schuster: Data mining with differential privacy, KDD 2010.
 
-    The sensitivity has to hold at every point of the line. Cuts outside of the bounds are clipped to them.
+    The sensitivity has to hold at every point of the line. Cuts have to rise, and to be finite, for any data; those outside
+    of the bounds are clipped to them.
 
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0).grant(1)
@@ -93,8 +97,10 @@ def exponential_line(
     # largest whose cell it is, and has the score of that point: the sensitivity is that of the score.
     edges = np.floor((np.clip(inner, low, high) - low) / (high - low) * CELLS).astype(np.int64)
     edges = np.concatenate([[0], edges, [CELLS]])
-    lengths = np.diff(edges)
-    gaps, reach = _gaps(range(lengths.size), scores, sensitivity, monotone, budget, lengths)
+    lengths, values = np.diff(edges), finite_scores(scores)
+    if values.size != lengths.size:  # how many there are may be private: the message does not say it
+        raise BadInput("scores", "must be one more than the cuts", "pass one score a piece, from left to right")
+    gaps, reach = _gaps(range(lengths.size), values, sensitivity, monotone, budget, lengths)
     scale = exponential_scale(reach, budget.epsilon)
     noise = budget.draw(operator="exponential", note=note)
     piece = pick(exponential_weights(gaps, scale, lengths), noise)
@@ -103,7 +109,7 @@ def exponential_line(
 
 
 def report_noisy_max(
-    candidates: Sequence[T], scores: Any, *, sensitivity: Any, budget: Budget, monotone: bool = False, note: str = ""
+    candidates: Iterable[T], scores: Any, *, sensitivity: Any, budget: Budget, monotone: bool = False, note: str = ""
 ) -> T:
     """The candidate whose score is largest after Laplace noise of scale reach/ε: ε-differentially private.
 
@@ -120,14 +126,15 @@ def report_noisy_max(
     >>> report_noisy_max(["a", "b"], [3, 30], sensitivity=1, budget=budget)
     'b'
     """
-    gaps, reach = _gaps(candidates, scores, sensitivity, monotone, budget)
+    options = in_order(candidates)
+    gaps, reach = _gaps(options, scores, sensitivity, monotone, budget)
     scale = calibrate(reach, budget.epsilon)
     noise = budget.draw(operator="report_noisy_max", note=note)
-    return candidates[int(np.argmax(one_trial(noise.discrete_laplace(-gaps, scale), gaps.shape)))]
+    return options[int(np.argmax(one_trial(noise.discrete_laplace(-gaps, scale), gaps.shape)))]
 
 
 def permute_and_flip(
-    candidates: Sequence[T], scores: Any, *, sensitivity: Any, budget: Budget, monotone: bool = False, note: str = ""
+    candidates: Iterable[T], scores: Any, *, sensitivity: Any, budget: Budget, monotone: bool = False, note: str = ""
 ) -> T:
     """The candidate whose score is largest after one-sided exponential noise of scale reach/ε: ε-differentially private.
 
@@ -144,9 +151,10 @@ def permute_and_flip(
     >>> permute_and_flip(["a", "b"], [3, 30], sensitivity=1, budget=budget)
     'b'
     """
-    gaps, reach = _gaps(candidates, scores, sensitivity, monotone, budget)
+    options = in_order(candidates)
+    gaps, reach = _gaps(options, scores, sensitivity, monotone, budget)
     scale = calibrate(reach, budget.epsilon)
-    return candidates[budget.draw(operator="permute_and_flip", note=note).noisy_max(-gaps, scale)]
+    return options[budget.draw(operator="permute_and_flip", note=note).noisy_max(-gaps, scale)]
 
 
 def _gaps(

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import numpy as np
 
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
-from jostle.mechanisms.arguments import Moves, check_budget
+from jostle.mechanisms.arguments import Moves, check_budget, in_order
 from jostle.mechanisms.selection import permute_and_flip
 
 T = TypeVar("T")
 
 
 def stable_selection(
-    candidates: Sequence[T],
+    candidates: Iterable[T],
     train: Callable[[T, Any, np.random.Generator], Any],
     score: Callable[[Any, Any], float],
     *,
@@ -53,14 +53,15 @@ def stable_selection(
     >>> stable_selection([10_000, 1_000, 0], train, score, **rows, budget=budget)
     0
     """
-    if len(candidates) == 0:
+    options = in_order(candidates)
+    if len(options) == 0:
         raise BadInput("candidates", "are none", "pass at least one")
     moves = _together(stability)
     check_budget(budget)
     # The random choices of training need not be secret: for whatever they are, the choice below is private.
-    models = [train(candidate, training, np.random.default_rng(seed)) for seed, candidate in enumerate(candidates)]
+    models = [train(candidate, training, np.random.default_rng(seed)) for seed, candidate in enumerate(options)]
     scores = [score(model, validation) for model in models]
-    return permute_and_flip(candidates, scores, sensitivity=(moves.add_remove, moves.replace), budget=budget, note=note)
+    return permute_and_flip(options, scores, sensitivity=(moves.add_remove, moves.replace), budget=budget, note=note)
 
 
 def _together(stability: object) -> Moves:

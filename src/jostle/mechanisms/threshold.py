@@ -28,7 +28,9 @@ class AboveThreshold:
     queries, and the split of ε), which also shows that of six published variants most are not private.
 
     `sensitivity` is how far one record, added or removed, moves any one query, or the pair `(add_remove, replace)`.
-    Claim `monotone` only if a record that is added moves no two queries in opposite directions: counts, for instance.
+    Claim `monotone` only if adding a record, whichever it is, never lowers a query (or never raises one): counts, for
+    instance. (Lyu, Su and Li ask less: one record may raise all queries, and another lower them all. That is enough where
+    records are added and removed, not where they are replaced.)
 
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0).grant(1)

@@ -17,7 +17,7 @@ import numpy as np
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
-from jostle.mechanisms.arguments import Lattice, Moves, check_bounds, check_confidence, finite_scores
+from jostle.mechanisms.arguments import Lattice, Moves, check_bounds, check_confidence, check_positive, finite_scores
 from jostle.mechanisms.sampling import exponential_weights
 from jostle.mechanisms.threshold import scales
 
@@ -30,7 +30,7 @@ def accuracy(scale: float, confidence: float = 0.95, *, numbers: int = 1) -> flo
     >>> round(accuracy(2.0, 0.95), 3), round(accuracy(2.0, 0.95, numbers=100), 3)
     (5.991, 15.151)
     """
-    return _positive(scale, "scale") * _laplace_quantile(confidence, numbers)
+    return check_positive(scale, "scale") * _laplace_quantile(confidence, numbers)
 
 
 def scale_for_accuracy(error: float, confidence: float = 0.95, *, numbers: int = 1) -> float:
@@ -39,7 +39,7 @@ def scale_for_accuracy(error: float, confidence: float = 0.95, *, numbers: int =
     >>> round(scale_for_accuracy(5.991, 0.95), 3)
     2.0
     """
-    return _positive(error, "error") / _laplace_quantile(confidence, numbers)
+    return check_positive(error, "error") / _laplace_quantile(confidence, numbers)
 
 
 def laplace_error(epsilon: float, *, sensitivity: float, confidence: float = 0.95, numbers: int = 1) -> float:
@@ -48,7 +48,7 @@ def laplace_error(epsilon: float, *, sensitivity: float, confidence: float = 0.9
     >>> round(laplace_error(0.5, sensitivity=1), 3)
     5.991
     """
-    return accuracy(sensitivity / _positive(epsilon, "epsilon"), confidence, numbers=numbers)
+    return accuracy(sensitivity / check_positive(epsilon, "epsilon"), confidence, numbers=numbers)
 
 
 def laplace_epsilon(error: float, *, sensitivity: float, confidence: float = 0.95, numbers: int = 1) -> float:
@@ -57,7 +57,7 @@ def laplace_epsilon(error: float, *, sensitivity: float, confidence: float = 0.9
     >>> round(laplace_epsilon(5.991, sensitivity=1), 3)
     0.5
     """
-    return sensitivity / scale_for_accuracy(error, confidence, numbers=numbers)
+    return check_positive(sensitivity, "sensitivity") / scale_for_accuracy(error, confidence, numbers=numbers)
 
 
 def discrete_laplace_error(epsilon: float, *, sensitivity: float = 1, confidence: float = 0.95) -> int:
@@ -68,7 +68,8 @@ def discrete_laplace_error(epsilon: float, *, sensitivity: float = 1, confidence
     >>> discrete_laplace_error(0.5)
     6
     """
-    rate, tail = _positive(epsilon, "epsilon") / sensitivity, 1 - check_confidence(confidence)
+    rate = check_positive(epsilon, "epsilon") / check_positive(sensitivity, "sensitivity")
+    tail = 1 - check_confidence(confidence)
     return max(0, math.ceil(math.log(2 / ((1 + math.exp(-rate)) * tail)) / rate - 1 - 1e-9))
 
 
@@ -78,8 +79,9 @@ def discrete_laplace_epsilon(error: int, *, sensitivity: float = 1, confidence: 
     >>> round(discrete_laplace_epsilon(6), 3)
     0.457
     """
-    tail = 1 - check_confidence(confidence)
-    return sensitivity * _root(lambda rate: (error + 1) * rate - math.log(2 / ((1 + math.exp(-rate)) * tail)))
+    tail, steps = 1 - check_confidence(confidence), check_positive(error + 1, "error")
+    size = check_positive(sensitivity, "sensitivity")
+    return size * _root(lambda rate: steps * rate - math.log(2 / ((1 + math.exp(-rate)) * tail)))
 
 
 def exponential_error(
@@ -104,7 +106,9 @@ def exponential_error(
     8.77
     """
     return (
-        _reach(sensitivity, monotone) / _positive(epsilon, "epsilon") * _exponential_quantile(candidates, best, confidence)
+        _reach(sensitivity, monotone)
+        / check_positive(epsilon, "epsilon")
+        * _exponential_quantile(candidates, best, confidence)
     )
 
 
@@ -122,7 +126,9 @@ def exponential_epsilon(
     >>> round(exponential_epsilon(8.77, candidates=4, confidence=1 - math.exp(-3)), 2)
     1.0
     """
-    return _reach(sensitivity, monotone) / _positive(error, "error") * _exponential_quantile(candidates, best, confidence)
+    return (
+        _reach(sensitivity, monotone) / check_positive(error, "error") * _exponential_quantile(candidates, best, confidence)
+    )
 
 
 def exponential_probabilities(
@@ -142,9 +148,13 @@ def exponential_probabilities(
     moves, relation = Moves.of(sensitivity, monotone=monotone), Neighbours.of(neighbours)
     lattice = Lattice.for_moves(moves, relation)
     reach = lattice.moves.reach(relation, monotone=monotone)
-    sizes = None if lengths is None else np.asarray(lengths, dtype=np.float64)
-    gaps = lattice.gaps(finite_scores(scores), sizes)
-    weights = exponential_weights(gaps, reach / Fraction(_positive(epsilon, "epsilon")), sizes)
+    values, sizes = finite_scores(scores), None if lengths is None else finite_scores(lengths, "lengths")
+    if values.size == 0:
+        raise BadInput("scores", "are none", "pass at least one")
+    if sizes is not None and (sizes.size != values.size or sizes.min() < 0 or sizes.max() == 0):
+        raise BadInput("lengths", "must be one a score, none negative, and not all 0", "pass for instance np.diff(edges)")
+    gaps = lattice.gaps(values, sizes)
+    weights = exponential_weights(gaps, reach / Fraction(check_positive(epsilon, "epsilon")), sizes)
     return np.asarray(weights / weights.sum())
 
 
@@ -158,7 +168,7 @@ def report_noisy_max_error(
     >>> round(report_noisy_max_error(1, candidates=4), 2)
     9.19
     """
-    return _reach(sensitivity, monotone) / _positive(epsilon, "epsilon") * _noisy_max_quantile(candidates, confidence)
+    return _reach(sensitivity, monotone) / check_positive(epsilon, "epsilon") * _noisy_max_quantile(candidates, confidence)
 
 
 def report_noisy_max_epsilon(
@@ -169,7 +179,7 @@ def report_noisy_max_epsilon(
     >>> round(report_noisy_max_epsilon(9.19, candidates=4), 2)
     1.0
     """
-    return _reach(sensitivity, monotone) / _positive(error, "error") * _noisy_max_quantile(candidates, confidence)
+    return _reach(sensitivity, monotone) / check_positive(error, "error") * _noisy_max_quantile(candidates, confidence)
 
 
 def permute_and_flip_error(
@@ -182,7 +192,7 @@ def permute_and_flip_error(
     >>> round(permute_and_flip_error(1, candidates=4), 2)
     6.8
     """
-    return _reach(sensitivity, monotone) / _positive(epsilon, "epsilon") * _one_sided_quantile(candidates, confidence)
+    return _reach(sensitivity, monotone) / check_positive(epsilon, "epsilon") * _one_sided_quantile(candidates, confidence)
 
 
 def permute_and_flip_epsilon(
@@ -193,7 +203,7 @@ def permute_and_flip_epsilon(
     >>> round(permute_and_flip_epsilon(6.8, candidates=4), 2)
     1.0
     """
-    return _reach(sensitivity, monotone) / _positive(error, "error") * _one_sided_quantile(candidates, confidence)
+    return _reach(sensitivity, monotone) / check_positive(error, "error") * _one_sided_quantile(candidates, confidence)
 
 
 def above_threshold_error(
@@ -213,7 +223,7 @@ def above_threshold_error(
     >>> round(above_threshold_error(1, queries=100), 1)
     36.6
     """
-    return _threshold_quantile(queries, positives, sensitivity, monotone, confidence) / _positive(epsilon, "epsilon")
+    return _threshold_quantile(queries, positives, sensitivity, monotone, confidence) / check_positive(epsilon, "epsilon")
 
 
 def above_threshold_epsilon(
@@ -230,40 +240,53 @@ def above_threshold_epsilon(
     >>> round(above_threshold_epsilon(36.6, queries=100), 2)
     1.0
     """
-    return _threshold_quantile(queries, positives, sensitivity, monotone, confidence) / _positive(error, "error")
+    return _threshold_quantile(queries, positives, sensitivity, monotone, confidence) / check_positive(error, "error")
 
 
 def clipped_mean_error(
-    epsilon: float, *, records: int, bounds: tuple[float, float], confidence: float = 0.95, neighbours: str = "add_remove"
+    epsilon: float,
+    *,
+    records: int,
+    bounds: tuple[float, float],
+    confidence: float = 0.95,
+    neighbours: Neighbours | str = "add_remove",
 ) -> float:
     """How far `clipped_mean` is off on so many records; for `clipped_sum`, there is `laplace_error`.
 
     Where records are replaced: laplace_error of the width over their number. Where they are added and removed, both
-    sums are off by at most t widths with t = ln(2/(1 − confidence))/ε, and the mean by width · t/(records − 2t).
+    sums are off by at most t widths with t = ln(2/(1 − confidence))/ε, and the mean by width · t/(records − 2t). Where
+    one person has several records, t is that many times as large.
 
     >>> round(clipped_mean_error(1, records=1000, bounds=(0, 100)), 3)
     0.372
     """
-    width = -np.subtract(*check_bounds(bounds))
-    if Neighbours.of(neighbours).total_is_public:
+    width, relation = -np.subtract(*check_bounds(bounds)), Neighbours.of(neighbours)
+    check_positive(records, "records")
+    if relation.total_is_public:
         return laplace_error(epsilon, sensitivity=width / records, confidence=confidence)
-    off = math.log(2 / (1 - check_confidence(confidence))) / _positive(epsilon, "epsilon")
+    off = _two_sums_quantile(relation, confidence) / check_positive(epsilon, "epsilon")
     return float(width * off / (records - 2 * off)) if records > 3 * off else float(width)
 
 
 def clipped_mean_epsilon(
-    error: float, *, records: int, bounds: tuple[float, float], confidence: float = 0.95, neighbours: str = "add_remove"
+    error: float,
+    *,
+    records: int,
+    bounds: tuple[float, float],
+    confidence: float = 0.95,
+    neighbours: Neighbours | str = "add_remove",
 ) -> float:
     """The ε at which `clipped_mean_error` is this.
 
     >>> round(clipped_mean_epsilon(0.372, records=1000, bounds=(0, 100)), 2)
     1.0
     """
-    width = -np.subtract(*check_bounds(bounds))
-    if Neighbours.of(neighbours).total_is_public:
+    width, relation = -np.subtract(*check_bounds(bounds)), Neighbours.of(neighbours)
+    check_positive(records, "records")
+    if relation.total_is_public:
         return laplace_epsilon(error, sensitivity=width / records, confidence=confidence)
-    off = _positive(error, "error") * records / (width + 2 * error)
-    return math.log(2 / (1 - check_confidence(confidence))) / float(off)
+    off = check_positive(error, "error") * records / (width + 2 * error)
+    return _two_sums_quantile(relation, confidence) / float(off)
 
 
 def large_margin_gap(
@@ -274,7 +297,7 @@ def large_margin_gap(
     >>> round(large_margin_gap(1, 1e-6, kept=1))
     511
     """
-    return 2 * sensitivity + sensitivity * _margin_quantile(delta, kept, confidence) / _positive(epsilon, "epsilon")
+    return 2 * sensitivity + sensitivity * _margin_quantile(delta, kept, confidence) / check_positive(epsilon, "epsilon")
 
 
 def large_margin_epsilon(
@@ -285,12 +308,12 @@ def large_margin_epsilon(
     >>> round(large_margin_epsilon(511, 1e-6, kept=1), 2)
     1.0
     """
-    return sensitivity * _margin_quantile(delta, kept, confidence) / _positive(gap - 2 * sensitivity, "gap")
+    return sensitivity * _margin_quantile(delta, kept, confidence) / check_positive(gap - 2 * sensitivity, "gap")
 
 
 def _laplace_quantile(confidence: float, numbers: int) -> float:
     """The t with P(some |error| > t · scale) = 1 − confidence."""
-    return -math.log(-math.expm1(math.log(check_confidence(confidence)) / numbers))
+    return -math.log(-math.expm1(math.log(check_confidence(confidence)) / check_positive(numbers, "numbers")))
 
 
 def _exponential_quantile(candidates: float, best: float, confidence: float) -> float:
@@ -310,7 +333,14 @@ def _one_sided_quantile(candidates: int, confidence: float) -> float:
     return math.log((candidates - 1) / tail) if candidates - 1 > tail else 0.0
 
 
+def _two_sums_quantile(neighbours: Neighbours, confidence: float) -> float:
+    """How many widths both sums of a mean are off at most, times ε."""
+    return float(neighbours.sensitivity(1, 2)) * math.log(2 / (1 - check_confidence(confidence)))
+
+
 def _threshold_quantile(queries: int, positives: int, sensitivity: float, monotone: bool, confidence: float) -> float:
+    check_positive(queries, "queries")
+    check_positive(positives, "positives")
     moves = Moves.of(sensitivity, monotone=monotone)
     threshold, query = scales(moves, Neighbours(), Fraction(1), positives, monotone)
     tail = (1 - check_confidence(confidence)) / 2
@@ -319,18 +349,15 @@ def _threshold_quantile(queries: int, positives: int, sensitivity: float, monoto
 
 def _margin_quantile(delta: float, kept: int, confidence: float) -> float:
     """The threshold of the search times ε, plus noise in the other direction, and without the 2 · sensitivity."""
+    check_positive(kept, "kept")
+    if not 0 < delta < 1:
+        raise BadInput("delta", f"must be between 0 and 1, got {delta!r}", "pass for instance 1e-6")
     sought = 6 * math.log(2 * kept / delta) + 9 * math.log(6 / delta) + 12 * math.log(6 * kept * (kept + 1) / delta)
     return sought + 21 * math.log(3 / (1 - check_confidence(confidence)))
 
 
 def _reach(sensitivity: float, monotone: bool) -> float:
-    return _positive(sensitivity, "sensitivity") * (1 if monotone else 2)
-
-
-def _positive(value: float, argument: str) -> float:
-    if not (value > 0 and math.isfinite(value)):
-        raise BadInput(argument, f"must be a number above 0, got {value!r}", "pass for instance 1")
-    return float(value)
+    return check_positive(sensitivity, "sensitivity") * (1 if monotone else 2)
 
 
 def _root(rising: Callable[[float], float]) -> float:

@@ -1,0 +1,33 @@
+"""UGrid: one grid, as fine as the number of records allows."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+
+from jostle.algorithms._grids import boxes_of_width, known_total, with_total
+from jostle.algorithms.registry import algorithm
+from jostle.kernel.budget import Budget
+from jostle.kernel.partition import Vector
+from jostle.kernel.source import Source
+from jostle.kernel.strategy import blocks, identity
+from jostle.linear.workloads import Workload
+
+
+@algorithm(name="UGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True)
+def ugrid(x: Source, workload: Workload, budget: Budget, *, c: float = 10.0, for_total: float = 0.05) -> Vector:
+    """A grid of √(Nε/c) boxes along each axis, each counted and spread evenly (Section 4.2, Guideline 1).
+
+    Finer boxes have more noise, coarser ones hide more of how records lie within them. The total that sets the grid is used
+    again in the estimate, by least squares; ε is that of the noise, so that it halves where a record moves two counts.
+
+    Privacy: a Laplace measurement of the total (`for_total` of the budget; none where it is public), which the authors take as
+    known, and one of the boxes, which are disjoint and depend on the noisy total alone. The rest is post-processing.
+    """
+    records, doubt, rest = known_total(x, budget, for_total)
+    number = sqrt(max(records, 0.0) / (c * max(x.noise_scale(identity(x.shape), rest), 1e-300)))
+    leaves = boxes_of_width(x.shape, tuple(max(1, int(n / max(number, 1.0))) for n in x.shape))
+    counts = blocks(leaves.partition, x.shape)
+    noise = np.full(leaves.number, x.noise_variance(counts, rest))
+    return leaves.partition.spread(with_total(x.laplace(counts, rest), noise, records, doubt))
