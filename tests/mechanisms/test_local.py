@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -31,6 +32,10 @@ def test_the_loss_is_epsilon_or_a_little_less(size, epsilon):
     assert response.p + (size - 1) * response.q == 1
     assert math.log(response.p / response.q) <= float(epsilon) + 1e-15
     assert response.epsilon == pytest.approx(float(epsilon), rel=1e-9)
+    with localcontext() as context:
+        context.prec = 200
+        odds = response.p / response.q
+        assert Decimal(odds.numerator) / Decimal(odds.denominator) <= Decimal(epsilon).exp()
 
 
 def test_p_between_one_half_and_one_is_what_epsilon_allows():

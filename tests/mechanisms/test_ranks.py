@@ -135,6 +135,25 @@ def test_inner_rounds_know_that_a_replaced_record_may_leave_them():
     assert seen == [False, True, True]
 
 
+@pytest.mark.parametrize("count", range(1, 18))
+def test_epsilon_is_shared_among_as_many_rounds_as_there_are(count, monkeypatch):
+    rounds = []
+
+    class Deep(ranks._Search):
+        level = 0
+
+        def find(self, ranked, levels, *rest):
+            self.level += bool(levels)
+            rounds.append((self.level, self.depth))
+            super().find(ranked, levels, *rest)
+            self.level -= bool(levels)
+
+    monkeypatch.setattr(ranks, "_Search", Deep)
+    levels = [Fraction(k + 1, count + 1) for k in range(count)]
+    mechanisms.quantiles(np.arange(100), levels, bounds=(0, 99), budget=mechanisms.simulation(seed=0).grant(1))
+    assert max(level for level, _ in rounds) == rounds[0][1]
+
+
 def test_a_large_epsilon_finds_the_median():
     """Weights are capped at exp(−256), and the unit of ranks is coarse: the cap must not fall on 0."""
     for epsilon in (500, 513, 10**6):

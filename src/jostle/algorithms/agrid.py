@@ -37,22 +37,23 @@ def agrid(
     known, one of the boxes, which depend on the noisy total, and one of the boxes within, which are disjoint and depend
     on the noisy counts of the first. The rest is post-processing.
     """
+    cells = identity(x.shape)
+    scale = max(x.noise_scale(cells, budget), 1e-300)
     records, doubt, rest = known_total(x, budget, for_total)
     coarse, fine = rest.split(first_level, 1 - first_level)
-    cells = identity(x.shape)
-    number = max(least, ceil(sqrt(max(records, 0.0) / (c * max(x.noise_scale(cells, rest), 1e-300))) / 4))
-    boxes = boxes_of_width(x.shape, tuple(min(max(2, n // number), n) for n in x.shape))
+    fineness = max(least, ceil(sqrt(max(records, 0.0) / (c * scale)) / 4))
+    boxes = boxes_of_width(x.shape, tuple(min(max(2, n // fineness), n) for n in x.shape))
     sums = blocks(boxes.partition, x.shape)
-    noise = x.noise_variance(sums, coarse)
-    noisy = x.laplace(sums, coarse)
+    noise, noisy = x.noise_variance(sums, coarse), x.laplace(sums, coarse)
 
     pieces = np.ceil(np.sqrt(np.maximum(noisy, 0.0) / (c2 * max(x.noise_scale(cells, fine), 1e-300))))
     sizes = boxes.highs - boxes.lows
     leaves = cut_to_width(boxes, np.maximum(sizes // np.clip(pieces, 1, sizes.max()).astype(np.int64)[:, None], 1))
     counts = blocks(leaves.partition, x.shape)
-    leaf_noise = x.noise_variance(counts, fine)
-    within = x.laplace(counts, fine)
+    leaf_noise, within = x.noise_variance(counts, fine), x.laplace(counts, fine)
 
-    number_within = np.bincount(leaves.parents)
-    sums_within = np.bincount(leaves.parents, weights=within)
-    gain = noise / max(noise + number_within * leaf_noise, 1e-300)
+    number = np.bincount(leaves.parents)
+    sums_within, spread = np.bincount(leaves.parents, weights=within), number * leaf_noise
+    share = spread / np.maximum(noise + spread, 1e-300)
+    totals = with_total(sums_within + share * (noisy - sums_within), share * noise, records, doubt)
+    return leaves.partition.spread(within + ((totals - sums_within) / number)[leaves.parents])

@@ -25,8 +25,9 @@ def ugrid(x: Source, workload: Workload, budget: Budget, *, c: float = 10.0, for
     Privacy: a Laplace measurement of the total (`for_total` of the budget; none where it is public), which the authors take as
     known, and one of the boxes, which are disjoint and depend on the noisy total alone. The rest is post-processing.
     """
+    scale = max(x.noise_scale(identity(x.shape), budget), 1e-300)
     records, doubt, rest = known_total(x, budget, for_total)
-    number = sqrt(max(records, 0.0) / (c * max(x.noise_scale(identity(x.shape), rest), 1e-300)))
+    number = sqrt(max(records, 0.0) / (c * scale))
     leaves = boxes_of_width(x.shape, tuple(max(1, int(n / max(number, 1.0))) for n in x.shape))
     counts = blocks(leaves.partition, x.shape)
     noise = np.full(leaves.number, x.noise_variance(counts, rest))

@@ -1,4 +1,4 @@
-"""The cheapest cut of a line of cells into intervals: costs, dynamic program and their noisy minimum.
+"""Cuts of a line of cells into intervals: their costs, the cheapest one, and one drawn by the exponential mechanism.
 
 The cost of an interval is how far its counts are from being equal, plus a public price. Deviation is taken from the
 *median*: one record more or less moves it by at most 1, where deviation from the mean, which DAWA's authors use, moves by
@@ -22,8 +22,7 @@ def deviations(x: Counts) -> Counts:
     >>> deviations(np.array([1, 5, 5, 2]))[:, :2].tolist()
     [[0, 0], [4, 0], [7, -1]]
     """
-    ordered, ranks = np.unique(x, return_inverse=True)
-    return np.asarray(_deviations(ordered.astype(np.int64), ranks.astype(np.int64)))
+    return np.asarray(_deviations(np.ascontiguousarray(x, dtype=np.int64)))
 
 
 def lengths(size: int) -> Counts:
@@ -48,59 +47,105 @@ def cheapest_cut(costs: Counts) -> tuple[int, Counts]:
 
 
 @compiled
-def _deviations(ordered: np.ndarray, ranks: np.ndarray) -> np.ndarray:
-    """Slide a window of each length, its values counted and summed by rank in two Fenwick trees.
-
-    The deviation from the median is the sum of the larger half minus the sum of the smaller half.
-    """
-    n = ranks.size
+def _deviations(x: np.ndarray) -> np.ndarray:
+    """For each length in turn, blocks of it are sorted by merging halves, and a window slides from each block into the next."""
+    n = x.size
     levels = 0
     while (1 << levels) <= n:
         levels += 1
     out = np.full((levels, n), -1, dtype=np.int64)
     out[0] = 0
-    width = ordered.size
-    top = 1
-    while top * 2 <= width:
-        top *= 2
-    counts = np.zeros(width + 1, dtype=np.int64)
-    sums = np.zeros(width + 1, dtype=np.int64)
+    order, spare = np.arange(n), np.arange(n)
+    rank, after, before = np.empty(n + 2, np.int64), np.empty(n + 2, np.int64), np.empty(n + 2, np.int64)
     for level in range(1, levels):
         length = 1 << level
-        counts[:] = 0
-        sums[:] = 0
-        whole = 0
-        for end in range(n):
-            value = ordered[ranks[end]]
-            whole += value
-            at = ranks[end] + 1
-            while at <= width:
-                counts[at] += 1
-                sums[at] += value
-                at += at & -at
-            if end >= length:
-                value = ordered[ranks[end - length]]
-                whole -= value
-                at = ranks[end - length] + 1
-                while at <= width:
-                    counts[at] -= 1
-                    sums[at] -= value
-                    at += at & -at
-            if end >= length - 1:
-                missing = length // 2
-                smaller = 0
-                at = 0
-                step = top
-                while step > 0:
-                    if at + step <= width and counts[at + step] <= missing:
-                        at += step
-                        missing -= counts[at]
-                        smaller += sums[at]
-                    step //= 2
-                if missing > 0:
-                    smaller += missing * ordered[at]
-                out[level, end - length + 1] = whole - 2 * smaller
+        for begin in range(0, n, length):
+            _merge(x, order, spare, begin, min(begin + length // 2, n), min(begin + length, n))
+        order, spare = spare, order
+        _slide(x, order, rank, after, before, length, out[level])
     return out
+
+
+@compiled
+def _merge(x: np.ndarray, order: np.ndarray, merged: np.ndarray, begin: int, middle: int, end: int) -> None:
+    left, right = begin, middle
+    for at in range(begin, end):
+        if left < middle and (right >= end or x[order[left]] <= x[order[right]]):
+            merged[at] = order[left]
+            left += 1
+        else:
+            merged[at] = order[right]
+            right += 1
+
+
+@compiled
+def _link(
+    order: np.ndarray, rank: np.ndarray, after: np.ndarray, before: np.ndarray, begin: int, end: int, tail: int
+) -> None:
+    """Chain the cells of a block in the order of their counts, from its tail round to its tail."""
+    last = tail
+    for at in range(begin, end):
+        cell = order[at]
+        rank[cell], before[cell], after[last] = at - begin, last, cell
+        last = cell
+    rank[tail], before[tail], after[last] = end - begin, last, tail
+
+
+@compiled
+def _slide(
+    x: np.ndarray, order: np.ndarray, rank: np.ndarray, after: np.ndarray, before: np.ndarray, length: int, out: np.ndarray
+) -> None:
+    """The deviation of every window: the sum of its larger half minus that of its smaller half.
+
+    A window has the last cells of one block and the first of the next. Each block is a chain from which cells are taken out, and to which
+    they come back in the opposite order, at no cost; its pivot is its first cell that is not in the smaller half (Suomela:
+    Median filtering is equivalent to sorting, 2014).
+    """
+    n, half = x.size, length // 2
+    old_tail, new_tail = n, n + 1
+    _link(order, rank, after, before, 0, length, old_tail)
+    whole, smaller = 0, 0
+    for at in range(length):
+        whole += x[order[at]]
+        smaller += x[order[at]] if at < half else 0
+    old_pivot, old_count = order[half], half
+    out[0] = whole - 2 * smaller
+    for begin in range(length, n, length):
+        end = min(begin + length, n)
+        _link(order, rank, after, before, begin, end, new_tail)
+        for cell in range(end - 1, begin - 1, -1):
+            after[before[cell]], before[after[cell]] = after[cell], before[cell]
+        new_pivot, new_count = new_tail, 0
+        for new in range(begin, end):
+            old = new - length
+            whole += x[new] - x[old]
+            after[before[old]], before[after[old]] = after[old], before[old]
+            if rank[old] < rank[old_pivot]:
+                old_count -= 1
+                smaller -= x[old]
+            else:
+                if old == old_pivot:
+                    old_pivot = after[old]
+                if old_count > 0:
+                    old_pivot = before[old_pivot]
+                    old_count -= 1
+                    smaller -= x[old_pivot]
+            after[before[new]], before[after[new]] = new, new
+            if rank[new] < rank[new_pivot]:
+                new_pivot = before[new_pivot]
+                smaller += x[new] - x[new_pivot]
+            while old_count + new_count < half:
+                if new_pivot == new_tail or (old_pivot != old_tail and x[old_pivot] <= x[new_pivot]):
+                    smaller += x[old_pivot]
+                    old_pivot = after[old_pivot]
+                    old_count += 1
+                else:
+                    smaller += x[new_pivot]
+                    new_pivot = after[new_pivot]
+                    new_count += 1
+            out[new - length + 1] = whole - 2 * smaller
+        old_tail, new_tail = new_tail, old_tail
+        old_pivot, old_count = new_pivot, new_count
 
 
 @compiled
