@@ -33,8 +33,8 @@ def agrid(
     single cells would be measured twice in place of once. Both levels and the total meet in the least squares
     estimate, which has a closed form (Section 4.3, Constrained Inference).
 
-    Privacy: a Laplace measurement of the total (`for_total` of the budget; none where it is public), which the authors take as
-    known, one of the boxes, which depend on the noisy total, and one of the boxes within, which are disjoint and depend
+    Privacy: a Laplace measurement of the total (`for_total` of the budget; none where it is public), which the authors take
+    as known, one of the boxes, which depend on the noisy total, and one of the boxes within, which are disjoint and depend
     on the noisy counts of the first. The rest is post-processing.
     """
     cells = identity(x.shape)

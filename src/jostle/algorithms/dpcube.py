@@ -20,7 +20,8 @@ BLOCK = 32
 """Workloads whose queries are longer than this on average get totals of blocks of this size in the first stage."""
 
 PRICE = 5.0
-"""What a leaf costs besides its error, in variances of a cell, where neighbours are alike: noise must not look like structure."""
+"""What a leaf costs besides its error, in variances of a cell, where neighbours are alike: noise must not look like
+structure."""
 
 MEDIAN_STEP = 1.1462
 """The median distance of two numbers with Laplace noise of scale 1: the solution of (1 + t/2) exp(−t) = 1/2."""
@@ -69,7 +70,7 @@ class _FirstStage:
         return np.asarray(prune(*tree[1:], cells, noise, self.begins, self.noise, variance, leaf_noise, self._price()))
 
     def _price(self) -> float:
-        """Less where cells that are next to each other differ by more than noise: most of them are leaves of their own then."""
+        """Less where neighbours differ by more than noise: most cells are leaves of their own then."""
         steps = np.abs(np.diff(self.cells)) if self.cells.size > 1 else np.zeros(1)
         return PRICE / max(1.0, float(np.median(steps)) / (MEDIAN_STEP * sqrt(self.noise / 2))) ** 2
 

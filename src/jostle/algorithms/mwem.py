@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from math import inf, log10, sqrt
+from math import inf, log10
 from typing import Any
 
 import numpy as np
@@ -35,21 +35,21 @@ def mwem(
     *,
     rounds: int = 10,
     to_select: float = 0.5,
-    sweeps: int = 100,
-    literal: bool = False,
+    sweeps: int | None = None,
 ) -> Vector:
     """In each round, measure the query that is answered worst, and reweigh the estimate to fit (Figure 1, Section 2.1).
 
-    The paper's practical form replays the history in a hundred sweeps of small steps a round, which never gets to the
-    answers of large data and chases the noise of small ones (`literal=True`). Here each step goes all the way to the
-    measured answer, less a doubt in proportion to its noise, and sweeps end when nothing moves any more. Where the total is
-    not public, the cells outside a query are counted with those inside: a record is in one of the two, so it costs nothing.
+    The paper replays the history in a hundred sweeps of small steps a round (`sweeps=100`), which never gets to the answers
+    of large data and chases the noise of small ones. Here the estimate is where such steps lead to in the end, the most even
+    vector that fits the measured answers, each with a doubt in proportion to its noise. (Workloads that are not made of
+    boxes are replayed.) Where the total is not public, the cells outside a query are counted with those inside: a record is
+    in one of the two, so it costs nothing.
 
     Privacy: one Laplace measurement of the total, with the share of one query (none where the total is public), then in each
     round a private choice (`to_select` of the round's share) and a Laplace measurement of the chosen query and its
     complement. The paper starts from the true number of records, which nobody paid for.
     """
-    return _learn(x, workload, budget, _Count.public(x), rounds, to_select, sweeps, literal)
+    return _learn(x, workload, budget, _Count.public(x), rounds, to_select, sweeps)
 
 
 @algorithm(name="MWEM-adaptive", tasks=("range-1d", "range-2d"), cite="hay2016principled", data_dependent=True)
@@ -60,8 +60,7 @@ def mwem_adaptive(
     *,
     to_rounds: float = 0.02,
     to_select: float = 0.5,
-    sweeps: int = 100,
-    literal: bool = False,
+    sweeps: int | None = None,
 ) -> Vector:
     """MWEM with the more rounds the more records there are, as trained in DPBench (Section 6.4: MWEM*).
 
@@ -72,7 +71,7 @@ def mwem_adaptive(
     if x.total is None:
         first, budget = budget.split(to_rounds, 1 - to_rounds)
         count.measure(x, first)
-    return _learn(x, workload, budget, count, rounds_for(count.records * signal, len(x.shape)), to_select, sweeps, literal)
+    return _learn(x, workload, budget, count, rounds_for(count.records * signal, len(x.shape)), to_select, sweeps)
 
 
 def rounds_for(signal: float, dimensions: int) -> int:
@@ -115,42 +114,23 @@ class _Count:
 
 
 def _learn(
-    x: Source, workload: Workload, budget: Budget, count: _Count, rounds: int, to_select: float, sweeps: int, literal: bool
+    x: Source, workload: Workload, budget: Budget, count: _Count, rounds: int, to_select: float, sweeps: int | None
 ) -> Vector:
-    if rounds < 1 or sweeps < 1:
-        raise BadInput("rounds", "and sweeps must be at least 1", "pass for instance rounds=10")
+    if rounds < 1 or (sweeps is not None and sweeps < 1):
+        raise BadInput("rounds", "and sweeps must be at least 1", "leave them out")
     shares = [to_select, 1 - to_select] * rounds
     if x.total is None:
         first, *tokens = budget.split(1 - to_select, *shares)
         count.measure(x, first)
     else:
         tokens = list(budget.split(*shares))
-    history = _History(x.size)
+    history = _History(workload.queries, sweeps)
     estimate: Vector = np.full(x.size, count.records / x.size)
     for select, measure in zip(tokens[::2], tokens[1::2], strict=True):
         worst = x.choose(range(workload.queries.rows), QueryDistance(workload.queries, workload @ estimate), select)
-        _measure(x, _row(workload.queries, worst), measure, count, history)
-        estimate = history.reweigh(estimate * (count.records / estimate.sum()), sweeps, literal)
+        history.measure(x, worst, measure, count)
+        estimate = history.reweigh(estimate * (count.records / estimate.sum()))
     return estimate
-
-
-def _measure(x: Source, row: Vector, budget: Budget, count: _Count, history: _History) -> None:
-    """Measure a query, with its complement where that tells something, and note it down."""
-    if not ((row == 0) | (row == 1)).all():
-        query = matrix(row[None], x.shape)
-        history.add(row, float(x.laplace(query, budget)[0]), 0.0, x.noise_variance(query, budget))
-    elif row.all() or not row.any():
-        count.measure(x, budget)
-    elif x.total is None:
-        halves = x.reduce(Partition.of(row == 0))
-        inside, outside = halves.laplace(identity(2), budget)
-        variance = halves.noise_variance(identity(2), budget)
-        count.learn(inside + outside, 2 * variance)
-        history.add(row, (inside - outside) / 2, 0.5, variance / 2)
-    else:
-        # Reduced to two cells, the query is seen to move by 1 even when a record is replaced.
-        halves, query = x.reduce(Partition.of(row == 0)), _first_of_two()
-        history.add(row, float(halves.laplace(query, budget)[0]), 0.0, halves.noise_variance(query, budget))
 
 
 @cache
@@ -158,56 +138,97 @@ def _first_of_two() -> Matrix:
     return matrix([[1, 0]])
 
 
+@dataclass
+class _Measured:
+    """A query, and its noisy answer: a number plus a share of the number of records."""
+
+    query: int
+    answer: float
+    share: float
+    variance: float
+
+
+class _History:
+    """The queries measured so far, and the most even vector that fits them."""
+
+    def __init__(self, queries: Strategy, sweeps: int | None) -> None:
+        self._queries = queries
+        self._sweeps = sweeps or (None if isinstance(queries, (Identity, Prefix, Boxes)) else 100)
+        self._measured: list[_Measured] = []
+        self._multipliers = np.zeros(0)
+
+    def measure(self, x: Source, query: int, budget: Budget, count: _Count) -> None:
+        """Measure a query, with its complement where that tells something, and note it down."""
+        row = _row(self._queries, query)
+        if not ((row == 0) | (row == 1)).all():
+            measured = matrix(row[None], x.shape)
+            self._add(query, float(x.laplace(measured, budget)[0]), 0.0, x.noise_variance(measured, budget))
+        elif row.all() or not row.any():
+            count.measure(x, budget)
+        elif x.total is None:
+            halves = x.reduce(Partition.of(row == 0))
+            inside, outside = halves.laplace(identity(2), budget)
+            variance = halves.noise_variance(identity(2), budget)
+            count.learn(inside + outside, 2 * variance)
+            self._add(query, (inside - outside) / 2, 0.5, variance / 2)
+        else:
+            # Reduced to two cells, the query is seen to move by 1 even when a record is replaced.
+            halves = x.reduce(Partition.of(row == 0))
+            variance = halves.noise_variance(_first_of_two(), budget)
+            self._add(query, float(halves.laplace(_first_of_two(), budget)[0]), 0.0, variance)
+
+    def _add(self, query: int, answer: float, share: float, variance: float) -> None:
+        self._measured.append(_Measured(query, answer, share, variance))
+        self._multipliers = np.append(self._multipliers, 0.0)
+
+    def reweigh(self, estimate: Vector) -> Vector:
+        """Multiplicative weights over the whole history; the estimate's total stays as it is."""
+        if not self._measured:
+            return estimate
+        total = float(estimate.sum())
+        answers = np.array([m.answer + m.share * total for m in self._measured])
+        if self._sweeps is None:
+            return self._fit(answers, total)
+        _weights.replay(estimate, np.array([_row(self._queries, m.query) for m in self._measured]), answers, self._sweeps)
+        return estimate
+
+    def _fit(self, answers: Vector, total: float) -> Vector:
+        """To the end, on the grid of the boxes' corners: cells between the same corners keep the same weight."""
+        lows, highs = _corners(self._queries, np.array([m.query for m in self._measured]))
+        cuts = [np.unique([0, n, *low, *high]) for n, low, high in zip(_plane(self._queries), lows.T, highs.T, strict=True)]
+        rows, columns = (np.diff(cut) for cut in cuts)
+        on_grid = [np.stack([np.searchsorted(*pair) for pair in zip(cuts, c.T, strict=True)], axis=1) for c in (lows, highs)]
+        noise = np.sqrt([m.variance for m in self._measured])
+        fitted = np.multiply.outer(rows, columns).astype(np.float64), *on_grid, answers, np.maximum(DOUBT * noise, 1e-3)
+        density = _weights.fit_boxes(*fitted, self._multipliers, total, max(noise.min(), 0.01) / 100)
+        return np.repeat(np.repeat(density, rows, axis=0), columns, axis=1).reshape(-1)
+
+
+def _plane(queries: Strategy) -> tuple[int, int]:
+    """The domain as a grid; a line is one row of it."""
+    rows, columns = (1, *queries.shape)[-2:]
+    return rows, columns
+
+
+def _corners(queries: Strategy, chosen: Any) -> tuple[Any, Any]:
+    """The boxes of some queries on that grid: the first corner of each, and the one just outside."""
+    if isinstance(queries, Boxes):
+        lows, highs = queries.lows[chosen], queries.highs[chosen]
+    elif isinstance(queries, Prefix):
+        lows, highs = np.zeros((chosen.size, 1), dtype=np.int64), chosen[:, None] + 1
+    else:
+        lows = np.stack(np.unravel_index(chosen, queries.shape), axis=1)
+        highs = lows + 1
+    if len(queries.shape) == 1:
+        lows, highs = (np.insert(corner, 0, side, axis=1) for side, corner in enumerate((lows, highs)))
+    return lows, highs
+
+
 def _row(queries: Strategy, index: int) -> Vector:
     """One query of a workload, written out."""
     if not isinstance(queries, (Identity, Prefix, Boxes)):
         return np.asarray(queries.adjoint(np.eye(1, queries.rows, index)[0]) / queries.unit)
-    row = np.zeros(queries.shape)
-    if isinstance(queries, Boxes):
-        row[tuple(slice(low, high) for low, high in zip(queries.lows[index], queries.highs[index], strict=True))] = 1
-    elif isinstance(queries, Prefix):
-        row[: index + 1] = 1
-    else:
-        row.flat[index] = 1
+    (low,), (high,) = _corners(queries, np.array([index]))
+    row = np.zeros(_plane(queries))
+    row[low[0] : high[0], low[1] : high[1]] = 1
     return row.reshape(-1)
-
-
-class _History:
-    """The queries measured so far, as segments of cells that they count alike."""
-
-    def __init__(self, size: int) -> None:
-        self._cuts = np.zeros(size, dtype=bool)
-        self._cuts[0] = True
-        self._segments: list[tuple[Any, Any, Any]] = []
-        self._answers: list[tuple[float, float, float]] = []
-        self._multipliers = np.zeros(0)
-
-    def add(self, row: Vector, answer: float, share: float, variance: float) -> None:
-        """A query whose measured answer is `answer` plus that share of the number of records."""
-        starts = np.concatenate([[0], np.flatnonzero(np.diff(row)) + 1])
-        self._cuts[starts] = True
-        counted = row[starts] != 0
-        ends = np.append(starts[1:], row.size)
-        self._segments.append((starts[counted], ends[counted], row[starts[counted]]))
-        self._answers.append((answer, share, variance))
-        self._multipliers = np.append(self._multipliers, 0.0)
-
-    def reweigh(self, estimate: Vector, sweeps: int, literal: bool) -> Vector:
-        """Multiplicative weights over the whole history, from this estimate on."""
-        if not self._answers:
-            return estimate
-        starts = np.flatnonzero(self._cuts)
-        sizes = np.diff(starts, append=estimate.size)
-        mass = np.add.reduceat(estimate, starts)
-        run = np.cumsum(self._cuts) - 1
-        lows, ends, values = (np.concatenate(parts) for parts in zip(*self._segments, strict=True))
-        first = np.cumsum([0, *(segments[0].size for segments in self._segments)])
-        answer, share, variance = np.array(self._answers).T
-        answers = answer + share * estimate.sum()
-        history = first, run[lows], run[ends - 1] + 1, values, answers
-        if literal:
-            _weights.replay(mass, *history, sweeps)
-        else:
-            noise = sqrt(variance.min())
-            _weights.fit(mass, self._multipliers, *history, max(DOUBT * noise, 1e-3), sweeps, max(noise, 1e-2) / 100)
-        return np.repeat(mass / sizes, sizes)

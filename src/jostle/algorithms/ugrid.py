@@ -22,8 +22,8 @@ def ugrid(x: Source, workload: Workload, budget: Budget, *, c: float = 10.0, for
     Finer boxes have more noise, coarser ones hide more of how records lie within them. The total that sets the grid is used
     again in the estimate, by least squares; ε is that of the noise, so that it halves where a record moves two counts.
 
-    Privacy: a Laplace measurement of the total (`for_total` of the budget; none where it is public), which the authors take as
-    known, and one of the boxes, which are disjoint and depend on the noisy total alone. The rest is post-processing.
+    Privacy: a Laplace measurement of the total (`for_total` of the budget; none where it is public), which the authors take
+    as known, and one of the boxes, which are disjoint and depend on the noisy total alone. The rest is post-processing.
     """
     scale = max(x.noise_scale(identity(x.shape), budget), 1e-300)
     records, doubt, rest = known_total(x, budget, for_total)

@@ -10,10 +10,23 @@ Proof, and what is wrong with the partition as it was published: docs/proofs/par
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
 import numpy as np
 
 from jostle.kernel.compiled import compiled
 from jostle.kernel.partition import Counts
+
+LN2 = Fraction(6931471805599453095, 10**19)
+"""The natural logarithm of 2, rounded up."""
+
+NUMERATOR = 2**11
+"""Rates of the exponential mechanism are so much over a whole number; costs are below 2^51, and so much times that fits."""
+
+ROUNDING = 2**40
+"""One part in so many of ε, for each cell, is kept back for the rounding errors of the exponential mechanism."""
 
 
 def deviations(x: Counts) -> Counts:
@@ -46,9 +59,26 @@ def cheapest_cut(costs: Counts) -> tuple[int, Counts]:
     return int(best[-1]), np.array(starts[::-1], dtype=np.int64)
 
 
+def drawn_cut(costs: Counts, rate: tuple[int, int], words: Callable[[int], Counts]) -> Counts:
+    """Where the intervals of a cut begin that is drawn with probability in proportion to 2^(−cost · rate).
+
+    `rate` is a numerator of at most 2^11 and a denominator; `words` gives whole numbers from 0 to 2^53 − 1, each as likely.
+
+    >>> drawn_cut(np.array([[0, 0], [10**9, -1]]), (1, 1), lambda size: np.arange(size)).tolist()
+    [0, 1]
+    """
+    size = costs.shape[1]
+    sums = _sums(costs, *rate)
+    starts = np.zeros(size, dtype=np.bool_)
+    state = np.array([size, -1, -1], dtype=np.int64)
+    while state[0] > 0:
+        _draw(costs, *rate, *sums, words(2 * size + 64), starts, state)
+    return np.flatnonzero(starts)
+
+
 @compiled
 def _deviations(x: np.ndarray) -> np.ndarray:
-    """For each length in turn, blocks of it are sorted by merging halves, and a window slides from each block into the next."""
+    """For each length, blocks of it are sorted by merging halves, and a window slides from each block into the next."""
     n = x.size
     levels = 0
     while (1 << levels) <= n:
@@ -97,9 +127,9 @@ def _slide(
 ) -> None:
     """The deviation of every window: the sum of its larger half minus that of its smaller half.
 
-    A window has the last cells of one block and the first of the next. Each block is a chain from which cells are taken out, and to which
-    they come back in the opposite order, at no cost; its pivot is its first cell that is not in the smaller half (Suomela:
-    Median filtering is equivalent to sorting, 2014).
+    A window has the last cells of one block and the first of the next. Each block is a chain from which cells are taken out,
+    and to which they come back in the opposite order, in a few steps each; its pivot is its first cell that is not in the
+    smaller half (Suomela: Median filtering is equivalent to sorting, 2014).
     """
     n, half = x.size, length // 2
     old_tail, new_tail = n, n + 1
@@ -164,3 +194,113 @@ def _cheapest(costs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
                 best[end] = price
                 last[end] = level
     return best, last
+
+
+@compiled
+def _term(
+    costs: np.ndarray, numerator: int, denominator: int, fractions: np.ndarray, exponents: np.ndarray, level: int, start: int
+) -> tuple[float, int]:
+    """The sum over all cuts before an interval, times its weight 2^(−cost · rate): a fraction of ½ to 1 and an exponent.
+
+    Costs are divided in whole numbers, so that the weight is as exact for a large cost as for a small one.
+    """
+    cost = costs[level, start] * numerator
+    whole = cost // denominator
+    fraction, shift = math.frexp(fractions[start] * 2.0 ** (-(cost - whole * denominator) / denominator))
+    return fraction, exponents[start] - whole + shift
+
+
+@compiled
+def _plus(fraction: float, exponent: int, other: float, its_exponent: int) -> tuple[float, int]:
+    """The sum of two positive numbers, each a fraction of ½ to 1 and an exponent, or 0."""
+    if other == 0.0 or (fraction > 0.0 and its_exponent < exponent - 64):
+        return fraction, exponent
+    if fraction == 0.0 or its_exponent > exponent + 64:
+        return other, its_exponent
+    top = max(exponent, its_exponent)
+    total = math.ldexp(fraction, int(exponent - top)) + math.ldexp(other, int(its_exponent - top))
+    return (total / 2, top + 1) if total >= 1.0 else (total, top)
+
+
+@compiled
+def _sums(costs: np.ndarray, numerator: int, denominator: int) -> tuple[np.ndarray, np.ndarray]:
+    """For each cell, the sum of the weights of all cuts of the cells before it."""
+    levels, n = costs.shape
+    fractions, exponents = np.zeros(n + 1), np.zeros(n + 1, dtype=np.int64)
+    fractions[0], exponents[0] = 0.5, 1
+    for end in range(1, n + 1):
+        for level in range(levels):
+            start = end - (1 << level)
+            if start < 0:
+                break
+            term = _term(costs, numerator, denominator, fractions, exponents, level, start)
+            fractions[end], exponents[end] = _plus(fractions[end], exponents[end], *term)
+    return fractions, exponents
+
+
+@compiled
+def _draw(
+    costs: np.ndarray,
+    numerator: int,
+    denominator: int,
+    fractions: np.ndarray,
+    exponents: np.ndarray,
+    words: np.ndarray,
+    starts: np.ndarray,
+    state: np.ndarray,
+) -> None:
+    """Draw intervals from the right until the line is cut or the random words are used up; `state` is where to go on.
+
+    To find the last interval, ask from the longest one on: is it this one, or a shorter one?
+    """
+    levels = costs.shape[0]
+    terms, sums = np.zeros(levels), np.zeros(levels)
+    term_exponents, sum_exponents = np.zeros(levels, dtype=np.int64), np.zeros(levels, dtype=np.int64)
+    used = 0
+    while state[0] > 0:
+        end = state[0]
+        top = 0
+        while top < levels and (1 << top) <= end:
+            term = _term(costs, numerator, denominator, fractions, exponents, top, end - (1 << top))
+            terms[top], term_exponents[top] = term
+            shorter = max(top - 1, 0)
+            before = (sums[shorter], sum_exponents[shorter]) if top > 0 else (0.0, 0)
+            sums[top], sum_exponents[top] = _plus(*before, *term)
+            top += 1
+        level = state[1] if state[1] >= 0 else top - 1
+        while level > 0:
+            state[1] = level
+            rare = (term_exponents[level], terms[level]) <= (sum_exponents[level - 1], sums[level - 1])
+            small, small_exponent = terms[level], term_exponents[level]
+            if not rare:
+                small, small_exponent = sums[level - 1], sum_exponents[level - 1]
+            chance, shift = math.frexp(small / sums[level])
+            if state[2] < 0:
+                state[2] = max(sum_exponents[level] - small_exponent - shift, 0)
+            used, hit = _happens(chance, words, used, state)
+            if hit < 0:
+                return
+            if (hit == 1) == rare:
+                break
+            level -= 1
+        state[0] = end - (1 << level)
+        state[1] = -1
+        starts[state[0]] = True
+
+
+@compiled
+def _happens(chance: float, words: np.ndarray, used: int, state: np.ndarray) -> tuple[int, int]:
+    """Whether something of probability chance · 2^(−bits) happens, exactly: 1 or 0, or −1 if it takes more words to tell."""
+    while state[2] > 0:
+        if used == words.size:
+            return used, -1
+        bits = min(state[2], 53)
+        if words[used] >> (53 - bits) != 0:
+            state[2] = -1
+            return used + 1, 0
+        state[2] -= bits
+        used += 1
+    if used == words.size:
+        return used, -1
+    state[2] = -1
+    return used + 1, 1 if words[used] < chance * 2.0**53 else 0

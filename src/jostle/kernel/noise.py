@@ -44,6 +44,10 @@ class Noise(Protocol):
         """A whole number from 0 to bound − 1, each as likely; the bound may have any number of digits."""
         ...
 
+    def words(self, size: int) -> Counts:
+        """That many whole numbers from 0 to 2^53 − 1, each as likely."""
+        ...
+
 
 def calibrate(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
     """The scale of noise that makes a function of this sensitivity ε-differentially private, if it can be drawn.
@@ -125,6 +129,10 @@ class ExactNoise:
         """From the operating system's entropy, by rejection: exactly uniform."""
         return secrets.randbelow(bound)
 
+    def words(self, size: int) -> Counts:
+        """Eight bytes each from the operating system's entropy, of which 53 bits are kept."""
+        return (np.frombuffer(secrets.token_bytes(8 * size), dtype=np.uint64) >> 11).astype(np.int64)
+
 
 @final
 class SimulatedNoise:
@@ -176,6 +184,10 @@ class SimulatedNoise:
     def below(self, bound: int) -> int:
         """A remainder of so many more random bits that its bias cannot be seen."""
         return int.from_bytes(self._rng.bytes(bound.bit_length() // 8 + 9), "little") % bound
+
+    def words(self, size: int) -> Counts:
+        """NumPy's whole numbers."""
+        return self._rng.integers(0, 2**53, size=size, dtype=np.int64)
 
 
 _module: Any = None

@@ -7,10 +7,11 @@ Proofs: docs/proofs/operators.md.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NoReturn, Protocol, TypeVar, final
+from math import ceil
+from typing import Literal, NoReturn, Protocol, TypeVar, final
 
 import numpy as np
 
@@ -31,15 +32,20 @@ KERNEL = "jostle.kernel."
 class IntervalCost:
     """What `partition` minimises: the counts' distance from their interval's median, plus a price an interval.
 
-    >>> IntervalCost(price=2.0).price
-    2.0
+    >>> IntervalCost(price=2.0).method
+    'noisy-minimum'
     """
 
     price: float
     """What every interval costs: a public number, such as the noise that its total will get."""
 
+    method: Literal["noisy-minimum", "exponential"] = "noisy-minimum"
+    """The cheapest cut after noise on every interval's cost, or a cut drawn by the exponential mechanism over all cuts."""
+
     def __post_init__(self) -> None:
         check_price(self.price)
+        if self.method not in ("noisy-minimum", "exponential"):
+            raise BadInput("method", f"{self.method!r} is unknown", "use 'noisy-minimum' or 'exponential'")
 
 
 class Source(Protocol):
@@ -192,7 +198,7 @@ class _VectorSource:
         return candidates[self.__engine.noisy_max(score.values(self.__x), scale)]
 
     def partition(self, cost: IntervalCost, budget: Budget) -> Partition:
-        """The cheapest cut after each interval's cost got one-sided noise: twice as much on those of two and more cells."""
+        """The cheapest cut after noise on each interval's cost, or a cut drawn by the exponential mechanism."""
         from jostle.kernel import intervals
 
         self.__one_trial("partition")
@@ -201,13 +207,36 @@ class _VectorSource:
         if len(self.shape) != 1:
             raise PlanError("partition cuts a line of cells: reduce a grid to a line first, for instance along a curve")
         check_price(cost.price, self.size)
+        draw = self.__exponential(budget) if cost.method == "exponential" else self.__noisy_minimum(budget)
+        self.__spend(budget, "partition", f"intervals of {self.size} cells, {cost.method}")
+        starts = draw(intervals.deviations(self.__x) * PRICE_UNIT + round(cost.price * PRICE_UNIT))
+        return Partition.intervals(starts, self.size)
+
+    def __noisy_minimum(self, budget: Budget) -> Callable[[Counts], Counts]:
+        """One-sided noise on each interval's cost: twice as much on those of two and more cells."""
+        from jostle.kernel import intervals
+
         scales = [self.__calibrated(k * PRICE_UNIT, 2 * k * PRICE_UNIT, budget) for k in (1, 2)]
         calibrate(16 * self.size * scales[1], Fraction(1))  # the sum of all the noise must fit in 64 bits, too
-        self.__spend(budget, "partition", f"intervals of {self.size} cells")
-        costs = intervals.deviations(self.__x) * PRICE_UNIT + round(cost.price * PRICE_UNIT)
-        for k in range(costs.shape[0]):
-            costs[k] -= self.__engine.geometric(self.size, scales[min(k, 1)])
-        return Partition.intervals(intervals.cheapest_cut(costs)[1], self.size)
+
+        def draw(costs: Counts) -> Counts:
+            for k in range(costs.shape[0]):
+                costs[k] -= self.__engine.geometric(self.size, scales[min(k, 1)])
+            return intervals.cheapest_cut(costs)[1]
+
+        return draw
+
+    def __exponential(self, budget: Budget) -> Callable[[Counts], Counts]:
+        """Each cut with probability in proportion to 2^(−cost · rate); a little of ε is kept back for rounding errors."""
+        from jostle.kernel import intervals
+
+        _check_budget(budget)
+        kept = Fraction(self.size, intervals.ROUNDING)
+        if budget.epsilon <= 2 * kept:
+            raise BadInput("epsilon", "is too small for a cut to be drawn with floating-point numbers", "use a larger one")
+        moves = intervals.LN2 * PRICE_UNIT * intervals.NUMERATOR
+        scale = calibrate(self.neighbours.sensitivity(2, 4) * moves, budget.epsilon - kept)
+        return lambda costs: intervals.drawn_cut(costs, (intervals.NUMERATOR, ceil(scale)), self.__engine.words)
 
     def reduce(self, partition: Partition) -> Source:
         """Adding cells up moves no record apart: stability 1, same purse, same neighbours."""
