@@ -63,8 +63,9 @@ class Release:
         """The release in words."""
         queries, cells = self.workload.shape
         return (
-            f"{queries} {self.workload.kind} queries over {cells} cells by {self.algorithm.name}, at ε = {round_up(self.spent):g} "
-            f"({self.neighbours} neighbours); typically off by ±{np.median(self.margins):.3g} at 95 %; "
+            f"{queries} {self.workload.kind} queries over {cells} cells by {self.algorithm.name}, "
+            f"at ε = {round_up(self.spent):g} ({self.neighbours} neighbours); "
+            f"typically off by ±{np.median(self.margins):.3g} at 95 %; "
             f"ε = {round_down(self.remaining):g} is left."
         )
 
@@ -84,9 +85,9 @@ def release(
 ) -> Release:
     """Answer a workload on private counts, and charge ε to an account of a ledger.
 
-    Everything is checked before anything is charged. The answers are ε-differentially private under the account's neighbours; the
-    noise is exact and cannot be seeded. The margins come from simulating the same algorithm on the released estimate, which costs
-    nothing: they are right where the error does not depend on the data, and near it elsewhere.
+    Everything is checked before anything is charged. The answers are ε-differentially private under the account's
+    neighbours; the noise is exact and cannot be seeded. The margins come from simulating the same algorithm on the released
+    estimate, which costs nothing: they are right where the error does not depend on the data, and near it elsewhere.
 
     >>> import jostle, tempfile
     >>> ledger = jostle.Ledger(tempfile.mkdtemp() + "/budget.db")
@@ -119,7 +120,7 @@ def release(
 
 
 def _usual(asked: Workload) -> str:
-    """Which algorithm answers if none is named: single cells are shrunk, ranges get as fine a resolution as they can bear."""
+    """Which algorithm answers if none is named: cells are shrunk, ranges get as fine a resolution as they can bear."""
     if asked.kind == "identity":
         return "Bayes"
     return "Adaptive" if len(asked.domain) == 1 else "AdaptiveGrid"
@@ -128,7 +129,7 @@ def _usual(asked: Workload) -> str:
 def _margins(
     plan: Algorithm, estimate: Vector, asked: Workload, epsilon: Fraction, neighbours: Neighbours, tunables: dict[str, Any]
 ) -> Vector:
-    """How far the algorithm's answers are off in 95 of 100 simulated runs, query by query, if the estimate were the truth."""
+    """How far answers are off in 95 of 100 simulated runs, query by query, if the estimate were the truth."""
     # Poisson: a smooth estimate would be easier to answer than the rough counts behind it, and the margins too narrow.
     stand_in = np.random.default_rng(0).poisson(np.maximum(estimate, 0)).reshape(asked.domain)
     runs = estimates(plan, stand_in, asked, epsilon, trials=_TRIALS, seed=0, neighbours=neighbours, **tunables)

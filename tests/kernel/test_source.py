@@ -31,6 +31,7 @@ from jostle.kernel.statistics import (
     QueryScore,
     Scale,
     Score,
+    SplitScore,
     Statistic,
     TotalVariation,
 )
@@ -176,6 +177,7 @@ SCORES: list[tuple[Score, int, int]] = [
     (QueryDistance(prefix(8), np.zeros(8), grain=16), 2 * 16, 2 * 16),
     (QueryDistance(wavelet(8), np.zeros(8), grain=16), 2 * 16, 4 * 16),
     (QueryDistance(matrix([[3, -2, 0, 0, 0, 0, 0, 0]]), np.zeros(1), grain=1), 6, 10),
+    (SplitScore(cells=8, price=1.0), 13, 16),
 ]
 
 
@@ -184,7 +186,7 @@ SCORES: list[tuple[Score, int, int]] = [
 def test_a_choice_has_noise_of_the_proven_scale(score: Any, once: int, replaced: int, neighbours: Neighbours) -> None:
     for epsilon in EPSILONS:
         source, recorder = recorded(X, neighbours)
-        candidates = [f"candidate {i}" for i in range(score.queries.rows)]
+        candidates = [f"candidate {i}" for i in range(score.values(X).size)]
         chosen = source.choose(candidates, score, source.grant(epsilon))
         assert recorder.scales == [by_hand(neighbours, once, replaced) / epsilon]
         assert chosen == candidates[int(np.argmax(score.values(X)))]

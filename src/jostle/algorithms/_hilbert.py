@@ -18,7 +18,8 @@ def hilbert_line(shape: tuple[int, int]) -> Partition:
     >>> hilbert_line((2, 2)).labels.tolist(), hilbert_line((1, 3)).labels.tolist()
     ([0, 3, 1, 2], [0, 1, 2])
     """
-    steps = _steps(*(axis.reshape(-1) for axis in np.indices(shape)), bits=max(max(shape) - 1, 1).bit_length())
+    rows, columns = (axis.reshape(-1).astype(np.int64) for axis in np.indices(shape))
+    steps = _steps(rows, columns, max(max(shape) - 1, 1).bit_length())
     place = np.empty(steps.size, dtype=np.int64)
     place[np.argsort(steps)] = np.arange(steps.size)
     return Partition.of(place)
@@ -27,8 +28,8 @@ def hilbert_line(shape: tuple[int, int]) -> Partition:
 def _steps(rows: Counts, columns: Counts, bits: int) -> Counts:
     """How many cells of a square of side 2^bits the curve has passed before it comes to each cell.
 
-    From the whole square down to the cells: which quarter, in the order in which the curve takes them, then the cell's place in that
-    quarter after turning it as the curve does.
+    From the whole square down to the cells: which quarter, in the order in which the curve takes them, and then the cell's
+    place in that quarter, turned as the curve turns it.
     """
     steps = np.zeros(rows.size, dtype=np.int64)
     last = (1 << bits) - 1

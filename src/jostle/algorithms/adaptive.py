@@ -27,8 +27,8 @@ def adaptive(
 ) -> Vector:
     """A few percent on coarse blocks decide how finely each is cut; leaves and optimised rows get the rest; all is fused.
 
-    A leaf is to hold about `records`/ε records: finer ones would drown in noise. The strategy on the leaves is an optimised one (Section 5.2),
-    the leaves are shrunk by empirical Bayes, and leaves, rows and blocks meet in one Gaussian update.
+    A leaf is to hold about `records`/ε records: finer ones would drown in noise. The strategy on the leaves is an optimised
+    one (Section 5.2), the leaves are shrunk by empirical Bayes, and leaves, rows and blocks meet in one Gaussian update.
 
     Privacy: one Laplace measurement of the blocks, and one of the leaves and rows, which depend on the noisy blocks alone.
     """

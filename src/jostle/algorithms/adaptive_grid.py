@@ -1,4 +1,4 @@
-"""AdaptiveGrid: blocks, cells within them and leaves within those, each as fine as the data can fill, and empirical Bayes."""
+"""AdaptiveGrid: boxes within boxes, each as fine as the data can fill, and empirical Bayes."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ def adaptive_grid(
 ) -> Vector:
     """AGrid's idea (Section 4.3) carried on: each stage cuts the boxes of the one before by their noisy counts.
 
-    A box is cut so that its pieces hold a few records for each 1/ε of the next stage. The last stage's leaves are shrunk by empirical
-    Bayes and fused with the coarser counts. How many stages there are depends on the domain and on how long the queries are: on
-    small domains, and for short queries, one that measures all cells is best (OPT-Bayes, Bayes).
+    A box is cut so that its pieces hold a few records for each 1/ε of the next stage. The last stage's leaves are shrunk by
+    empirical
+    Bayes and fused with the coarser counts. How many stages there are depends on the domain and on how long the queries
+    are: on small domains, and for short queries, one that measures all cells is best (OPT-Bayes, Bayes).
 
     Privacy: one Laplace measurement a stage, of boxes that depend on the noisy counts of the stages before alone.
     """

@@ -18,8 +18,8 @@ REACHES = {1: (4, 16, 64), 2: (1, 3, 6)}
 def bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     """Discrete Laplace noise on every cell, then the posterior mean under a prior fitted to all noisy cells (Section 4).
 
-    Cells are told apart by the noisy density around them where the likelihood pays for it. Made for single cells: sums over long ranges
-    inherit the prior's error, and `Adaptive` or a hierarchy serves them better.
+    Cells are told apart by the noisy density around them where the likelihood pays for it. Made for single cells: sums over
+    long ranges inherit the prior's error, and `Adaptive` or a hierarchy serves them better.
 
     Privacy: one Laplace measurement of the cells; the prior is fitted to what was released.
     """

@@ -38,7 +38,8 @@ def best_branching(shape: tuple[int, ...]) -> int:
     longest = max(max(shape), 2)
     if len(shape) == 1:
         # The variance rises with the branching while the height stays, so the smallest branching of each height will do.
-        smallest = {max(2, ceil(round(longest ** (1 / height), 9))) for height in range(1, longest.bit_length() + 1)}
+        heights = range(1, longest.bit_length() + 1)
+        smallest: set[int] = {max(2, ceil(round(longest ** (1 / height), 9))) for height in heights}
         return min(sorted(smallest), key=lambda b: _range_variance(longest, b))
     best: int = min({*range(2, min(longest, 128) + 1), longest}, key=lambda b: _grid_variance(shape, b))
     return best

@@ -47,7 +47,7 @@ def mwem(
 
     Privacy: one Laplace measurement of the total, with the share of one query (none where the total is public), then in each
     round a private choice (`to_select` of the round's share) and a Laplace measurement of the chosen query and its
-    complement. The paper starts from the true number of records, which nobody paid for.
+    complement. The paper starts from the true number of records, which nobody paid for: docs/proofs/mwem.md.
     """
     return _learn(x, workload, budget, _Count.public(x), rounds, to_select, sweeps)
 
@@ -127,10 +127,17 @@ def _learn(
     history = _History(workload.queries, sweeps)
     estimate: Vector = np.full(x.size, count.records / x.size)
     for select, measure in zip(tokens[::2], tokens[1::2], strict=True):
-        worst = x.choose(range(workload.queries.rows), QueryDistance(workload.queries, workload @ estimate), select)
+        distance = QueryDistance(workload.queries, workload @ estimate, grain=_grain(workload.queries))
+        worst = x.choose(range(workload.queries.rows), distance, select)
         history.measure(x, worst, measure, count)
         estimate = history.reweigh(estimate * (count.records / estimate.sum()))
     return estimate
+
+
+def _grain(queries: Strategy) -> int:
+    """As finely as distances can be compared exactly."""
+    low, high = queries.bounds
+    return min(2**10, max(1, 2**60 // (max(-low, high) * LARGEST_TOTAL)))
 
 
 @cache

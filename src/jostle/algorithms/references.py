@@ -78,7 +78,10 @@ REFERENCES: Final = MappingProxyType(
             2018,
         ),
         "robbins1956empirical": Reference(
-            "H. Robbins", "An empirical Bayes approach to statistics", "Third Berkeley Symposium on Mathematical Statistics", 1956
+            "H. Robbins",
+            "An empirical Bayes approach to statistics",
+            "Third Berkeley Symposium on Mathematical Statistics",
+            1956,
         ),
         "qardaji2013differentially": Reference(
             "W. Qardaji, W. Yang, N. Li", "Differentially private grids for geospatial data", "ICDE", 2013

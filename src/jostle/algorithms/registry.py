@@ -93,7 +93,8 @@ def algorithm(
     ... def nothing(x, workload, budget):
     ...     "Zeros."
     Traceback (most recent call last):
-    jostle.kernel.errors.PlanError: Nothing: its docstring needs a paragraph that begins with "Privacy:" and says why it is private
+    jostle.kernel.errors.PlanError: Nothing: its docstring needs a paragraph that begins with "Privacy:" and says why it is
+    private
     """
 
     def register(plan: Plan) -> Algorithm:

@@ -30,7 +30,8 @@ def demo(
     console = Console(highlight=False)
     income = weekly_income(cells=CELLS, width=WIDTH)
     console.print(
-        f"\n[bold]The data[/]: {income.sum():,} people of the census of 2000 and their weekly income, {CELLS} cells of ${WIDTH}.\n"
+        f"\n[bold]The data[/]: {income.sum():,} people of the census of 2000 and their weekly income, "
+        f"{CELLS} cells of ${WIDTH}.\n"
         f"[bold]The question[/]: how many people earn up to so much? That is a prefix workload, asked at ε = {epsilon:g}.\n"
     )
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "budget.db") as ledger:
@@ -64,10 +65,14 @@ def _answers(console: Console, income: Counts, released: Release) -> None:
 
 
 def _comparison(console: Console, income: Counts, released: Release) -> None:
-    console.print("[bold]Had you picked another algorithm[/] (100 simulated runs each, root mean squared error of an answer):")
+    console.print(
+        "[bold]Had you picked another algorithm[/] (100 simulated runs each, root mean squared error of an answer):"
+    )
     queries, ours = workloads.prefix(CELLS), released.algorithm.name
     found = {
-        name: float(np.sqrt((simulate.errors(name, income, queries, released.spent, trials=100, seed=0) ** 2).mean() / CELLS))
+        name: float(
+            np.sqrt((simulate.errors(name, income, queries, released.spent, trials=100, seed=0) ** 2).mean() / CELLS)
+        )
         for name in (released.algorithm.name, "HB", "Laplace", "Uniform")
     }
     for name, error in sorted(found.items(), key=lambda pair: pair[1]):

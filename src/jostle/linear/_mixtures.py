@@ -72,7 +72,7 @@ def _densities(weights: np.ndarray, places: np.ndarray, steps: np.ndarray, up: n
 
 @compiled
 def _pulls(inverse: np.ndarray, places: np.ndarray, steps: np.ndarray, up: np.ndarray, down: np.ndarray) -> np.ndarray:
-    """At each support point, the sum over the values of kernel / density: above the number of values, more mass is wanted."""
+    """At each support point, the sum over the values of kernel / density: where it is large, more mass is wanted."""
     size = steps.size
     rising = inverse.copy()
     for j in range(1, size):

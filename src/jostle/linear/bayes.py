@@ -1,9 +1,13 @@
 """Empirical Bayes: shrink noisy counts towards what the other noisy counts say is likely. Post-processing alone.
 
-The counts of a histogram are a sample from some distribution; noisy counts are that sample with Laplace noise. The prior that makes
-them likeliest (Robbins 1956; Laird 1978, the non-parametric maximum likelihood estimate) gives each cell a posterior mean, whose
-squared error is far below the noise's where many cells are alike: zeros above all. Cells may be told apart by public or released
-*contexts*, such as the noisy mean of their neighbours: a prior for each range of the context, where the likelihood pays for it.
+The counts of a histogram are a sample from some distribution; noisy counts are that sample with Laplace noise. The prior
+that makes
+them likeliest (Robbins 1956; Laird 1978, the non-parametric maximum likelihood estimate) gives each cell a posterior mean,
+whose
+squared error is far below the noise's where many cells are alike: zeros above all. Cells may be told apart by public or
+released
+*contexts*, such as the noisy mean of their neighbours: a prior for each range of the context, where the likelihood pays for
+it.
 """
 
 from __future__ import annotations
@@ -90,7 +94,7 @@ def shrink_by_scale(noisy: Vector, scales: Vector, contexts: Sequence[Vector] = 
 def _cut(
     noisy: Vector, scale: float, cells: Counts, whole: _Fit | None, pieces: int
 ) -> tuple[float, list[tuple[Counts, _Fit]]]:
-    """The best way to cut cells, in the context's order, by halves: keep them together unless two priors pay for themselves."""
+    """The best way to cut cells, in the context's order, by halves: together unless two priors pay for themselves."""
     order = cells[np.argsort(noisy[cells], kind="stable")]
     together = whole or _Fit(noisy[order], scale)
     if pieces == 1 or cells.size < 2 * _SMALLEST_GROUP:

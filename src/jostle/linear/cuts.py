@@ -1,7 +1,7 @@
 """Cutting a line of noisy cells into intervals that are nearly even: public post-processing alone.
 
-The intervals have power-of-two lengths and begin anywhere, as in DAWA (Li, Hay, Miklau, Wang: A data- and workload-aware algorithm
-for range queries under differential privacy, PVLDB 7(5), 2014, Section 3).
+The intervals have power-of-two lengths and begin anywhere, as in DAWA (Li, Hay, Miklau, Wang: A data- and workload-aware
+algorithm for range queries under differential privacy, PVLDB 7(5), 2014, Section 3).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _GRAIN = 2**10
 def even_intervals(noisy: Vector, scale: float, price: float) -> Counts:
     """Where the intervals of the cheapest cut begin; an interval costs its cells' distance from their median, and a price.
 
-    Noise of this scale adds to the distances of cells that are even, so what it is expected to add is taken off: its mean size for
-    every cell but one, as one cell alone is always even. The price is in scales, too.
+    Noise of this scale adds to the distances even of cells that are alike, so what it is expected to add is taken off: its
+    mean size for every cell but one, as one cell alone is always even. The price is in scales, too.
 
     >>> even_intervals(np.array([10.0, 11.0, 9.0, 10.0, 60.0, 62.0]), scale=2.0, price=3.0).tolist()
     [0, 4]

@@ -1,7 +1,7 @@
 """Fusing shrunk cells with coarser noisy sums: Gaussian updates, public post-processing alone.
 
-Shrunk cells (`jostle.linear.bayes`) have variances of their own, and all cells of one group share the error of their prior, of variance about
-σ²/cells: leaving that out makes sums over many cells look far more certain than they are.
+Shrunk cells (`jostle.linear.bayes`) have variances of their own, and all cells of one group share the error of their prior,
+of variance about σ²/cells: leaving that out makes sums over many cells look far more certain than they are.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def fuse_nested(cells: Shrunk, shared: Vector, levels: Sequence[Sums]) -> Vector
     many = np.zeros((1 + shared.size, means.size))
     many[0] = means
     many[1 + groups, np.arange(means.size)] = 1.0
-    # The first row starts from the means; each further row shows how the sums would miss if one group's prior were off by one.
+    # The first row starts from the means; each further row shows how the sums would miss if one group's prior were off by
+    # one.
     surprise = np.concatenate([part for part, *_ in _upwards(many, cells.variances, levels)], axis=1)
     pulls, misses = surprise[1:], surprise[0]
     precision = pulls @ pulls.T + np.diag(1.0 / np.maximum(shared, 1e-12))

@@ -1,4 +1,4 @@
-"""Leaves: boxes of cells that fit the data's density, and what their surroundings say about each. Public post-processing alone."""
+"""Leaves: boxes of cells that fit the data's density, and what is around each. Public post-processing alone."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Leaves:
         return Partition(np.asarray(boxes(self.shape, self.lows, self.highs).adjoint(number)), (self.number,))
 
     def surroundings(self, values: Vector, reaches: Sequence[int]) -> list[Vector]:
-        """For each reach: what each leaf would hold at the density around it, so many of its own widths far, itself left out."""
+        """For each reach: what each leaf would hold at the density around it, so many of its widths far, itself left out."""
         density = (values / self.areas)[self.partition.labels]
         widths = self.highs - self.lows
         found = []

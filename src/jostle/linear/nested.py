@@ -1,7 +1,7 @@
 """Intervals within intervals: least squares where every one has a precision of its own, in linear time.
 
-A line is cut on several levels, from coarse to fine, each of which has the cuts of those before it. A level is known by where its
-intervals begin. Post-processing alone.
+A line is cut on several levels, from coarse to fine, each of which has the cuts of those before it. A level is known by
+where its intervals begin. Post-processing alone.
 """
 
 from __future__ import annotations

@@ -1,10 +1,14 @@
 """Rows that, measured beside the cells, answer prefix sums and ranges with little variance.
 
-A strategy of the form [d·I; R] (McKenna, Miklau, Hay, Machanavajjhala: Optimizing error of high-dimensional statistical queries under
-differential privacy, PVLDB 11(10), 2018: OPT₀, p-identity), with one d for all cells, so that all cells get the same noise, and with the
-columns of R adding up to 1 − d, so that every column's norm is 1. R minimises the total variance of all prefix sums after least squares.
+A strategy of the form [d·I; R] (McKenna, Miklau, Hay, Machanavajjhala: Optimizing error of high-dimensional statistical
+queries under
+differential privacy, PVLDB 11(10), 2018: OPT₀, p-identity), with one d for all cells, so that all cells get the same noise,
+and with the
+columns of R adding up to 1 − d, so that every column's norm is 1. R minimises the total variance of all prefix sums after
+least squares.
 
-R is piecewise linear along the domain: it is optimised at no more than 512 points, for domains of 8, 16, … 4,096 cells, and drawn out to any
+R is piecewise linear along the domain: it is optimised at no more than 512 points, for domains of 8, 16, … 4,096 cells, and
+drawn out to any
 other size. `python -m jostle.linear.prefix_rows` computes the file that comes with the package, in about ten seconds.
 """
 
@@ -85,8 +89,8 @@ def _first_guess(points: int, rows: int) -> Vector:
 def _variance(roots: Vector, points: int, width: int) -> tuple[float, Vector]:
     """tr(P (d²I + R'R)⁻¹ P') and its gradient in the square roots of R before normalisation, in O(points × rows²).
 
-    R is constant on blocks of `width` cells. What a prefix has within blocks is measured by the cells alone; between blocks, prefix sums
-    of blocks have the Gram matrix K = width²·P'P − width(width − 1)/2·11' − (width² − 1)/6·I.
+    R is constant on blocks of `width` cells. What a prefix has within blocks is measured by the cells alone; between
+    blocks, prefix sums of blocks have the Gram matrix K = width²·P'P − width(width − 1)/2·11' − (width² − 1)/6·I.
     """
     free = roots.reshape(-1, points)
     squares = free**2 + 1e-9

@@ -1,0 +1,188 @@
+"""DAWA: buckets of cells that are nearly even, and a tree over the buckets that suits the workload."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Final, Literal
+
+import numpy as np
+
+from jostle.algorithms._buckets import Buckets
+from jostle.algorithms._hilbert import hilbert_line
+from jostle.algorithms.registry import algorithm
+from jostle.kernel.budget import Budget
+from jostle.kernel.errors import BadInput
+from jostle.kernel.partition import Counts, Vector
+from jostle.kernel.source import IntervalCost, Source
+from jostle.kernel.strategy import identity
+from jostle.kernel.trees import Hierarchy, hierarchy
+from jostle.linear.cuts import even_intervals
+from jostle.linear.nested import Nested
+from jostle.linear.workloads import Workload
+
+LONG: Final = 32
+"""From so many cells a query on average, what queries need to know is coarse."""
+
+SHARES: Final = MappingProxyType(
+    {
+        "noisy-minimum": (0.4, 0.2, 0.3),
+        "exponential": (0.45, 0.15, 0.25),
+        "counts": (0.8, 0.15, 0.3),
+        "blocks": (0.4, 0.2, 0.5),
+    }
+)
+"""The first stage's part of the budget: for short queries, for long ones on a line and for long ones on a grid."""
+
+PRICES: Final = MappingProxyType(
+    {
+        "noisy-minimum": (6.0, 5.5, 5.0),
+        "exponential": (4.3, 3.2, 3.0),
+        "counts": (4.0, 0.9, 1.1),
+        "blocks": (8.0, 8.0, 8.0),
+    }
+)
+"""What a bucket costs, in scales of noise on one count of the first stage: for the same three."""
+
+BRANCHING: Final = 4
+"""How many blocks a block is cut into. Along Hilbert's curve, squares are cut into squares."""
+
+
+@algorithm(name="DAWA", tasks=("range-1d", "range-2d"), cite="li2014data", data_dependent=True)
+def dawa(
+    x: Source,
+    workload: Workload,
+    budget: Budget,
+    *,
+    partition: Literal["noisy-minimum", "exponential", "counts", "blocks"] | None = None,
+    first_stage: float | None = None,
+    price: float | None = None,
+) -> Vector:
+    """Cut the line into buckets whose cells are nearly even, then measure a tree over the buckets (Sections 3 and 4).
+
+    A grid is first laid along Hilbert's curve. The partition as published is not private (docs/proofs/partition.md);
+    these are:
+
+    - "noisy-minimum": the cheapest cut after one-sided noise on the cost of every interval;
+    - "exponential": a cut drawn by the exponential mechanism over all cuts;
+    - "counts": the cheapest cut of noisy cells, with what noise adds to the costs taken off; the cells are used again;
+    - "blocks": nested blocks with noisy counts, cut where the count is above the price; the counts are used again.
+
+    The default is what was most accurate: "counts" for short queries, "blocks" for long ones. Both stages' numbers meet in
+    one least squares estimate.
+
+    Privacy: the kernel's `partition`, or a Laplace measurement of cells or of blocks that the domain fixes, from which
+    buckets are made by post-processing; then a Laplace measurement of a tree over the buckets, which depends on them and
+    on the workload alone. The rest is post-processing.
+    """
+    kind = len(x.shape) if workload.average_length >= LONG else 0
+    operator = partition or ("blocks" if kind else "counts")
+    if operator not in SHARES:
+        raise BadInput("partition", f"{operator!r} is unknown", f"use one of {', '.join(SHARES)}")
+    share = SHARES[operator][kind] if first_stage is None else first_stage
+    first, second = budget.split(share, 1 - share)
+    curve = hilbert_line((x.shape[0], x.shape[-1])) if len(x.shape) > 1 else None
+    line = x if curve is None else x.reduce(curve)
+    scales = PRICES[operator][kind] if price is None else price
+    if operator == "blocks":
+        buckets = _from_blocks(line, first, scales)
+    elif operator == "counts":
+        buckets = _from_cells(line, first, scales, again=kind == 0)
+    else:
+        buckets = _from_costs(line, first, scales, operator)
+    estimate = buckets.spread(buckets.totals(line, workload.queries, second), line.size)
+    return estimate if curve is None else estimate[curve.labels]
+
+
+def _from_costs(line: Source, budget: Budget, scales: float, method: Literal["noisy-minimum", "exponential"]) -> Buckets:
+    """The kernel's partition, by the deviations from the buckets' medians."""
+    price = scales * line.noise_scale(identity(line.shape), budget)
+    cut = line.partition(IntervalCost(min(price, 2.0**39 / line.size), method), budget)
+    return Buckets.unmeasured(np.flatnonzero(np.diff(cut.labels, prepend=-1)))
+
+
+def _from_cells(line: Source, budget: Budget, scales: float, *, again: bool) -> Buckets:
+    """The cheapest cut of noisy cells, which may be used again.
+
+    Buckets that look even are those that have gathered noise of one sign. Short queries lose little by that; long ones, to
+    which the sums of many cells say little anyway, lose more than they gain.
+    """
+    cells = identity(line.shape)
+    noise = line.noise_variance(cells, budget)
+    noisy = line.laplace(cells, budget)
+    starts = even_intervals(noisy, line.noise_scale(cells, budget), scales)
+    buckets = Buckets.unmeasured(starts)
+    if not again or noise == 0:
+        return buckets
+    sizes = np.diff(starts, append=line.size)
+    sums = np.add.reduceat(noisy, starts)
+    return replace(
+        buckets,
+        values=[*buckets.values[:-1], sums],
+        precisions=[*buckets.precisions[:-1], 1.0 / (sizes * noise)],
+        within=shrunk(noisy - np.repeat(sums / sizes, sizes), starts, noise),
+    )
+
+
+def shrunk(apart: Vector, starts: Counts, noise: float) -> Vector:
+    """Distances of cells from their bucket's mean, shrunk by as much as noise of that variance explains of them.
+
+    Buckets were made to look even, so noise explains more of them than its own variance, and most in the shortest.
+
+    >>> shrunk(np.array([1.0, -1.0, 20.0, -20.0]), np.array([0, 2]), noise=1.0).round(1).tolist()
+    [0.0, -0.0, 19.9, -19.9]
+    """
+    sizes = np.diff(starts, append=apart.size)
+    squares = np.add.reduceat(apart**2, starts)
+    explained = np.maximum(sizes - 1, 1) * noise * (1.0 + 2.0 / np.sqrt(sizes))
+    return np.asarray(apart * np.repeat(1.0 - explained / np.maximum(squares, explained), sizes))
+
+
+def _from_blocks(line: Source, budget: Budget, scales: float) -> Buckets:
+    """Nested blocks: a block of the line is cut if its noisy count is above the price; those that are not are buckets."""
+    tree = _nested_blocks(line.size)
+    noise = max(line.noise_variance(tree, budget), 1e-9)
+    parts = tree.by_level(line.laplace(tree, budget))
+    shares = np.array(tree.weights) / tree.unit
+    seen = Nested(
+        [starts for (starts,) in tree.levels],
+        [part / share for part, share in zip(parts, shares, strict=True)],
+        [np.full(part.size, share**2 / noise) for part, share in zip(parts, shares, strict=True)],
+    )
+    return _pruned(seen, scales * line.noise_scale(identity(line.shape), budget), line.size)
+
+
+def _pruned(seen: Nested, price: float, size: int) -> Buckets:
+    """A block that is cut gives its own number, and one that is not all that the numbers within it say of it.
+
+    The whole line is always cut: to take it for empty by mistake would be the worst of errors.
+    """
+    whole, variances = seen.upwards
+    fitted = seen.fitted()
+    begins = np.zeros(size, dtype=np.bool_)
+    alive = np.ones(1, dtype=np.bool_)
+    levels, values, precisions = [], [], []
+    for k, starts in enumerate(seen.starts):
+        begins[starts[alive]] = True
+        levels.append(np.flatnonzero(begins))
+        cut = alive & ((fitted[k] > price) | (k == 0)) & (k < len(seen.starts) - 1)
+        at = np.searchsorted(levels[-1], starts[alive])
+        values.append(np.zeros(levels[-1].size))
+        precisions.append(np.zeros(levels[-1].size))
+        values[-1][at] = np.where(cut, seen.values[k], whole[k])[alive]
+        precisions[-1][at] = np.where(cut, seen.precisions[k], 1.0 / variances[k])[alive]
+        if not cut.any():
+            break
+        alive = np.repeat(cut, np.diff(np.searchsorted(seen.starts[k + 1], starts), append=seen.starts[k + 1].size))
+    return Buckets(levels[-1], [np.searchsorted(levels[-1], level) for level in levels], values, precisions)
+
+
+@lru_cache(maxsize=16)
+def _nested_blocks(size: int) -> Hierarchy:
+    """Blocks within blocks down to the cells; the whole line and the cells matter little to where to cut."""
+    levels = len(hierarchy(size, BRANCHING).levels)
+    weights = np.ones(levels)
+    weights[-1] = 0.05
+    weights[0] = 0.01
+    return hierarchy(size, BRANCHING, weights=tuple(weights))
