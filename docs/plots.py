@@ -22,6 +22,10 @@ from jostle.mechanisms.gradual import chain
 
 FOLDER = "mechanisms/plots"
 LIBRARY = "plotly.min.js"
+HEIGHT = 440
+"""In pixels, as the frames in the documents leave room for: they are 460 high. Titles have at most 35 characters a line, so
+that a telephone shows them whole."""
+
 BLUE, RED, GREEN, GREY = "#1f77b4", "#d62728", "#2ca02c", "#7f7f7f"
 EPSILONS = np.geomspace(0.05, 5, 60)
 
@@ -31,9 +35,7 @@ def randomized_response() -> go.Figure:
     chances = np.linspace(0.51, 0.99, 97)
     right = [RandomizedResponse(2, p=float(p)).variance(0.5, 1) for p in chances]
     slide = 1 / (16 * (chances - 0.5) ** 2 - 0.25 + 1e-12)  # it has a pole at 5/8
-    figure = _figure(
-        "Variance of randomized response, times the number of people", "p: how often the truth is told", "variance · N"
-    )
+    figure = _figure("Variance of randomized response,<br>times N people", "p: how often the truth is told", "variance · N")
     figure.add_scatter(x=chances, y=right, name="1/(16(p − ½)²) − ¼", line_color=BLUE)
     figure.add_scatter(
         x=chances, y=np.where(np.abs(slide) < 60, slide, np.nan), name="the slide", line={"color": RED, "dash": "dot"}
@@ -61,9 +63,7 @@ def exponential() -> go.Figure:
     """Seven ranges, under both neighbours."""
     edges, scores = np.array([0, 2, 3, 5, 7, 10, 11, 12]), [3, 4, 5, 4, 3, 4, 3]
     names = [f"{a}–{b}" for a, b in pairwise(edges)]
-    figure = _figure(
-        "Where to split: the exponential mechanism over seven ranges, ε = 1", "range of the attribute", "probability"
-    )
+    figure = _figure("Where to split: the exponential<br>mechanism, ε = 1", "range of the attribute", "probability")
     for neighbours, colour in (("add_remove", BLUE), ("replace", RED)):
         chances = utility.exponential_probabilities(
             scores, epsilon=1, monotone=True, neighbours=neighbours, lengths=np.diff(edges)
@@ -75,7 +75,7 @@ def exponential() -> go.Figure:
 def noisy_max() -> go.Figure:
     """Three ways to choose, by what they lose on average."""
     scores = np.array([30, 27, 25, 24, 20, 12, 9, 4, 1, 0], dtype=float)
-    figure = _figure("Choosing among ten: how far below the best, on average", "ε", "score lost", log_x=True)
+    figure = _figure("Choosing among ten: how far<br>below the best, on average", "ε", "score lost", log_x=True)
     loss = scores.max() - scores
     generator = np.random.default_rng(0)
     laplace_noise = generator.laplace(size=(20_000, scores.size))
@@ -93,7 +93,7 @@ def noisy_max() -> go.Figure:
 def above_threshold() -> go.Figure:
     """The price of several answers of yes."""
     positives = np.arange(1, 31)
-    figure = _figure("Above threshold: error on 1,000 queries at ε = 1, 95 %", "answers of yes", "error")
+    figure = _figure("Above threshold: error on<br>1,000 queries at ε = 1, 95 %", "answers of yes", "error")
     settings = {"queries": 1000}
     together = [utility.above_threshold_error(1, **settings, positives=int(c)) for c in positives]
     counts = [utility.above_threshold_error(1, **settings, positives=int(c), monotone=True) for c in positives]
@@ -109,7 +109,7 @@ def above_threshold() -> go.Figure:
 def large_margin() -> go.Figure:
     """What the number of candidates costs."""
     candidates = np.geomspace(2, 1e120, 60)
-    figure = _figure("By how much must the best one lead? ε = 1, 95 %", "candidates", "lead", log_x=True)
+    figure = _figure("By how much must the best lead?<br>ε = 1, 95 %", "candidates", "lead", log_x=True)
     needed = [utility.exponential_error(1, candidates=float(k)) for k in candidates]
     figure.add_scatter(x=candidates, y=needed, name="exponential: ε-private", line_color=BLUE)
     for delta, dash in ((1e-3, "solid"), (1e-6, "dash")):
@@ -124,7 +124,7 @@ def stable_selection() -> go.Figure:
     """The price of more parameters."""
     parameters = np.arange(2, 101)
     figure = _figure(
-        "Noise on the validation score, in units of its stability, ε = 1", "parameters to choose from", "error, 95 %"
+        "Noise on the validation score,<br>in units of its stability, ε = 1", "parameters to choose from", "error, 95 %"
     )
     chosen = [utility.permute_and_flip_error(1, candidates=int(k)) for k in parameters]
     every = [utility.laplace_error(1, sensitivity=float(k), numbers=int(k)) for k in parameters]
@@ -141,7 +141,7 @@ def gradual_release() -> go.Figure:
 
     epsilons = [Fraction(k, 50) for k in range(1, 51)]
     paths = np.array(chain(5, [1 / epsilon for epsilon in epsilons], SimulatedNoise(seed=3)))
-    figure = _figure("Five gradual releases: their noise as ε rises", "ε paid so far", "noise")
+    figure = _figure("Five gradual releases:<br>their noise as ε rises", "ε paid so far", "noise")
     for path in paths.T:
         figure.add_scatter(x=[float(e) for e in epsilons], y=path, line={"shape": "hv"}, showlegend=False)
     bound = [utility.discrete_laplace_error(float(e)) for e in epsilons]
@@ -160,7 +160,7 @@ def sums_and_means() -> go.Figure:
     """The error of a mean, three ways."""
     records = np.geomspace(50, 1e5, 60)
     figure = _figure(
-        "Standard deviation of the mean of values in the middle of [0, 100], ε = 0.5", "records", "deviation", log_x=True
+        "Deviation of a mean of values<br>in the middle of [0, 100], ε = 0.5", "records", "deviation", log_x=True
     )
     two_sums, count_and_sum, public = (
         100 / (0.5 * records),
@@ -174,26 +174,30 @@ def sums_and_means() -> go.Figure:
 
 
 def quantiles() -> go.Figure:
-    """Where a noisy median falls."""
+    """How far off a noisy median is, by rank and by value."""
     values = np.random.default_rng(0).lognormal(10, 0.5, 2000)
     bounds = (0.0, 1e6)
     purse = mechanisms.simulation(seed=0)
     by_rank = [mechanisms.median(values, bounds=bounds, budget=purse.grant("0.1")) for _ in range(400)]
     trials = mechanisms.simulation(seed=0, trials=400)
     by_value = mechanisms.laplace(float(np.median(values)), sensitivity=1e6, budget=trials.grant("0.1"))
-    figure = _figure("A median income of 2,000 people, ε = 0.1, bounds 0 and 1,000,000", "released median", "runs of 400")
-    figure.add_histogram(x=by_rank, xbins={"start": 0, "end": 60_000, "size": 1000}, name="median", marker_color=BLUE)
-    figure.add_histogram(
-        x=by_value, xbins={"start": 0, "end": 60_000, "size": 1000}, name="Laplace noise of scale 10⁷", marker_color=RED
+    figure = _figure(
+        "A median income of 2,000 people,<br>ε = 0.1, bounds 0 and 1,000,000",
+        "off by at most",
+        "share of 400 runs",
+        log_x=True,
     )
-    figure.add_vline(x=float(np.median(values)), line={"color": GREY, "dash": "dot"})
-    return figure.update_xaxes(range=[0, 60_000])
+    shares = np.arange(1, 401) / 400
+    for name, released, colour in (("median", by_rank, BLUE), ("Laplace noise of scale 10⁷", by_value, RED)):
+        off = np.sort(np.abs(np.asarray(released) - np.median(values)))
+        figure.add_scatter(x=off, y=shares, name=name, line={"color": colour, "shape": "hv"})
+    return figure.update_yaxes(tickformat=".0%")
 
 
 def composition() -> go.Figure:
     """Many counts from one ε."""
     counts = np.arange(1, 101)
-    figure = _figure("So many counts from one ε = 1: the largest of their errors, 95 %", "counts", "error")
+    figure = _figure("So many counts from one ε = 1:<br>the largest of their errors, 95 %", "counts", "error")
     one_by_one = [utility.laplace_error(1 / k, sensitivity=1, numbers=int(k)) for k in counts]
     disjoint = [utility.laplace_error(1, sensitivity=1, numbers=int(k)) for k in counts]
     figure.add_scatter(x=counts, y=one_by_one, name="of the same people: ε/k each", line_color=RED)
@@ -219,7 +223,7 @@ def comparison() -> go.Figure:
 def comparison_exponential() -> go.Figure:
     """A number by the exponential mechanism."""
     outputs = np.arange(-20, 21)
-    figure = _figure("A count of 0, released at ε = 1, in whole numbers", "answer", "probability")
+    figure = _figure("A count of 0, released at ε = 1,<br>in whole numbers", "answer", "probability")
     a = math.exp(-1)
     figure.add_bar(x=outputs, y=(1 - a) / (1 + a) * a ** np.abs(outputs), name="discrete_laplace", marker_color=BLUE)
     chosen = utility.exponential_probabilities(-np.abs(outputs), epsilon=1)
@@ -259,20 +263,38 @@ def on_files(files: Any, *, config: Any) -> Any:
 
 
 def page(name: str, library: str | bool = LIBRARY) -> str:
-    """A figure as a page of its own."""
-    return str(FIGURES[name]().to_html(include_plotlyjs=library, config={"displayModeBar": False}, div_id=name))
+    """A figure as a page of its own, as wide as its frame and without a margin that would make the frame scroll."""
+    drawn = FIGURES[name]().to_html(
+        include_plotlyjs=library,
+        config={"displayModeBar": False, "responsive": True},
+        div_id=name,
+        default_height=f"{HEIGHT}px",
+    )
+    return str(drawn).replace("<body>", '<body style="margin:0; overflow:hidden">', 1)
 
 
 def _figure(title: str, x: str, y: str, *, log_x: bool = False) -> go.Figure:
     figure = go.Figure()
     figure.update_layout(
-        title={"text": title, "font_size": 15},
+        title={
+            "text": title,
+            "font_size": 15,
+            "x": 0.02,
+            "xanchor": "left",
+            "yref": "container",
+            "y": 0.97,
+            "yanchor": "top",
+        },
         xaxis_title=x,
         yaxis_title=y,
         template="plotly_white",
-        margin={"l": 60, "r": 20, "t": 50, "b": 50},
-        legend={"orientation": "h", "y": -0.2},
+        autosize=True,
+        height=HEIGHT,
+        margin={"l": 10, "r": 10, "t": 60, "b": 10},
+        legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "xref": "container", "x": 0.02},
     )
+    figure.update_xaxes(automargin=True)
+    figure.update_yaxes(automargin=True)
     return figure.update_xaxes(type="log") if log_x else figure
 
 

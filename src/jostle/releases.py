@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jostle import algorithms
-from jostle.algorithms import Algorithm
+from jostle.algorithms import TASKS, Algorithm
 from jostle.kernel.budget import round_down, round_up
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.partition import Vector
+from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import ReleaseSource, counts
 from jostle.linear import workloads
 from jostle.linear.workloads import Workload
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 LONGEST_NOTE = 500
 """The ledger adds what was measured, within the space that it has for both."""
 
-_TRIALS = 200
+_STAND_INS = 10
+_TRIALS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +35,7 @@ class Release:
     """What was released, and everything public about it."""
 
     answers: Vector
-    """The workload's noisy answers."""
-
-    margins: Vector
-    """Half the width of a 95 % interval around each answer."""
+    """The workload's noisy answers, one a query; those of a histogram over a grid are in row-major order."""
 
     estimate: Vector
     """The noisy data vector that the answers come from, in the domain's shape. Not rounded, and possibly negative."""
@@ -47,7 +46,10 @@ class Release:
     algorithm: Algorithm
     """What answered."""
 
-    neighbours: str
+    reason: str
+    """Why it was taken."""
+
+    neighbours: Neighbours
     """What one person may change without it being noticed."""
 
     spent: Fraction
@@ -59,18 +61,27 @@ class Release:
     tunables: dict[str, Any] = field(default_factory=dict)
     """The algorithm's own arguments, where they were not the default."""
 
+    @cached_property
+    def margins(self) -> Vector:
+        """Half the width of a 95 % interval around each answer, simulated on the released numbers when first asked for.
+
+        Right where the error does not depend on the data (Laplace, HB, OPT, …). For other algorithms it is an estimate, and
+        may be somewhat too small where ε is small; it takes some seconds on thousands of cells. It costs no privacy.
+        """
+        return _margins(self.algorithm, self.estimate, self.workload, self.spent, self.neighbours, self.tunables)
+
     def explain(self) -> str:
-        """The release in words."""
+        """The release in words: what answered, why, how far off it may be, and what is left."""
         queries, cells = self.workload.shape
+        plural = "query" if queries == 1 else "queries"
         return (
-            f"{queries} {self.workload.kind} queries over {cells} cells by {self.algorithm.name}, "
-            f"at ε = {round_up(self.spent):g} ({self.neighbours} neighbours); "
-            f"typically off by ±{np.median(self.margins):.3g} at 95 %; "
-            f"ε = {round_down(self.remaining):g} is left."
+            f"{queries} {self.workload.kind} {plural} over {cells} cell{'' if cells == 1 else 's'} "
+            f"by {self.algorithm.name}, at ε = {round_up(self.spent):g} ({self.neighbours} neighbours), {self.reason}. "
+            f"Typically off by ±{np.median(self.margins):.3g} at 95 %. ε = {round_down(self.remaining) + 0.0:g} is left."
         )
 
     def __repr__(self) -> str:
-        return f"<Release: {self.explain()}>"
+        return f"<Release of {self.workload!r} by {self.algorithm.name}, at ε = {round_up(self.spent):g}>"
 
 
 def release(
@@ -85,9 +96,9 @@ def release(
 ) -> Release:
     """Answer a workload on private counts, and charge ε to an account of a ledger.
 
-    Everything is checked before anything is charged. The answers are ε-differentially private under the account's
-    neighbours; the noise is exact and cannot be seeded. The margins come from simulating the same algorithm on the released
-    estimate, which costs nothing: they are right where the error does not depend on the data, and near it elsewhere.
+    Without a workload, every cell is asked for. Without an algorithm, one is taken that suits the question; the data have no
+    part in that. Everything is checked before anything is charged. The answers are ε-differentially private under the
+    account's neighbours; the noise is exact and cannot be seeded.
 
     >>> import jostle, tempfile
     >>> ledger = jostle.Ledger(tempfile.mkdtemp() + "/budget.db")
@@ -97,9 +108,20 @@ def release(
     (4, Fraction(1, 2), Fraction(1, 2))
     """
     vector, domain = counts(x)
+    if not hasattr(account, "purse"):
+        raise BadInput("account", "must be an account of a ledger", "pass for instance ledger.account('people', cap=1)")
+    if workload is not None and not isinstance(workload, Workload):
+        raise BadInput("workload", "must be a workload", "pass for instance jostle.workloads.prefix(100)")
     asked = workloads.identity(domain) if workload is None else workload
     asked.check(domain)
-    plan = algorithms.get(algorithm or _usual(asked))
+    if len(domain) > max(TASKS.values()):
+        raise BadInput(
+            "x", f"has {len(domain)} dimensions", f"releases are of at most {max(TASKS.values())}: add some axes up"
+        )
+    if "seed" in tunables:
+        raise BadInput("seed", "a release cannot be seeded", "leave it out, or simulate on public data with jostle.simulate")
+    usual, why = _usual(asked)
+    plan = algorithms.get(usual if algorithm is None else algorithm)
     plan.check(asked, tunables)
     if len(note) > LONGEST_NOTE:
         raise BadInput("note", f"is longer than {LONGEST_NOTE} characters", "say it in fewer words")
@@ -108,31 +130,50 @@ def release(
     estimate = plan.run(source, asked, budget, **tunables)
     return Release(
         answers=asked @ estimate,
-        margins=_margins(plan, estimate, asked, budget.epsilon, account.neighbours, tunables),
         estimate=estimate.reshape(domain),
         workload=asked,
         algorithm=plan,
-        neighbours=str(account.neighbours),
+        reason=why if algorithm is None else "as you asked",
+        neighbours=account.neighbours,
         spent=budget.epsilon - source.unspent,
         remaining=account.remaining,
         tunables=tunables,
     )
 
 
-def _usual(asked: Workload) -> str:
-    """Which algorithm answers if none is named: cells are shrunk, ranges get as fine a resolution as they can bear."""
+FEW = 16
+"""So many queries are few: a strategy made for them beats one that serves all."""
+
+
+def _usual(asked: Workload) -> tuple[str, str]:
+    """Which algorithm answers if none is named, and why: a public rule."""
     if asked.kind == "identity":
-        return "Bayes"
-    return "Adaptive" if len(asked.domain) == 1 else "AdaptiveGrid"
+        return "Bayes", "because single cells are asked for: each is shrunk to what cells like it seem to hold"
+    if asked.kind not in ("prefix", "ranges", "rectangles", "all ranges") or asked.shape[0] <= FEW:
+        return "OPT", "because these queries can be measured nearly as they are"
+    better = "Adaptive" if len(asked.domain) == 1 else "AdaptiveGrid"
+    return better, "because many ranges are asked for: their resolution follows the data"
 
 
 def _margins(
     plan: Algorithm, estimate: Vector, asked: Workload, epsilon: Fraction, neighbours: Neighbours, tunables: dict[str, Any]
 ) -> Vector:
-    """How far answers are off in 95 of 100 simulated runs, query by query, if the estimate were the truth."""
-    # Poisson: a smooth estimate would be easier to answer than the rough counts behind it, and the margins too narrow.
-    stand_in = np.random.default_rng(0).poisson(np.maximum(estimate, 0)).reshape(asked.domain)
-    runs = estimates(plan, stand_in, asked, epsilon, trials=_TRIALS, seed=0, neighbours=neighbours, **tunables)
-    truth = asked @ stand_in
-    off = np.concatenate([np.abs((asked @ batch) - truth) for batch in runs])
-    return np.asarray(np.quantile(off, 0.95, axis=0))
+    """How far answers are off in 95 of 100 simulated runs, query by query, on data such as the estimate may come from.
+
+    An estimate that was smoothed is easier to answer than the data behind it. So the stand-ins for the data are rougher: the
+    estimate, less errors as a first simulation shows them, with the spread of counts (Poisson).
+    """
+    rng = np.random.default_rng(0)
+
+    def simulated(centre: Vector, trials: int, seed: int) -> tuple[Vector, Counts]:
+        stand_in = rng.poisson(np.clip(centre, 0, 2.0**40 / estimate.size)).reshape(asked.domain)
+        runs = estimates(plan, stand_in, asked, epsilon, trials=trials, seed=seed, neighbours=neighbours, **tunables)
+        return np.concatenate(list(runs)), stand_in
+
+    flat = estimate.reshape(-1)
+    first, truth = simulated(flat, _STAND_INS, 0)
+    off = []
+    for number, run in enumerate(first):
+        runs, stand_in = simulated(flat - (run - truth.reshape(-1)), _TRIALS if plan.batched else _TRIALS // 4, number + 1)
+        off.append(np.abs((asked @ runs) - (asked @ stand_in)))
+    return np.asarray(np.quantile(np.concatenate(off), 0.95, axis=0))

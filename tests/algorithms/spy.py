@@ -1,46 +1,32 @@
-"""A source that writes down what a plan asks of it."""
+"""A source that writes down what a plan asks of it, and can be told what to answer."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
-from jostle import algorithms
+import numpy as np
+
+from jostle.kernel.budget import Budget
 from jostle.kernel.source import SimulatedSource
+from jostle.kernel.strategy import Strategy
 
 
 class Spy:
-    """Hands everything on to a simulated source; `asked` has the operator, the number of rows or candidates, and ε."""
+    """A simulated source under observation."""
 
-    def __init__(self, source, asked: list[tuple[str, int, Fraction]]) -> None:
-        self._source, self.asked = source, asked
+    def __init__(self, x: Any, *, neighbours: str = "add_remove", answers: dict[int, np.ndarray] | None = None) -> None:
+        self._source = SimulatedSource(x, seed=0, neighbours=neighbours)
+        self._answers = answers or {}
+        self.asked: list[tuple[np.ndarray, Strategy, Fraction]] = []
+        """Answers, queries and ε of every Laplace measurement."""
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
 
-    def laplace(self, strategy, budget):
-        self.asked.append((type(strategy).__name__, strategy.rows, budget.epsilon))
-        return self._source.laplace(strategy, budget)
-
-    def choose(self, candidates, score, budget):
-        self.asked.append(("choose", len(candidates), budget.epsilon))
-        return self._source.choose(candidates, score, budget)
-
-    def partition(self, cost, budget):
-        self.asked.append(("partition", self._source.size, budget.epsilon))
-        return self._source.partition(cost, budget)
-
-    def split(self, partition, budget):
-        self.asked.append(("split", partition.groups, budget.epsilon))
-        return self._source.split(partition, budget)
-
-    def reduce(self, partition):
-        return Spy(self._source.reduce(partition), self.asked)
-
-
-def asked_of(name, x, workload, *, epsilon=1, neighbours="add_remove", seed=1, **tunables):
-    """Run a plan, check that all was spent, and tell what it asked for."""
-    source = SimulatedSource(x, seed=seed, neighbours=neighbours)
-    spy = Spy(source, [])
-    algorithms.get(name).run(spy, workload, source.grant(epsilon), **tunables)
-    assert source.unspent == 0
-    return spy.asked
+    def laplace(self, strategy: Strategy, budget: Budget) -> np.ndarray:
+        """The answers, or what was told for so many rows."""
+        answers = self._source.laplace(strategy, budget)
+        answers = self._answers.get(strategy.rows, answers)
+        self.asked.append((answers, strategy, budget.epsilon))
+        return answers

@@ -12,7 +12,7 @@ from jostle import simulate, workloads
 from jostle.algorithms._clusters import cheapest_clusters
 from jostle.algorithms.ahp import TRAINED, _average, _cluster
 from jostle.kernel.noise import variance
-from tests.algorithms.spy import asked_of
+from tests.algorithms.asking import asked_of
 
 
 def cost(values, begins, cell, cluster, price):

@@ -11,7 +11,7 @@ from jostle import simulate, workloads
 from jostle.algorithms._kdtree import halves, prune
 from jostle.algorithms.dpcube import MEDIAN_STEP, _FirstStage
 from jostle.kernel.noise import variance
-from tests.algorithms.spy import asked_of
+from tests.algorithms.asking import asked_of
 
 SHAPES = [(1,), (2,), (7,), (64,), (1, 1), (1, 6), (5, 3), (8, 8), (3, 4, 2)]
 

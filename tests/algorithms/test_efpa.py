@@ -10,7 +10,7 @@ import pytest
 from jostle import simulate, workloads
 from jostle.algorithms.efpa import _geometric, _norms, _octaves, _scales, frequencies
 from jostle.kernel.noise import variance
-from tests.algorithms.spy import asked_of
+from tests.algorithms.asking import asked_of
 
 
 def test_the_published_phases_tell_neighbours_apart():

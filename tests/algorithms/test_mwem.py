@@ -13,7 +13,7 @@ from jostle.algorithms.mwem import _first_of_two, rounds_for
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import SimulatedSource
-from tests.algorithms.spy import asked_of
+from tests.algorithms.asking import asked_of
 
 NOISELESS = 10**9  # of ε: noise and choices are exact then
 

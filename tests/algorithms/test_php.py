@@ -13,7 +13,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import variance
 from jostle.kernel.source import SimulatedSource
 from jostle.kernel.statistics import SplitScore
-from tests.algorithms.spy import asked_of
+from tests.algorithms.asking import asked_of
 
 
 def added(x):

@@ -11,7 +11,7 @@ from jostle import algorithms, simulate, workloads
 from jostle.kernel.intervals import deviations
 from jostle.kernel.noise import variance
 from jostle.kernel.source import SimulatedSource
-from tests.algorithms.spy import asked_of
+from tests.algorithms.asking import asked_of
 
 
 def squares(x):

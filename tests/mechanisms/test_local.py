@@ -8,6 +8,7 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from jostle import mechanisms
@@ -174,21 +175,105 @@ def test_bad_parameters_are_refused(shape, settings, argument):
         RandomizedResponse(*shape, **settings)
 
 
-def test_bad_values_are_refused():
+def test_bad_answers_and_seeds_are_refused():
     response, grid = RandomizedResponse(2, epsilon=1), RandomizedResponse(2, 2, epsilon=1)
-    for own, value in ((response, "yes"), (response, 0.5), (response, None), (grid, 1), (grid, (1, 2, 3)), (grid, "ab")):
-        with pytest.raises(BadInput, match="value"):
-            own.respond(value)
-    for values in ([0, 2], [-1], ["a"], [[0, 1]], [0.5]):
-        with pytest.raises(BadInput, match="answers"):
-            response.estimate(values)
-        with pytest.raises(BadInput, match="values"):
-            response.simulate(values, seed=0)
-    with pytest.raises(BadInput, match="answers"):
-        response.estimate([])
+    for answers in ([0, 2], [-1], ["a"], [[0, 1]], [0.5], [0, None], [], 1, "ab"):
+        with pytest.raises(BadInput, match="^answers: "):
+            response.estimate(answers)
+    for answers in ([0, 1], [(0, 1), None], [(0, 2)], [(0, 1, 1)], [0.5, 1.5]):
+        with pytest.raises(BadInput, match="^answers: "):
+            grid.estimate(answers)
+    for own, values in ((response, [[0, 1]]), (response, 1), (grid, [0, 1]), (grid, [(0, 1, 1)])):
+        with pytest.raises(BadInput, match="^values: "):
+            own.simulate(values, seed=0)
     for seed in (None, -1, 0.5, True):
         with pytest.raises(BadInput, match="seed"):
             response.simulate([0, 1], seed=seed)
+
+
+NO_CATEGORY = ["?", b"?", "", None, math.nan, math.inf, 0.5, 1j, Decimal("sNaN"), np.nan, [], {}, (), (0, None), {1: 2}]
+NO_CATEGORY += [
+    pd.NA,
+    pd.NaT,
+    np.datetime64("NaT"),
+    np.array(0),
+    np.zeros((2, 2)),
+    object(),
+    iter(()),
+    (1, 2, 3),
+    -1,
+    10**400,
+]
+
+
+@pytest.mark.parametrize("categories", [(2,), (2, 2), (["yes", "no"],)], ids=["numbers", "grid", "labels"])
+@pytest.mark.parametrize("value", NO_CATEGORY, ids=lambda value: type(value).__name__)
+def test_no_value_is_ever_an_error(categories, value):
+    response = RandomizedResponse(*categories, epsilon=20)
+    answers = {response.respond(value) for _ in range(100)}
+    assert len(answers) == response.size  # each misses with probability (3/4)^100 at most, about 3e-13
+
+
+@pytest.mark.parametrize("value", [None, "yes", math.nan, 0.5])
+def test_a_blank_is_answered_uniformly(value):
+    response, samples = RandomizedResponse(4, epsilon=2), 20_000
+    seen = np.bincount([response.respond(value) for _ in range(samples)], minlength=4) / samples
+    assert np.abs(seen - 0.25).max() < hoeffding(samples, 4)
+
+
+@pytest.mark.parametrize(
+    ("categories", "values"),
+    [
+        ((2,), [None] * 20_000),
+        ((2,), np.array([None, 7, "x", math.nan] * 5_000, dtype=object)),
+        ((2,), [0.5, math.nan] * 10_000),
+        ((2,), np.array([2, -1] * 10_000)),
+        ((2,), pd.array([pd.NA, 2] * 10_000, dtype="Int64")),
+        ((2, 1), [None, (0, 9), (1, 1, 1)] * 7_000),
+        ((2, 1), np.array([[2, 0], [0, -1]] * 10_000)),
+        ((["yes", "no"],), ["Yes", None, 0] * 7_000),
+    ],
+)
+def test_simulated_blanks_are_answered_uniformly(categories, values):
+    response = RandomizedResponse(*categories, epsilon=8)
+    share = response.estimate(response.simulate(values, seed=0)).fractions.reshape(-1)[0]
+    assert share == pytest.approx(0.5, abs=1.01 * hoeffding(20_000))
+
+
+def test_blanks_beside_categories_leave_those_as_they_are():
+    response = RandomizedResponse(3, epsilon=25)  # lies with a probability of 3e-11
+    assert response.simulate([0, None, 2.0, "1", True], seed=0)[[0, 2, 4]].tolist() == [0, 2, 1]
+    assert response.respond(2.0) == response.respond(np.int8(2)) == 2
+    assert RandomizedResponse(2, 3, epsilon=25).simulate([(1, 2), None, (0, 1.0)], seed=0)[[0, 2]].tolist() == [
+        [1, 2],
+        [0, 1],
+    ]
+
+
+def test_labels_are_categories():
+    response = RandomizedResponse(["yes", "no", None], epsilon=25)
+    people = ["yes", "no", None, "no"]
+    assert [response.respond(value) for value in people] == people
+    assert response.simulate(people, seed=0).tolist() == people
+    estimate = response.estimate(people)
+    assert estimate.shares == pytest.approx({"yes": 0.25, "no": 0.5, None: 0.25}, abs=1e-6)
+    assert estimate.labels == ("yes", "no", None)
+    assert response.estimate(pd.Series(["no"])).shares["no"] == pytest.approx(1)
+    with pytest.raises(BadInput, match="^answers: "):
+        response.estimate(["yes", "No"])
+
+
+def test_shares_of_numbered_categories():
+    assert list(RandomizedResponse(3, epsilon=1).estimate([0, 1]).shares) == [0, 1, 2]
+    assert list(RandomizedResponse(1, 2, epsilon=1).estimate([(0, 1)]).shares) == [(0, 0), (0, 1)]
+
+
+@pytest.mark.parametrize(
+    "labels", [[], ["yes"], ["yes", "yes"], [1, True], [["a"], ["b"]], [(0, 1), (1, 0)], "yes", ("yes", "no")]
+)
+def test_bad_labels_are_refused(labels):
+    with pytest.raises(BadInput, match="^shape: .* Remedy: "):
+        RandomizedResponse(labels, epsilon=1)
 
 
 def test_it_takes_no_budget():

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from jostle import mechanisms
 from jostle.kernel.budget import CountingPurse
+from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, SimulatedNoise
 from jostle.mechanisms import selection
@@ -335,6 +336,24 @@ def test_candidates_are_taken_by_position(mechanism):
     assert mechanism(votes, votes.values(), **settings) == "salad"
     settings["budget"] = mechanisms.simulation(seed=0).grant(10)
     assert mechanism(pd.Series(["pizza", "salad"], index=[1, 0]), pd.Series([1, 99], index=[1, 0]), **settings) == "salad"
+
+
+@pytest.mark.parametrize("mechanism", SELECTIONS)
+def test_a_dictionary_brings_its_scores(mechanism, account):
+    assert mechanism({"DE": 120, "FR": 900, "IT": 7}, sensitivity=1, budget=account.grant(1)) == "FR"
+    assert account.spent == 1
+    with pytest.raises(BadInput, match=r"^scores: are missing\. Remedy: .*dictionary"):
+        mechanism(["DE", "FR"], sensitivity=1, budget=account.grant(1))
+    with pytest.raises(BadInput, match="^candidates: are none"):
+        mechanism({}, sensitivity=1, budget=account.grant(1))
+    assert account.spent == 1
+
+
+def test_a_dictionary_brings_its_scores_to_the_large_margin():
+    settings = {"sensitivity": 1, "epsilon": 1, "delta": 1e-6, "simulation": mechanisms.simulation(seed=0)}
+    assert mechanisms.large_margin({"DE": 120, "FR": 90_000}, **settings) == "FR"
+    with pytest.raises(BadInput, match="^scores: are missing"):
+        mechanisms.large_margin(["DE"], **settings)
 
 
 def test_cuts_outside_of_the_bounds_are_clipped(account):

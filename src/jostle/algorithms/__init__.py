@@ -9,6 +9,7 @@ True
 from __future__ import annotations
 
 import pkgutil
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 
@@ -42,7 +43,10 @@ def get(name: str | Algorithm) -> Algorithm:
     """The algorithm of that name."""
     if isinstance(name, Algorithm):
         return name
-    found = every().get(name)
+    found = every().get(name) if isinstance(name, str) else None
     if found is None:
-        raise BadInput("algorithm", f"{name!r} is unknown", f"use one of {', '.join(every())}")
+        alike = {known.lower(): known for known in every()}
+        near = get_close_matches(str(name).lower(), alike, n=1)
+        hint = f"did you mean {alike[near[0]]}? " if near else ""
+        raise BadInput("algorithm", f"{name!r} is unknown", f"{hint}Use one of {', '.join(every())}")
     return found

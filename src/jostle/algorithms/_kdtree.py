@@ -55,55 +55,50 @@ def halves(shape: tuple[int, ...]) -> Halves:
 @compiled
 def _halves(shape: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     axes = shape.size
-    cells = 1
-    for n in shape:
-        cells *= n
+    cells, deepest = 1, 2
+    for axis in range(axes):
+        cells *= shape[axis]
+        while 1 << deepest < 4 * shape[axis]:
+            deepest += 1
     order = np.empty(cells, dtype=np.int64)
     lows = np.empty(2 * cells - 1, dtype=np.int64)
     highs = np.empty(2 * cells - 1, dtype=np.int64)
     second = np.zeros(2 * cells - 1, dtype=np.int64)
-    deepest = 1
-    for n in shape:
-        while n > 1:
-            n = (n + 1) // 2
-            deepest += 1
-    corners = np.empty((deepest + 1, 2, axes), dtype=np.int64)
-    parents = np.empty(deepest + 1, dtype=np.int64)
-    corners[0, 0] = 0
-    corners[0, 1] = shape
+    # The boxes that wait to be cut, the next one last: their corners, and whose second child they are, if they are one.
+    first = np.zeros((axes * deepest, axes), dtype=np.int64)
+    last = np.empty((axes * deepest, axes), dtype=np.int64)
+    parents = np.empty(axes * deepest, dtype=np.int64)
+    for axis in range(axes):
+        last[0, axis] = shape[axis]
     parents[0] = -1
-    waiting = 1
-    node = 0
-    done = 0
-    while waiting > 0:
-        waiting -= 1
-        low, high = corners[waiting, 0].copy(), corners[waiting, 1].copy()
-        if parents[waiting] >= 0:
-            second[parents[waiting]] = node
+    top, node, done = 0, 0, 0
+    while top >= 0:
+        if parents[top] >= 0:
+            second[parents[top]] = node
         longest, size = 0, 1
         for axis in range(axes):
-            size *= high[axis] - low[axis]
-            if high[axis] - low[axis] > high[longest] - low[longest]:
+            size *= last[top, axis] - first[top, axis]
+            if last[top, axis] - first[top, axis] > last[top, longest] - first[top, longest]:
                 longest = axis
         lows[node] = done
         highs[node] = done + size
         if size == 1:
             cell = 0
             for axis in range(axes):
-                cell = cell * shape[axis] + low[axis]
+                cell = cell * shape[axis] + first[top, axis]
             order[done] = cell
             done += 1
+            top -= 1
         else:
-            middle = (low[longest] + high[longest] + 1) // 2
-            corners[waiting, 0] = low
-            corners[waiting, 0, longest] = middle
-            corners[waiting, 1] = high
-            parents[waiting] = node
-            corners[waiting + 1, 0] = low
-            corners[waiting + 1, 1] = high
-            corners[waiting + 1, 1, longest] = middle
-            parents[waiting + 1] = -1
-            waiting += 2
+            middle = (first[top, longest] + last[top, longest] + 1) // 2
+            for axis in range(axes):
+                first[top + 1, axis] = first[top, axis]
+                last[top + 1, axis] = last[top, axis]
+            first[top, longest] = middle
+            last[top + 1, longest] = middle
+            parents[top] = node
+            parents[top + 1] = -1
+            top += 1
         node += 1
     return order, lows, highs, second
 

@@ -17,12 +17,17 @@ def replay(estimate: np.ndarray, rows: np.ndarray, answers: np.ndarray, sweeps: 
     total = estimate.sum()
     for _ in range(sweeps):
         for query in range(answers.size):
-            error = answers[query] - (rows[query] * estimate).sum()
-            estimate *= np.exp(rows[query] * (error / (2.0 * total)))
-            estimate *= total / estimate.sum()
+            error = answers[query]
+            for cell in range(estimate.size):
+                error -= rows[query, cell] * estimate[cell]
+            whole = 0.0
+            for cell in range(estimate.size):
+                estimate[cell] *= np.exp(rows[query, cell] * error / (2.0 * total))
+                whole += estimate[cell]
+            for cell in range(estimate.size):
+                estimate[cell] *= total / whole
 
 
-@compiled
 def fit_boxes(
     sizes: np.ndarray,
     lows: np.ndarray,
@@ -39,31 +44,28 @@ def fit_boxes(
     `multipliers` and leaves the last ones there. The multipliers maximise a concave function, of which each step is a Newton
     step, shortened until it leads upwards.
     """
-    density: np.ndarray
-    density, value = _evaluate(sizes, lows, highs, answers, doubts, multipliers, total)
+    density = np.empty(sizes.shape)
+    value = _evaluate(density, sizes, lows, highs, answers, doubts, multipliers, total)
     for _ in range(100):
-        sums = _running_sums(density * sizes)
-        gradient = answers - doubts * multipliers
-        for i in range(answers.size):
-            gradient[i] -= _box_sum(sums, lows[i, 0], lows[i, 1], highs[i, 0], highs[i, 1])
+        sums = _running_sums(density, sizes)
+        curvature, gradient = _derivatives(sums, lows, highs, answers, doubts, multipliers, total)
         if np.abs(gradient).max() <= tolerance:
             break
-        step = _solve(_curvature(sums, lows, highs, doubts, total), gradient)
-        rise = (step * gradient).sum()
-        length = 1.0
+        step = _solve(curvature, gradient)
+        rise, length = 1e-4 * float(step @ gradient), 1.0
         while True:
             trial = multipliers + length * step
-            density, found = _evaluate(sizes, lows, highs, answers, doubts, trial, total)
-            if found >= value + 1e-4 * length * rise or length < 1e-6:
+            found = _evaluate(density, sizes, lows, highs, answers, doubts, trial, total)
+            if found >= value + length * rise or length < 1e-6:
                 break
             length /= 2
-        multipliers[:] = trial
-        value = found
+        multipliers[:], value = trial, found
     return density
 
 
 @compiled
 def _evaluate(
+    density: np.ndarray,
     sizes: np.ndarray,
     lows: np.ndarray,
     highs: np.ndarray,
@@ -71,73 +73,75 @@ def _evaluate(
     doubts: np.ndarray,
     multipliers: np.ndarray,
     total: float,
-) -> tuple[np.ndarray, float]:
-    """The densities for these multipliers, and the function that they are to maximise."""
-    logs = np.zeros((sizes.shape[0] + 1, sizes.shape[1] + 1))
+) -> float:
+    """The densities for these multipliers, in place, and the function that they are to maximise."""
+    rows, columns = sizes.shape
+    logs = np.zeros((rows + 1, columns + 1))
+    value: float = 0.0
     for i in range(answers.size):
         logs[lows[i, 0], lows[i, 1]] += multipliers[i]
         logs[lows[i, 0], highs[i, 1]] -= multipliers[i]
         logs[highs[i, 0], lows[i, 1]] -= multipliers[i]
         logs[highs[i, 0], highs[i, 1]] += multipliers[i]
-    density = np.empty(sizes.shape)
-    above = np.zeros(sizes.shape[1])
+        value += answers[i] * multipliers[i] - 0.5 * doubts[i] * multipliers[i] ** 2
+    above = np.zeros(columns)
     largest = -np.inf
-    for r in range(sizes.shape[0]):
+    for r in range(rows):
         along = 0.0
-        for c in range(sizes.shape[1]):
+        for c in range(columns):
             along += logs[r, c]
             above[c] += along
             density[r, c] = above[c]
             largest = max(largest, above[c])
     whole = 0.0
-    for r in range(sizes.shape[0]):
-        for c in range(sizes.shape[1]):
+    for r in range(rows):
+        for c in range(columns):
             density[r, c] = np.exp(density[r, c] - largest)
             whole += density[r, c] * sizes[r, c]
-    density *= total / whole
-    linear = (answers * multipliers).sum() - 0.5 * (doubts * multipliers**2).sum()
-    return density, linear - total * (largest + np.log(whole))
+    for r in range(rows):
+        for c in range(columns):
+            density[r, c] *= total / whole
+    value -= total * (largest + np.log(whole))
+    return value
 
 
 @compiled
-def _running_sums(field: np.ndarray) -> np.ndarray:
-    sums = np.zeros((field.shape[0] + 1, field.shape[1] + 1))
-    for r in range(field.shape[0]):
+def _running_sums(density: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    sums = np.zeros((sizes.shape[0] + 1, sizes.shape[1] + 1))
+    for r in range(sizes.shape[0]):
         along = 0.0
-        for c in range(field.shape[1]):
-            along += field[r, c]
+        for c in range(sizes.shape[1]):
+            along += density[r, c] * sizes[r, c]
             sums[r + 1, c + 1] = sums[r, c + 1] + along
     return sums
 
 
 @compiled
-def _box_sum(sums: np.ndarray, r0: int, c0: int, r1: int, c1: int) -> float:
-    if r0 >= r1 or c0 >= c1:
-        return 0.0
-    total: float = sums[r1, c1] - sums[r0, c1] - sums[r1, c0] + sums[r0, c0]
-    return total
-
-
-@compiled
-def _curvature(sums: np.ndarray, lows: np.ndarray, highs: np.ndarray, doubts: np.ndarray, total: float) -> np.ndarray:
-    """The matrix of second derivatives, up to its sign: covariances of the boxes, and the doubts."""
+def _derivatives(
+    sums: np.ndarray,
+    lows: np.ndarray,
+    highs: np.ndarray,
+    answers: np.ndarray,
+    doubts: np.ndarray,
+    multipliers: np.ndarray,
+    total: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The lower half of minus the second derivatives, covariances of the boxes and doubts; and the first derivatives."""
     number = doubts.size
-    shares = np.empty(number)
+    inside = np.empty(number)
+    gradient = np.empty(number)
+    curvature = np.empty((number, number))
     for i in range(number):
-        shares[i] = _box_sum(sums, lows[i, 0], lows[i, 1], highs[i, 0], highs[i, 1]) / total
-    matrix = np.empty((number, number))
-    for i in range(number):
-        for j in range(i + 1):
-            common = _box_sum(
-                sums,
-                max(lows[i, 0], lows[j, 0]),
-                max(lows[i, 1], lows[j, 1]),
-                min(highs[i, 0], highs[j, 0]),
-                min(highs[i, 1], highs[j, 1]),
-            )
-            matrix[i, j] = common - total * shares[i] * shares[j]
-        matrix[i, i] = max(matrix[i, i], 0.0) * (1 + 1e-9) + doubts[i]
-    return matrix
+        for j in range(i, -1, -1):
+            r0, c0 = max(lows[i, 0], lows[j, 0]), max(lows[i, 1], lows[j, 1])
+            r1, c1 = min(highs[i, 0], highs[j, 0]), min(highs[i, 1], highs[j, 1])
+            common = sums[r1, c1] - sums[r0, c1] - sums[r1, c0] + sums[r0, c0] if r0 < r1 and c0 < c1 else 0.0
+            if i == j:
+                inside[i] = common
+                gradient[i] = answers[i] - common - doubts[i] * multipliers[i]
+            curvature[i, j] = common - inside[i] * inside[j] / total
+        curvature[i, i] = max(curvature[i, i], 0.0) * (1 + 1e-9) + doubts[i]
+    return curvature, gradient
 
 
 @compiled
@@ -147,9 +151,13 @@ def _solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     solution = right.copy()
     for i in range(number):
         for j in range(i + 1):
-            rest = matrix[i, j] - (matrix[i, :j] * matrix[j, :j]).sum()
+            rest = matrix[i, j]
+            for k in range(j):
+                rest -= matrix[i, k] * matrix[j, k]
             matrix[i, j] = np.sqrt(max(rest, 1e-12 * matrix[i, i])) if i == j else rest / matrix[j, j]
-        solution[i] = (solution[i] - (matrix[i, :i] * solution[:i]).sum()) / matrix[i, i]
+        for k in range(i):
+            solution[i] -= matrix[i, k] * solution[k]
+        solution[i] /= matrix[i, i]
     for i in range(number - 1, -1, -1):
         solution[i] /= matrix[i, i]
         for j in range(i):

@@ -204,10 +204,18 @@ class _History:
         lows, highs = _corners(self._queries, np.array([m.query for m in self._measured]))
         cuts = [np.unique([0, n, *low, *high]) for n, low, high in zip(_plane(self._queries), lows.T, highs.T, strict=True)]
         rows, columns = (np.diff(cut) for cut in cuts)
-        on_grid = [np.stack([np.searchsorted(*pair) for pair in zip(cuts, c.T, strict=True)], axis=1) for c in (lows, highs)]
+        low, high = (np.stack([np.searchsorted(*pair) for pair in zip(cuts, c.T, strict=True)], 1) for c in (lows, highs))
         noise = np.sqrt([m.variance for m in self._measured])
-        fitted = np.multiply.outer(rows, columns).astype(np.float64), *on_grid, answers, np.maximum(DOUBT * noise, 1e-3)
-        density = _weights.fit_boxes(*fitted, self._multipliers, total, max(noise.min(), 0.01) / 100)
+        density = _weights.fit_boxes(
+            np.multiply.outer(rows, columns).astype(np.float64),
+            lows=low,
+            highs=high,
+            answers=answers,
+            doubts=np.maximum(DOUBT * noise, 1e-3),
+            multipliers=self._multipliers,
+            total=total,
+            tolerance=max(noise.min(), 0.01) / 100,
+        )
         return np.repeat(np.repeat(density, rows, axis=0), columns, axis=1).reshape(-1)
 
 

@@ -70,7 +70,7 @@ class Algorithm:
         for name in tunables:
             if name not in self.tunables:
                 known = ", ".join(self.tunables) or "none"
-                raise BadInput(name, f"is no tunable of {self.name}", f"it has: {known}")
+                raise BadInput(name, f"is no tunable of {self.name}", f"look for a typing error; it has: {known}")
 
     def run(self, source: Source, workload: Workload, budget: Budget, **tunables: Any) -> Vector:
         """The estimate of the data vector, flat; in a batched simulation with an axis of trials before it."""

@@ -381,7 +381,9 @@ def counts(x: object, shape: tuple[int, ...] | None = None) -> tuple[Counts, tup
         array = np.asarray(x)
     except (TypeError, ValueError):
         raise BadInput("x", "must be an array of counts", remedy) from None
-    if array.ndim == 0 or array.size == 0:
+    if array.ndim == 0:
+        raise BadInput("x", f"must be a list or array of counts, not {type(x).__name__}", remedy)
+    if array.size == 0:
         raise BadInput("x", "must have at least one cell", remedy)
     if not (np.issubdtype(array.dtype, np.integer) or np.issubdtype(array.dtype, np.floating)):
         raise BadInput("x", "must hold numbers", remedy)  # not the type's name: that of texts tells the longest one's length

@@ -25,6 +25,8 @@ def laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> 
     numbers come from a column, `clipped_sum` and its neighbours do that for you. Whole numbers above 2^53 are rounded to
     floats: use `discrete_laplace` for those. A NaN counts as 0, and what is beyond 2^500 as 2^500.
 
+    See `utility.laplace_error` for error bars, or `accuracy` where the scale is known.
+
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0).grant(0.5)  # public data; account.grant(0.5) for a release
     >>> round(laplace(120.5, sensitivity=1, budget=budget), 2)
@@ -49,6 +51,8 @@ def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str 
     Ghosh, Roughgarden, Sundararajan: Universally utility-maximizing privacy mechanisms, STOC 2009 (the geometric mechanism).
 
     `sensitivity` is stated as for `laplace`. What is beyond 2^61 counts as 2^61.
+
+    See `utility.discrete_laplace_error` for error bars.
 
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0).grant(0.5)

@@ -26,6 +26,8 @@ def clipped_sum(values: Any, *, bounds: tuple[float, float], budget: Budget, not
     A value outside of the bounds counts as the nearer bound, and NaN as the number between the bounds that is nearest
     to 0. Values are rounded to a public lattice of 2^30 steps, on which the sum is exact and its noise discrete.
 
+    See `utility.laplace_error` for error bars, with ε times the scale above as the sensitivity.
+
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0).grant(1)
     >>> round(clipped_sum([30, 41, 52, float("nan"), 999], bounds=(0, 100), budget=budget), 1)
@@ -59,6 +61,8 @@ def clipped_mean(values: Any, *, bounds: tuple[float, float], budget: Budget, no
 
     A value outside of the bounds counts as the nearer bound, NaN as the middle between them. The mean lies between the
     bounds; it is the middle if there seem to be no records.
+
+    See `utility.clipped_mean_error` for error bars.
 
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0, neighbours="replace").grant(1)

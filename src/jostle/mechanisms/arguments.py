@@ -307,6 +307,19 @@ def in_order(candidates: Iterable[T]) -> Sequence[T]:
     return list(candidates)
 
 
+def with_scores(candidates: Iterable[T], scores: object) -> tuple[Sequence[T], object]:
+    """Candidates in order, and their scores, which a dictionary of candidates may bring along.
+
+    >>> with_scores({"pizza": 27, "salad": 23}, None)
+    (['pizza', 'salad'], [27, 23])
+    """
+    if scores is not None:
+        return in_order(candidates), scores
+    if not isinstance(candidates, Mapping):
+        raise BadInput("scores", "are missing", "pass one score a candidate, in order, or a dictionary {candidate: score}")
+    return list(candidates), list(candidates.values())
+
+
 def check_candidates(candidates: Sequence[Any], scores: Vector) -> None:
     """At least one candidate, and as many scores."""
     if len(candidates) == 0:

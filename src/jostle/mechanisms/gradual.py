@@ -36,6 +36,8 @@ class GradualRelease:
     with a whole sensitivity stay whole. The noise that is kept back lives in this object alone; if it is lost, so is
     the discount.
 
+    See `utility.discrete_laplace_error` for error bars of each step, with that step's ε.
+
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0).grant(1)
     >>> release = GradualRelease(1000, sensitivity=1, epsilons=(0.01, 0.1, 1), budget=budget)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -41,6 +43,15 @@ class LocalEstimate:
     protection: str = _PROMISE
     """Where the protection happened, and who paid."""
 
+    labels: tuple[Any, ...] | None = None
+    """The categories' labels, in the order of the fractions; None if they are numbered."""
+
+    @property
+    def shares(self) -> dict[Any, float]:
+        """The estimated part of the people by category: by its label, or its number, or on a grid its pair."""
+        names = np.ndindex(self.fractions.shape) if self.fractions.ndim == 2 else range(self.fractions.size)
+        return dict(zip(self.labels or names, self.fractions.reshape(-1).tolist(), strict=True))
+
 
 class RandomizedResponse:
     """The true answer with probability p, any other one with probability q each: ln(p/q)-differentially private.
@@ -52,7 +63,10 @@ class RandomizedResponse:
     categories, Kairouz, Oh, Viswanath: Extremal mechanisms for local differential privacy, NIPS 2014.
 
     Categories are numbered from 0: two for a yes or no, k for one of k, `RandomizedResponse(k, k, …)` for the cells of
-    a grid, whose values are pairs. Give `epsilon`, or `p`, which may be exact: `p="3/4"`.
+    a grid, whose values are pairs. Or pass a list of labels, and answers are labels. Give `epsilon`, or `p`, which may
+    be exact: `p="3/4"`.
+
+    See its methods `error` and `epsilon_for` for error bars.
 
     >>> coin = RandomizedResponse(2, p="3/4")
     >>> round(coin.epsilon, 4), coin.protection
@@ -62,19 +76,28 @@ class RandomizedResponse:
     >>> grid = RandomizedResponse(10, 10, epsilon=math.log(3))
     >>> round(float(grid.p), 12) == round(3 / 102, 12)
     True
+    >>> survey = RandomizedResponse(["yes", "no"], epsilon=1)
+    >>> survey.respond("yes") in ("yes", "no"), survey.respond(None) in ("yes", "no")
+    (True, True)
     """
 
     protection = _PROMISE
 
-    def __init__(self, *shape: int, p: Any = None, epsilon: Any = None) -> None:
+    def __init__(self, *categories: int | list[Any], p: Any = None, epsilon: Any = None) -> None:
+        self.labels = _labels(categories[0]) if len(categories) == 1 and isinstance(categories[0], list) else None
+        """The categories' labels, in order; None if they are numbered."""
+        shape: tuple[Any, ...] = categories if self.labels is None else (len(self.labels),)
         whole = all(isinstance(side, int) and not isinstance(side, bool) and side >= 1 for side in shape)
         if len(shape) not in (1, 2) or not whole or math.prod(shape) < 2:
             raise BadInput(
-                "shape", "must be the number of categories, or a grid's two sides", "pass for instance 2, or 10, 10"
+                "shape",
+                "must be the number of categories, a list of their labels, or a grid's two sides",
+                'pass for instance 2, or ["yes", "no"], or 10, 10',
             )
         if (p is None) == (epsilon is None):
             raise BadInput("p, epsilon", "one of them is needed, and only one", "pass epsilon=1, or p='3/4'")
         self.shape, self.size = shape, math.prod(shape)
+        self._numbers = {label: number for number, label in enumerate(self.labels or ())}
         self.p = _truth(exact(epsilon), self.size) if p is None else exact(p, "p")
         """The probability of the true answer, exactly."""
         self.q = (1 - self.p) / (self.size - 1)
@@ -96,22 +119,27 @@ class RandomizedResponse:
     def respond(self, value: Any) -> Any:
         """Randomize one's own value, with exact probabilities from the operating system's entropy. It cannot be seeded.
 
-        A value outside of the categories gets an answer at random, each as likely, and no error: an error would be an
-        answer.
+        A value that is no category, whatever it is, gets an answer at random, each as likely, and no error: an error
+        would be an answer. So does a blank, such as None or NaN; and so does `"1"`, where categories are numbered: try
+        `estimate` on values that are public, which refuses what is no category.
         """
         cell = self._cell(value)
-        if not 0 <= cell < self.size:
+        if cell < 0:
             return self._answer(secrets.randbelow(self.size))
         if secrets.randbelow(self.p.denominator) < self.p.numerator:
             return self._answer(cell)
         other = secrets.randbelow(self.size - 1)
         return self._answer(other + (other >= cell))
 
-    def simulate(self, values: Any, *, seed: int) -> Counts:
+    def simulate(self, values: Any, *, seed: int) -> Any:
         """What people with these **public** values would answer: fast, seeded, and no protection for anyone.
+
+        As in `respond`, a value that is no category is answered at random.
 
         >>> RandomizedResponse(2, epsilon=1).simulate([0, 0, 1, 1], seed=0).tolist()
         [0, 0, 1, 1]
+        >>> RandomizedResponse(["yes", "no"], epsilon=1).simulate(["yes", "no", None], seed=0).tolist()
+        ['yes', 'no', 'yes']
         """
         cells = self._cells(values, "values")
         if seed is None or isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
@@ -121,19 +149,30 @@ class RandomizedResponse:
         # A lie is some other answer: the true one moved on by 1 to size − 1 places, around the circle.
         lies = np.flatnonzero(generator.random(cells.size, dtype=np.float64) >= float(self.p))
         answers[lies] = (cells[lies] + generator.integers(1, self.size, lies.size)) % self.size
+        outside = np.flatnonzero(cells < 0)
+        answers[outside] = generator.integers(0, self.size, outside.size)
+        if self.labels is not None:
+            return np.array(self.labels, dtype=object)[answers]
         return answers if len(self.shape) == 1 else np.stack(np.unravel_index(answers, self.shape), axis=-1)
 
     def estimate(self, answers: Any) -> LocalEstimate:
         """The part of the people in each category, without bias: (share of answers − q)/(p − q).
 
+        Who answered at random, for want of a category, counts as an equal part of a person in each. Where there may be
+        many, make the blank a category: `["yes", "no", None]`.
+
         >>> coin = RandomizedResponse(2, p="3/4")
         >>> seen = coin.estimate([1] * 40 + [0] * 60)
         >>> seen.fractions.round(2).tolist(), seen.respondents
         ([0.7, 0.3], 100)
+        >>> RandomizedResponse(["yes", "no"], p="3/4").estimate(["yes"] * 50 + ["no"] * 50).shares
+        {'yes': 0.5, 'no': 0.5}
         """
         cells = self._cells(answers, "answers")
         if not cells.size:
             raise BadInput("answers", "are none", "collect at least one")
+        if (cells < 0).any():
+            raise BadInput("answers", "must be categories, and some are not", "pass what `respond` returned, as it is")
         shares = np.bincount(cells, minlength=self.size) / cells.size
         fractions = (shares - float(self.q)) / float(self.p - self.q)
         likely = np.clip(fractions, 0, 1)
@@ -143,6 +182,7 @@ class RandomizedResponse:
             deviations=deviations.reshape(self.shape),
             respondents=int(cells.size),
             epsilon=self.epsilon,
+            labels=self.labels,
         )
 
     def variance(self, fraction: float, respondents: int, *, sampled: bool = False) -> float:
@@ -181,35 +221,67 @@ class RandomizedResponse:
         return f"<RandomizedResponse over {sides} categories, ε = {self.epsilon:.6g}, {self.protection}>"
 
     def _cell(self, value: Any) -> int:
-        """The number of a value's category; −1 if there is none. That it is of the right kind is not private."""
-        pair = value if len(self.shape) == 2 else (value,)
+        """The number of a value's category; −1 if it is none. Never an error: what a value is, is private."""
         try:
-            whole = len(pair) == len(self.shape) and all(isinstance(part, (int, np.integer, np.bool_)) for part in pair)
-        except TypeError:
-            whole = False
-        if not whole:
-            kind = "a category's number, from 0" if len(self.shape) == 1 else "a pair of numbers, from 0"
-            raise BadInput("value", f"must be {kind}", "number the categories")
-        if any(not 0 <= part < side for part, side in zip(pair, self.shape, strict=True)):
+            if self.labels is not None:
+                return self._numbers.get(value, -1)
+            if len(self.shape) == 1:
+                return _number(value, self.size)
+            if not isinstance(value, Collection) or len(value) != 2:
+                return -1
+            row, column = (_number(part, side) for part, side in zip(value, self.shape, strict=True))
+        except (TypeError, ValueError, OverflowError):  # it cannot be hashed, counted or rounded
             return -1
-        return int(np.ravel_multi_index([int(part) for part in pair], self.shape))
+        return row * self.shape[1] + column if row >= 0 and column >= 0 else -1
 
     def _answer(self, cell: int) -> Any:
+        if self.labels is not None:
+            return self.labels[cell]
         return cell if len(self.shape) == 1 else tuple(int(part) for part in np.unravel_index(cell, self.shape))
 
     def _cells(self, values: Any, argument: str) -> Counts:
-        array = np.asarray(values)
-        fits = array.ndim == 1 if len(self.shape) == 1 else array.ndim == 2 and array.shape[1] == 2
+        """The number of each value's category; −1 where it is none."""
+        try:
+            array = np.asarray(values)
+        except ValueError:  # some are pairs and some are not
+            array = np.array([None, *values], dtype=object)[1:]
         if array.size == 0 and array.ndim >= 1:
             return np.zeros(0, dtype=np.int64)
-        if not fits or not (np.issubdtype(array.dtype, np.integer) or array.dtype == bool):
-            raise BadInput(
-                argument, "must be one category's number each, and on a grid one pair each", "number the categories"
-            )
-        if (array < 0).any() or (array >= np.array(self.shape)).any():
-            raise BadInput(argument, f"must be categories of {self.shape}", "number them from 0")
+        grid = len(self.shape) == 2
+        fits = array.ndim == 2 and array.shape[1] == 2 if grid and array.ndim > 1 else array.ndim == 1
+        if not fits or (grid and array.ndim == 1 and array.dtype != object):
+            raise BadInput(argument, "must be one category each, and on a grid one pair each", "pass a list of them")
+        if self.labels is not None or array.dtype.kind not in "biu":
+            # One by one, and from a list as they are: NumPy makes texts of all that stands beside a text.
+            return np.array([self._cell(value) for value in (values if isinstance(values, list) else array)], dtype=np.int64)
+        inside = (array >= 0) & (array < np.array(self.shape))
         cells = array.astype(np.int64)
-        return cells if len(self.shape) == 1 else np.ravel_multi_index(tuple(cells.T), self.shape)
+        if len(self.shape) == 1:
+            return np.where(inside, cells, -1)
+        return np.where(inside.all(axis=1), np.ravel_multi_index(tuple(cells.T), self.shape, mode="clip"), -1)
+
+
+def _labels(labels: list[Any]) -> tuple[Any, ...]:
+    """Labels that can be told apart, and looked up."""
+    try:
+        distinct = len(set(labels)) == len(labels) and all(np.ndim(label) == 0 for label in labels)
+    except TypeError:
+        distinct = False
+    if not distinct:
+        raise BadInput("shape", "has labels that are alike, or are lists", 'pass distinct ones, for instance ["yes", "no"]')
+    return tuple(labels)
+
+
+def _number(value: Any, size: int) -> int:
+    """A whole number below the size, of whatever type (a column with a blank holds 1 as 1.0); −1 for anything else.
+
+    >>> _number(1.0, 2), _number(0.5, 2), _number("1", 2)
+    (1, -1, -1)
+    """
+    if not isinstance(value, (Real, Decimal, np.bool_)):
+        return -1
+    whole = int(value)  # type: ignore[arg-type]  # a real number can be cut
+    return whole if 0 <= whole < size and whole == value else -1
 
 
 def _hoeffding(respondents: int, confidence: float) -> float:

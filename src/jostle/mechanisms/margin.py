@@ -13,14 +13,14 @@ from jostle.kernel.budget import CountingPurse, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import Noise, SimulatedNoise, calibrate
 from jostle.kernel.partition import Counts
-from jostle.mechanisms.arguments import Lattice, Moves, check_candidates, finite_scores, in_order, one_trial
+from jostle.mechanisms.arguments import Lattice, Moves, check_candidates, finite_scores, one_trial, with_scores
 from jostle.mechanisms.sampling import exponential_scale, exponential_weights, pick
 
 T = TypeVar("T")
 
 
 def large_margin(
-    candidates: Iterable[T], scores: Any, *, sensitivity: Any, epsilon: Any, delta: Any, simulation: CountingPurse
+    candidates: Iterable[T], scores: Any = None, *, sensitivity: Any, epsilon: Any, delta: Any, simulation: CountingPurse
 ) -> T:
     """A candidate near the top, whatever the number of candidates: (ε, δ)-differentially private, with δ above 0.
 
@@ -34,6 +34,8 @@ def large_margin(
     Chaudhuri, Hsu, Song: The large margin mechanism for differentially private maximization, NIPS 2014; with whole noise
     on a lattice, and thresholds from the tails of that noise.
 
+    A dictionary {candidate: score} may stand for both. See `utility.large_margin_gap` for the lead that the best one needs.
+
     >>> from jostle import mechanisms
     >>> scores = [500, 480, *[0] * 100_000]
     >>> large_margin(range(100_002), scores, sensitivity=1, epsilon=1, delta=1e-6, simulation=mechanisms.simulation(seed=0))
@@ -43,7 +45,8 @@ def large_margin(
     loss, chance = exact(epsilon), exact(delta, "delta")
     if chance >= 1:
         raise BadInput("delta", "must be below 1", "pass for instance 1e-6; for a choice without δ use `permute_and_flip`")
-    options, array, moves = in_order(candidates), finite_scores(scores), Moves.of(sensitivity)
+    options, scores = with_scores(candidates, scores)
+    array, moves = finite_scores(scores), Moves.of(sensitivity)
     check_candidates(options, array)
     neighbours = simulation.neighbours
     lattice = Lattice.for_moves(moves, neighbours)

@@ -30,6 +30,8 @@ def median(values: Any, *, bounds: tuple[float, float], budget: Budget, step: fl
     The same as `quantiles` at 1/2. A median that gets Laplace noise instead needs a scale of (high − low)/ε, whatever
     the data: one record may move it that far.
 
+    See `utility.exponential_error` for error bars, which are in ranks: docs/mechanisms/quantiles.md.
+
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0).grant(1)
     >>> median(range(1001), bounds=(0, 10_000), step=1, budget=budget)
@@ -59,6 +61,8 @@ def quantiles(
     Values and answers are rounded to multiples of `step` above the lower bound: pass 1 for whole numbers. Without it,
     there are 2^24 steps. A finer step costs more where many values are equal: such a value must win against all others
     by its rank. Values outside of the bounds count as the nearer bound, NaN are left out. Answers never fall.
+
+    See `utility.exponential_error` for error bars of each, which are in ranks: docs/mechanisms/quantiles.md.
 
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0).grant(1)

@@ -24,8 +24,8 @@ from jostle.mechanisms.arguments import (
     check_budget,
     check_candidates,
     finite_scores,
-    in_order,
     one_trial,
+    with_scores,
 )
 from jostle.mechanisms.sampling import exponential_scale, exponential_weights, pick
 
@@ -36,7 +36,7 @@ CELLS = 2**40
 
 
 def exponential(
-    candidates: Iterable[T], scores: Any, *, sensitivity: Any, budget: Budget, monotone: bool = False, note: str = ""
+    candidates: Iterable[T], scores: Any = None, *, sensitivity: Any, budget: Budget, monotone: bool = False, note: str = ""
 ) -> T:
     """A candidate with probability in proportion to exp(ε · score / reach): ε-differentially private.
 
@@ -45,17 +45,22 @@ def exponential(
     McSherry, Talwar: Mechanism design via differential privacy, FOCS 2007. That half the reach is enough for
     monotone scores: docs/mechanisms/exponential.md.
 
+    A dictionary {candidate: score} may stand for both. The candidates must be public: one that is made by counting private
+    records has only those that occur, and so gives them away.
+
     `sensitivity` is how far one record, added or removed, moves any one score, or the pair `(add_remove, replace)`.
     Only claim `monotone` if adding a record, whichever it is, never lowers a score (or never raises one); `check_scores`
     tries that on public data.
 
+    See `utility.exponential_error` for how far below the best the choice may be.
+
     >>> from jostle import mechanisms
     >>> votes = {"pizza": 27, "salad": 23, "hamburger": 9, "pie": 0}
     >>> budget = mechanisms.simulation(seed=0).grant(1)
-    >>> exponential(list(votes), list(votes.values()), sensitivity=1, monotone=True, budget=budget)
+    >>> exponential(votes, sensitivity=1, monotone=True, budget=budget)
     'pizza'
     """
-    options = in_order(candidates)
+    options, scores = with_scores(candidates, scores)
     gaps, reach = _gaps(options, scores, sensitivity, monotone, budget)
     scale = exponential_scale(reach, budget.epsilon)
     noise = budget.draw(operator="exponential", note=note)
@@ -84,6 +89,8 @@ def exponential_line(
     The sensitivity has to hold at every point of the line. Cuts have to rise, and to be finite, for any data; those outside
     of the bounds are clipped to them.
 
+    See `utility.exponential_error`, with lengths in place of numbers of candidates, for how far below the best it may be.
+
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0).grant(1)
     >>> cuts, scores = [2, 3, 5, 7, 10, 11], [3, 4, 5, 4, 3, 4, 3]
@@ -109,7 +116,7 @@ def exponential_line(
 
 
 def report_noisy_max(
-    candidates: Iterable[T], scores: Any, *, sensitivity: Any, budget: Budget, monotone: bool = False, note: str = ""
+    candidates: Iterable[T], scores: Any = None, *, sensitivity: Any, budget: Budget, monotone: bool = False, note: str = ""
 ) -> T:
     """The candidate whose score is largest after Laplace noise of scale reach/ε: ε-differentially private.
 
@@ -119,14 +126,14 @@ def report_noisy_max(
     Dwork, Roth: The algorithmic foundations of differential privacy, 2014, Claim 3.9, which is about counts, that is,
     monotone scores. With the same noise on scores that are not, the loss is almost 2ε: there the scale doubles.
 
-    Arguments as for `exponential`.
+    Arguments as for `exponential`. See `utility.report_noisy_max_error` for how far below the best the choice may be.
 
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0).grant(1)
     >>> report_noisy_max(["a", "b"], [3, 30], sensitivity=1, budget=budget)
     'b'
     """
-    options = in_order(candidates)
+    options, scores = with_scores(candidates, scores)
     gaps, reach = _gaps(options, scores, sensitivity, monotone, budget)
     scale = calibrate(reach, budget.epsilon)
     noise = budget.draw(operator="report_noisy_max", note=note)
@@ -134,7 +141,7 @@ def report_noisy_max(
 
 
 def permute_and_flip(
-    candidates: Iterable[T], scores: Any, *, sensitivity: Any, budget: Budget, monotone: bool = False, note: str = ""
+    candidates: Iterable[T], scores: Any = None, *, sensitivity: Any, budget: Budget, monotone: bool = False, note: str = ""
 ) -> T:
     """The candidate whose score is largest after one-sided exponential noise of scale reach/ε: ε-differentially private.
 
@@ -144,14 +151,14 @@ def permute_and_flip(
     maximum: Ding, Kifer, Saghaian, Steinke, Wang, Xiao, Zhang: The permute-and-flip mechanism is identical to
     report-noisy-max with exponential noise, 2021.
 
-    Arguments as for `exponential`.
+    Arguments as for `exponential`. See `utility.permute_and_flip_error` for how far below the best the choice may be.
 
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0).grant(1)
     >>> permute_and_flip(["a", "b"], [3, 30], sensitivity=1, budget=budget)
     'b'
     """
-    options = in_order(candidates)
+    options, scores = with_scores(candidates, scores)
     gaps, reach = _gaps(options, scores, sensitivity, monotone, budget)
     scale = calibrate(reach, budget.epsilon)
     return options[budget.draw(operator="permute_and_flip", note=note).noisy_max(-gaps, scale)]

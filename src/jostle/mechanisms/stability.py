@@ -41,6 +41,8 @@ def stable_selection(
     Chaudhuri, Vinterbo: A stability-based validation procedure for differentially private machine learning, NIPS 2013,
     validation step: exponential noise of scale 2·max(stability)/ε on each score, which is permute-and-flip.
 
+    See `utility.permute_and_flip_error` for how far below the best the choice may be.
+
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0, neighbours="replace").grant(1)
     >>> shares = np.linspace(0, 1, 4000)  # public here, between 0 and 1; their number is public under `replace`

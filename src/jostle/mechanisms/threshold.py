@@ -32,6 +32,8 @@ class AboveThreshold:
     instance. (Lyu, Su and Li ask less: one record may raise all queries, and another lower them all. That is enough where
     records are added and removed, not where they are replaced.)
 
+    See `utility.above_threshold_error` for how far on the wrong side a query may be.
+
     >>> from jostle import mechanisms
     >>> budget = mechanisms.simulation(seed=0).grant(1)
     >>> search = AboveThreshold(100, sensitivity=1, budget=budget)
