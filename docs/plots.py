@@ -94,9 +94,8 @@ def above_threshold() -> go.Figure:
     """The price of several answers of yes."""
     positives = np.arange(1, 31)
     figure = _figure("Above threshold: error on<br>1,000 queries at ε = 1, 95 %", "answers of yes", "error")
-    settings = {"queries": 1000}
-    together = [utility.above_threshold_error(1, **settings, positives=int(c)) for c in positives]
-    counts = [utility.above_threshold_error(1, **settings, positives=int(c), monotone=True) for c in positives]
+    together = [utility.above_threshold_error(1, queries=1000, positives=int(c)) for c in positives]
+    counts = [utility.above_threshold_error(1, queries=1000, positives=int(c), monotone=True) for c in positives]
     everything = utility.laplace_error(1, sensitivity=1000, numbers=1000)
     figure.add_scatter(x=positives, y=together, name="AboveThreshold", line_color=BLUE)
     figure.add_scatter(x=positives, y=counts, name="AboveThreshold, monotone", line_color=GREEN)
@@ -264,33 +263,21 @@ def on_files(files: Any, *, config: Any) -> Any:
 
 def page(name: str, library: str | bool = LIBRARY) -> str:
     """A figure as a page of its own, as wide as its frame and without a margin that would make the frame scroll."""
-    drawn = FIGURES[name]().to_html(
-        include_plotlyjs=library,
-        config={"displayModeBar": False, "responsive": True},
-        div_id=name,
-        default_height=f"{HEIGHT}px",
-    )
+    config = {"displayModeBar": False, "responsive": True}
+    drawn = FIGURES[name]().to_html(include_plotlyjs=library, config=config, div_id=name)
     return str(drawn).replace("<body>", '<body style="margin:0; overflow:hidden">', 1)
 
 
 def _figure(title: str, x: str, y: str, *, log_x: bool = False) -> go.Figure:
     figure = go.Figure()
     figure.update_layout(
-        title={
-            "text": title,
-            "font_size": 15,
-            "x": 0.02,
-            "xanchor": "left",
-            "yref": "container",
-            "y": 0.97,
-            "yanchor": "top",
-        },
+        title={"text": title, "font_size": 15, "x": 0.02, "y": 0.95, "yanchor": "top"},
         xaxis_title=x,
         yaxis_title=y,
         template="plotly_white",
         autosize=True,
         height=HEIGHT,
-        margin={"l": 10, "r": 10, "t": 60, "b": 10},
+        margin={"l": 10, "r": 10, "t": 65, "b": 10},
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "xref": "container", "x": 0.02},
     )
     figure.update_xaxes(automargin=True)

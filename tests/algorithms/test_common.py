@@ -157,8 +157,10 @@ def test_a_plan_that_wastes_or_returns_nonsense_is_caught():
 
 def test_names_and_get():
     assert set(algorithms.names("range-1d")) | set(algorithms.names("range-2d")) == set(NAMES)
-    with pytest.raises(BadInput, match="use one of"):
+    with pytest.raises(BadInput, match="Use one of"):
         algorithms.get("NoSuch")
+    with pytest.raises(BadInput, match="did you mean Laplace"):
+        algorithms.get("lapalce")
     with pytest.raises(BadInput, match="range-1d"):
         algorithms.names("range-7d")
     with pytest.raises(BadInput, match="3 dimensions"):

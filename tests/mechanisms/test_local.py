@@ -191,7 +191,25 @@ def test_bad_answers_and_seeds_are_refused():
             response.simulate([0, 1], seed=seed)
 
 
-NO_CATEGORY = ["?", b"?", "", None, math.nan, math.inf, 0.5, 1j, Decimal("sNaN"), np.nan, [], {}, (), (0, None), {1: 2}]
+NO_CATEGORY = [
+    "?",
+    b"?",
+    "",
+    None,
+    math.nan,
+    math.inf,
+    0.5,
+    1j,
+    Decimal("sNaN"),
+    Decimal("NaN"),
+    Decimal("1e999999"),
+    np.nan,
+    [],
+    {},
+    (),
+    (0, None),
+    {1: 2},
+]
 NO_CATEGORY += [
     pd.NA,
     pd.NaT,
@@ -232,6 +250,7 @@ def test_a_blank_is_answered_uniformly(value):
         ((2, 1), [None, (0, 9), (1, 1, 1)] * 7_000),
         ((2, 1), np.array([[2, 0], [0, -1]] * 10_000)),
         ((["yes", "no"],), ["Yes", None, 0] * 7_000),
+        (([0, 1],), ("0", "1", 2) * 7_000),
     ],
 )
 def test_simulated_blanks_are_answered_uniformly(categories, values):

@@ -69,15 +69,16 @@ def dawa(
     - "counts": the cheapest cut of noisy cells, with what noise adds to the costs taken off; the cells are used again;
     - "blocks": nested blocks with noisy counts, cut where the count is above the price; the counts are used again.
 
-    The default is what was most accurate: "counts" for short queries, "blocks" for long ones. Both stages' numbers meet in
-    one least squares estimate.
+    The default is the most accurate of the first three, which look for even buckets as the paper does: "exponential" for long
+    queries on a line, else "counts". "blocks" looks at how much a block holds instead; `Pruned` is DAWA with it. Both
+    stages' numbers meet in one least squares estimate.
 
     Privacy: the kernel's `partition`, or a Laplace measurement of cells or of blocks that the domain fixes, from which
     buckets are made by post-processing; then a Laplace measurement of a tree over the buckets, which depends on them and
     on the workload alone. The rest is post-processing.
     """
     kind = len(x.shape) if workload.average_length >= LONG else 0
-    operator = partition or ("blocks" if kind else "counts")
+    operator = partition or ("exponential" if kind == 1 else "counts")
     if operator not in SHARES:
         raise BadInput("partition", f"{operator!r} is unknown", f"use one of {', '.join(SHARES)}")
     share = SHARES[operator][kind] if first_stage is None else first_stage

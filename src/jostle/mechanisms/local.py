@@ -230,7 +230,7 @@ class RandomizedResponse:
             if not isinstance(value, Collection) or len(value) != 2:
                 return -1
             row, column = (_number(part, side) for part, side in zip(value, self.shape, strict=True))
-        except (TypeError, ValueError, OverflowError):  # it cannot be hashed, counted or rounded
+        except (TypeError, ValueError, ArithmeticError):  # it cannot be hashed, counted or compared
             return -1
         return row * self.shape[1] + column if row >= 0 and column >= 0 else -1
 
@@ -253,7 +253,9 @@ class RandomizedResponse:
             raise BadInput(argument, "must be one category each, and on a grid one pair each", "pass a list of them")
         if self.labels is not None or array.dtype.kind not in "biu":
             # One by one, and from a list as they are: NumPy makes texts of all that stands beside a text.
-            return np.array([self._cell(value) for value in (values if isinstance(values, list) else array)], dtype=np.int64)
+            return np.array(
+                [self._cell(value) for value in (values if isinstance(values, (list, tuple)) else array)], dtype=np.int64
+            )
         inside = (array >= 0) & (array < np.array(self.shape))
         cells = array.astype(np.int64)
         if len(self.shape) == 1:
@@ -278,10 +280,10 @@ def _number(value: Any, size: int) -> int:
     >>> _number(1.0, 2), _number(0.5, 2), _number("1", 2)
     (1, -1, -1)
     """
-    if not isinstance(value, (Real, Decimal, np.bool_)):
+    if not isinstance(value, (Real, Decimal, np.bool_)) or not 0 <= value < size:  # type: ignore[operator]
         return -1
     whole = int(value)  # type: ignore[arg-type]  # a real number can be cut
-    return whole if 0 <= whole < size and whole == value else -1
+    return whole if whole == value else -1
 
 
 def _hoeffding(respondents: int, confidence: float) -> float:
