@@ -1,4 +1,4 @@
-"""Differential privacy that picks the right algorithm for you, privately, and says why.
+"""Differential privacy that picks the right algorithm for you.
 
 Everything that is meant to be used is reached from here. Names are loaded when they are first used, so `import jostle`
 costs next to nothing, and a program pays for the noise engine, the ledger or the plots only if it uses them.
