@@ -69,8 +69,8 @@ def dawa(
     - "counts": the cheapest cut of noisy cells, with what noise adds to the costs taken off; the cells are used again;
     - "blocks": nested blocks with noisy counts, cut where the count is above the price; the counts are used again.
 
-    The default is the most accurate of the first three, which look for even buckets as the paper does: "exponential" for long
-    queries on a line, else "counts". "blocks" looks at how much a block holds instead; `Pruned` is DAWA with it. Both
+    The default is the most accurate of the first three, which look for even buckets as the paper does: "exponential" for
+    long queries on a line, else "counts". "blocks" looks at how much a block holds instead; `Pruned` is DAWA with it. Both
     stages' numbers meet in one least squares estimate.
 
     Privacy: the kernel's `partition`, or a Laplace measurement of cells or of blocks that the domain fixes, from which
