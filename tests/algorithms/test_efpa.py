@@ -57,9 +57,9 @@ def test_the_transform_is_orthonormal(n):
 def test_candidates_and_octaves():
     assert _geometric(1) == [1]
     assert _geometric(20) == [1, 2, 3, 4, 6, 8, 12, 16]
-    assert _octaves(3, 20) == [slice(3, 6), slice(6, 12), slice(12, 20)]
+    assert _octaves(3, 20) == [(3, 6), (6, 12), (12, 20)]
     assert _octaves(1, 1) == []
-    assert _octaves(5, 6) == [slice(5, 6)]
+    assert _octaves(5, 6) == [(5, 6)]
 
 
 def test_the_total_is_the_average_of_both_measurements():
@@ -89,6 +89,6 @@ def test_what_is_measured():
 
 
 def test_the_matrix_of_a_large_domain_stays_small():
-    assert _norms(2**18).size <= 9
+    assert _norms(2**18).size <= 3
     estimate = simulate.errors("EFPA", np.ones(2**15, dtype=int), workloads.total(2**15), 1, trials=1, seed=0)
     assert np.isfinite(estimate).all()

@@ -715,6 +715,7 @@ def test_what_is_no_number_is_refused_without_being_shown(bad: Any) -> None:
     assert str(caught.value) in {
         "x: must hold numbers. Remedy: pass counts such as [3, 0, 4].",
         "x: must have at least one cell. Remedy: pass counts such as [3, 0, 4].",
+        "x: must be a list or an array of counts. Remedy: pass counts such as [3, 0, 4].",
     }
 
 

@@ -15,8 +15,8 @@ from jostle.kernel.strategy import identity, total
 from jostle.linear.workloads import Workload
 
 PRICE = 0.5
-"""What a cluster costs besides its error, as a share of a cell's variance: clusters that noise alone makes are not worth
-it."""
+"""What a cluster costs besides its error, as a share of a cell's variance, so that noise alone makes few; set on public
+histograms, DPBench's."""
 
 TRAINED = ([-1, 0, 1, 2, 3, 4], [0.75, 0.88, 0.9, 0.82, 0.7, 0.6], [0.35, 0.2, 0.2, 0.5, 0.7, 0.7])
 """By the logarithm of the records a cell times ε: the share of the first stage, and the cut-off. Read off a grid of both on

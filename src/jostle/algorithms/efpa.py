@@ -14,7 +14,7 @@ from jostle.kernel.source import Source
 from jostle.kernel.strategy import Strategy, identity, matrix, total
 from jostle.linear.workloads import Workload
 
-LARGEST = 2**22
+LARGEST = 2**20
 """No more entries than this in the matrix of the frequencies that are measured."""
 
 
@@ -25,7 +25,8 @@ def efpa(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.7
     The paper chooses the number k of coefficients by a score whose sensitivity is √n times what it says, and adds noise to
     the size of each coefficient, while its phase is released as it is. Here k follows from noisy cells, of which the
     coefficients are post-processing, and both parts of each of the k coefficients get noise. The estimate averages both
-    measurements by precision; higher frequencies are shrunk octave by octave, down to nothing where noise explains them.
+    measurements by precision; higher frequencies are shrunk octave by octave, down to nothing where noise explains them. The
+    paper's halves became 0.7 and 0.3 on public histograms, DPBench's.
 
     Privacy: one Laplace measurement of the cells (`to_cells` of the budget), then one of the real and imaginary parts of the
     first k coefficients, where k depends on the first alone. The rest is post-processing. Faults of the original:
@@ -38,13 +39,14 @@ def efpa(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.7
     measured = frequencies(x.size, k)
     low, doubt = x.laplace(measured, second), x.noise_variance(measured, second) * _scales(x.size)[:k] ** 2
     spectrum[:k] += (_coefficients(low) * _scales(x.size)[:k] - spectrum[:k]) * noise / (noise + doubt)
-    for octave in _octaves(k, spectrum.size):
-        energy, expected = _energies(spectrum[octave], octave, x.size, noise)
-        spectrum[octave] *= max(1 - expected / max(energy, 1e-300), 0.0)
+    squares, freedom = np.abs(spectrum) ** 2, x.size * _scales(x.size) ** 2
+    for begin, end in _octaves(k, spectrum.size):
+        energy = float(squares[begin:end].sum())
+        spectrum[begin:end] *= max(1 - noise * float(freedom[begin:end].sum()) / max(energy, 1e-300), 0.0)
     return np.fft.irfft(spectrum / _scales(x.size), x.size)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def frequencies(n: int, k: int) -> Strategy:
     """The real and imaginary parts of the first k Fourier coefficients, up to the sign.
 
@@ -85,16 +87,18 @@ def _norms(n: int) -> Vector:
 
 def _worth_measuring(spectrum: Any, n: int, noise: float, again: float) -> int:
     """The number of coefficients whose measurement makes the expected squared error least."""
-    norms, scales = _norms(n), _scales(n)
+    norms = _norms(n)
+    energy = np.concatenate([[0.0], np.cumsum(np.abs(spectrum) ** 2)]).tolist()
+    expected = np.concatenate([[0.0], np.cumsum(n * _scales(n) ** 2 * noise)]).tolist()
     candidates = _geometric(norms.size)
     risks = []
     for k in candidates:
-        doubt = again * norms[k - 1] ** 2 * scales[:k] ** 2
-        risk = (n * scales[:k] ** 2 * noise * doubt / (noise + doubt)).sum()
-        for octave in _octaves(k, spectrum.size):
-            energy, expected = _energies(spectrum[octave], octave, n, noise)
-            signal = max(energy - expected, 0.0)
-            risk += signal * expected / (signal + expected)
+        alone, paired = (again * norms[k - 1] ** 2 * weight / n for weight in (1, 2))
+        risk = noise * alone / (noise + alone) + 2 * (k - 1) * noise * paired / (noise + paired)
+        for begin, end in _octaves(k, spectrum.size):
+            of_noise = expected[end] - expected[begin]
+            signal = max(energy[end] - energy[begin] - of_noise, 0.0)
+            risk += signal * of_noise / (signal + of_noise)
         risks.append(risk)
     return candidates[int(np.argmin(risks))]
 
@@ -104,12 +108,7 @@ def _geometric(most: int) -> list[int]:
     return [k for j in range(most.bit_length()) for k in sorted({2**j, 3 * 2**j // 2}) if k <= most]
 
 
-def _octaves(first: int, end: int) -> list[slice]:
+def _octaves(first: int, end: int) -> list[tuple[int, int]]:
     """From `first` on, intervals that double in length."""
-    begins = [first * 2**j for j in range((max(end - 1, 1) // first).bit_length()) if first * 2**j < end]
-    return [slice(begin, min(2 * begin, end)) for begin in begins]
-
-
-def _energies(band: Any, where: slice, n: int, noise: float) -> tuple[float, float]:
-    """The squares in a band, and what noise alone would make of them."""
-    return float((np.abs(band) ** 2).sum()), float(n * (_scales(n)[where] ** 2).sum() * noise)
+    begins = [first * 2**j for j in range((end // first).bit_length()) if first * 2**j < end]
+    return [(begin, min(2 * begin, end)) for begin in begins]

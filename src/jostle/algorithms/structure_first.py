@@ -12,7 +12,8 @@ from jostle.kernel.strategy import identity
 from jostle.linear.workloads import Workload
 
 LUCK = 4.0
-"""How much better than it is the luckiest noise makes a bin look, about, in scales of a count's noise at the same ε."""
+"""How much better than it is the luckiest noise makes a bin look, about, in scales of a count's noise at the same ε; set on
+public histograms, DPBench's, as the share of the structure."""
 
 
 @algorithm(name="StructureFirst", tasks=("range-1d",), cite="xu2012differentially", data_dependent=True)

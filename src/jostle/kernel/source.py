@@ -382,7 +382,7 @@ def counts(x: object, shape: tuple[int, ...] | None = None) -> tuple[Counts, tup
     except (TypeError, ValueError):
         raise BadInput("x", "must be an array of counts", remedy) from None
     if array.ndim == 0:
-        raise BadInput("x", f"must be a list or array of counts, not {type(x).__name__}", remedy)
+        raise BadInput("x", "must be a list or an array of counts", remedy)
     if array.size == 0:
         raise BadInput("x", "must have at least one cell", remedy)
     if not (np.issubdtype(array.dtype, np.integer) or np.issubdtype(array.dtype, np.floating)):
