@@ -19,7 +19,7 @@ from jostle.kernel.errors import BadInput, BudgetError, JostleError, Overdraft, 
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, variance
 from jostle.kernel.partition import Partition
-from jostle.kernel.source import IntervalCost, ReleaseSource, SimulatedSource, Source, counts, simulation
+from jostle.kernel.source import KEPT_ANSWERS, IntervalCost, ReleaseSource, SimulatedSource, Source, counts, simulation
 from jostle.kernel.statistics import (
     LATTICE,
     PRICE_UNIT,
@@ -741,3 +741,11 @@ def test_errors_while_something_is_raised_show_no_private_value() -> None:
         while error is not None:
             assert str(SECRET)[:6] not in f"{error} {error.args}"
             error = error.__cause__ or error.__context__
+
+
+def test_answers_of_many_strategies_are_not_kept_for_ever() -> None:
+    start = SimulatedSource(X, seed=0)
+    for seed in range(3 * KEPT_ANSWERS):
+        source: Any = start.again(seed=seed)
+        source.laplace(total(X.size), source.grant(1))
+    assert len(start._VectorSource__answers) <= KEPT_ANSWERS  # type: ignore[attr-defined]

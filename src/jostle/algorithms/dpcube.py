@@ -20,7 +20,7 @@ BLOCK = 32
 """Workloads whose queries are longer than this on average get totals of blocks of this size in the first stage."""
 
 PRICE = 5.0
-"""What a leaf costs besides its error, in variances of a cell, where neighbours are alike: noise must not pass for structure.
+"""What a leaf costs besides its error, in variances of a cell, where neighbours are alike: noise must not be structure.
 Set, as the size of blocks, on public histograms, DPBench's."""
 
 MEDIAN_STEP = 1.1462

@@ -27,6 +27,9 @@ T = TypeVar("T")
 
 KERNEL = "jostle.kernel."
 
+KEPT_ANSWERS = 16
+"""How many strategies' true answers a source remembers, for further trials on the same data."""
+
 
 @dataclass(frozen=True)
 class IntervalCost:
@@ -163,6 +166,8 @@ class _VectorSource:
         self.__spend(budget, "laplace", strategy.name)
         answers = self.__answers.get(strategy)
         if answers is None:
+            if len(self.__answers) >= KEPT_ANSWERS:  # plans whose strategies follow the data make new ones in every trial
+                self.__answers.clear()
             answers = self.__answers[strategy] = np.ascontiguousarray(strategy.apply(self.__x))
         noisy = self.__engine.discrete_laplace(answers, scale)
         return noisy / strategy.unit if strategy.unit > 1 else noisy.astype(np.float64, copy=False)
