@@ -37,7 +37,7 @@ def test_bayes_beats_laplace_on_cells(kind, factor):
     assert ahead(mean_error("Bayes", x, queries, 0.1), mean_error("Laplace", x, queries, 0.1), factor)
 
 
-@pytest.mark.parametrize(("kind", "records"), [("smooth", 2_000), ("flat", 20_000)])
+@pytest.mark.parametrize(("kind", "records"), [("smooth", 2_000), ("flat", 2_000)])
 def test_adaptive_beats_hb_on_prefix_sums(kind, records):
     x = np.floor(shape_of(kind, 512) * records).astype(int)
     queries = workloads.prefix(512)

@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 from scipy.sparse import eye_array, vstack
 
+from jostle.algorithms.opt import best_strategy
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -19,6 +20,9 @@ from jostle.linear.leaves import cut, regular
 from jostle.linear.prefix_rows import CELL_WEIGHT, prefix_rows
 from jostle.linear.projections import project_nonnegative
 from jostle.linear.workloads import Workload
+
+DENSE = 0.25
+"""From so many leaves a cell on there is little resolution to save, and a strategy over all cells serves prefixes better."""
 
 
 @algorithm(name="Adaptive", tasks=("range-1d",), cite="mckenna2018optimizing", data_dependent=True)
@@ -38,6 +42,9 @@ def adaptive(
     block_noise = x.noise_variance(sums, coarse)
     noisy_blocks = x.laplace(sums, coarse)
     leaves = cut(line, np.ceil(np.maximum(noisy_blocks, 0) * (float(budget.epsilon) / records)).astype(np.int64))
+    if workload.kind == "prefix" and leaves.number > x.size * DENSE:
+        found = best_strategy(workload)
+        return project_nonnegative(workload, found.solve(x.laplace(found.queries, fine)), total=x.total)
 
     strategy = leaf_strategy(leaves.number)
     reduced = x.reduce(leaves.partition)
