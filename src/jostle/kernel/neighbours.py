@@ -32,6 +32,9 @@ class Neighbours:
     part: bool = False
     """True in a part of a data set that was split: under `replace` a record may then leave this part for another."""
 
+    filtered: bool = False
+    """True where some records do not count, by a public rule: under `replace` a record may then begin or cease to count."""
+
     def __post_init__(self) -> None:
         if self.relation not in ("add_remove", "replace"):
             raise BadInput("neighbours", f"unknown relation {self.relation!r}", "use 'add_remove' or 'replace'")
@@ -50,7 +53,7 @@ class Neighbours:
     @property
     def total_is_public(self) -> bool:
         """Whether the number of records is known to everyone: only if each person has exactly one, here, always."""
-        return self.relation == "replace" and self.rows == 1 and not self.part
+        return self.relation == "replace" and self.rows == 1 and not self.part and not self.filtered
 
     def sensitivity(self, add_remove: Fraction | int, replace: Fraction | int) -> Fraction:
         """How far a function may move between neighbours, given how far one record moves it.
@@ -59,16 +62,21 @@ class Neighbours:
           records may then change too.
         - In a part of a split under `replace`, a record that goes to another part is an addition or a removal in two parts
           at once, each of which may use half the budget only: hence twice the first number.
+        - Among filtered records under `replace`, one may also be added or removed.
         """
         if self.relation == "add_remove":
             return Fraction(add_remove * self.rows)
         if self.part:
             return Fraction(max(replace, 2 * add_remove) * self.rows)
-        return Fraction((replace if self.rows == 1 else max(replace, add_remove)) * self.rows)
+        return Fraction((replace if self.rows == 1 and not self.filtered else max(replace, add_remove)) * self.rows)
 
     def in_part(self) -> Neighbours:
         """The relation inside one part of a data set that is split."""
         return replace(self, part=True) if self.relation == "replace" else self
+
+    def among_filtered(self) -> Neighbours:
+        """The relation among those records that a public rule lets through."""
+        return replace(self, filtered=True) if self.relation == "replace" else self
 
     def __str__(self) -> str:
         return self.relation if self.rows == 1 else f"{self.relation}, {self.rows} rows a person"

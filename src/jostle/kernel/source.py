@@ -311,16 +311,20 @@ class _VectorSource:
 class ReleaseSource(_VectorSource):
     """Private data: exact noise, every charge in a durable ledger, no seed.
 
-    Make one with the purse of a ledger's account; `jostle.release` does it for you.
+    Make one with the purse of a ledger's account; `jostle.release` does it for you. `filtered` says that some records of the
+    table do not count here, by a public rule: their number is then private under any neighbours.
     """
 
     __slots__ = ()
 
-    def __init__(self, x: object, *, purse: Purse, shape: tuple[int, ...] | None = None, note: str = "") -> None:
+    def __init__(
+        self, x: object, *, purse: Purse, shape: tuple[int, ...] | None = None, note: str = "", filtered: bool = False
+    ) -> None:
         if not purse.durable or not isinstance(purse.noise, ExactNoise):
             raise PlanError("a release must be charged to an account of a ledger, and its noise must be exact")
         vector, domain = counts(x, shape)
-        super().__init__(vector, domain, purse.neighbours, purse.noise, purse, note)
+        neighbours = purse.neighbours.among_filtered() if filtered else purse.neighbours
+        super().__init__(vector, domain, neighbours, purse.noise, purse, note)
 
 
 @final
@@ -368,6 +372,21 @@ def simulation(*, seed: object, neighbours: Neighbours | str = "add_remove", tri
 def _simulated(seed: object, neighbours: Neighbours | str, trials: int | None) -> tuple[CountingPurse, SimulatedNoise]:
     noise = SimulatedNoise(seed, trials)
     return CountingPurse(Neighbours.of(neighbours), noise), noise
+
+
+def source_over(
+    kind: type[ReleaseSource] | type[SimulatedSource],
+    x: Counts,
+    shape: tuple[int, ...],
+    neighbours: Neighbours,
+    engine: Noise,
+    purse: Purse,
+    note: str = "",
+) -> Source:
+    """For the kernel alone: a source over counts of records whose purse and engine are given."""
+    source = object.__new__(kind)
+    _VectorSource.__init__(source, x, shape, neighbours, engine, purse, note)
+    return source
 
 
 def _check_budget(budget: object) -> None:

@@ -1,0 +1,396 @@
+"""Private records with several discrete attributes: for plans that ask for more than one histogram, such as trees.
+
+A record source holds no vector over the whole domain, which would be astronomically large. It makes a source over any few
+attributes when asked, sorts records by public tables, and lets every group of records choose at once. One record is in one
+cell of every histogram and in one group, so the lemmas are those of vectors. Proofs: docs/proofs/records.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import NoReturn, Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jostle.kernel.budget import Budget, CountingPurse, PartPurse, Purse
+from jostle.kernel.criteria import Criterion
+from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise, calibrate
+from jostle.kernel.partition import Counts
+from jostle.kernel.source import KERNEL, ReleaseSource, SimulatedSource, Source, source_over
+
+LARGEST_VECTOR = 2**26
+"""So many cells a histogram of records may have."""
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A way to sort records into branches: by an attribute, and a public table from its values to branches."""
+
+    attribute: str
+    """Which attribute decides."""
+
+    branches: Counts
+    """The branch of each of its values, from 0 on without gaps."""
+
+    def __post_init__(self) -> None:
+        table = np.asarray(self.branches)
+        if table.ndim != 1 or not table.size or table.dtype.kind not in "iu" or table.min() < 0:
+            raise BadInput(
+                "branches", "must be whole numbers from 0 on, one a value of the attribute", "pass for instance [0, 1]"
+            )
+        object.__setattr__(self, "branches", table.astype(np.int64))
+
+    @property
+    def arity(self) -> int:
+        """The number of branches."""
+        return int(self.branches.max()) + 1
+
+
+class Columns(Protocol):
+    """Where the records are: trusted code behind a record source, in memory or in an engine."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The number of values of every attribute."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """The number of records: private unless the neighbours make it public."""
+        ...
+
+    def counts(self, names: Sequence[str]) -> Counts:
+        """How many records have each combination of values, flat, the last attribute changing fastest."""
+        ...
+
+    def with_table(self, name: str, of: Sequence[str], table: Counts) -> Columns:
+        """One more attribute, whose value is the table's at the values of others."""
+        ...
+
+    def where(self, name: str, value: int) -> Columns:
+        """The records with that value."""
+        ...
+
+
+@final
+class ArrayColumns:
+    """Records in memory: one array of codes an attribute.
+
+    >>> ArrayColumns({"a": np.array([0, 1, 1])}, {"a": 2}).counts(["a"]).tolist()
+    [1, 2]
+    """
+
+    def __init__(self, codes: Mapping[str, NDArray[np.integer]], sizes: Mapping[str, int]) -> None:
+        lengths = {len(column) for column in codes.values()}
+        if set(codes) != set(sizes) or len(lengths) > 1:
+            raise BadInput("codes", "must have one array of the same length an attribute", "encode all columns of one table")
+        self._sizes = dict(sizes)
+        self._rows = lengths.pop() if lengths else 0
+        self._codes = {name: _narrow(np.asarray(column), sizes[name]) for name, column in codes.items()}
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The number of values of every attribute."""
+        return self._sizes
+
+    @property
+    def rows(self) -> int:
+        """The number of records."""
+        return self._rows
+
+    def codes(self, name: str) -> NDArray[np.integer]:
+        """An attribute's values: for operators alone."""
+        return self._codes[name]
+
+    def counts(self, names: Sequence[str]) -> Counts:
+        """By one pass over the records."""
+        cells = int(np.prod([self._sizes[name] for name in names], dtype=object))
+        return np.bincount(self._place(names), minlength=cells).astype(np.int64, copy=False)
+
+    def with_table(self, name: str, of: Sequence[str], table: Counts) -> ArrayColumns:
+        """By looking up."""
+        derived = object.__new__(ArrayColumns)
+        size = int(table.max()) + 1
+        derived._rows = self._rows
+        derived._sizes = self._sizes | {name: size}
+        derived._codes = self._codes | {name: _narrow(table.reshape(-1)[self._place(of)], size)}
+        return derived
+
+    def where(self, name: str, value: int) -> ArrayColumns:
+        """By a mask."""
+        kept = self._codes[name] == value
+        return ArrayColumns({other: codes[kept] for other, codes in self._codes.items()}, self._sizes)
+
+    def _place(self, names: Sequence[str]) -> NDArray[np.integer]:
+        place = self._codes[names[0]].astype(np.int64)
+        for name in names[1:]:
+            place *= self._sizes[name]
+            place += self._codes[name]
+        return place
+
+
+def _narrow(codes: NDArray[np.integer], size: int) -> NDArray[np.integer]:
+    """In the smallest type that holds them. Checked where they are made: an error here would depend on private values."""
+    smallest: NDArray[np.integer] = codes.astype(np.min_scalar_type(max(size - 1, 0)))
+    return smallest
+
+
+class Records(Protocol):
+    """Public facts about private records, and what may be asked of them."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The number of values of every attribute."""
+        ...
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What one person may change."""
+        ...
+
+    @property
+    def total(self) -> int | None:
+        """The number of records where it is public, else None."""
+        ...
+
+    def vector(self, *names: str) -> Source:
+        """Counts over the combinations of these attributes' values, as a source."""
+        ...
+
+    def derive(self, name: str, of: Sequence[str], table: Counts) -> Records:
+        """One more attribute by a public table. A record stays one record, so it costs nothing."""
+        ...
+
+    def choose_each(
+        self,
+        splits: Sequence[Split],
+        criterion: Criterion,
+        budget: Budget,
+        *,
+        label: str,
+        by: str | None = None,
+        allowed: NDArray[np.bool_] | None = None,
+        handicaps: Counts | None = None,
+    ) -> list[int]:
+        """For each group of records, the number of a nearly best split."""
+        ...
+
+    def split(self, by: str, budget: Budget) -> list[tuple[Records, Budget]]:
+        """Records with each value of an attribute as a source of their own: disjoint parts share one budget."""
+        ...
+
+
+class _Records:
+    """The operators. What differs between a release and a simulation is the engine and the purse."""
+
+    __slots__ = ("__columns", "__engine", "__neighbours", "__note", "__purse")
+
+    def __init__(self, columns: Columns, neighbours: Neighbours, engine: Noise, purse: Purse, note: str = "") -> None:
+        self.__columns, self.__neighbours, self.__engine = columns, neighbours, engine
+        self.__purse, self.__note = purse, note
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The number of values of every attribute."""
+        return MappingProxyType(dict(self.__columns.sizes))
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What one person may change."""
+        return self.__neighbours
+
+    @property
+    def total(self) -> int | None:
+        """The number of records, where the neighbours make it public."""
+        return self.__columns.rows if self.__neighbours.total_is_public else None
+
+    def grant(self, epsilon: object) -> Budget:
+        """A token for one computation on this source: for whoever runs a plan, never for the plan."""
+        return self.__purse.grant(epsilon)
+
+    @property
+    def unspent(self) -> Fraction:
+        """What was granted for this source and not spent on it."""
+        return self.__purse.unspent
+
+    def vector(self, *names: str) -> Source:
+        """A record is in one cell, so the vector's lemmas hold; same purse, same neighbours."""
+        shape = self.__shape(names)
+        kind = ReleaseSource if isinstance(self, ReleaseRecords) else SimulatedSource
+        return source_over(
+            kind, self.__columns.counts(names), shape, self.__neighbours, self.__engine, self.__purse, self.__note
+        )
+
+    def derive(self, name: str, of: Sequence[str], table: Counts) -> Records:
+        """Row by row, from public tables alone: stability 1."""
+        shape = self.__shape(tuple(of))
+        values = np.asarray(table)
+        if values.shape != shape or values.dtype.kind not in "iu" or values.min() < 0 or values.max() >= LARGEST_VECTOR:
+            raise BadInput("table", f"must be whole numbers from 0 on, of shape {shape}", "pass one for each combination")
+        return self.__like(
+            self.__columns.with_table(name, tuple(of), values.astype(np.int64)), self.__neighbours, self.__purse
+        )
+
+    def choose_each(
+        self,
+        splits: Sequence[Split],
+        criterion: Criterion,
+        budget: Budget,
+        *,
+        label: str,
+        by: str | None = None,
+        allowed: NDArray[np.bool_] | None = None,
+        handicaps: Counts | None = None,
+    ) -> list[int]:
+        """One noisy maximum a group; a record is in one group, so all together lose one budget.
+
+        `allowed` (groups × splits) takes candidates out, `handicaps` (splits) are public numbers in records that are taken
+        off their scores. A group without any candidate gets −1.
+        """
+        if not type(criterion).__module__.startswith(KERNEL) or not isinstance(criterion, Criterion):
+            raise PlanError(f"{type(criterion).__name__} is no criterion of the kernel: its lemma is not proven")
+        if type(budget) is not Budget:
+            raise PlanError("an operator is paid with a budget that was granted for its source, not with a number")
+        groups = self.sizes[by] if by is not None else 1
+        mask = self.__mask(splits, groups, allowed)
+        away = (
+            np.zeros(len(splits), dtype=np.int64)
+            if handicaps is None
+            else _handicaps(handicaps, len(splits), criterion.unit)
+        )
+        neighbours = self.__neighbours.in_part() if by is not None else self.__neighbours
+        scale = calibrate(neighbours.sensitivity(criterion.span(), 2 * criterion.span()), budget.epsilon)
+        shapes = [self.__shape((*((by,) if by else ()), split.attribute, label)) for split in splits]
+        what = f"{criterion.name} among {len(splits)} in {groups} groups"
+        note = f"{self.__note}: {what}" if self.__note else what
+        budget.spend(self.__purse, operator="choose", neighbours=self.__neighbours, note=note)
+        scores = np.empty((groups, len(splits)), dtype=np.int64)
+        seen: dict[str, Counts] = {}
+        for place, (split, shape) in enumerate(zip(splits, shapes, strict=True)):
+            if split.attribute not in seen:
+                names = (*((by,) if by else ()), split.attribute, label)
+                seen = {
+                    split.attribute: self.__columns.counts(names).reshape(groups, *shape[-2:])
+                }  # neighbours in the list share it
+            scores[:, place] = criterion.scores(_merged(seen[split.attribute], split)) - away[place]
+        return [self.__pick(row, open_, scale) for row, open_ in zip(scores, mask, strict=True)]
+
+    def __pick(self, scores: Counts, allowed: NDArray[np.bool_], scale: Fraction) -> int:
+        places = np.flatnonzero(allowed)
+        return int(places[self.__engine.noisy_max(scores[places], scale)]) if places.size else -1
+
+    def __mask(self, splits: Sequence[Split], groups: int, allowed: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
+        if not splits or any(type(split) is not Split for split in splits):
+            raise BadInput("splits", "must be ways to sort records", "pass at least one Split")
+        for split in splits:
+            if split.branches.size != self.__shape((split.attribute,))[0]:
+                raise BadInput("splits", f"that by {split.attribute!r} needs one branch a value", "make its table fit")
+        if allowed is None:
+            return np.ones((groups, len(splits)), dtype=np.bool_)
+        mask = np.asarray(allowed, dtype=np.bool_)
+        if mask.shape != (groups, len(splits)):
+            raise BadInput("allowed", f"must be of shape {(groups, len(splits))}", "one row a group, one column a split")
+        return mask
+
+    def split(self, by: str, budget: Budget) -> list[tuple[Records, Budget]]:
+        """Charged once, here, whole, as for vectors."""
+        (groups,) = self.__shape((by,))
+        if type(budget) is not Budget:
+            raise PlanError("an operator is paid with a budget that was granted for its source, not with a number")
+        what = f"{groups} disjoint parts"
+        note = f"{self.__note}: {what}" if self.__note else what
+        budget.spend(self.__purse, operator="split", neighbours=self.__neighbours, note=note)
+        parts: list[tuple[Records, Budget]] = []
+        for value in range(groups):
+            purse = PartPurse(self.__neighbours.in_part(), self.__engine)
+            part = self.__like(self.__columns.where(by, value), purse.neighbours, purse)
+            parts.append((part, purse.grant(budget.epsilon)))
+        return parts
+
+    def __shape(self, names: Sequence[str]) -> tuple[int, ...]:
+        sizes = self.__columns.sizes
+        for name in names:
+            if name not in sizes:
+                raise BadInput("attribute", f"{name!r} is not among the records'", f"use one of {', '.join(sizes)}")
+        if not names or len(set(names)) != len(names):
+            raise BadInput("attribute", "must be some attributes, each once", f"use some of {', '.join(sizes)}")
+        shape = tuple(sizes[name] for name in names)
+        if int(np.prod(shape, dtype=object)) > LARGEST_VECTOR:
+            raise BadInput(
+                "attribute", f"these have more than {LARGEST_VECTOR} combinations", "ask for fewer, or in coarser cells"
+            )
+        return shape
+
+    def __like(self, columns: Columns, neighbours: Neighbours, purse: Purse) -> _Records:
+        derived = object.__new__(type(self))
+        _Records.__init__(derived, columns, neighbours, self.__engine, purse, self.__note)
+        return derived
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} with {', '.join(self.sizes)}, {self.neighbours}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
+
+
+def _merged(counts: Counts, split: Split) -> Counts:
+    """Counts over (groups, values, classes) with values added up by branch."""
+    if np.array_equal(split.branches, np.arange(counts.shape[1])):
+        return counts
+    merged = np.zeros((counts.shape[0], split.arity, counts.shape[2]), dtype=np.int64)
+    for value, branch in enumerate(split.branches):
+        merged[:, branch] += counts[:, value]
+    return merged
+
+
+def _handicaps(handicaps: Counts, splits: int, unit: int) -> Counts:
+    given = np.asarray(handicaps, dtype=np.float64)
+    if given.shape != (splits,) or not np.isfinite(given).all() or np.abs(given).max(initial=0) > 2**40:
+        raise BadInput("handicaps", "must be one finite public number a split", "leave them out")
+    return np.round(given * unit).astype(np.int64)
+
+
+@final
+class ReleaseRecords(_Records):
+    """Private records: exact noise, every charge in a durable ledger, no seed.
+
+    `filtered` says that some rows of the table do not count here, by a public rule.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, columns: Columns, *, purse: Purse, filtered: bool = False, note: str = "") -> None:
+        if not purse.durable or not isinstance(purse.noise, ExactNoise):
+            raise PlanError("a release must be charged to an account of a ledger, and its noise must be exact")
+        neighbours = purse.neighbours.among_filtered() if filtered else purse.neighbours
+        super().__init__(columns, neighbours, purse.noise, purse, note)
+
+
+@final
+class SimulatedRecords(_Records):
+    """Public records: fast, seeded noise and charges that are counted but not kept.
+
+    >>> columns = ArrayColumns({"a": np.array([0, 1, 1]), "class": np.array([0, 1, 1])}, {"a": 2, "class": 2})
+    >>> public = SimulatedRecords(columns, seed=0)
+    >>> public.vector("a", "class").shape
+    (2, 2)
+    >>> from jostle.kernel.criteria import Gini
+    >>> public.choose_each([Split("a", np.array([0, 1]))], Gini(), public.grant(1), label="class")
+    [0]
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self, columns: Columns, *, seed: object, neighbours: Neighbours | str = "add_remove", filtered: bool = False
+    ) -> None:
+        noise = SimulatedNoise(seed)
+        relation = Neighbours.of(neighbours)
+        purse = CountingPurse(relation, noise)
+        super().__init__(columns, relation.among_filtered() if filtered else relation, noise, purse)
