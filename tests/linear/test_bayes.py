@@ -19,10 +19,12 @@ def kernel(values, support, scale):
 @given(st.integers(1, 30), st.integers(1, 12), st.floats(0.3, 20), st.integers(0, 2**32))
 def test_em_in_linear_time_is_em_with_the_whole_matrix(cells, points, scale, seed):
     rng = np.random.default_rng(seed)
-    values = np.sort(rng.normal(scale=5 * scale, size=cells))
+    distinct = np.sort(rng.normal(scale=5 * scale, size=cells))
+    seen = rng.integers(1, 4, size=cells)
+    values, cells = np.repeat(distinct, seen), int(seen.sum())
     support = np.unique(np.round(rng.uniform(0, 10 * scale, size=points), 2))
     weights = np.full(support.size, 1 / support.size)
-    before, after, likelihood = _mixtures.maximise(values, support, weights, scale, 3)
+    before, after, likelihood = _mixtures.maximise(distinct, seen, support, weights, scale, 3)
     matrix = kernel(values, support, scale)
     for _ in range(3):
         density = matrix @ weights
@@ -51,7 +53,7 @@ def test_likelihood_never_falls():
     values = np.sort(rng.poisson(2, size=200) + rng.laplace(scale=2, size=200))
     support = _mixtures.support_for(values, 2.0)
     flat = np.full(support.size, 1 / support.size)
-    found = [_mixtures.maximise(values, support, flat, 2.0, rounds)[2] for rounds in (1, 2, 5, 20, 80)]
+    found = [_mixtures.maximise(values, np.ones(200, dtype=np.int64), support, flat, 2.0, rounds)[2] for rounds in (1, 2, 5, 20, 80)]
     assert (np.diff(found) >= -1e-9).all()
 
 

@@ -1,7 +1,8 @@
 """Mixtures of Laplace distributions on a line: the loops behind `jostle.linear.bayes`, compiled.
 
-Everything here takes values in rising order. With the kernel r^|u − s| = exp(−|u − s|/scale), a sum over all support points
-s ≤ u follows from the one at the next smaller u by one factor, so each pass takes linear time.
+Everything here takes distinct values in rising order and how often each was seen: noisy counts on a lattice repeat a lot. With
+the kernel r^|u − s| = exp(−|u − s|/scale), a sum over all support points s ≤ u follows from the one at the next smaller u by one factor,
+so each pass takes linear time.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def _densities(weights: np.ndarray, places: np.ndarray, steps: np.ndarray, up: n
 
 @compiled
 def _pulls(inverse: np.ndarray, places: np.ndarray, steps: np.ndarray, up: np.ndarray, down: np.ndarray) -> np.ndarray:
-    """At each support point, the sum over the values of kernel / density: where it is large, more mass is wanted."""
+    """At each support point, the sum over all that was seen of kernel / density: where it is large, more mass is wanted."""
     size = steps.size
     rising = inverse.copy()
     for j in range(1, size):
@@ -91,7 +92,7 @@ def _pulls(inverse: np.ndarray, places: np.ndarray, steps: np.ndarray, up: np.nd
 
 @compiled
 def maximise(
-    values: np.ndarray, support: np.ndarray, weights: np.ndarray, scale: float, rounds: int
+    values: np.ndarray, seen: np.ndarray, support: np.ndarray, weights: np.ndarray, scale: float, rounds: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """EM: weights of the prior that make the values likelier each round. Gives the last two weights and the log-likelihood.
 
@@ -102,31 +103,32 @@ def maximise(
     total = 0.0
     for _ in range(rounds):
         density = _densities(weights, places, steps, up, down)
-        total = np.log(density).sum()
+        total = (seen * np.log(density)).sum()
         before = weights
-        weights = weights * _pulls(1.0 / density, places, steps, up, down) / values.size
+        weights = weights * _pulls(seen / density, places, steps, up, down) / seen.sum()
     return before, weights, total
 
 
 @compiled
 def few_atoms(
-    values: np.ndarray, support: np.ndarray, scale: float, most: int, price: float
+    values: np.ndarray, seen: np.ndarray, support: np.ndarray, scale: float, most: int, price: float
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """A prior on one to `most` points: each further one must gain `price` in log-likelihood."""
-    atoms = np.array([max(0.0, values[values.size // 2])])
+    middle = np.searchsorted(np.cumsum(seen), seen.sum() // 2, side="right")
+    atoms = np.array([max(0.0, values[middle])])
     weights = np.ones(1)
-    best = -np.abs(values - atoms[0]).sum() / scale
+    best = -(seen * np.abs(values - atoms[0])).sum() / scale
     places, steps, up, down = _places(values, support, scale)
     for _ in range(most - 1):
         at = _places(values, atoms, scale)
         density = _densities(weights, at[0], at[1], at[2], at[3])
         if density.min() < 1e-250:
             break
-        wanted = support[np.argmax(_pulls(1.0 / density, places, steps, up, down))]
+        wanted = support[np.argmax(_pulls(seen / density, places, steps, up, down))]
         if np.abs(atoms - wanted).min() == 0.0:
             break
         more = np.sort(np.append(atoms, wanted))
-        _, tried, total = maximise(values, more, np.full(more.size, 1.0 / more.size), scale, 15)
+        _, tried, total = maximise(values, seen, more, np.full(more.size, 1.0 / more.size), scale, 15)
         if not total - best >= price:
             break
         atoms, weights, best = more, tried, total

@@ -1,13 +1,10 @@
 """Empirical Bayes: shrink noisy counts towards what the other noisy counts say is likely. Post-processing alone.
 
 The counts of a histogram are a sample from some distribution; noisy counts are that sample with Laplace noise. The prior
-that makes
-them likeliest (Robbins 1956; Laird 1978, the non-parametric maximum likelihood estimate) gives each cell a posterior mean,
-whose
-squared error is far below the noise's where many cells are alike: zeros above all. Cells may be told apart by public or
-released
-*contexts*, such as the noisy mean of their neighbours: a prior for each range of the context, where the likelihood pays for
-it.
+that makes them likeliest (Robbins 1956; Laird 1978, the non-parametric maximum likelihood estimate) gives each cell a
+posterior mean, whose squared error is far below the noise's where many cells are alike: zeros above all. Cells may be told
+apart by public or released *contexts*, such as the noisy mean of their neighbours: a prior for each range of the context,
+where the likelihood pays for it.
 """
 
 from __future__ import annotations
@@ -109,16 +106,19 @@ def _cut(
 class _Fit:
     """The prior of one group of cells, given by their noisy values in rising order."""
 
-    def __init__(self, values: Vector, scale: float) -> None:
-        self.values, self.scale = values, scale
+    def __init__(self, everything: Vector, scale: float) -> None:
+        first = np.flatnonzero(np.append(True, everything[1:] != everything[:-1]))
+        self.values, self.scale = everything[first], scale
+        self.seen = np.diff(np.append(first, everything.size))
+        values, seen = self.values, self.seen
         support = _mixtures.support_for(values, scale)
         flat = np.full(support.size, 1.0 / support.size)
-        self.before, self.weights, likelihood = _mixtures.maximise(values, support, flat, scale, _ROUNDS)
+        self.before, self.weights, likelihood = _mixtures.maximise(values, seen, support, flat, scale, _ROUNDS)
         self.support, self.free = support, True
         self.score = likelihood - FREE_PRICE
         self.wide: tuple[Any, Any, Any] = (support, self.before, self.weights)
         if values[-1] - values[0] < 30 * scale:
-            atoms, weights, likelihood = _mixtures.few_atoms(values, support, scale, 4, ATOM_PRICE)
+            atoms, weights, likelihood = _mixtures.few_atoms(values, seen, support, scale, 4, ATOM_PRICE)
             small = likelihood - ATOM_PRICE * (atoms.size - 1)
             if small >= self.score:
                 self.support, self.weights, self.score = atoms, weights, small
@@ -127,12 +127,13 @@ class _Fit:
         """Means under the fitted prior; variances no smaller than without the cell's own part in it."""
         mass, first, second = _mixtures.moments(self.values, self.support, self.weights, self.scale)
         shift = first / mass
-        return np.maximum(self.values + shift, 0.0), np.maximum(second / mass - shift**2, self._without_itself())
+        variances = np.maximum(second / mass - shift**2, self._without_itself())
+        return np.repeat(np.maximum(self.values + shift, 0.0), self.seen), np.repeat(variances, self.seen)
 
     def _without_itself(self) -> Vector:
         """The posterior variance if the prior had been fitted to the other cells, plus one cell's worth of a flat prior."""
         support, before, after = self.wide
-        n, u, scale = self.values.size, self.values, self.scale
+        n, u, scale = self.seen.sum(), self.values, self.scale
         density = _mixtures.moments(u, support, before, scale)[0]
         own = _mixtures.moments(u, support, before, scale / 2) / density
         flat = _flat_moments(u, scale) / (max(u[-1], 0.0) + 4 * scale)
