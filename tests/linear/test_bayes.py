@@ -53,7 +53,10 @@ def test_likelihood_never_falls():
     values = np.sort(rng.poisson(2, size=200) + rng.laplace(scale=2, size=200))
     support = _mixtures.support_for(values, 2.0)
     flat = np.full(support.size, 1 / support.size)
-    found = [_mixtures.maximise(values, np.ones(200, dtype=np.int64), support, flat, 2.0, rounds)[2] for rounds in (1, 2, 5, 20, 80)]
+    found = [
+        _mixtures.maximise(values, np.ones(200, dtype=np.int64), support, flat, 2.0, rounds)[2]
+        for rounds in (1, 2, 5, 20, 80)
+    ]
     assert (np.diff(found) >= -1e-9).all()
 
 

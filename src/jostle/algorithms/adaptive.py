@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 from scipy.sparse import eye_array, vstack
 
@@ -12,12 +10,12 @@ from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import Matrix, matrix
 from jostle.kernel.strategy import blocks as blocks_of
+from jostle.kernel.strategy import matrix
 from jostle.linear.bayes import shrink
 from jostle.linear.fusion import fuse_rows, shared_errors
+from jostle.linear.leaf_rows import leaf_rows
 from jostle.linear.leaves import cut, regular
-from jostle.linear.prefix_rows import CELL_WEIGHT, prefix_rows
 from jostle.linear.projections import project_nonnegative
 from jostle.linear.workloads import Workload
 
@@ -25,14 +23,15 @@ DENSE = 0.25
 """From so many leaves a cell on there is little resolution to save, and a strategy over all cells serves prefixes better."""
 
 
-@algorithm(name="Adaptive", tasks=("range-1d",), cite="mckenna2018optimizing", data_dependent=True)
+@algorithm(name="Adaptive", tasks=("range-1d",), cite="mckenna2018optimizing", data_dependent=True, version=2)
 def adaptive(
     x: Source, workload: Workload, budget: Budget, *, first: float = 0.05, blocks: int = 32, records: float = 12.0
 ) -> Vector:
     """A few percent on coarse blocks decide how finely each is cut; leaves and optimised rows get the rest; all is fused.
 
-    A leaf is to hold about `records`/ε records: finer ones would drown in noise. The strategy on the leaves is an optimised
-    one (Section 5.2), the leaves are shrunk by empirical Bayes, and leaves, rows and blocks meet in one Gaussian update.
+    A leaf is to hold about `records`/ε records: finer ones would drown in noise. The strategy on the leaves is optimised for
+    their widths (Section 5.2), the leaves are shrunk by empirical Bayes, and leaves, rows and blocks meet in one Gaussian
+    update.
 
     Privacy: one Laplace measurement of the blocks, and one of the leaves and rows, which depend on the noisy blocks alone.
     """
@@ -46,28 +45,19 @@ def adaptive(
         found = best_strategy(workload)
         return project_nonnegative(workload, found.solve(x.laplace(found.queries, fine)), total=x.total)
 
-    strategy = leaf_strategy(leaves.number)
+    weight, rows = leaf_rows(leaves.areas)
+    strategy = matrix(vstack([eye_array(leaves.number) * weight, rows], format="csr"))
     reduced = x.reduce(leaves.partition)
     noise = reduced.noise_variance(strategy, fine)
-    scale = reduced.noise_scale(strategy, fine) / CELL_WEIGHT
+    scale = reduced.noise_scale(strategy, fine) / weight
     answers = reduced.laplace(strategy, fine)
-    noisy = answers[: leaves.number] / CELL_WEIGHT
+    noisy = answers[: leaves.number] / weight
     if scale == 0:
         return leaves.partition.spread(noisy)
     cells = shrink(noisy, scale, leaves.surroundings(noisy, [r for r in (4, 16, 64) if 4 * r <= leaves.number]))
-    rows = np.vstack([prefix_rows(leaves.number), np.arange(line.number)[:, None] == leaves.parents])
+    rows = np.vstack([rows, np.arange(line.number)[:, None] == leaves.parents])
     seen = np.concatenate([answers[leaves.number :], noisy_blocks])
     variances = np.repeat([noise, block_noise], [answers.size - leaves.number, line.number])
-    fused = fuse_rows(cells, shared_errors(cells, noise / CELL_WEIGHT**2), rows, seen, variances)
+    fused = fuse_rows(cells, shared_errors(cells, noise / weight**2), rows, seen, variances)
     estimate = leaves.partition.spread(fused)
     return project_nonnegative(workload, estimate, total=x.total) if workload.kind == "prefix" else estimate
-
-
-@lru_cache(maxsize=64)
-def leaf_strategy(number: int) -> Matrix:
-    """The leaves themselves with weight d, and the rows that serve their prefix sums.
-
-    >>> leaf_strategy(64).rows
-    71
-    """
-    return matrix(vstack([eye_array(number) * CELL_WEIGHT, prefix_rows(number)], format="csr"))

@@ -21,7 +21,7 @@ from jostle.linear.leaves import Leaves, cut, regular
 from jostle.linear.workloads import Workload
 
 
-@algorithm(name="AdaptiveGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True)
+@algorithm(name="AdaptiveGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True, version=2)
 def adaptive_grid(
     x: Source,
     workload: Workload,

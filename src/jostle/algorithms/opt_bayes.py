@@ -23,7 +23,7 @@ LARGEST = 2**12
 """On more cells than this the update is too dear: cells are not shrunk there."""
 
 
-@algorithm(name="OPT-Bayes", tasks=("range-1d", "range-2d"), cite="mckenna2018optimizing", data_dependent=True)
+@algorithm(name="OPT-Bayes", tasks=("range-1d", "range-2d"), cite="mckenna2018optimizing", data_dependent=True, version=2)
 def opt_bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     """Cells and overlapping sums, weighted for the workload (Section 5.2); the cells shrunk, then fused with the sums.
 

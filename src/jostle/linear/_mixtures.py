@@ -1,8 +1,8 @@
 """Mixtures of Laplace distributions on a line: the loops behind `jostle.linear.bayes`, compiled.
 
-Everything here takes distinct values in rising order and how often each was seen: noisy counts on a lattice repeat a lot. With
-the kernel r^|u − s| = exp(−|u − s|/scale), a sum over all support points s ≤ u follows from the one at the next smaller u by one factor,
-so each pass takes linear time.
+Everything here takes distinct values in rising order, and how often each was seen: noisy counts on a lattice repeat a lot.
+With the kernel r^|u − s| = exp(−|u − s|/scale), a sum over all support points s ≤ u follows from the one at the next smaller
+u by one factor, so each pass takes linear time.
 """
 
 from __future__ import annotations

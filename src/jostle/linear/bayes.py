@@ -29,6 +29,8 @@ CUT_PRICE = 6.0
 
 _ROUNDS = 40
 _SMALLEST_GROUP = 16
+_GRAIN = 16
+"""To fit a prior, values are taken to be alike within this fraction of the noise's scale: far less than the noise hides."""
 _GROUPS = 16
 
 
@@ -107,10 +109,9 @@ class _Fit:
     """The prior of one group of cells, given by their noisy values in rising order."""
 
     def __init__(self, everything: Vector, scale: float) -> None:
-        first = np.flatnonzero(np.append(True, everything[1:] != everything[:-1]))
-        self.values, self.scale = everything[first], scale
-        self.seen = np.diff(np.append(first, everything.size))
-        values, seen = self.values, self.seen
+        self.everything, self.scale = everything, scale
+        values, seen = _distinct(np.round(everything * (_GRAIN / scale)) * (scale / _GRAIN))
+        self.number = everything.size
         support = _mixtures.support_for(values, scale)
         flat = np.full(support.size, 1.0 / support.size)
         self.before, self.weights, likelihood = _mixtures.maximise(values, seen, support, flat, scale, _ROUNDS)
@@ -125,20 +126,27 @@ class _Fit:
 
     def posterior(self) -> tuple[Vector, Vector]:
         """Means under the fitted prior; variances no smaller than without the cell's own part in it."""
-        mass, first, second = _mixtures.moments(self.values, self.support, self.weights, self.scale)
+        values, seen = _distinct(self.everything)
+        mass, first, second = _mixtures.moments(values, self.support, self.weights, self.scale)
         shift = first / mass
-        variances = np.maximum(second / mass - shift**2, self._without_itself())
-        return np.repeat(np.maximum(self.values + shift, 0.0), self.seen), np.repeat(variances, self.seen)
+        variances = np.maximum(second / mass - shift**2, self._without_itself(values))
+        return np.repeat(np.maximum(values + shift, 0.0), seen), np.repeat(variances, seen)
 
-    def _without_itself(self) -> Vector:
+    def _without_itself(self, u: Vector) -> Vector:
         """The posterior variance if the prior had been fitted to the other cells, plus one cell's worth of a flat prior."""
         support, before, after = self.wide
-        n, u, scale = self.seen.sum(), self.values, self.scale
+        n, scale = self.number, self.scale
         density = _mixtures.moments(u, support, before, scale)[0]
         own = _mixtures.moments(u, support, before, scale / 2) / density
         flat = _flat_moments(u, scale) / (max(u[-1], 0.0) + 4 * scale)
         mass, first, second = n * _mixtures.moments(u, support, after, scale) - own + flat
         return np.asarray(second / mass - (first / mass) ** 2)
+
+
+def _distinct(values: Vector) -> tuple[Vector, Counts]:
+    """The different ones among values in rising order, and how often each is there."""
+    first = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+    return values[first], np.diff(np.append(first, values.size))
 
 
 def _flat_moments(u: Vector, scale: float) -> Vector:
