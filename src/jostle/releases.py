@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jostle import algorithms
 from jostle.algorithms import TASKS, Algorithm
-from jostle.kernel.budget import round_down, round_up
+from jostle.choice import rules
+from jostle.choice.traces import Trace, collect_traces
+from jostle.kernel.budget import Budget, round_down, round_up
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
@@ -21,6 +25,8 @@ from jostle.linear.workloads import Workload
 from jostle.simulate import estimates
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from jostle.kernel.ledger import Account
 
 LONGEST_NOTE = 500
@@ -61,6 +67,12 @@ class Release:
     tunables: dict[str, Any] = field(default_factory=dict)
     """The algorithm's own arguments, where they were not the default."""
 
+    trace: Trace | None = None
+    """How the algorithm was chosen privately, and what that cost, if it was (`Pythia`)."""
+
+    about: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What each answer is about, in words: a list for each column that was asked about, as long as the answers."""
+
     @cached_property
     def margins(self) -> Vector:
         """Half the width of a 95 % interval around each answer, simulated on the released numbers when first asked for.
@@ -74,11 +86,26 @@ class Release:
         """The release in words: what answered, why, how far off it may be, and what is left."""
         queries, cells = self.workload.shape
         plural = "query" if queries == 1 else "queries"
+        chosen = "" if self.trace is None else f", which chose {self.trace.choice}"
         return (
             f"{queries} {self.workload.kind} {plural} over {cells} cell{'' if cells == 1 else 's'} "
-            f"by {self.algorithm.name}, at ε = {round_up(self.spent):g} ({self.neighbours} neighbours), {self.reason}. "
+            f"by {self.algorithm.name}{chosen}, at ε = {round_up(self.spent):g} "
+            f"({self.neighbours} neighbours), {self.reason}. "
             f"Typically off by ±{np.median(self.margins):.3g} at 95 %. ε = {round_down(self.remaining) + 0.0:g} is left."
         )
+
+    def to_pandas(self) -> DataFrame:
+        """What each answer is about, the answer, and the ends of its 95 % interval, one row an answer."""
+        import pandas as pd  # takes a while to load
+
+        about = self.about or {"query": [str(number) for number in range(len(self.answers))]}
+        return pd.DataFrame(
+            {**about, "count": self.answers, "low": self.answers - self.margins, "high": self.answers + self.margins}
+        )
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write what `to_pandas` gives to a file."""
+        self.to_pandas().to_csv(path, index=False)
 
     def __repr__(self) -> str:
         return f"<Release of {self.workload!r} by {self.algorithm.name}, at ε = {round_up(self.spent):g}>"
@@ -120,39 +147,50 @@ def release(
         )
     if "seed" in tunables:
         raise BadInput("seed", "a release cannot be seeded", "leave it out, or simulate on public data with jostle.simulate")
-    usual, why = _usual(asked)
-    plan = algorithms.get(usual if algorithm is None else algorithm)
-    plan.check(asked, tunables)
+    plan, why = planned(asked, algorithm, tunables)
     if len(note) > LONGEST_NOTE:
         raise BadInput("note", f"is longer than {LONGEST_NOTE} characters", "say it in fewer words")
     source = ReleaseSource(vector, purse=account.purse(), shape=domain, note=f"{plan.name}: {note}" if note else plan.name)
     budget = source.grant(epsilon)
-    estimate = plan.run(source, asked, budget, **tunables)
+    return answered(source, budget, asked, plan, why, remaining=lambda: account.remaining, tunables=tunables)
+
+
+def planned(asked: Workload, algorithm: str | Algorithm | None, tunables: dict[str, Any]) -> tuple[Algorithm, str]:
+    """Which algorithm answers, and why: the one that was named, or one by a public rule; checked."""
+    usual, why = rules.usual(asked)
+    plan = algorithms.get(usual if algorithm is None else algorithm)
+    plan.check(asked, tunables)
+    return plan, why if algorithm is None else "as you asked"
+
+
+def answered(
+    source: ReleaseSource,
+    budget: Budget,
+    asked: Workload,
+    plan: Algorithm,
+    why: str,
+    *,
+    remaining: Callable[[], Fraction],
+    tunables: dict[str, Any],
+    about: Mapping[str, Sequence[str]] | None = None,
+) -> Release:
+    """Run a plan on a source that is charged for it, and keep everything public about it."""
+    before = source.unspent
+    with collect_traces() as traces:
+        estimate = plan.run(source, asked, budget, **tunables)
     return Release(
         answers=asked @ estimate,
-        estimate=estimate.reshape(domain),
+        estimate=estimate.reshape(asked.domain),
         workload=asked,
         algorithm=plan,
-        reason=why if algorithm is None else "as you asked",
-        neighbours=account.neighbours,
-        spent=budget.epsilon - source.unspent,
-        remaining=account.remaining,
+        reason=why,
+        neighbours=source.neighbours,
+        spent=before - source.unspent,
+        remaining=remaining(),
         tunables=tunables,
+        trace=traces[-1] if traces else None,
+        about=about or {},
     )
-
-
-FEW = 16
-"""So many queries are few: a strategy made for them beats one that serves all."""
-
-
-def _usual(asked: Workload) -> tuple[str, str]:
-    """Which algorithm answers if none is named, and why: a public rule."""
-    if asked.kind == "identity":
-        return "Bayes", "because single cells are asked for: each is shrunk to what cells like it seem to hold"
-    if asked.kind not in ("prefix", "ranges", "rectangles", "all ranges") or asked.shape[0] <= FEW:
-        return "OPT", "because these queries can be measured nearly as they are"
-    better = "Adaptive" if len(asked.domain) == 1 else "AdaptiveGrid"
-    return better, "because many ranges are asked for: their resolution follows the data"
 
 
 def _margins(

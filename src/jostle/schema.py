@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Literal, final
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle._values import as_days, as_numbers, is_missing, text
 from jostle.kernel.errors import BadInput
 
 Codes = NDArray[np.int64]
@@ -133,9 +134,12 @@ class Category(Column):
         if isinstance(self.categories, (str, bytes)) or not isinstance(self.categories, Sequence) or not self.categories:
             raise BadInput("categories", "must be a list of values", 'pass for instance ["F", "M"]')
         object.__setattr__(self, "categories", tuple(self.categories))
-        if any(not isinstance(c, (str, int, float, bool)) or c != c for c in self.categories):
-            raise BadInput("categories", "must be texts, numbers or booleans", "write each as one of these")
-        if len({str(c) for c in self.categories}) != len(self.categories):
+        if any(
+            not isinstance(c, (str, int, float, bool)) or (isinstance(c, float) and not math.isfinite(c))
+            for c in self.categories
+        ):
+            raise BadInput("categories", "must be texts, finite numbers or booleans", "write each as one of these")
+        if len(set(self.keys)) != len(self.categories):
             raise BadInput("categories", "must differ from each other, also when written as text", "name each once")
         if self.outside == "clip":
             raise BadInput("outside", "categories have no nearest one", "use 'own' or 'drop'")
@@ -151,9 +155,14 @@ class Category(Column):
         """The categories as text."""
         return [str(c) for c in self.categories]
 
+    @property
+    def keys(self) -> list[str | None]:
+        """What values are compared with."""
+        return [text(c) for c in self.categories]
+
     def place(self, array: NDArray[Any]) -> tuple[Codes, NDArray[np.bool_], NDArray[np.bool_]]:
         """By equality as text, so that 1, 1.0 and "1" are one category."""
-        codes = {text(c): i for i, c in enumerate(self.categories)}
+        codes = {key: i for i, key in enumerate(self.keys)}
         missing = is_missing(array)
         if array.dtype.kind in "biuf":
             distinct, back = np.unique(array, return_inverse=True)
@@ -212,8 +221,8 @@ class Integer(Numeric):
         for name in ("low", "high"):
             if isinstance(getattr(self, name), bool) or not isinstance(getattr(self, name), int):
                 raise BadInput(name, "must be a whole number", "pass for instance 0")
-        if not self.low < self.high or max(abs(self.low), abs(self.high)) >= 2**53:
-            raise BadInput("high", "must be above low, and both below 2^53", "write the smallest value first")
+        if not self.low < self.high or max(abs(self.low), abs(self.high)) > 2**52:
+            raise BadInput("high", "must be above low, and both at most 2^52", "write the smallest value first")
         _check_bins(self.bins)
         if self.bins is None and self.high - self.low >= EVERY_VALUE:
             raise BadInput("bins", f"are needed for more than {EVERY_VALUE} values", "say how many cells, for instance 64")
@@ -279,6 +288,8 @@ class Real(Numeric):
             raise BadInput("cuts", "must be increasing numbers between low and high", "pass for instance [1, 10, 100]")
         if (self.bins is None) == (not self.cuts):
             raise BadInput("bins", "say either how many cells there are, or where the cuts are", "pass for instance bins=64")
+        if not self.even and self.values > EVERY_VALUE:
+            raise BadInput("bins", f"cells that are not equally wide are at most {EVERY_VALUE}", "use fewer")
         self._check_rules()
 
     @property
@@ -377,10 +388,6 @@ class Date(Column):
         unit = {"month": "datetime64[M]", "year": "datetime64[Y]"}[self.every]
         return np.asarray(days.astype(unit).astype(np.int64) - np.datetime64(self.low).astype(unit).astype(np.int64))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Dates as TOML has them."""
-        return super().to_dict()
-
 
 @final
 @dataclass(frozen=True)
@@ -413,7 +420,7 @@ class Boolean(Column):
     def place(self, array: NDArray[Any]) -> tuple[Codes, NDArray[np.bool_], NDArray[np.bool_]]:
         """By the word."""
         known = {"false": 0, "0": 0, "true": 1, "1": 1}
-        found = np.array([known.get(text(v).lower(), 2) for v in array.tolist()], dtype=np.int64)
+        found = np.array([known.get((text(v) or "").lower(), 2) for v in array.tolist()], dtype=np.int64)
         return np.minimum(found, 1), found == 2, is_missing(array)
 
 
@@ -472,62 +479,6 @@ class Schema(Mapping[str, Column]):
         from jostle._schema_files import write
 
         write(self, Path(path))
-
-
-def text(value: Any) -> str:
-    """How a category is compared: 1, 1.0 and True count as "1", texts without the blanks around them."""
-    if isinstance(value, (bool, np.bool_)):
-        return "1" if value else "0"
-    if isinstance(value, (float, np.floating)) and math.isfinite(value) and value == int(value):
-        return str(int(value))
-    return str(value).strip()
-
-
-def is_missing(array: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where there is no value: None, NaN, NaT and pandas' NA."""
-    if array.dtype.kind == "f":
-        return np.isnan(array)
-    if array.dtype.kind in "mM":
-        return np.isnat(array)
-    if array.dtype.kind != "O":
-        return np.zeros(array.shape, dtype=np.bool_)
-    return np.array(
-        [v is None or type(v).__name__ in ("NAType", "NaTType") or (isinstance(v, float) and v != v) for v in array],
-        dtype=np.bool_,
-    )
-
-
-def as_numbers(array: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The values as numbers, 0 where there is none, and where that is: a text that is no number counts as missing."""
-    if array.dtype.kind in "biuf":
-        numbers = array.astype(np.float64)
-    else:
-        numbers = np.array([_number(v) for v in array.tolist()], dtype=np.float64)
-    missing = np.isnan(numbers)
-    return np.where(missing, 0.0, numbers), missing
-
-
-def as_days(array: NDArray[Any]) -> NDArray[np.datetime64]:
-    """The values as days; what is no date is missing."""
-    if array.dtype.kind == "M":
-        return array.astype("datetime64[D]")
-    return np.array([_day(v) for v in array.tolist()], dtype="datetime64[D]")
-
-
-def _day(value: Any) -> Any:
-    if isinstance(value, date):
-        return np.datetime64(date(value.year, value.month, value.day))
-    try:
-        return np.datetime64(date.fromisoformat(str(value).strip()[:10]))
-    except ValueError:
-        return np.datetime64("NaT")
-
-
-def _number(value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
 
 
 def _is_number(value: Any) -> bool:

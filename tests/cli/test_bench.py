@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from jostle.cli.main import main
@@ -54,7 +55,7 @@ def test_a_reference_gives_tables_and_a_picture(folder, jostle, tmp_path):
 
 def test_a_reference_as_json_named_by_the_environment(folder, jostle, monkeypatch, tmp_path):
     monkeypatch.setenv("JOSTLE_REFERENCE", str(folder))
-    out = tmp_path / "kept.csv"
+    out = tmp_path / "kept"
     said = ("bench", "reference", "--sample", 3, "--trials", 5, "--workers", 1, "--neighbours", "replace", "--out", out)
     status, output, _ = jostle(*said, "--task", "range-1d", "--algorithms", "HB", "--json")
     assert status == 0
@@ -117,7 +118,8 @@ def test_speed_as_a_table_and_as_json(folder, jostle, tmp_path):
         (("reference", "--reference", "made-up", "--neighbours", "strangers"), "neighbours: "),
         (("reference", "--reference", "made-up", "--sample", "0"), "sample: "),
         (("reference", "--reference", "made-up", "--workers", "-1"), "workers: "),
-        (("reference", "--reference", "made-up", "--out", "made-up/seconds.csv", "--fresh"), "out: "),
+        (("reference", "--reference", "made-up", "--out", "made-up", "--fresh"), "out: "),
+        (("reference", "--reference", "made-up", "--cluster", "here"), "cluster: "),
         (("speed", "--algorithms", "Nobody"), "algorithm: "),
         (("speed", "--task", "range-3d"), "task: "),
         (("speed", "--limit", "0"), "limit: "),
@@ -147,19 +149,23 @@ def test_interrupted_it_says_what_is_kept_and_goes_on(folder, jostle, monkeypatc
     monkeypatch.setattr(measure, "measure", interrupted)
     status, output, errors = jostle(*said)
     assert (status, output) == (130, "")
-    assert "5 results are kept in jostle-reference.csv; the same command goes on from there" in errors
+    assert "5 results are kept in jostle-reference; the same command goes on from there" in errors
     monkeypatch.setattr(measure, "measure", whole)
     assert jostle(*said)[0] == 0
-    with Results(tmp_path / "jostle-reference.csv") as results:
+    with Results(tmp_path / "jostle-reference") as results:
         assert [one.key for one in results][:5] == done
         assert len(results) == 24
 
 
 def started(folder: Path, out: Path) -> subprocess.Popen[str]:
-    code = "from jostle.cli.main import main\nif __name__ == '__main__': main()"
+    code = (
+        "from jostle.cli.main import main; from jostle.simulate import results\n"
+        "results._DELAY = 0.1  # seconds until a result is on disk\n"
+        "if __name__ == '__main__': main()"
+    )
     script = out.with_suffix(".py")
     script.write_text(code)
-    said = ["bench", "reference", "--task", "range-1d", "--algorithms", "Laplace,HB", "--trials", "1000", "--workers", "2"]
+    said = ["bench", "reference", "--task", "range-1d", "--algorithms", "Laplace,HB", "--trials", "600", "--workers", "2"]
     return subprocess.Popen(
         [sys.executable, str(script), *said, "--reference", str(folder), "--out", str(out), "--json"],
         stdout=subprocess.PIPE,
@@ -169,14 +175,22 @@ def started(folder: Path, out: Path) -> subprocess.Popen[str]:
     )
 
 
-def with_results(running: subprocess.Popen[str], out: Path, number: int) -> bytes:
-    """Wait until so many results are there, then give back the file."""
+def wait_for_results(running: subprocess.Popen[str], out: Path) -> None:
+    """Wait until some results are on disk."""
     deadline = time.monotonic() + 60
-    while not out.exists() or out.read_bytes().count(b"\n") <= number:
+    while not list(out.glob("*.parquet")):
         assert running.poll() is None, running.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    return out.read_bytes()
+
+
+def names(out: Path) -> set[tuple[str, str]]:
+    """The results in a folder, without touching it."""
+    return {
+        (row["algorithm"], row["cell"])
+        for part in out.glob("*.parquet")
+        for row in pq.ParquetFile(part).read(["algorithm", "cell"]).to_pylist()
+    }
 
 
 def still_running(group: int) -> list[str]:
@@ -194,10 +208,10 @@ def still_running(group: int) -> list[str]:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc, as Linux has it")
 def test_killed_it_leaves_nobody_behind_and_goes_on_where_it_was(tmp_path):
-    folder, out = reference_folder(tmp_path / "made-up", cells=4096, scales=(1000,)), tmp_path / "kept.csv"
+    folder, out = reference_folder(tmp_path / "made-up", cells=4096, scales=(1000,)), tmp_path / "kept"
 
     killed = started(folder, out)
-    kept = with_results(killed, out, 3)
+    wait_for_results(killed, out)
     killed.kill()
     killed.communicate()
     deadline = time.monotonic() + 30
@@ -205,12 +219,13 @@ def test_killed_it_leaves_nobody_behind_and_goes_on_where_it_was(tmp_path):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
+    kept = names(out)
+    assert kept
     finished = started(folder, out)
     output, errors = finished.communicate()
     assert finished.returncode == 0, errors
     assert len(json.loads(output)["comparisons"]) == 2
-    raw = out.read_bytes()
-    whole_lines = kept[: kept.rfind(b"\n") + 1]
-    assert raw.startswith(whole_lines)
     with Results(out) as results:
-        assert len(results) == raw.count(b"\n") - 1 == 16  # every job once
+        assert len(results) == 16  # every job once
+    assert kept <= names(out)
+    assert len(list(out.glob("*.parquet"))) == 1  # merged

@@ -67,9 +67,67 @@ def test_rebinning_adds_up_or_splits_evenly():
     assert shapes.scaled(shapes.rebin(np.array([1, 3]), (4,)), 16, seed=0).tolist() == [2, 2, 6, 6]
 
 
+@given(
+    st.lists(st.integers(0, 10**6), min_size=1, max_size=12).filter(any),
+    st.integers(1, 40),
+    st.booleans(),
+    st.one_of(st.none(), st.floats(1e-3, 1.0)),
+)
+def test_smoothing_loses_nothing(counts, cells, categorical, bandwidth):
+    found = shapes.smoothed(np.array(counts), (cells,), axes=(0,) if categorical else (), bandwidth=bandwidth)
+    assert found.shape == (cells,)
+    assert (found >= 0).all()
+    assert abs(int(found.sum()) - 2**32) <= cells
+
+
+def test_numeric_axes_are_cut_and_not_smoothed():
+    line = np.array([1, 2, 3, 4, 5, 6])
+    for cells in (1, 2, 3, 12):
+        whole = shapes.rebin(line, (cells,))
+        np.testing.assert_allclose(shapes.smoothed(line, (cells,), axes=()) / 2**32, whole / whole.sum(), atol=1e-9)
+    by_hand = [1 + 2 / 2, 2 / 2 + 3, 4 + 5 / 2, 5 / 2 + 6]  # a cell and a half each
+    np.testing.assert_allclose(shapes.smoothed(line, (4,), axes=()) / 2**32 * 21, by_hand, atol=1e-7)
+
+
+def test_categories_become_a_density_by_a_gaussian_kernel():
+    counts, cells, width = np.array([30, 0, 10, 60]), 64, 0.05
+    found = shapes.smoothed(counts, (cells,), bandwidth=width) / 2**32
+    fine = (np.arange(cells * 200) + 0.5) / (cells * 200)  # the integral of the kernels, reflected at the ends
+    middles = (np.arange(4)[:, None] + 0.5) / 4
+    kernels = sum(np.exp(-0.5 * ((fine - place) / width) ** 2) for place in (middles, -middles, 2 - middles))
+    density = (counts / 100) @ (kernels / kernels.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(found, density.reshape(cells, 200).sum(axis=1), atol=1e-6)
+
+
+def test_the_kernel_s_width_follows_scott_and_neighbours_flow_into_one_another():
+    few, many = (shapes.smoothed(np.array([n, 0, 0, 0, 0, 0, 0, n]), (64,)) for n in (5, 10**9))
+    middle = slice(28, 36)
+    assert few[middle].sum() > many[middle].sum()
+    spread = np.sqrt(2 * 0.5 * (7 / 16) ** 2)
+    by_hand = shapes.smoothed(np.array([5, 0, 0, 0, 0, 0, 0, 5]), (64,), bandwidth=spread * 10**-0.2)
+    assert (few == by_hand).all()
+    assert (many == shapes.smoothed(np.array([10**9, 0, 0, 0, 0, 0, 0, 10**9]), (64,), bandwidth=0.5 / 8)).all()
+    flat = shapes.smoothed(np.full(8, 10**6), (64,))
+    assert flat.max() < 1.04 * flat.min()  # a row of kernels half as wide as they are apart ripples by 3 %
+
+
+def test_a_table_of_a_category_and_a_number_has_one_axis_of_each_kind():
+    table = np.array([[4, 0, 0, 4], [0, 8, 0, 0]])
+    found = shapes.smoothed(table, (16, 8), axes=(0,)) / 2**32
+    np.testing.assert_allclose(found.sum(axis=0), [1 / 8, 1 / 8, 1 / 4, 1 / 4, 0, 0, 1 / 8, 1 / 8], atol=1e-8)
+    assert (found[:, 2] > 0).all()
+    cell = grid.cells("range-2d", {"mixed": shapes.smoothed(table, (16, 16), axes=(0,))}, sides=(8,), exponents=(24,))[0]
+    assert cell.vector().sum() == 2**24
+
+
 @pytest.mark.parametrize(
     "make",
     [
+        lambda: shapes.smoothed(np.ones(8, dtype=int), (2, 2)),
+        lambda: shapes.smoothed(np.ones(8, dtype=int), (0,)),
+        lambda: shapes.smoothed(np.ones(8, dtype=int), (4,), axes=(1,)),
+        lambda: shapes.smoothed(np.ones(8, dtype=int), (4,), bandwidth=0.0),
+        lambda: shapes.smoothed(np.zeros(8, dtype=int), (4,)),
         lambda: shapes.rebin(np.ones(8), (3,)),
         lambda: shapes.rebin(np.ones(8), (2, 2)),
         lambda: shapes.scaled(np.zeros(4, dtype=int), 5, seed=0),

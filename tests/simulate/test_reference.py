@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 import pytest
@@ -193,23 +191,6 @@ def test_a_job_has_the_runner_s_errors_with_a_seed_of_its_own(rows):
     assert found[0].mean != simulate.errors("Laplace", one.cell.vector(), one.cell.workload(), 1.0, trials=3, seed=5).mean()
 
 
-def test_results_are_kept_and_not_measured_again(rows, tmp_path):
-    cells = reference.inputs(rows, task="range-1d")[:4]
-    todo = measure.jobs(cells, ["Laplace", "HB"], trials=3, seed=0)
-    with Results(tmp_path / "deep" / "kept.csv") as results:
-        first = list(islice(measure.run(todo, results, workers=1), 3))
-    with Results(tmp_path / "deep" / "kept.csv") as results:
-        assert list(results) == first
-        rest = list(measure.run(todo, results, workers=1))
-        assert len(rest) == 5
-        assert list(measure.run(todo, results, workers=1)) == []
-    with Results(tmp_path / "deep" / "kept.csv") as results:
-        assert {one.key for one in results} == {job.key for job in todo}
-        for other in ({"trials": 4}, {"seed": 1}, {"neighbours": "replace"}):
-            changed = measure.jobs(cells, ["Laplace"], **{"trials": 3, "seed": 0} | other)
-            assert all(results.get(job.key) is None for job in changed)
-
-
 def test_another_input_of_the_same_name_is_another_job(folder, tmp_path):
     again = reference_folder(tmp_path / "other", scales=(100,))
     old, new = (reference.inputs(reference.read(where), task="range-1d") for where in (folder, again))
@@ -219,46 +200,11 @@ def test_another_input_of_the_same_name_is_another_job(folder, tmp_path):
     assert measure.digest(old[0]) != measure.digest(new[0])
 
 
-def test_a_line_left_unfinished_is_cut_off(tmp_path):
-    file = tmp_path / "kept.csv"
-    whole = [made("HB", f"cell|{number}", 0.1 + number) for number in range(3)]
-    with Results(file) as results:
-        for one in whole:
-            results.add(one)
-    raw = file.read_bytes()
-    for length in range(raw.rfind(b"\n", 0, -1) + 1, len(raw) - 1):
-        file.write_bytes(raw[:length])
-        with Results(file) as results:
-            assert list(results) == whole[:2]
-            results.add(whole[2])
-        assert file.read_bytes() == raw
-    file.write_bytes(raw[:20])  # killed within the very first line
-    with Results(file) as results:
-        assert len(results) == 0
-        results.add(whole[0])
-    with Results(file) as results:
-        assert list(results) == whole[:1]
-
-
-@pytest.mark.parametrize("text", ["what,ever\n1,2\n", "\xff\n", "algorithm,version\n", "a note", "a note\nand"])
-def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path, text):
-    file = tmp_path / "precious.csv"
-    file.write_bytes(text.encode("latin-1"))
-    with pytest.raises(BadInput, match="out: "):
-        Results(file)
-    assert file.read_bytes() == text.encode("latin-1")
-
-
-def test_a_place_that_cannot_be_written_is_refused(tmp_path):
-    with pytest.raises(BadInput, match="cannot be used"):
-        Results(tmp_path)
-
-
 def test_a_job_that_raises_is_told_and_the_others_go_on(rows, tmp_path):
     good = reference.inputs(rows, task="range-1d")[0]
     todo = measure.jobs([good], ["Laplace"], trials=2, seed=0)
     broken = replace(todo[0], cell=replace(good, scale=77))
-    with Results(tmp_path / "kept.csv") as results:
+    with Results(tmp_path / "kept") as results:
         failed, fine = list(measure.run([broken, *todo], results, workers=1))
         assert isinstance(failed, measure.Failed)
         assert "has no array" in failed.reason
@@ -271,16 +217,3 @@ def test_bad_arguments_are_named(rows, wrong):
         measure.jobs(reference.inputs(rows), ["Laplace"], **{"trials": 2, "seed": 0} | wrong)
     with pytest.raises(BadInput, match="workers"):
         next(measure.run([], Results(), workers=0))
-
-
-def test_several_processes_find_the_same_and_end_with_the_iterator(rows):
-    todo = measure.jobs(reference.inputs(rows, task="range-1d"), ["Laplace", "HB"], trials=3, seed=0)
-    alone = {one.key: one.mean for one in measure.run(todo, Results(), workers=1)}
-    before = set(multiprocessing.active_children())
-    running = measure.run(todo, Results(), workers=2)
-    together = {one.key: one.mean for one in islice(running, 20)}
-    assert together.items() <= alone.items()
-    workers = set(multiprocessing.active_children()) - before
-    assert workers
-    running.close()
-    assert not any(worker.is_alive() for worker in workers)

@@ -19,11 +19,17 @@ from jostle.kernel.errors import BadInput
 __all__ = ["TASKS", "Algorithm", "algorithm", "every", "get", "names"]
 
 
+LATE = ("jostle.choice.pythia",)
+"""Modules of higher layers that register algorithms: found by name when somebody asks, so that imports run one way."""
+
+
 @cache
 def _load() -> None:
-    """Import every file of this folder: each registers what it defines."""
+    """Import every file of this folder, and the late ones: each registers what it defines."""
     for module in pkgutil.iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")
+    for name in LATE:
+        import_module(name)
 
 
 def every() -> dict[str, Algorithm]:

@@ -35,6 +35,32 @@ REFERENCES: Final = MappingProxyType(
             "ICDM",
             2012,
         ),
+        "chaudhuri2011differentially": Reference(
+            "K. Chaudhuri, C. Monteleoni, A. D. Sarwate",
+            "Differentially private empirical risk minimization",
+            "Journal of Machine Learning Research 12",
+            2011,
+        ),
+        "blum2005practical": Reference(
+            "A. Blum, C. Dwork, F. McSherry, K. Nissim", "Practical privacy: the SuLQ framework", "PODS", 2005
+        ),
+        "fletcher2015differentially": Reference(
+            "S. Fletcher, M. Z. Islam", "A differentially private decision forest", "AusDM", 2015
+        ),
+        "friedman2010data": Reference("A. Friedman, A. Schuster", "Data mining with differential privacy", "KDD", 2010),
+        "jagannathan2009practical": Reference(
+            "G. Jagannathan, K. Pillaipakkamnatt, R. N. Wright",
+            "A practical differentially private random decision tree classifier",
+            "ICDM Workshops",
+            2009,
+        ),
+        "mohammed2011differentially": Reference(
+            "N. Mohammed, R. Chen, B. C. M. Fung, P. S. Yu",
+            "Differentially private data release for data mining",
+            "KDD",
+            2011,
+        ),
+        "patil2014differential": Reference("A. Patil, S. Singh", "Differential private random forest", "ICACCI", 2014),
         "cormode2012differentially": Reference(
             "G. Cormode, C. Procopiuc, D. Srivastava, E. Shen, T. Yu",
             "Differentially private spatial decompositions",
@@ -64,6 +90,12 @@ REFERENCES: Final = MappingProxyType(
             "Principled evaluation of differentially private algorithms using DPBench",
             "SIGMOD",
             2016,
+        ),
+        "kotsogiannis2017pythia": Reference(
+            "I. Kotsogiannis, A. Machanavajjhala, M. Hay, G. Miklau",
+            "Pythia: data dependent differentially private algorithm selection",
+            "SIGMOD",
+            2017,
         ),
         "li2014data": Reference(
             "C. Li, M. Hay, G. Miklau, Y. Wang",

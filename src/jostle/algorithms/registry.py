@@ -54,6 +54,9 @@ class Algorithm:
     tunables: MappingProxyType[str, object]
     """Its own arguments with their defaults."""
 
+    choosing: bool = False
+    """Whether it picks another algorithm and runs that: such a one is no option to be picked."""
+
     @property
     def reference(self) -> Reference:
         """Where it comes from."""
@@ -85,7 +88,14 @@ class Algorithm:
 
 
 def algorithm(
-    *, name: str, tasks: tuple[str, ...], cite: str, data_dependent: bool, batched: bool = False, version: int = 1
+    *,
+    name: str,
+    tasks: tuple[str, ...],
+    cite: str,
+    data_dependent: bool,
+    batched: bool = False,
+    version: int = 1,
+    choosing: bool = False,
 ) -> Callable[[Plan], Algorithm]:
     """Register a plan. Refused without a citation, a known task or a paragraph that begins with "Privacy:".
 
@@ -107,6 +117,7 @@ def algorithm(
             version=version,
             plan=plan,
             tunables=_tunables(name, plan),
+            choosing=choosing,
         )
         _check_claims(found)
         _registry[name] = found

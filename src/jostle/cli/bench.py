@@ -16,11 +16,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from jostle.cli.bench_learn import learn
 from jostle.cli.bench_mechanisms import mechanisms
 from jostle.cli.bench_reference import reference
 from jostle.cli.bench_speed import speed
 
 bench = typer.Typer(help="Measure jostle on this machine.", no_args_is_help=True)
+bench.command()(learn)
 bench.command()(mechanisms)
 bench.command()(reference)
 bench.command()(speed)

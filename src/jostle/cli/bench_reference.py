@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,8 +35,11 @@ def reference(
     drawn: Annotated[bool, typer.Option(help="On the grid, draw records from a shape in place of scaling it up.")] = False,
     seed: Annotated[int, typer.Option(help="Of the sample and of all noise.")] = 0,
     workers: Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless said.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Where results are kept, and the picture beside them as .html.")] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Begin again: forget all results in the file.")] = False,
+    cluster: Annotated[
+        str | None, typer.Option(help="A Dask cluster in place of this machine's cores: tcp://host:8786, or local:2.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The folder of results; the picture goes beside it as .html.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin again: forget all results in the folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False,
 ) -> None:
     """How accurate: ours beside errors of the original authors' code, or beside the paper's suite (--grid paper).
@@ -51,14 +53,13 @@ def reference(
         raise BadInput("grid", f"{grid!r} is unknown", "leave it out, or use paper")
     if task not in (None, *TASKS):
         raise BadInput("task", f"{task!r} is unknown", f"use one of {', '.join(TASKS)}")
-    file = out or Path("jostle-grid.csv" if grid else "jostle-reference.csv")
-    if fresh and file.exists():
-        Results(file).close()  # refuses anything but results
-        file.unlink()
+    kept = out or Path("jostle-grid" if grid else "jostle-reference")
+    if fresh and kept.exists():
+        Results(kept).remove()  # refuses anything but results
     names = [name.strip() for name in algorithms.split(",") if name.strip()] if algorithms else None
     tasks = (task,) if task else TASKS
-    with Results(file) as results:
-        bench = _Bench(results, trials or (20 if grid else 40), seed, neighbours, workers, sample, names, as_json)
+    with Results(kept) as results:
+        bench = _Bench(results, trials or (20 if grid else 40), seed, neighbours, workers, cluster, sample, names, as_json)
         if grid:
             bench.on_the_grid(tasks, drawn)
         else:
@@ -75,12 +76,13 @@ class _Bench:
         seed: int,
         neighbours: str,
         workers: int | None,
+        cluster: str | None,
         sample: int | None,
         names: list[str] | None,
         as_json: bool,
     ) -> None:
         self.results, self.trials, self.seed, self.neighbours = results, trials, seed, neighbours
-        self.workers, self.sample, self.names, self.as_json = workers, sample, names, as_json
+        self.workers, self.cluster, self.sample, self.names, self.as_json = workers, cluster, sample, names, as_json
         self.console = Console(highlight=False)
 
     def beside(self, folder: Path | None, tasks: Sequence[str]) -> None:
@@ -152,52 +154,30 @@ class _Bench:
         return [name for name in options if self.names is None or name in self.names]
 
     def _measure(self, cells: Sequence[Cell], names: Sequence[str]) -> tuple[list[Measured], list[Failed]]:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
+        from jostle.cli import running
         from jostle.simulate import measure
 
         todo = measure.jobs(cells, names, trials=self.trials, seed=self.seed, neighbours=self.neighbours)
-        kept = [job for job in todo if self.results.get(job.key) is not None]
-        failed: list[Failed] = []
-        columns = (
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left:"),
-            TimeRemainingColumn(),
-            TextColumn("{task.description}"),
-        )
-        try:
-            with (
-                Progress(*columns, console=Console(stderr=True), transient=True) as progress,
-                closing(measure.run(todo, self.results, workers=self.workers or measure.cores())) as outcomes,
-            ):
-                bar = progress.add_task("", total=len(todo), completed=len(kept))
-                for outcome in outcomes:
-                    progress.update(bar, advance=1, description=outcome.algorithm)
-                    if isinstance(outcome, measure.Failed):
-                        failed.append(outcome)
-        except KeyboardInterrupt:
-            Console(stderr=True, highlight=False).print(
-                f"Stopped. {len(self.results)} results are kept in {self.results.file}; the same command goes on from there."
-            )
-            raise typer.Exit(130) from None
+        failed = running.run(todo, self.results, workers=self.workers, cluster=self.cluster).failed
         return [one for job in todo if (one := self.results.get(job.key)) is not None], failed
 
     def _say(self, found: dict[str, Any], failed: list[Failed], *, not_here: list[str]) -> None:
-        about = {"trials": self.trials, "seed": self.seed, "neighbours": self.neighbours, "results": str(self.results.file)}
+        about = {
+            "trials": self.trials,
+            "seed": self.seed,
+            "neighbours": self.neighbours,
+            "results": str(self.results.folder),
+        }
         problems = [{"algorithm": one.algorithm, "cell": one.cell, "reason": one.reason} for one in failed]
         typer.echo(json.dumps(about | found | {"not_here": not_here, "failed": problems}, ensure_ascii=False))
 
     def _end(self, failed: list[Failed]) -> None:
-        for name in sorted({one.algorithm for one in failed}):
-            first, *others = [one for one in failed if one.algorithm == name]
-            more = f" and on {len(others)} more" if others else ""
-            self.console.print(f"[red]{name} failed[/] on {first.cell}{more}: ", end="")
-            self.console.print(first.reason, markup=False)
+        from jostle.cli import running
+
+        running.say_failures(failed, self.console)
 
     def _picture(self, title: str, ratios: dict[str, dict[str, list[float]]]) -> None:
-        if self.results.file is None or not ratios:
+        if self.results.folder is None or not ratios:
             return
         import plotly.graph_objects as go
 
@@ -209,9 +189,9 @@ class _Bench:
             )
         figure.add_hline(y=1, line_dash="dot")
         figure.update_layout(title=title, yaxis={"type": "log", "title": "ratio"}, boxmode="group", template="plotly_white")
-        file = self.results.file.with_suffix(".html")
+        file = self.results.folder.with_name(f"{self.results.folder.name}.html")
         figure.write_html(file, include_plotlyjs=True)
-        self.console.print(f"\nEvery result: {self.results.file}. The picture: open {file}")
+        self.console.print(f"\nEvery result: {self.results.folder}. The picture: open {file}")
 
 
 # ------------------------------------------------------------------------------------------------------------ tables

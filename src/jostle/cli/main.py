@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 
 import jostle
+from jostle.cli.audit import audit
 from jostle.cli.bench import bench
 from jostle.cli.budget import budget
 from jostle.cli.demo import demo
+from jostle.cli.train import train
 from jostle.kernel.errors import JostleError
 
 app = typer.Typer(
@@ -24,6 +26,8 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(budget)
+app.command()(audit)
+app.command()(train)
 app.add_typer(bench, name="bench")
 
 

@@ -7,6 +7,7 @@ data set; the environment variable JOSTLE_DATA names their folder.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -15,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from jostle.kernel.errors import BadInput
-from jostle.kernel.partition import Counts
+from jostle.kernel.partition import Counts, Vector
 
 FILES: Final = MappingProxyType({"range-1d": "dpbench_1d.npz", "range-2d": "dpbench_2d.npz"})
 """Where the shapes for a task are."""
@@ -62,6 +63,38 @@ def rebin(shape: Counts, domain: tuple[int, ...]) -> Counts:
     return shape
 
 
+def smoothed(
+    histogram: Counts, domain: tuple[int, ...], *, axes: Sequence[int] | None = None, bandwidth: float | None = None
+) -> Counts:
+    """A shape over equally wide cells from a histogram of any size, its categorical axes made continuous (Section 6.1).
+
+    Categories stand side by side, each in the middle of its share of the axis, and are spread by a Gaussian kernel that
+    the ends reflect. Its width, as a share of the axis, follows Scott's rule, but is half a category at least:
+    neighbouring categories flow into one another. Axes that are not named in `axes` are numeric, and constant within an old
+    cell; without `axes`, all are categorical. The counts of the shape are proportions, in units of 2⁻³² of the whole.
+
+    >>> found = smoothed(np.array([6000, 0, 0, 2000]), (8,))
+    >>> (found / found.sum()).round(2).tolist()
+    [0.36, 0.27, 0.1, 0.02, 0.01, 0.03, 0.09, 0.12]
+    """
+    weights = _weights(histogram)
+    chosen = range(weights.ndim) if axes is None else axes
+    if len(domain) != weights.ndim or min(domain) < 1 or not set(chosen) <= set(range(weights.ndim)):
+        raise BadInput("domain", f"{domain} does not go with {weights.shape}", "pass one number of cells for each axis")
+    if bandwidth is not None and not bandwidth > 0:
+        raise BadInput("bandwidth", f"must be above 0, got {bandwidth}", "leave it out, or pass a share of the axis: 0.05")
+    density = weights / weights.sum()
+    for axis, cells in enumerate(domain):
+        line = np.moveaxis(density, axis, -1)
+        if axis in chosen:
+            shares = line.reshape(-1, line.shape[-1]).sum(axis=0)
+            line = line @ _spread(shares.size, cells, bandwidth or _scott(shares, int(weights.sum())))
+        else:
+            line = _cut(line, cells)
+        density = np.moveaxis(line, -1, axis)
+    return np.asarray(np.rint(density * 2**32), dtype=np.int64)
+
+
 def scaled(shape: Counts, total: int, *, seed: int) -> Counts:
     """Whole counts in proportion to the shape that add up to the total: each share rounded down, the largest remainders up.
 
@@ -95,3 +128,30 @@ def _weights(shape: Counts) -> Counts:
     if shape.size == 0 or int(shape.min()) < 0 or int(shape.sum()) == 0:
         raise BadInput("shape", "has no count above 0, or one below", "pass a histogram that is not empty")
     return shape
+
+
+def _scott(shares: Vector, records: int) -> float:
+    """Scott's rule for the width of a kernel, from the spread of the categories, and half a category at least."""
+    places = (np.arange(shares.size) + 0.5) / shares.size
+    spread = np.sqrt(np.maximum(shares @ places**2 - (shares @ places) ** 2, 0.0))
+    return float(max(spread * records**-0.2, 0.5 / shares.size))
+
+
+def _spread(categories: int, cells: int, width: float) -> Vector:
+    """Where each category's share goes: a row of the kernel's mass in each cell, which adds up to one."""
+    from scipy.special import ndtr
+
+    middles = (np.arange(categories) + 0.5) / categories
+    # What falls beyond an end is reflected there: cut off, an even histogram would sag at its ends.
+    mirrored = np.stack([middles, -middles, 2 - middles])
+    below = ndtr((np.arange(cells + 1) / cells - mirrored[..., None]) / width)
+    mass = np.diff(below, axis=-1).sum(axis=0)
+    return np.asarray(mass / mass.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
+def _cut(line: Vector, cells: int) -> Vector:
+    """Equally wide cells of another number, along the last axis: each gets its share of the old cells that it overlaps."""
+    edges = np.arange(cells + 1) * (line.shape[-1] / cells)
+    whole = np.minimum(edges.astype(np.int64), line.shape[-1] - 1)
+    running = np.concatenate([np.zeros((*line.shape[:-1], 1)), np.cumsum(line, axis=-1)], axis=-1)
+    return np.diff(running[..., whole] + (edges - whole) * line[..., whole], axis=-1)

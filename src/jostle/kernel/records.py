@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import NoReturn, Protocol, final
+from typing import TYPE_CHECKING, NoReturn, Protocol, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,11 @@ from jostle.kernel.criteria import Criterion
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise, calibrate
-from jostle.kernel.partition import Counts
+from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import KERNEL, ReleaseSource, SimulatedSource, Source, source_over
+
+if TYPE_CHECKING:
+    from jostle.kernel.objective import Additive
 
 LARGEST_VECTOR = 2**26
 """So many cells a histogram of records may have."""
@@ -30,13 +33,16 @@ LARGEST_VECTOR = 2**26
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A way to sort records into branches: by an attribute, and a public table from its values to branches."""
+    """A way to sort records into branches: by an attribute or several, and a public table from values to branches."""
 
     attribute: str
     """Which attribute decides."""
 
     branches: Counts
     """The branch of each of its values, from 0 on without gaps."""
+
+    also: tuple[str, ...] = ()
+    """Further attributes: the branches are then of all combinations of values, the last attribute's changing fastest."""
 
     def __post_init__(self) -> None:
         table = np.asarray(self.branches)
@@ -45,6 +51,11 @@ class Split:
                 "branches", "must be whole numbers from 0 on, one a value of the attribute", "pass for instance [0, 1]"
             )
         object.__setattr__(self, "branches", table.astype(np.int64))
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """All attributes that decide."""
+        return (self.attribute, *self.also)
 
     @property
     def arity(self) -> int:
@@ -67,6 +78,10 @@ class Columns(Protocol):
 
     def counts(self, names: Sequence[str]) -> Counts:
         """How many records have each combination of values, flat, the last attribute changing fastest."""
+        ...
+
+    def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
+        """Combinations of values that records have, an array an attribute, and how many records each stands for."""
         ...
 
     def with_table(self, name: str, of: Sequence[str], table: Counts) -> Columns:
@@ -112,6 +127,10 @@ class ArrayColumns:
         """By one pass over the records."""
         cells = int(np.prod([self._sizes[name] for name in names], dtype=object))
         return np.bincount(self._place(names), minlength=cells).astype(np.int64, copy=False)
+
+    def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
+        """Every record by itself."""
+        return {name: self._codes[name] for name in names}, np.ones(self._rows, dtype=np.int64)
 
     def with_table(self, name: str, of: Sequence[str], table: Counts) -> ArrayColumns:
         """By looking up."""
@@ -176,9 +195,13 @@ class Records(Protocol):
         label: str,
         by: str | None = None,
         allowed: NDArray[np.bool_] | None = None,
-        handicaps: Counts | None = None,
+        handicaps: Counts | Vector | None = None,
     ) -> list[int]:
         """For each group of records, the number of a nearly best split."""
+        ...
+
+    def minimise(self, objective: Additive, budget: Budget) -> Vector:
+        """Coefficients of additive scores that nearly minimise the records' loss: one row a score."""
         ...
 
     def split(self, by: str, budget: Budget) -> list[tuple[Records, Budget]]:
@@ -237,6 +260,13 @@ class _Records:
             self.__columns.with_table(name, tuple(of), values.astype(np.int64)), self.__neighbours, self.__purse
         )
 
+    def over(self, columns: Columns) -> Self:
+        """The same purse over other columns of the same rows, some of which may not count: for trusted code behind `Columns`.
+
+        Each row must come from one row of these records, so that stability is 1.
+        """
+        return self.__like(columns, self.__neighbours.among_filtered(), self.__purse)
+
     def choose_each(
         self,
         splits: Sequence[Split],
@@ -246,7 +276,7 @@ class _Records:
         label: str,
         by: str | None = None,
         allowed: NDArray[np.bool_] | None = None,
-        handicaps: Counts | None = None,
+        handicaps: Counts | Vector | None = None,
     ) -> list[int]:
         """One noisy maximum a group; a record is in one group, so all together lose one budget.
 
@@ -257,7 +287,7 @@ class _Records:
             raise PlanError(f"{type(criterion).__name__} is no criterion of the kernel: its lemma is not proven")
         if type(budget) is not Budget:
             raise PlanError("an operator is paid with a budget that was granted for its source, not with a number")
-        groups = self.sizes[by] if by is not None else 1
+        (groups,) = (1,) if by is None else self.__shape((by,))
         mask = self.__mask(splits, groups, allowed)
         away = (
             np.zeros(len(splits), dtype=np.int64)
@@ -266,19 +296,20 @@ class _Records:
         )
         neighbours = self.__neighbours.in_part() if by is not None else self.__neighbours
         scale = calibrate(neighbours.sensitivity(criterion.span(), 2 * criterion.span()), budget.epsilon)
-        shapes = [self.__shape((*((by,) if by else ()), split.attribute, label)) for split in splits]
+        asked = [(*((by,) if by else ()), *split.attributes, label) for split in splits]
+        for names in asked:
+            self.__shape(names)  # refuses before anything is charged
         what = f"{criterion.name} among {len(splits)} in {groups} groups"
         note = f"{self.__note}: {what}" if self.__note else what
         budget.spend(self.__purse, operator="choose", neighbours=self.__neighbours, note=note)
         scores = np.empty((groups, len(splits)), dtype=np.int64)
-        seen: dict[str, Counts] = {}
-        for place, (split, shape) in enumerate(zip(splits, shapes, strict=True)):
-            if split.attribute not in seen:
-                names = (*((by,) if by else ()), split.attribute, label)
+        seen: dict[tuple[str, ...], Counts] = {}
+        for place, (split, names) in enumerate(zip(splits, asked, strict=True)):
+            if names not in seen:
                 seen = {
-                    split.attribute: self.__columns.counts(names).reshape(groups, *shape[-2:])
+                    names: self.__columns.counts(names).reshape(groups, -1, self.sizes[label])
                 }  # neighbours in the list share it
-            scores[:, place] = criterion.scores(_merged(seen[split.attribute], split)) - away[place]
+            scores[:, place] = criterion.scores(_merged(seen[names], split)) - away[place]
         return [self.__pick(row, open_, scale) for row, open_ in zip(scores, mask, strict=True)]
 
     def __pick(self, scores: Counts, allowed: NDArray[np.bool_], scale: Fraction) -> int:
@@ -289,14 +320,33 @@ class _Records:
         if not splits or any(type(split) is not Split for split in splits):
             raise BadInput("splits", "must be ways to sort records", "pass at least one Split")
         for split in splits:
-            if split.branches.size != self.__shape((split.attribute,))[0]:
-                raise BadInput("splits", f"that by {split.attribute!r} needs one branch a value", "make its table fit")
+            if split.branches.size != np.prod(self.__shape(split.attributes)):
+                named = " and ".join(map(repr, split.attributes))
+                raise BadInput("splits", f"that by {named} needs one branch a value", "make its table fit")
         if allowed is None:
             return np.ones((groups, len(splits)), dtype=np.bool_)
         mask = np.asarray(allowed, dtype=np.bool_)
         if mask.shape != (groups, len(splits)):
             raise BadInput("allowed", f"must be of shape {(groups, len(splits))}", "one row a group, one column a split")
         return mask
+
+    def minimise(self, objective: Additive, budget: Budget) -> Vector:
+        """By objective perturbation: for two classes the scores of the second, else one row a class."""
+        from jostle.kernel import objective as perturbed
+
+        if type(objective) is not perturbed.Additive:
+            raise PlanError(f"{type(objective).__name__} is no objective of the kernel: its lemma is not proven")
+        if type(budget) is not Budget:
+            raise PlanError("an operator is paid with a budget that was granted for its source, not with a number")
+        names = (*objective.features, objective.label)
+        sizes = {name: self.__shape((name,))[0] for name in names}
+        objective.check(sizes)
+        how = perturbed.calibration(objective, sizes[objective.label], self.__neighbours, budget.epsilon)
+        what = f"additive scores of {len(objective.features)} attributes"
+        note = f"{self.__note}: {what}" if self.__note else what
+        budget.spend(self.__purse, operator="minimise", neighbours=self.__neighbours, note=note)
+        rows, weights = self.__columns.listed(names)
+        return perturbed.release(objective, rows, weights, sizes[objective.label], self.__engine, how)
 
     def split(self, by: str, budget: Budget) -> list[tuple[Records, Budget]]:
         """Charged once, here, whole, as for vectors."""
@@ -327,7 +377,7 @@ class _Records:
             )
         return shape
 
-    def __like(self, columns: Columns, neighbours: Neighbours, purse: Purse) -> _Records:
+    def __like(self, columns: Columns, neighbours: Neighbours, purse: Purse) -> Self:
         derived = object.__new__(type(self))
         _Records.__init__(derived, columns, neighbours, self.__engine, purse, self.__note)
         return derived
@@ -343,13 +393,11 @@ def _merged(counts: Counts, split: Split) -> Counts:
     """Counts over (groups, values, classes) with values added up by branch."""
     if np.array_equal(split.branches, np.arange(counts.shape[1])):
         return counts
-    merged = np.zeros((counts.shape[0], split.arity, counts.shape[2]), dtype=np.int64)
-    for value, branch in enumerate(split.branches):
-        merged[:, branch] += counts[:, value]
-    return merged
+    goes_to = (np.arange(split.arity)[:, None] == split.branches).astype(np.int64)
+    return np.asarray(goes_to @ counts)
 
 
-def _handicaps(handicaps: Counts, splits: int, unit: int) -> Counts:
+def _handicaps(handicaps: Counts | Vector, splits: int, unit: int) -> Counts:
     given = np.asarray(handicaps, dtype=np.float64)
     if given.shape != (splits,) or not np.isfinite(given).all() or np.abs(given).max(initial=0) > 2**40:
         raise BadInput("handicaps", "must be one finite public number a split", "leave them out")

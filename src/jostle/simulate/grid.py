@@ -7,8 +7,8 @@ and the public shape alone.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -50,8 +50,8 @@ RECTANGLES: Final = 1000
 class GridCell:
     """An input of the paper's grid."""
 
-    folder: Path
-    """Where the public shapes are."""
+    folder: Path | None
+    """Where the public shapes are; None for a shape that was handed over."""
 
     task: str
     """What is asked: "range-1d" or "range-2d"."""
@@ -70,6 +70,9 @@ class GridCell:
 
     sampled: bool = False
     """Whether records are drawn from the shape one by one; else the shape is scaled up and rounded, as in the paper."""
+
+    shape: Counts | None = field(default=None, compare=False, repr=False)
+    """The shape over this domain, if it was handed over: it travels with the input."""
 
     @property
     def domain(self) -> tuple[int, ...]:
@@ -92,8 +95,15 @@ class GridCell:
         """Its name."""
         return f"{self.data_key}|e{self.epsilon:g}|{self.queries}"
 
+    @property
+    def scale(self) -> int:
+        """The number of records."""
+        return int(2**self.exponent)
+
     def vector(self) -> Counts:
         """The data."""
+        if self.shape is not None:
+            return _filled(self.shape, self.exponent, self.sampled, self.data_key)
         return _vector(self.folder, self.task, self.dataset, self.domain, self.exponent, self.sampled, self.data_key)
 
     def workload(self) -> Workload:
@@ -103,18 +113,32 @@ class GridCell:
 
 def cells(
     task: str,
-    folder: Path,
+    shapes: Path | Mapping[str, Counts],
     *,
     sides: Sequence[int] | None = None,
-    exponents: Sequence[int] = EXPONENTS,
+    exponents: Sequence[int] | None = None,
     sampled: bool = False,
 ) -> list[GridCell]:
-    """The whole grid of a task, or the part of it with these domains and scales."""
+    """The whole grid of a task, or the part of it with these domains and scales.
+
+    Shapes are those of a folder of public data, or a mapping from names to public histograms.
+    """
+    folder, handed = (shapes, None) if isinstance(shapes, Path) else (None, shapes)
     return [
-        GridCell(folder=folder, task=task, dataset=dataset, side=side, exponent=exponent, queries=queries, sampled=sampled)
-        for dataset in public_shapes(task, folder)
+        GridCell(
+            folder=folder,
+            task=task,
+            dataset=dataset,
+            side=side,
+            exponent=exponent,
+            queries=queries,
+            sampled=sampled,
+            shape=shape,
+        )
+        for dataset in (public_shapes(task, shapes) if isinstance(shapes, Path) else shapes)
         for side in sides or SIDES[task]
-        for exponent in exponents
+        for shape in [None if handed is None else rebin(handed[dataset], (side,) * algorithms.TASKS[task])]
+        for exponent in exponents or EXPONENTS
         for queries in WORKLOADS[task]
     ]
 
@@ -137,7 +161,10 @@ def representative(name: str, domain: tuple[int, ...]) -> Workload:
 def _vector(
     folder: Path, task: str, dataset: str, domain: tuple[int, ...], exponent: int, sampled: bool, key: str
 ) -> Counts:
-    shape = rebin(public_shapes(task, folder)[dataset], domain)
+    return _filled(rebin(public_shapes(task, folder)[dataset], domain), exponent, sampled, key)
+
+
+def _filled(shape: Counts, exponent: int, sampled: bool, key: str) -> Counts:
     counts = (drawn if sampled else scaled)(shape, 2**exponent, seed=zlib.crc32(key.encode()))
     counts.setflags(write=False)  # it is shared by all who ask for it
     return counts
@@ -192,8 +219,8 @@ def suite(task: str) -> list[str]:
 
 
 def options(task: str) -> list[str]:
-    """All other registered algorithms for the task: ours to offer."""
-    return [name for name in algorithms.names(task) if name not in SUITE[task]]
+    """All other registered algorithms for the task that choose among none themselves: ours to offer."""
+    return [name for name in algorithms.names(task) if name not in SUITE[task] and not algorithms.get(name).choosing]
 
 
 def report(task: str, tried: Sequence[GridCell], names: Sequence[str], measured: Iterable[Measured]) -> GridReport | None:

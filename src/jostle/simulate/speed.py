@@ -28,7 +28,7 @@ from jostle.kernel.partition import Counts
 from jostle.linear import workloads
 from jostle.linear.workloads import Workload
 from jostle.simulate import reference
-from jostle.simulate.measure import ONE_THREAD, cores
+from jostle.simulate.parallel import ONE_THREAD, cores
 from jostle.simulate.runner import errors
 
 SIZES: Final = MappingProxyType(

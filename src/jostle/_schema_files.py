@@ -1,0 +1,114 @@
+"""Schema files: a schema as TOML, and drafts of one that their owner has to confirm.
+
+A file has one table a column:
+
+    [columns.age]
+    kind = "integer"
+    low = 0
+    high = 99
+
+A draft says with `to_confirm` which lines are guesses. A file that has such a line is refused: nobody but a person who
+knows the subject can say which values are possible, because the data may not be asked.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import fields
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from jostle.kernel.errors import BadInput
+from jostle.schema import KINDS, Column, Schema
+
+TO_CONFIRM = "to_confirm"
+"""The key that lists what is a guess."""
+
+_GUESSES: Mapping[str, Mapping[str, Any]] = {
+    "category": {"categories": ["…"]},
+    "integer": {"low": 0, "high": 100},
+    "real": {"low": 0.0, "high": 1.0, "bins": 64},
+    "date": {"low": date(2000, 1, 1), "high": date(2030, 12, 31), "every": "month"},
+    "boolean": {},
+}
+
+
+def read(path: Path) -> Schema:
+    """The schema in a file; an error names the column and the line that is wrong."""
+    try:
+        said = tomllib.loads(path.read_text("utf-8"))
+    except OSError:
+        raise BadInput("schema", f"there is no file {str(path)!r} that can be read", "check the path") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput("schema", f"{path.name} is no TOML: {error}", "repair that line") from None
+    columns = said.pop("columns", None)
+    if said or not isinstance(columns, dict) or not columns:
+        raise BadInput(
+            "schema", f"{path.name} must describe columns and nothing else", "write a table [columns.NAME] for each"
+        )
+    unconfirmed = [name for name, about in columns.items() if isinstance(about, dict) and about.get(TO_CONFIRM)]
+    if unconfirmed:
+        raise BadInput(
+            "schema",
+            f"{path.name} is a draft: {', '.join(unconfirmed)} are still to be confirmed",
+            f"put in what is publicly known of each, never what the data happen to hold, and delete its line {TO_CONFIRM}",
+        )
+    return Schema({name: _column(name, about) for name, about in columns.items()})
+
+
+def _column(name: str, about: object) -> Column:
+    if not isinstance(about, dict):
+        raise BadInput(f"columns.{name}", "must be a table", "write its lines under [columns.NAME]")
+    settings = {key: value for key, value in about.items() if key not in ("kind", TO_CONFIRM)}
+    kind = KINDS.get(about.get("kind", ""))
+    if kind is None:
+        raise BadInput(f"columns.{name}.kind", "is missing or unknown", f"use one of {', '.join(KINDS)}")
+    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]  # every kind is a dataclass
+    for key in settings:
+        if key not in known:
+            raise BadInput(f"columns.{name}.{key}", "is unknown", f"use some of {', '.join(known)}")
+    try:
+        return kind(**settings)
+    except BadInput as error:
+        raise BadInput(f"columns.{name}.{error.argument}", error.problem, error.remedy) from None
+    except TypeError:
+        raise BadInput(f"columns.{name}", "lacks a line", f"a column of this kind has {', '.join(known)}") from None
+
+
+def write(schema: Schema, path: Path) -> None:
+    """Write a schema, so that `read` gives it back."""
+    _save({name: column.to_dict() for name, column in schema.items()}, path, "The public description of a table.")
+
+
+def write_draft(kinds: Mapping[str, str], path: Path) -> None:
+    """Write a draft from the columns' names and kinds alone. No value of the table has a part in it."""
+    drafts: dict[str, dict[str, Any]] = {}
+    for name, kind in kinds.items():
+        if kind not in _GUESSES:
+            raise BadInput("kinds", f"{kind!r} is unknown", f"use one of {', '.join(_GUESSES)}")
+        guess = _GUESSES[kind]
+        drafts[name] = {"kind": kind, **guess, **({TO_CONFIRM: [*guess]} if guess else {TO_CONFIRM: ["kind"]})}
+    _save(drafts, path, f"A draft. Put in what is publicly known of each column, then delete its line {TO_CONFIRM}.")
+
+
+def _save(columns: Mapping[str, Mapping[str, Any]], path: Path, headline: str) -> None:
+    tables = (
+        "\n".join([f"[columns.{_toml(name)}]", *(f"{key} = {_toml(value)}" for key, value in about.items())])
+        for name, about in columns.items()
+    )
+    path.write_text("\n\n".join([f"# {headline}", *tables]) + "\n", "utf-8")
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace(
+            "\x7f", "\\u007f"
+        )  # a JSON string is a TOML string, but for this
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_toml, value))}]"
+    return value.isoformat() if isinstance(value, date) else repr(value)

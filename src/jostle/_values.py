@@ -1,0 +1,124 @@
+"""How a value of a table is read, before a schema says which cell it falls into.
+
+Whatever stands in a table is a text, a number, a day or nothing, by rules that are the same in memory and in every engine,
+and never raise. `jostle.tables.readings` says the same in an engine's terms, and the tests compare the two.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLANKS = " \t\n\r\v\f"
+"""What is taken off both ends of a text before it is looked at."""
+
+_PLAIN = "([0-9]{1,40}([.][0-9]{0,40})?|[.][0-9]{1,40})([eE][+-]?[0-9]{1,2})?"
+_FAR = "[1-9]([.][0-9]{0,40})?[eE][+-]?([12][0-9]{2}|30[0-7])"
+NUMBER = f"[+-]?({_PLAIN}|{_FAR})"
+"""What a text that is a number looks like. All engines read these alike and none fails: nothing over- or underflows."""
+
+INFINITY = "[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
+"""How a text says that a number is beyond all bounds."""
+
+DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+"""How a text that is a date begins; a time of day may follow after a blank or a T."""
+
+LARGEST_DECIMAL = 2**62
+"""Exact decimals beyond this count as infinite."""
+
+_WHOLE = 2**53  # larger whole numbers are compared as the nearest float, as in an engine
+
+
+def text(value: Any) -> str | None:
+    """How a category is compared: 1, 1.0 and True count as "1", texts without the blanks around them.
+
+    What is neither text nor number is no category, whatever it looks like when printed.
+
+    >>> text(1.0), text(True), text(" F "), text(b"F")
+    ('1', '1', 'F', None)
+    """
+    if isinstance(value, str):
+        return value.strip(BLANKS)
+    if isinstance(value, (bool, np.bool_)):
+        return "1" if value else "0"
+    if isinstance(value, (int, np.integer)) and abs(value) <= _WHOLE:
+        return str(value)
+    if isinstance(value, (int, np.integer, float, np.floating, Decimal)):
+        number = as_number(value)
+        return str(int(number)) if math.isfinite(number) and number == int(number) else repr(number)
+    return None
+
+
+def is_missing(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where there is no value: None, NaN, NaT and pandas' NA."""
+    if array.dtype.kind == "f":
+        return np.asarray(np.isnan(array))
+    if array.dtype.kind in "mM":
+        return np.asarray(np.isnat(array))
+    if array.dtype.kind != "O":
+        return np.zeros(array.shape, dtype=np.bool_)
+    return np.array([is_missing_value(v) for v in array], dtype=np.bool_)
+
+
+def is_missing_value(value: Any) -> bool:
+    """Whether it stands for no value."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or _is_nan(value)
+
+
+def as_numbers(array: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The values as numbers, 0 where there is none, and where that is: a text that is no number counts as missing."""
+    if array.dtype.kind in "biuf":
+        numbers = array.astype(np.float64)
+    elif array.dtype.kind in "mM":  # as Python objects, some of them would be numbers
+        numbers = np.full(array.shape, np.nan)
+    else:
+        numbers = np.array([as_number(v) for v in array.tolist()], dtype=np.float64)
+    missing = np.isnan(numbers)
+    return np.where(missing, 0.0, numbers), missing
+
+
+def as_days(array: NDArray[Any]) -> NDArray[np.datetime64]:
+    """The values as days; what is no date is missing."""
+    if array.dtype.kind == "M":
+        return array.astype("datetime64[D]")
+    return np.array([_day(v) for v in array.tolist()], dtype="datetime64[D]")
+
+
+def _day(value: Any) -> Any:
+    if isinstance(value, date):
+        return np.datetime64("NaT") if value != value else np.datetime64(date(value.year, value.month, value.day))
+    if isinstance(value, str) and (found := _DAY.match(value.strip(BLANKS))):
+        try:
+            return np.datetime64(date.fromisoformat(found[1]))
+        except ValueError:
+            pass
+    return np.datetime64("NaT")
+
+
+def as_number(value: Any) -> float:
+    """One value as a number, NaN where it is none."""
+    if isinstance(value, str):
+        written = value.strip(BLANKS)
+        return float(written) if _NUMBER.fullmatch(written) else math.nan
+    if not isinstance(value, (int, float, Decimal, np.integer, np.floating, np.bool_)) or _is_nan(value):
+        return math.nan
+    if isinstance(value, Decimal) and abs(value) > LARGEST_DECIMAL:
+        return math.copysign(math.inf, value)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _is_nan(value: Any) -> bool:
+    return value.is_nan() if isinstance(value, Decimal) else isinstance(value, (float, np.floating)) and bool(value != value)
+
+
+_NUMBER = re.compile(f"{NUMBER}|{INFINITY}")
+_DAY = re.compile(rf"({DAY})([ T]|\Z)")

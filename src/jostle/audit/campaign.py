@@ -1,0 +1,164 @@
+"""Many entries, on every core: what quick and full audits consist of, kept in a file that a later run goes on with."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from jostle.audit import catalogue
+from jostle.audit.entries import Audited, Engine
+from jostle.audit.examine import CONFIDENCE, Verdict, examine
+from jostle.kernel.errors import BadInput
+from jostle.kernel.neighbours import Neighbours
+from jostle.simulate.parallel import in_parallel
+
+QUICK = {"batched": 40_000, "single": 1_500, "slow": 120, "exact": 400}
+"""Samples on each side of a pair, by how an entry is run: minutes in all."""
+
+QUICK_PAIRS = 2
+"""So many pairs of a slow entry are tried in a quick audit: the first ones."""
+
+FULL = {"batched": 2_000_000, "single": 1_000_000, "slow": 100_000, "exact": 20_000}
+"""The same for a night."""
+
+QUICK_EPSILONS = {"batched": ("1/2", "2"), "single": ("1", "4"), "slow": ("1/2",), "exact": ("1",)}
+"""Where samples are few, ε is small: not even a mechanism that hides nothing could be told from a larger one."""
+
+FULL_EPSILONS = {"batched": ("1/10", "1", "3"), "single": ("1", "4"), "slow": ("1",), "exact": ("1/2", "2")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One entry to be examined."""
+
+    name: str
+    """The entry."""
+
+    neighbours: str
+    """Under which neighbours."""
+
+    epsilon: str
+    """At which ε, exactly."""
+
+    engine: Engine
+    """With which noise."""
+
+    samples: int
+    """How often, on each side of a pair."""
+
+    confidence: float
+    """With which the verdict holds by itself; all together hold with CONFIDENCE."""
+
+    seed: int
+    """Of simulated noise."""
+
+    pairs: int | None = None
+    """How many of the entry's pairs; all unless said."""
+
+
+def jobs(entries: Sequence[Audited], *, full: bool = False, seed: int = 0) -> list[Job]:
+    """What an audit of these entries consists of, the slowest first.
+
+    >>> [job.engine for job in jobs([catalogue.get("laplace: identity")])]
+    ['simulated', 'simulated', 'simulated', 'simulated', 'exact', 'exact']
+    """
+    samples, epsilons = (FULL, FULL_EPSILONS) if full else (QUICK, QUICK_EPSILONS)
+    planned: list[tuple[Audited, str, str, Engine, int]] = []
+    for entry in entries:
+        for relation in entry.relations:
+            planned += [(entry, relation, epsilon, "simulated", samples[entry.pace]) for epsilon in epsilons[entry.pace]]
+    for entry in entries:
+        if entry.exact is not None and (full or entry.family != "algorithm"):
+            number = samples["exact"] // (10 if entry.family == "algorithm" else 1)
+            planned += [(entry, relation, e, "exact", number) for relation in entry.relations for e in epsilons["exact"]]
+    confidence = 1 - (1 - CONFIDENCE) / max(1, len(planned))
+    order = {"slow": 0, "single": 1, "batched": 2}
+    planned.sort(key=lambda plan: order[plan[0].pace])
+    return [
+        Job(
+            name=entry.name,
+            neighbours=relation,
+            epsilon=epsilon,
+            engine=engine,
+            samples=number,
+            confidence=confidence,
+            seed=seed,
+            pairs=QUICK_PAIRS if entry.pace == "slow" and not full else None,
+        )
+        for entry, relation, epsilon, engine, number in planned
+    ]
+
+
+def do(job: Job) -> Verdict:
+    """One of them, here."""
+    entry = catalogue.get(job.name)
+    return examine(
+        entry,
+        epsilon=job.epsilon,
+        neighbours=job.neighbours,
+        samples=job.samples,
+        seed=job.seed,
+        engine=job.engine,
+        confidence=job.confidence,
+        pairs=entry.pairs(Neighbours.of(job.neighbours))[: job.pairs],
+    )
+
+
+def run(todo: Sequence[Job], *, workers: int, kept: Kept | None = None) -> Iterator[Verdict]:
+    """Verdicts as they come in; those that were kept come first, and new ones are kept."""
+    known = kept or Kept(None)
+    yield from (known.verdicts[job] for job in todo if job in known.verdicts)
+    for job, verdict in _outcomes([job for job in todo if job not in known.verdicts], workers):
+        known.keep(job, verdict)
+        yield verdict
+
+
+def _outcomes(todo: Sequence[Job], workers: int) -> Iterator[tuple[Job, Verdict]]:
+    here = [job for job in todo if catalogue.is_added(job.name)]  # other processes would not know it
+    yield from in_parallel(_both, [job for job in todo if job not in set(here)], workers=workers)
+    yield from map(_both, here)
+
+
+def _both(job: Job) -> tuple[Job, Verdict]:
+    return job, do(job)
+
+
+class Kept:
+    """Verdicts in a file, one a line. A line that a killed run left unfinished is not counted."""
+
+    def __init__(self, file: Path | None) -> None:
+        self.file = file
+        self.verdicts: dict[Job, Verdict] = {}
+        if file is not None and file.exists():
+            for line in file.read_text("utf-8").splitlines():
+                self._read(line)
+
+    def keep(self, job: Job, verdict: Verdict) -> None:
+        """Add one."""
+        self.verdicts[job] = verdict
+        if self.file is not None:
+            with self.file.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps({"job": asdict(job), "verdict": asdict(verdict)}, ensure_ascii=False) + "\n")
+
+    def _read(self, line: str) -> None:
+        try:
+            found: dict[str, dict[str, Any]] = json.loads(line)
+            self.verdicts[Job(**found["job"])] = Verdict(**found["verdict"])
+        except (ValueError, TypeError, KeyError):
+            if line.endswith("}"):
+                raise BadInput("out", f"{self.file} holds something else than verdicts", "name another file") from None
+
+
+def loosest(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], float]:
+    """For each entry and neighbours under which its worst case is known, the largest part of ε that was found."""
+    known = catalogue.every()
+    found: dict[tuple[str, str], float] = {}
+    for verdict in verdicts:
+        if verdict.neighbours in known[verdict.name].tight:
+            key = (verdict.name, verdict.neighbours)
+            found[key] = max(found.get(key, -math.inf), verdict.tightness)
+    return found

@@ -1,0 +1,120 @@
+"""The ledger's claim: what was charged is what the operators of a plan were paid, exactly, in the same order."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jostle import algorithms
+from jostle.algorithms import TASKS, Algorithm
+from jostle.kernel.budget import Budget
+from jostle.kernel.ledger import Ledger
+from jostle.kernel.partition import Partition
+from jostle.kernel.source import ReleaseSource
+from jostle.linear import workloads
+
+EPSILON = Fraction(3, 10)
+"""Which no float can hold."""
+
+SHAPES = {1: (64,), 2: (8, 8)}
+"""Large enough for plans to split their data."""
+
+OPERATORS = ("laplace", "statistic", "choose", "partition")
+
+
+@dataclass
+class Listener:
+    """Passes everything on to a source, and writes down what its operators were handed; parts listen for themselves."""
+
+    source: Any
+    """The source."""
+
+    heard: list[tuple[str, Fraction]] = field(default_factory=list)
+    """Operators and the ε that each was handed, in order."""
+
+    parts: list[tuple[Fraction, Listener]] = field(default_factory=list)
+    """Parts of splits, with the ε that each came with."""
+
+    def __getattr__(self, name: str) -> Any:
+        passed = getattr(self.source, name)
+        if name not in OPERATORS:
+            return passed
+
+        def operator(what: Any, *more: Any) -> Any:
+            budget: Budget = more[-1]
+            self.heard.append((name, budget.epsilon))
+            return passed(what, *more)
+
+        return operator
+
+    def reduce(self, partition: Partition) -> Listener:
+        """What is asked of a reduced source is charged to the same account."""
+        return Listener(self.source.reduce(partition), self.heard, self.parts)
+
+    def split(self, partition: Partition, budget: Budget) -> list[tuple[Listener, Budget]]:
+        """Charged here; the parts' own operators are not."""
+        self.heard.append(("split", budget.epsilon))
+        found = [(Listener(part), token) for part, token in self.source.split(partition, budget)]
+        self.parts += [(token.epsilon, part) for part, token in found]
+        return found
+
+    def overspent(self) -> bool:
+        """Whether some part's operators were handed more than it came with."""
+        return any(sum(e for _, e in part.heard) > epsilon or part.overspent() for epsilon, part in self.parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChargeVerdict:
+    """Whether an algorithm's charges are what its operators were handed."""
+
+    name: str
+    """The algorithm."""
+
+    neighbours: str
+    """Under which neighbours."""
+
+    granted: Fraction
+    """The ε that the release was granted."""
+
+    heard: Fraction
+    """The sum of what operators were handed."""
+
+    charged: Fraction
+    """The sum of the events in the ledger."""
+
+    agrees: bool
+    """Whether all three are the same, event by event, and no part spent more than it had."""
+
+
+def audit_charges(only: Sequence[str] | None = None) -> list[ChargeVerdict]:
+    """Release with every algorithm, on a ledger of its own, and compare what was charged with what was asked.
+
+    >>> [found.agrees for found in audit_charges(["HB"])]
+    [True, True, True, True]
+    """
+    plans = [algorithms.get(name) for name in (algorithms.names() if only is None else only)]
+    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger.db") as ledger:
+        return [
+            _charged(ledger, plan, task, relation)
+            for plan in plans
+            for task in plan.tasks
+            for relation in ("add_remove", "replace")
+        ]
+
+
+def _charged(ledger: Ledger, plan: Algorithm, task: str, relation: str) -> ChargeVerdict:
+    shape = SHAPES[TASKS[task]]
+    account = ledger.account(f"{plan.name} {task} {relation}", cap=1, neighbours=relation)
+    source = ReleaseSource(np.arange(np.prod(shape)).reshape(shape), purse=account.purse())
+    listener = Listener(source)
+    plan.run(listener, workloads.identity(shape), source.grant(EPSILON))  # type: ignore[arg-type]  # it passes all on
+    events = [(e.operator, e.amount) for e in ledger.events(account.name) if e.kind == "charge"]
+    charged, heard = (sum((amount for _, amount in part), Fraction(0)) for part in (events, listener.heard))
+    agrees = events == listener.heard and charged == account.spent == EPSILON and not listener.overspent()
+    return ChargeVerdict(name=plan.name, neighbours=relation, granted=EPSILON, heard=heard, charged=charged, agrees=agrees)

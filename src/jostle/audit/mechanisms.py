@@ -1,0 +1,214 @@
+"""The mechanisms that a person calls: values that are as far apart as their stated sensitivity allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from jostle import mechanisms
+from jostle.audit.entries import RELATIONS, Audited, Pair, of_budget
+from jostle.kernel.budget import Budget
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Vector
+from jostle.kernel.source import simulation
+from jostle.mechanisms import AboveThreshold, GradualRelease, RandomizedResponse
+
+DELTA = 0.05
+"""The δ of the large-margin mechanism in the audit: large enough for what it forgives to be seen."""
+
+QUESTIONS = 4
+"""How many questions are asked of `AboveThreshold`."""
+
+_DATA = [1.0, 4.0, 4.0, 9.0]
+_BOUNDS = (0.0, 10.0)
+
+
+def entries() -> list[Audited]:
+    """Every mechanism."""
+    return [*_numbers(), *_columns(), *_selections(), *_others()]
+
+
+def far_apart(relation: Neighbours) -> list[Pair]:
+    """Two values whose distance is the sensitivity: 1, or 2 where a record is replaced."""
+    size = 1 if relation.relation == "add_remove" else 2
+    return [Pair("values at the sensitivity's distance", 0, size), Pair("the same, elsewhere", 7, 7 + size)]
+
+
+def _one_pair_far_apart(relation: Neighbours) -> list[Pair]:
+    return far_apart(relation)[:1]
+
+
+def _numbers() -> Iterator[Audited]:
+    def laplace(value: int, budget: Budget) -> Any:
+        return mechanisms.laplace(float(value), sensitivity=1, budget=budget)
+
+    def discrete(value: int, budget: Budget) -> Any:
+        return mechanisms.discrete_laplace(value, sensitivity=1, budget=budget)
+
+    def gradual(value: int, budget: Budget) -> list[Any]:
+        steps = (budget.epsilon / 4, budget.epsilon / 2, budget.epsilon)
+        return list(GradualRelease(value, sensitivity=1, epsilons=steps, budget=budget))
+
+    for name, ask, batched in (
+        ("laplace", laplace, True),
+        ("discrete_laplace", discrete, True),
+        ("GradualRelease", gradual, False),
+    ):
+        pairs = far_apart if batched else _one_pair_far_apart
+        yield Audited(name=name, family="mechanism", pairs=pairs, tight=RELATIONS, **of_budget(ask, batched=batched))
+
+
+def _columns() -> Iterator[Audited]:
+    def pairs(relation: Neighbours) -> list[Pair]:
+        if relation.relation == "add_remove":
+            return [
+                Pair("nobody and one at the upper bound", [], [10.0]),
+                Pair("one more at the lower bound", _DATA, [*_DATA, 0.0]),
+                Pair("one more at the upper bound", _DATA, [*_DATA, 10.0]),
+            ]
+        return [
+            Pair("from one bound to the other", [0.0], [10.0]),
+            Pair("the same among others", [*_DATA, 0.0], [*_DATA, 10.0]),
+        ]
+
+    def clipped_sum(values: list[float], budget: Budget) -> Any:
+        return mechanisms.clipped_sum(values, bounds=_BOUNDS, budget=budget)
+
+    def clipped_mean(values: list[float], budget: Budget) -> Any:
+        return mechanisms.clipped_mean(values, bounds=_BOUNDS, budget=budget)
+
+    def median(values: list[float], budget: Budget) -> Any:
+        return mechanisms.median(values, bounds=_BOUNDS, step=1, budget=budget)
+
+    def quantiles(values: list[float], budget: Budget) -> Any:
+        return mechanisms.quantiles(values, (0.25, 0.5, 0.75), bounds=_BOUNDS, step=1, budget=budget)
+
+    for name, ask, batched, tight in (
+        ("clipped_sum", clipped_sum, True, RELATIONS),
+        ("clipped_mean", clipped_mean, True, ()),
+        ("median", median, False, ()),
+        ("quantiles", quantiles, False, ()),
+    ):
+        yield Audited(name=name, family="mechanism", pairs=pairs, tight=tight, **of_budget(ask, batched=batched))
+
+
+def _selections() -> Iterator[Audited]:
+    def rising(relation: Neighbours) -> list[Pair]:
+        if relation.relation == "add_remove":
+            return [Pair("a tie and one more vote", [0, 0], [1, 0]), Pair("a lead that grows", [0.5, 0], [1.5, 0])]
+        return [Pair("one vote changes sides", [1, 0], [0, 1]), Pair("the leader loses a vote to the last", [2, 0], [1, 1])]
+
+    def both_ways(relation: Neighbours) -> list[Pair]:
+        move = 1 if relation.relation == "add_remove" else 2
+        return [
+            Pair("one up, the other down", [0, 0], [move, -move]),
+            Pair("the same with a lead", [move, 0], [2 * move, -move]),
+        ]
+
+    for name in ("exponential", "report_noisy_max", "permute_and_flip"):
+        for monotone, pairs in ((True, rising), (False, both_ways)):
+
+            def ask(scores: Sequence[float], budget: Budget, name: str = name, monotone: bool = monotone) -> int:
+                select = getattr(mechanisms, name)
+                chosen: int = select(range(len(scores)), scores, sensitivity=1, monotone=monotone, budget=budget)
+                return chosen
+
+            yield Audited(
+                name=f"{name}{', monotone' if monotone else ''}",
+                family="mechanism",
+                pairs=pairs,
+                tight=("add_remove",) if monotone else RELATIONS,
+                **of_budget(ask, batched=False),
+            )
+
+    def line(scores: Sequence[float], budget: Budget) -> float:
+        return mechanisms.exponential_line([3.0, 5.0], scores, bounds=(0, 10), sensitivity=1, budget=budget)
+
+    def pieces(relation: Neighbours) -> list[Pair]:
+        move = 1 if relation.relation == "add_remove" else 2
+        return [Pair("one piece up, the others down", [0, 2 * move, 0], [-move, 3 * move, -move])]
+
+    yield Audited(
+        name="exponential_line", family="mechanism", pairs=pieces, tight=RELATIONS, **of_budget(line, batched=False)
+    )
+
+
+def _others() -> Iterator[Audited]:
+    def searched(values: Sequence[float], budget: Budget, positives: int = 1) -> list[int]:
+        search = AboveThreshold(0, sensitivity=1, positives=positives, budget=budget)
+        return [int(search.above(value)) if search.left else -1 for value in values]
+
+    def thresholds(relation: Neighbours) -> list[Pair]:
+        move = 1 if relation.relation == "add_remove" else 2
+        low, high = [0.0] * (QUESTIONS - 1), [float(move)] * (QUESTIONS - 1)
+        return [Pair("many just below, the last one above", [*low, move], [*high, 0.0])]
+
+    yield Audited(name="AboveThreshold", family="mechanism", pairs=thresholds, **of_budget(searched, batched=False))
+    yield Audited(
+        name="AboveThreshold, two answers of yes",
+        family="mechanism",
+        pairs=thresholds,
+        **of_budget(lambda values, budget: searched(values, budget, 2), batched=False),
+    )
+
+    def stable(scores: Sequence[float], budget: Budget) -> int:
+        return mechanisms.stable_selection(
+            range(len(scores)),
+            lambda candidate, training, generator: candidate,
+            lambda model, validation: validation[model],
+            training=(),
+            validation=scores,
+            stability=(Fraction(1, 2), 1),  # these scores move with the validation data
+            budget=budget,
+        )
+
+    def moved(relation: Neighbours) -> list[Pair]:
+        move = 1 if relation.relation == "add_remove" else 2
+        return [Pair("one up, the other down", [0, 0], [move, -move])]
+
+    yield Audited(
+        name="stable_selection", family="mechanism", pairs=moved, tight=RELATIONS, **of_budget(stable, batched=False)
+    )
+    yield _randomized_response()
+    yield _large_margin()
+
+
+def _randomized_response() -> Audited:
+    """Each person's own answer: to replace the value is the only neighbour there is."""
+
+    def run(side: int, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+        answers = RandomizedResponse(3, epsilon=epsilon).simulate(np.full(samples, side), seed=seed)
+        return np.asarray(answers, dtype=np.float64).reshape(samples, 1)
+
+    def exact(side: int, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+        response = RandomizedResponse(3, epsilon=epsilon)
+        return np.array([[float(response.respond(side))] for _ in range(samples)])
+
+    return Audited(
+        name="RandomizedResponse",
+        family="mechanism",
+        run=run,
+        exact=exact,
+        pairs=lambda relation: [Pair("one answer and another", 0, 2), Pair("an answer and none", 0, -1)],
+        tight=("replace",),
+        relations=("replace",),
+    )
+
+
+def _large_margin() -> Audited:
+    def run(side: list[float], epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+        purse = simulation(seed=seed, neighbours=neighbours)
+        picks = [
+            mechanisms.large_margin(range(len(side)), side, sensitivity=1, epsilon=epsilon, delta=DELTA, simulation=purse)
+            for _ in range(samples)
+        ]
+        return np.array(picks, dtype=np.float64).reshape(-1, 1)
+
+    def pairs(relation: Neighbours) -> list[Pair]:
+        move = 1 if relation.relation == "add_remove" else 2
+        return [Pair("one up, the other down", [20, 20, 0], [20 + move, 20 - move, 0])]
+
+    return Audited(name="large_margin", family="mechanism", run=run, pairs=pairs, delta=DELTA)

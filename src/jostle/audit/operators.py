@@ -1,0 +1,230 @@
+"""The kernel's operators: every strategy, statistic, score and cut, with the neighbours that are hardest on it.
+
+Hard pairs are found from what a thing computes, by trying all records, and not from the sensitivity that it states: a
+sensitivity that is too small is what an audit must not believe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from jostle.audit.entries import RELATIONS, Audited, Pair, of_source
+from jostle.kernel.budget import Budget
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Counts, Partition, Vector
+from jostle.kernel.source import IntervalCost, Source
+from jostle.kernel.statistics import (
+    GroupDeviation,
+    LargestCell,
+    NonZeroCells,
+    PartitionCost,
+    QueryDistance,
+    QueryScore,
+    Scale,
+    Score,
+    SplitScore,
+    Statistic,
+    TotalVariation,
+)
+from jostle.kernel.strategy import Strategy, blocks, boxes, grid, identity, matrix, prefix, stack, total
+from jostle.kernel.trees import hierarchy, wavelet
+
+CELLS = 4
+"""A domain that is small enough for the worst event not to be rare."""
+
+_STARTS = [[0, 0, 0, 0], [1, 1, 1, 1], [3, 0, 0, 0], [0, 3, 0, 1], [2, 2, 0, 0], [6, 0, 2, 0], [0, 0, 0, 5]]
+"""Nothing, ties, a heavy cell beside empty ones, and steps."""
+
+
+def neighbours_of(x: Counts, relation: Neighbours) -> Iterator[tuple[str, Counts]]:
+    """Every neighbour of a vector, and in words what was done to it.
+
+    >>> [more.tolist() for _, more in neighbours_of(np.array([1, 0]), Neighbours("add_remove"))]
+    [[2, 0], [1, 1]]
+    >>> [moved.tolist() for _, moved in neighbours_of(np.array([1, 0]), Neighbours("replace"))]
+    [[0, 1]]
+    """
+    for cell in range(x.size):
+        if relation.relation == "add_remove":
+            more = x.copy()
+            more[cell] += 1
+            yield f"one record more in cell {cell}", more
+        elif x[cell]:
+            for target in set(range(x.size)) - {cell}:
+                moved = x.copy()
+                moved[cell] -= 1
+                moved[target] += 1
+                yield f"one record from cell {cell} to {target}", moved
+
+
+def worst_pairs(
+    relation: Neighbours, distance: Callable[[Counts, Counts], float], cells: int = CELLS, number: int = 2
+) -> list[Pair]:
+    """The neighbours that something moves furthest between, of all neighbours of the vectors to start from."""
+    found = []
+    for start in _STARTS:
+        x = np.array(start[:cells], dtype=np.int64)
+        found += [(distance(x, moved), Pair(what, x, moved)) for what, moved in neighbours_of(x, relation)]
+    if not found:
+        return []
+    return [pair for _, pair in sorted(found, key=lambda one: -one[0])[:number]]
+
+
+def entries() -> list[Audited]:
+    """Every operator."""
+    return [
+        *(_laplace(name, strategy) for name, strategy in strategies().items()),
+        *(_statistic(name, statistic) for name, statistic in statistics().items()),
+        *(_choose(name, score) for name, score in scores().items()),
+        *(_partition(method) for method in ("noisy-minimum", "exponential")),
+        *_composed(),
+    ]
+
+
+def strategies() -> dict[str, Strategy]:
+    """One strategy of every kind."""
+    return {
+        "identity": identity(CELLS),
+        "total": total(CELLS),
+        "prefix": prefix(CELLS),
+        "blocks": blocks(Partition.intervals([0, 1], CELLS)),
+        "grid": grid(CELLS, 2),
+        "boxes": boxes(CELLS, [[0], [1], [0]], [[2], [CELLS], [CELLS]]),
+        "matrix": matrix([[1, -1, 2, 0], [0, 1, 0, -1]]),
+        "real matrix": matrix([[0.3, -1.0, 0.7, 0.1]]),
+        "stack": stack(identity(CELLS), total(CELLS), weights=[1, 2]),
+        "hierarchy": hierarchy(CELLS, 2),
+        "weighted hierarchy": hierarchy(CELLS, 2, root=False, weights=[1, 1.7]),
+        "wavelet": wavelet(CELLS),
+    }
+
+
+def statistics() -> dict[str, Statistic]:
+    """One statistic of every kind."""
+    halves = Partition.intervals([0, 2], CELLS)
+    return {
+        "Scale": Scale(),
+        "NonZeroCells": NonZeroCells(),
+        "LargestCell": LargestCell(),
+        "TotalVariation": TotalVariation(),
+        "GroupDeviation": GroupDeviation(halves),
+        "GroupDeviation, ddof 1": GroupDeviation(halves, ddof=1),
+        "PartitionCost": PartitionCost(price=1.5),
+    }
+
+
+def scores() -> dict[str, Score]:
+    """One score of every kind, and some of them twice: scores that rise alone, and scores that move both ways."""
+    return {
+        "QueryScore": QueryScore(identity(CELLS)),
+        "QueryScore of two": QueryScore(matrix([[1, 0, 0, 0], [0, 1, 0, 0]])),
+        "QueryScore of a wavelet": QueryScore(wavelet(CELLS)),
+        "QueryDistance": QueryDistance(matrix([[1, 0, 0, 0], [1, 1, 0, 0]]), np.array([0.0, 3.0]), grain=1),
+        "SplitScore": SplitScore(cells=CELLS, price=1.0),
+    }
+
+
+def _laplace(name: str, strategy: Strategy) -> Audited:
+    dense = strategy.dense()
+
+    def moved(x: Counts, other: Counts) -> float:
+        return float(np.abs(dense @ (x - other)).sum())
+
+    def pairs(relation: Neighbours) -> list[Pair]:
+        return worst_pairs(relation, moved)
+
+    # Under `replace` a total does not move, so there is nothing to find, and for boxes twice the norm is a bound from above.
+    tight = ("add_remove",) if name in ("total", "boxes") else RELATIONS
+    return Audited(
+        name=f"laplace: {name}",
+        family="operator",
+        pairs=pairs,
+        tight=tight,
+        **of_source(lambda source, budget: source.laplace(strategy, budget), batched=True),
+    )
+
+
+def _statistic(name: str, statistic: Statistic) -> Audited:
+    def moved(x: Counts, other: Counts) -> float:
+        return abs(statistic.value(x) - statistic.value(other))
+
+    return Audited(
+        name=f"statistic: {name}",
+        family="operator",
+        pairs=lambda relation: worst_pairs(relation, moved),
+        tight=RELATIONS if name != "Scale" else ("add_remove",),
+        **of_source(lambda source, budget: source.statistic(statistic, budget), batched=True),
+    )
+
+
+def _choose(name: str, score: Score) -> Audited:
+    def apart(x: Counts, other: Counts) -> float:
+        moves = score.values(other) - score.values(x)
+        best = min(int(score.values(x).max() - np.median(score.values(x))), 4)  # what is nearly a tie shows most
+        return float(moves.max() - moves.min()) - best / 100
+
+    def ask(source: Source, budget: Budget) -> int:
+        return source.choose(range(score.values(np.zeros(CELLS, dtype=np.int64)).size), score, budget)
+
+    return Audited(
+        name=f"choose: {name}",
+        family="operator",
+        pairs=lambda relation: worst_pairs(relation, apart, number=3),
+        tight=("add_remove",) if name in ("QueryScore of two", "QueryDistance") else (),
+        **of_source(ask, batched=False),
+    )
+
+
+def _partition(method: Any) -> Audited:
+    """Cuts of three cells: few enough cells for each cut to come often, and all three lengths of intervals overlap."""
+    cost = IntervalCost(price=1.0, method=method)
+
+    def ask(source: Source, budget: Budget) -> Counts:
+        return source.partition(cost, budget).labels
+
+    def pairs(relation: Neighbours) -> list[Pair]:
+        if relation.relation == "add_remove":
+            return [_pair("nothing and one record", [0, 0, 0], [0, 1, 0]), _pair("a step", [0, 2, 2], [0, 2, 3])]
+        return [_pair("a record that moves", [1, 1, 0], [0, 1, 1]), _pair("a step", [2, 0, 2], [1, 1, 2])]
+
+    return Audited(name=f"partition: {method}", family="operator", pairs=pairs, **of_source(ask, batched=False))
+
+
+def _composed() -> Iterator[Audited]:
+    """Reduced sources, parts that share a budget, and parts of parts."""
+    halves, thirds = Partition.intervals([0, 2], CELLS), Partition.of([0, 1, 2, 1])
+
+    def reduced(source: Source, budget: Budget) -> Vector:
+        return source.reduce(halves).laplace(identity(2), budget)
+
+    def parts(source: Source, budget: Budget) -> Vector:
+        return np.concatenate(
+            [np.atleast_1d(part.laplace(total(part.size), token)) for part, token in source.split(halves, budget)], axis=-1
+        )
+
+    def mixed(source: Source, budget: Budget) -> Vector:
+        before, within = budget.split(1, 1)
+        seen = [source.laplace(identity(CELLS), before)]
+        for part, token in source.split(thirds, within):
+            first, second = token.split(1, 2)
+            seen += [part.laplace(identity(part.size), first), part.laplace(total(part.size), second)]
+        return np.concatenate(seen, axis=-1)
+
+    def spread(x: Counts, other: Counts) -> float:
+        return float(np.abs(halves.sums(x - other)).sum())
+
+    for name, ask in (("reduce", reduced), ("split", parts), ("split after laplace", mixed)):
+        yield Audited(
+            name=name,
+            family="operator",
+            pairs=lambda relation: worst_pairs(relation, spread),
+            tight=RELATIONS,
+            **of_source(ask, batched=True),
+        )
+
+
+def _pair(name: str, one: list[int], other: list[int]) -> Pair:
+    return Pair(name, np.array(one), np.array(other))

@@ -1,0 +1,97 @@
+"""Every algorithm in the registry, on domains so small that one record matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from jostle import algorithms, simulate
+from jostle.algorithms import TASKS, Algorithm
+from jostle.audit.entries import Audited, FreePurse, Pair, Run
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Counts, Vector
+from jostle.kernel.source import ReleaseSource
+from jostle.linear import workloads
+from jostle.linear.workloads import Workload
+
+SHAPES = {1: (8,), 2: (4, 4)}
+"""The domains, by the number of dimensions."""
+
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "DAWA": [{"partition": way} for way in ("noisy-minimum", "exponential", "blocks")],
+}
+"""Ways to run an algorithm that its defaults do not reach here."""
+
+
+def entries() -> list[Audited]:
+    """Every registered algorithm for each of its tasks, a user's own and deployed selectors included."""
+    return [
+        _entry(found, task, tunables)
+        for found in algorithms.every().values()
+        for task in found.tasks
+        for tunables in [{}, *(VARIANTS.get(found.name, []) if task == found.tasks[0] else [])]
+    ]
+
+
+def pairs(shape: tuple[int, ...]) -> Callable[[Neighbours], list[Pair]]:
+    """Nothing and one record, a record in the heaviest cell and in an empty one, and ties across the middle."""
+    size = int(np.prod(shape))
+
+    def found(relation: Neighbours) -> list[Pair]:
+        moves: list[tuple[str, Counts, int | None, int]]
+        heavy = np.zeros(size, dtype=np.int64)
+        heavy[0] = 12
+        even = np.repeat([2, 0], [size // 2, size - size // 2])
+        start = np.zeros(size, dtype=np.int64)
+        if relation.relation == "add_remove":
+            moves = [("nothing and one record", start, None, 0), ("the heaviest cell", heavy, None, 0)]
+            moves += [("an empty cell", heavy, None, size - 1), ("a boundary", even, None, size // 2)]
+        else:
+            moves = [("out of the heaviest cell", heavy, 0, size - 1), ("across a boundary", even, size // 2 - 1, size // 2)]
+        return [Pair(name, x.reshape(shape), _moved(x, loses, gains).reshape(shape)) for name, x, loses, gains in moves]
+
+    return found
+
+
+def _moved(x: Counts, loses: int | None, gains: int) -> Counts:
+    moved = x.copy()
+    moved[gains] += 1
+    if loses is not None:
+        moved[loses] -= 1
+    return moved
+
+
+def _entry(found: Algorithm, task: str, tunables: dict[str, Any]) -> Audited:
+    shape = SHAPES[TASKS[task]]
+    asked = workloads.prefix(*shape) if len(shape) == 1 else workloads.identity(shape)
+    way = "".join(f", {value}" for value in tunables.values())
+    return Audited(
+        name=f"{found.name}{way}{'' if task == found.tasks[0] else f' ({task})'}",
+        family="algorithm",
+        run=_simulated(found, asked, tunables),
+        exact=_exact(found, asked, tunables),
+        pairs=pairs(shape),
+        pace="batched" if found.batched else "slow",
+    )
+
+
+def _simulated(found: Algorithm, asked: Workload, tunables: dict[str, Any]) -> Run:
+    def run(side: Any, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+        runs = simulate.estimates(found, side, asked, epsilon, trials=samples, seed=seed, neighbours=neighbours, **tunables)
+        return np.concatenate(list(runs))
+
+    return run
+
+
+def _exact(found: Algorithm, asked: Workload, tunables: dict[str, Any]) -> Run:
+    def run(side: Any, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+        estimates = []
+        for _ in range(samples):
+            source = ReleaseSource(side, purse=FreePurse(neighbours))
+            estimates.append(found.run(source, asked, source.grant(epsilon), **tunables))
+        return np.array(estimates)
+
+    return run

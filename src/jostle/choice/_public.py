@@ -1,0 +1,274 @@
+"""What everybody knows about a domain: its named axes, numbers made of their sizes, and conditions on coordinates.
+
+All of it is written down before the domain is known and looked up when an expression is derived for one.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NoReturn
+
+import numpy as np
+
+from jostle.kernel.errors import BadInput
+from jostle.kernel.strategy import domain_of
+
+LONGEST_TEXT = 160
+"""What is shown of an expression."""
+
+REGION_FIRST = (
+    "select the region first, then a condition on the values: region = db.where(db.x < 8); region.where(region > 0)"
+)
+"""How conditions on coordinates and on values go together."""
+
+Flags = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+Places = Mapping[str, np.ndarray[tuple[int, ...], np.dtype[np.int64]]]
+"""The coordinates of entries: for every axis one number an entry."""
+
+
+def short(text: str) -> str:
+    """A text that is no longer than what is shown.
+
+    >>> short("x" * 300)[-3:]
+    'xx…'
+    """
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The axes of a data vector: names and sizes.
+
+    >>> Domain.of((64, 32)).sizes
+    {'x': 64, 'y': 32}
+    """
+
+    sizes: dict[str, int]
+    """In the order of the vector's dimensions."""
+
+    @classmethod
+    def of(cls, shape: int | tuple[int, ...] | Domain, names: tuple[str, ...] | None = None) -> Domain:
+        """From a shape; unless the axes have names, they are x, y, z, axis4 and so on."""
+        if isinstance(shape, Domain):
+            return shape
+        sizes = domain_of(shape)
+        named = names or (*"xyz", *(f"axis{i}" for i in range(4, len(sizes) + 1)))[: len(sizes)]
+        if len(named) != len(sizes) or len(set(named)) != len(named) or not all(name.isidentifier() for name in named):
+            raise BadInput("axes", f"must be {len(sizes)} different names", "pass for instance ('age', 'income')")
+        return cls(dict(zip(named, sizes, strict=True)))
+
+    @property
+    def size(self) -> int:
+        """The number of cells."""
+        return math.prod(self.sizes.values())
+
+    def range_of(self, axis: str) -> int:
+        """The size of one axis."""
+        return self.sizes[check_axis(axis, self.sizes)]
+
+    @cached_property
+    def places(self) -> Places:
+        """The coordinates of every cell, in row-major order."""
+        shape = tuple(self.sizes.values())
+        return dict(zip(self.sizes, np.indices(shape).reshape(len(shape), -1), strict=True))
+
+
+def check_axis(axis: str, known: Mapping[str, Any]) -> str:
+    """The name, if there is such an axis.
+
+    >>> check_axis("z", {"x": 1})
+    Traceback (most recent call last):
+    jostle.kernel.errors.BadInput: axis: there is no axis 'z'. Remedy: use one of x.
+    """
+    if axis not in known:
+        raise BadInput("axis", f"there is no axis {axis!r}", f"use one of {', '.join(known) or 'none'}")
+    return axis
+
+
+def fraction(value: object, argument: str) -> Fraction:
+    """A public number as it was written: 0.1 is one tenth.
+
+    >>> fraction(0.1, "scale"), fraction(3, "scale")
+    (Fraction(1, 10), Fraction(3, 1))
+    """
+    remedy = "pass a number such as 2 or 0.5"
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, Fraction, np.integer, np.floating)):
+        raise BadInput(argument, f"must be a public number, got {type(value).__name__}", remedy)
+    if not math.isfinite(value):
+        raise BadInput(argument, f"must be finite, got {value}", remedy)
+    exact = Fraction(value) if isinstance(value, (int, Fraction)) else Fraction(repr(float(value)))
+    if max(abs(exact.numerator), exact.denominator).bit_length() > 80:
+        raise BadInput(argument, "must be between 10^-20 and 10^20 and have few digits", remedy)
+    return exact
+
+
+@dataclass(frozen=True, eq=False)
+class Public:
+    """A number that is known as soon as the domain is.
+
+    >>> (Public("db.size", lambda domain: Fraction(domain.size)) / 4).on(Domain.of((8, 8)))
+    Fraction(16, 1)
+    """
+
+    text: str
+    look_up: Callable[[Domain], Fraction]
+
+    def on(self, domain: Domain) -> Fraction:
+        """Its value over one domain."""
+        return fraction(self.look_up(domain), self.text)
+
+    def _with(self, other: object, sign: str, does: Callable[[Any, Any], Any], *, swapped: bool = False) -> Public:
+        if not isinstance(other, (int, float, Fraction, np.integer, np.floating, Public)):
+            return NotImplemented  # type: ignore[no-any-return]
+        left, right = (public(other), self) if swapped else (self, public(other))
+        return Public(short(f"({left.text} {sign} {right.text})"), lambda domain: _both(left, right, does, domain))
+
+    def __add__(self, other: object) -> Public:
+        return self._with(other, "+", operator.add)
+
+    def __radd__(self, other: object) -> Public:
+        return self._with(other, "+", operator.add, swapped=True)
+
+    def __sub__(self, other: object) -> Public:
+        return self._with(other, "-", operator.sub)
+
+    def __rsub__(self, other: object) -> Public:
+        return self._with(other, "-", operator.sub, swapped=True)
+
+    def __mul__(self, other: object) -> Public:
+        return self._with(other, "*", operator.mul)
+
+    def __rmul__(self, other: object) -> Public:
+        return self._with(other, "*", operator.mul, swapped=True)
+
+    def __truediv__(self, other: object) -> Public:
+        return self._with(other, "/", operator.truediv)
+
+    def __rtruediv__(self, other: object) -> Public:
+        return self._with(other, "/", operator.truediv, swapped=True)
+
+    def __bool__(self) -> NoReturn:
+        raise BadInput(self.text, "is known only for a domain", "use it inside an expression")
+
+
+def _both(left: Public, right: Public, does: Callable[[Any, Any], Any], domain: Domain) -> Fraction:
+    try:
+        return Fraction(does(left.on(domain), right.on(domain)))
+    except ZeroDivisionError:
+        raise BadInput(f"{left.text} / {right.text}", "divides by zero on this domain", "use another number") from None
+
+
+def public(value: object, argument: str = "number") -> Public:
+    """A public number that may depend on the domain, from one that does not, or as it is.
+
+    >>> public(3).text
+    '3'
+    """
+    if isinstance(value, Public):
+        return value
+    exact = fraction(value, argument)
+    text = str(exact.numerator) if exact.denominator == 1 else repr(float(exact))
+    return Public(text, lambda _: exact)
+
+
+def root(value: Public | float) -> Public:
+    """The square root of a public number, to six digits.
+
+    >>> root(64).on(Domain.of(2)), root(2).on(Domain.of(2))
+    (Fraction(8, 1), Fraction(1414213, 1000000))
+    """
+    number = public(value)
+
+    def look_up(domain: Domain) -> Fraction:
+        inside = number.on(domain)
+        if inside < 0:
+            raise BadInput(f"sqrt({number.text})", "is the root of a negative number", "use another number")
+        return Fraction(math.isqrt(10**12 * inside.numerator // inside.denominator), 10**6)
+
+    return Public(short(f"sqrt({number.text})"), look_up)
+
+
+@dataclass(frozen=True, eq=False)
+class Mask:
+    """A condition on coordinates: public. Combine with `&`, `|` and `~`."""
+
+    text: str
+    look_up: Callable[[Places, Domain], Flags]
+
+    def __and__(self, other: object) -> Mask:
+        return self._with(other, "&", operator.and_)
+
+    def __or__(self, other: object) -> Mask:
+        return self._with(other, "|", operator.or_)
+
+    def _with(self, other: object, sign: str, does: Callable[[Any, Any], Any]) -> Mask:
+        if not isinstance(other, Mask):
+            raise BadInput(f"{self.text} {sign} …", "connects a region with something else", REGION_FIRST)
+        text = short(f"({self.text} {sign} {other.text})")
+        return Mask(text, lambda places, domain: does(self.look_up(places, domain), other.look_up(places, domain)))
+
+    def __invert__(self) -> Mask:
+        return Mask(short(f"~{self.text}"), lambda p, d: ~self.look_up(p, d))
+
+    def __bool__(self) -> NoReturn:
+        raise BadInput(self.text, "is a condition, not a truth value", "combine conditions with &, | and ~")
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinate:
+    """Where a cell lies along an axis, from 0: to be compared with public numbers.
+
+    >>> (Coordinate("x") < 2).look_up(Domain.of(4).places, Domain.of(4)).tolist()
+    [True, True, False, False]
+    """
+
+    axis: str
+
+    def compared(self, sign: str, other: object) -> Mask:
+        """Where the comparison holds, in exact integers."""
+        number, does = public(other, f"db.{self.axis} {sign}"), COMPARISONS[sign]
+
+        def look_up(places: Places, domain: Domain) -> Flags:
+            limit = number.on(domain)
+            along = places[check_axis(self.axis, places)]
+            if limit.denominator > 1:
+                along = along.astype(object) * limit.denominator
+            return np.asarray(does(along, limit.numerator), dtype=np.bool_)
+
+        return Mask(short(f"(db.{self.axis} {sign} {number.text})"), look_up)
+
+    def __lt__(self, other: object) -> Mask:
+        return self.compared("<", other)
+
+    def __le__(self, other: object) -> Mask:
+        return self.compared("<=", other)
+
+    def __gt__(self, other: object) -> Mask:
+        return self.compared(">", other)
+
+    def __ge__(self, other: object) -> Mask:
+        return self.compared(">=", other)
+
+    def __eq__(self, other: object) -> Mask:  # type: ignore[override]
+        return self.compared("=", other)
+
+    def __ne__(self, other: object) -> Mask:  # type: ignore[override]
+        return self.compared("<>", other)
+
+    __hash__ = object.__hash__
+
+
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "<>": operator.ne,
+}
+"""How coordinates and values may be compared."""

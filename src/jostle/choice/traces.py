@@ -1,0 +1,191 @@
+"""Traces: what a choice saw, how it went, what it expected and what it cost, in one object that prints, plots and travels.
+
+A trace holds public facts and noisy values that were paid for, nothing else: it can be published with the release.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from typing import Any, Final
+
+from jostle.choice import documents
+from jostle.choice.documents import Entries
+from jostle.kernel.budget import exact
+from jostle.kernel.errors import BadInput, show
+
+FORMAT: Final = "jostle trace"
+SCHEMA: Final = 1
+
+_collecting: ContextVar[list[Trace] | None] = ContextVar("jostle_traces", default=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A feature as a choice saw it."""
+
+    name: str
+    """What it is."""
+
+    value: float
+    """Its value at ε = 1, by exchange; noisy if it was paid for."""
+
+    epsilon: Fraction = Fraction(0)
+    """What was paid for it; 0 if it is public."""
+
+    noise: float = 0.0
+    """The scale of the noise on the value."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trace:
+    """One choice of an algorithm."""
+
+    task: str
+    """What was asked of the data."""
+
+    selector: str
+    """What chose: a kind of selector, or the public rule."""
+
+    choice: str
+    """The algorithm that was run."""
+
+    epsilon: Fraction
+    """The whole budget."""
+
+    remainder: Fraction
+    """What of it went to the algorithm."""
+
+    features: tuple[Seen, ...] = ()
+    """Everything that was asked, in order."""
+
+    path: tuple[str, ...] = ()
+    """The steps of the walk, in words."""
+
+    regrets: dict[str, float] = field(default_factory=dict)
+    """The expected regret of each option on inputs like this one."""
+
+    projection: str = ""
+    """How the estimate was projected on what the features say; empty if it was not."""
+
+    notes: tuple[str, ...] = ()
+    """What to be aware of: values outside of the training range, options that have changed since."""
+
+    def dumps(self) -> str:
+        """The trace as JSON; amounts of ε are exact fractions."""
+        shown = asdict(self) | {"epsilon": str(self.epsilon), "remainder": str(self.remainder)}
+        shown["features"] = [asdict(seen) | {"epsilon": str(seen.epsilon)} for seen in self.features]
+        return json.dumps({"format": FORMAT, "schema": SCHEMA} | shown, indent=1, ensure_ascii=False, allow_nan=False)
+
+    @staticmethod
+    def loads(text: str) -> Trace:
+        """Read one back.
+
+        >>> trace = Trace(task="range-1d", selector="rule", choice="HB", epsilon=Fraction(1), remainder=Fraction(1))
+        >>> Trace.loads(trace.dumps()) == trace
+        True
+        """
+        entries = documents.parse(text, "trace")
+        if "format" not in entries or entries.text("format") != FORMAT or entries.whole("schema", 0, 10**6) != SCHEMA:
+            raise BadInput("trace", f"is not a trace of schema {SCHEMA}", "pass what `Trace.dumps` gave")
+        regrets = entries.table("regrets")
+        found = Trace(
+            task=entries.text("task"),
+            selector=entries.text("selector"),
+            choice=entries.text("choice"),
+            epsilon=_amount(entries, "epsilon"),
+            remainder=_amount(entries, "remainder"),
+            features=tuple(_seen(one) for one in entries.each("features")),
+            path=entries.texts("path"),
+            regrets={name: regrets.number(name) for name in regrets.names},
+            projection=entries.text("projection"),
+            notes=entries.texts("notes"),
+        )
+        entries.done()
+        return found
+
+    def __rich__(self) -> Any:
+        """Two tables for a terminal: the walk with its costs, and the options by expected regret."""
+        from rich.console import Group
+        from rich.table import Table
+
+        walk = Table("asked", "value", "noise", "ε", title=f"{self.choice}, chosen by {self.selector} for {self.task}")
+        for seen in self.features:
+            paid = show(seen.epsilon) if seen.epsilon else "public"
+            walk.add_row(seen.name, f"{seen.value:.6g}", f"±{seen.noise:.3g}" if seen.noise else "none", paid)
+        walk.add_row(f"[bold]{self.choice}[/bold]", "", "", show(self.remainder))
+        options = Table("option", "expected regret")
+        for name, regret in sorted(self.regrets.items(), key=lambda item: item[1]):
+            options.add_row(f"[bold]{name}[/bold]" if name == self.choice else name, f"{regret:.3g}")
+        lines = [f"path: {' → '.join(self.path)}"] if self.path else []
+        lines += [f"projection: {self.projection}"] if self.projection else []
+        return Group(walk, *lines, *self.notes, *([options] if self.regrets else []))
+
+    def plot(self) -> Any:
+        """A Plotly figure: what each option was expected to cost, and where the budget went."""
+        import plotly.graph_objects as go
+        from plotly.subplots import make_subplots
+
+        figure = make_subplots(cols=2, column_widths=[0.7, 0.3], specs=[[{"type": "xy"}, {"type": "domain"}]])
+        ranked = sorted(self.regrets.items(), key=lambda item: item[1])
+        colours = ["#3b5bdb" if name == self.choice else "#adb5bd" for name, _ in ranked]
+        bars = go.Bar(
+            x=[r for _, r in ranked], y=[n for n, _ in ranked], orientation="h", marker_color=colours, name="regret"
+        )
+        figure.add_trace(bars, row=1, col=1)
+        paid = [(seen.name, float(seen.epsilon)) for seen in self.features if seen.epsilon]
+        parts = [*paid, (self.choice, float(self.remainder))]
+        pie = go.Pie(labels=[name for name, _ in parts], values=[share for _, share in parts], hole=0.5, name="budget")
+        figure.add_trace(pie, row=1, col=2)
+        figure.update_xaxes(title="expected regret", type="log").update_yaxes(autorange="reversed")
+        return figure.update_layout(title=f"{self.choice} for {self.task}: {' → '.join(self.path)}")
+
+
+@contextmanager
+def collect_traces() -> Iterator[list[Trace]]:
+    """Every choice that is made inside adds its trace to the list; also those of simulations, one a run.
+
+    Collectors nest: what an inner one has found, an outer one has too, once the inner one is done.
+
+    >>> from jostle import simulate, workloads
+    >>> with collect_traces() as traces:
+    ...     errors = simulate.errors("Pythia", [3, 0, 4], workloads.identity(3), 1, trials=2, seed=0)
+    >>> len(traces)
+    2
+    """
+    found: list[Trace] = []
+    outer = _collecting.get()
+    token = _collecting.set(found)
+    try:
+        yield found
+    finally:
+        _collecting.reset(token)
+        if outer is not None:
+            outer.extend(found)
+
+
+def collecting() -> bool:
+    """Whether anybody wants traces."""
+    return _collecting.get() is not None
+
+
+def record(trace: Trace) -> None:
+    """Hand a trace to whoever collects them."""
+    found = _collecting.get()
+    if found is not None:
+        found.append(trace)
+
+
+def _seen(one: Entries) -> Seen:
+    name, value = one.text("name"), one.number("value")
+    seen = Seen(name=name, value=value, epsilon=_amount(one, "epsilon"), noise=one.number("noise", 0.0))
+    one.done()
+    return seen
+
+
+def _amount(entries: Entries, name: str) -> Fraction:
+    return exact(entries.text(name), f"trace.{name}", zero=True)

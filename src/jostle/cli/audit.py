@@ -1,0 +1,131 @@
+"""`jostle audit`: attacks on jostle's own promises, on the machine at hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jostle.audit.charges import ChargeVerdict
+    from jostle.audit.examine import Verdict
+
+
+def audit(
+    full: Annotated[bool, typer.Option("--full/--quick", help="A night's work, or minutes.")] = False,
+    only: Annotated[str | None, typer.Option(help="Only entries whose name is, or begins with, this.")] = None,
+    faults: Annotated[int, typer.Option(help="Instead: kill a releasing process so many times; try broken disks.")] = 0,
+    fuzz: Annotated[int, typer.Option(help="Instead: hand so many odd arguments to the public functions.")] = 0,
+    workers: Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless said.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Keep verdicts here, and go on with those that are there.")] = None,
+    seed: Annotated[int, typer.Option(help="Of simulated noise, and of faults and odd arguments.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False,
+) -> None:
+    """Look for privacy losses beyond what is claimed. Status 1 if there is a finding, which is shown in full.
+
+    For every mechanism, operator and algorithm: samples on neighbouring inputs that are hard on it, a search for the event
+    that tells them apart best, and the ε which that proves. Then whether every plan's charges are what its operators were
+    handed. A full audit can be stopped at any time; the same command goes on where it was.
+    """
+    console = Console(stderr=as_json, highlight=False)
+    if faults:
+        found = _faults(faults, seed, console)
+    elif fuzz:
+        found = _fuzz(fuzz, seed, console)
+    else:
+        found = _audit(console, full=full, only=only, workers=workers, out=out, seed=seed, as_json=as_json)
+    if found:
+        raise typer.Exit(1)
+
+
+def _audit(
+    console: Console, *, full: bool, only: str | None, workers: int | None, out: Path | None, seed: int, as_json: bool
+) -> bool:
+    from jostle.audit import campaign, catalogue
+    from jostle.audit.charges import audit_charges
+    from jostle.simulate.parallel import cores
+
+    entries = catalogue.select(only)
+    todo = campaign.jobs(entries, full=full, seed=seed)
+    kept = campaign.Kept(out or (Path("jostle-audit.jsonl") if full else None))
+    verdicts = []
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("auditing", total=len(todo))
+        for verdict in campaign.run(todo, workers=workers or cores(), kept=kept):
+            verdicts.append(verdict)
+            progress.advance(task)
+            if verdict.finding:
+                _show_finding(console, verdict)
+    verdicts.sort(key=lambda verdict: (verdict.family, verdict.name, verdict.neighbours, verdict.engine, verdict.claimed))
+    charges = audit_charges([] if only else None)
+    if as_json:
+        shown = {"verdicts": [verdict.to_json() for verdict in verdicts], "charges": [_charge(one) for one in charges]}
+        typer.echo(json.dumps(shown, ensure_ascii=False))
+    else:
+        _show(console, verdicts, charges)
+    return any(verdict.finding for verdict in verdicts) or not all(one.agrees for one in charges)
+
+
+def _show(console: Console, verdicts: Sequence[Verdict], charges: Sequence[ChargeVerdict]) -> None:
+    table = Table(title="What samples prove about ε", title_justify="left", box=None, pad_edge=False)
+    for heading in ("entry", "neighbours", "noise", "ε claimed", "ε proven", "of it", "confidence", "samples", "verdict"):
+        left = heading in ("entry", "neighbours", "noise", "verdict")
+        table.add_column(heading, justify="left" if left else "right", overflow="fold")
+    for one in verdicts:
+        numbers = (f"{one.claimed:g}", f"{one.bound:.3f}", f"{one.tightness:.0%}", f"1 − {1 - one.confidence:.0e}")
+        cells = (one.name, one.neighbours, one.engine, *numbers, f"{one.samples:,}", one.verdict)
+        table.add_row(*map(Text, cells), style="bold red" if one.finding else None)
+    console.print(table)
+    wrong = [charge for charge in charges if not charge.agrees]
+    for odd in wrong:
+        console.print(
+            f"[bold red]FINDING[/] {odd.name}, {odd.neighbours}: granted ε = {odd.granted}, operators were handed "
+            f"{odd.heard}, the ledger has {odd.charged}"
+        )
+    if charges:
+        console.print(f"\nCharges: {len(charges) - len(wrong)} of {len(charges)} releases were charged what was asked.")
+    findings = sum(one.finding for one in verdicts)
+    console.print(f"{len(verdicts)} verdicts, {findings} finding{'' if findings == 1 else 's'}.")
+
+
+def _show_finding(console: Console, one: Verdict) -> None:
+    console.print(
+        Text(
+            f"FINDING {one.name} under {one.neighbours}, {one.engine} noise: ε is at least {one.bound:.3f}, claimed is "
+            f"{one.claimed:g}.\n  pair:  {one.pair}\n  event: {one.event}",
+            style="bold red",
+        )
+    )
+
+
+def _charge(one: ChargeVerdict) -> dict[str, object]:
+    exact = {"granted": str(one.granted), "heard": str(one.heard), "charged": str(one.charged)}
+    return {"name": one.name, "neighbours": one.neighbours, **exact, "agrees": one.agrees}
+
+
+def _faults(kills: int, seed: int, console: Console) -> bool:
+    from jostle.audit.faults import every_fault
+
+    broken = False
+    for outcome in every_fault(kills=kills, seed=seed):
+        broken |= not outcome.held
+        console.print(f"{'[green]holds  [/]' if outcome.held else '[bold red]FINDING[/]'} {outcome.name}: {outcome.seen}")
+    return broken
+
+
+def _fuzz(cases: int, seed: int, console: Console) -> bool:
+    from jostle.audit.fuzz import fuzz
+
+    crashes = fuzz(cases=cases, seed=seed)
+    for crash in crashes[:20]:
+        console.print(Text(f"FINDING {crash}", style="bold red"))
+    console.print(f"{cases:,} cases, {len(crashes)} that ended in anything but an answer or a refusal.")
+    return bool(crashes)

@@ -1,0 +1,181 @@
+"""`jostle bench learn`: how often private classifiers are wrong, on public tables; and the growing of their chooser."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from jostle.learn.experiments import Refused, Trial
+    from jostle.learn.report import Figure, Line
+    from jostle.simulate.results import Results
+
+
+def learn(
+    figures: Annotated[str, typer.Option(help="classifiers, trees, bayes and course, or some of them.")] = "classifiers",
+    learners: Annotated[str | None, typer.Option(help="Only these, for instance Chosen,Joint.")] = None,
+    tables: Annotated[str | None, typer.Option(help="Only these, for instance hiv,nursery.")] = None,
+    splits: Annotated[int | None, typer.Option(help="So many splits of each table, in place of 10.")] = None,
+    draws: Annotated[int | None, typer.Option(help="So many draws of the noise a split.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="One table, one ε, one split, one draw.")] = False,
+    train: Annotated[
+        Path | None, typer.Option(help="Grow the chooser of PrivateClassifier, and write it to this file.")
+    ] = None,
+    made_up: Annotated[int, typer.Option(help="So many made-up tables to grow the chooser on.")] = 240,
+    workers: Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless said.")] = None,
+    out: Annotated[Path, typer.Option(help="The folder of results; pictures go beside it as .html.")] = Path("jostle-learn"),
+    report: Annotated[Path | None, typer.Option(help="Write a page with all tables to this file.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin again: forget all results in the folder.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False,
+) -> None:
+    """How often private classifiers are wrong on held-out records of public tables (JOSTLE_DATA).
+
+    Stop it whenever you like: the same command goes on where it was stopped.
+    """
+    from jostle.learn.report import FIGURES
+    from jostle.simulate.results import Results
+
+    console = Console(highlight=False)
+    if fresh and out.exists():
+        Results(out).remove()  # refuses anything but results
+    with Results(out) as results:
+        if train is not None:
+            _train(train, made_up, draws or 1, results, workers, console)
+            return
+        wanted = {name: _asked(FIGURES, name, tables, splits, draws, quick) for name in _words(figures) or []}
+        found, refused = {}, []
+        for name, figure in wanted.items():
+            refused += _run(figure.trials(_words(learners)), results, workers)
+            found[name] = _lines(figure, results, _words(learners))
+        if as_json:
+            typer.echo(json.dumps({name: [_numbers(line) for line in lines] for name, lines in found.items()}))
+        else:
+            for name, figure in wanted.items():
+                _show(figure, found[name], console)
+            _pictures(wanted, found, out, console)
+            for one in {refusal.trial.learner: refusal for refusal in refused}.values():
+                console.print(f"{one.trial.learner} is not for {one.trial.table}: {one.reason}", markup=False)
+        if report is not None:
+            from jostle.learn.report import markdown
+
+            report.parent.mkdir(parents=True, exist_ok=True)
+            report.write_text(markdown(found, command=f"jostle bench learn --figures {figures}"), encoding="utf-8")
+
+
+def _asked(figures: Any, name: str, tables: str | None, splits: int | None, draws: int | None, quick: bool) -> Figure:
+    from dataclasses import replace
+
+    from jostle.kernel.errors import BadInput
+
+    if name not in figures:
+        raise BadInput("figures", f"{name!r} is unknown", f"use some of {', '.join(figures)}")
+    figure: Figure = figures[name]
+    for table in _words(tables) or []:
+        if table not in figure.tables:
+            raise BadInput("tables", f"{name} has no {table!r}", f"use some of {', '.join(figure.tables)}")
+    for argument, number in (("splits", splits), ("draws", draws)):
+        if number is not None and number < 1:
+            raise BadInput(argument, "must be at least 1", "leave it out")
+    figure = replace(
+        figure,
+        tables=tuple(_words(tables) or figure.tables),
+        splits=figure.splits if splits is None else splits,
+        draws=figure.draws if draws is None else draws,
+    )
+    return figure.quick() if quick else figure
+
+
+def _words(listed: str | None) -> list[str] | None:
+    return [word.strip() for word in listed.split(",") if word.strip()] if listed else None
+
+
+def _run(trials: Sequence[Trial], results: Results, workers: int | None) -> list[Refused]:
+    """Make the measurements under a bar; an interrupt ends the command with status 130."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    from jostle.learn import experiments
+    from jostle.simulate import parallel
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
+    kept = sum(results.get(trial.key) is not None for trial in trials)
+    refused: list[Refused] = []
+    processes = parallel.cores() if workers is None else workers
+    try:
+        with (
+            Progress(*columns, console=Console(stderr=True), transient=True) as bar,
+            closing(experiments.run(trials, results, workers=processes)) as outcomes,
+        ):
+            shown = bar.add_task("", total=len(trials), completed=kept)
+            for outcome in outcomes:
+                bar.advance(shown)
+                if isinstance(outcome, experiments.Refused):
+                    refused.append(outcome)
+    except KeyboardInterrupt:
+        Console(stderr=True, highlight=False).print(f"Stopped. {len(results)} results are kept in {results.folder}.")
+        raise typer.Exit(130) from None
+    return refused
+
+
+def _train(path: Path, tables: int, draws: int, results: Results, workers: int | None, console: Console) -> None:
+    from jostle.learn import training
+
+    _run(training.trials(tables, draws=draws), results, workers)
+    chooser = training.train(results, tables, draws=draws)
+    chooser.save(path)
+    console.print(f"Grown on {chooser.about['inputs']} inputs: {path}")
+
+
+def _lines(figure: Figure, results: Results, learners: list[str] | None) -> list[Line]:
+    from jostle.learn import report
+
+    return report.lines(figure, results, learners)
+
+
+def _show(figure: Figure, lines: Sequence[Line], console: Console) -> None:
+    from jostle.learn.report import CHOSEN, GOALS, reached
+
+    table = Table(title=figure.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for heading in ("table", "learner", *(f"ε = {epsilon:g}" for epsilon in figure.epsilons)):
+        table.add_column(heading, justify="right" if heading.startswith("ε") else "left")
+    for line in lines:
+        goals = reached(line) if line.learner == CHOSEN else {}
+        shown = [
+            f"[red]{line.shown(epsilon)}[/]" if goals.get(epsilon) is False else line.shown(epsilon)
+            for epsilon in figure.epsilons
+        ]
+        table.add_row(line.table, line.learner, *shown)
+    console.print(table)
+    if any(line.learner == CHOSEN and line.table in GOALS for line in lines):
+        console.print("Red: short of the goal by more than two standard errors.\n")
+
+
+def _pictures(figures: dict[str, Figure], found: dict[str, list[Line]], out: Path, console: Console) -> None:
+    from jostle.learn.report import picture
+
+    for name, figure in figures.items():
+        if found[name]:
+            file = out.with_name(f"{out.name}-{name}.html")
+            picture(figure, found[name]).write_html(file, include_plotlyjs=True)
+            console.print(f"Every result: {out}. The picture: open {file}")
+
+
+def _numbers(line: Line) -> dict[str, Any]:
+    from jostle.learn.report import GOALS, reached
+
+    return {
+        "table": line.table,
+        "learner": line.learner,
+        "errors": [
+            {"epsilon": epsilon, "mean": mean, "stderr": line.errors[epsilon]} for epsilon, mean in line.means.items()
+        ],
+        "goals": list(GOALS.get(line.table, ())),
+        "reached": list(reached(line).values()),
+    }

@@ -1,0 +1,80 @@
+"""What the commands that measure share: a bar with the time left, and a stop that loses nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from jostle.simulate.measure import Failed, Job
+    from jostle.simulate.results import Results
+
+
+@dataclass
+class Ran:
+    """What a run did."""
+
+    failed: list[Failed] = field(default_factory=list)
+    """The jobs that raised."""
+
+    done: int = 0
+    """How many jobs were done, beside those that were in the results before."""
+
+    inputs: int = 0
+    """How many inputs they were for."""
+
+    seconds: float = 0.0
+    """How long it took."""
+
+
+def run(todo: Sequence[Job], results: Results, *, workers: int | None, cluster: str | None = None) -> Ran:
+    """Do the jobs that are not in the results, under a bar; an interrupt ends the command with status 130."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    from jostle.simulate import measure, parallel
+
+    kept = sum(results.get(job.key) is not None for job in todo)
+    ran, inputs, began = Ran(), set(), time.perf_counter()
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    # Inputs differ in what they cost: the time left is told by the last ten minutes.
+    bar = Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600)
+    processes = parallel.cores() if workers is None else workers
+    try:
+        with bar, closing(measure.run(todo, results, workers=processes, cluster=cluster)) as outcomes:
+            shown = bar.add_task("", total=len(todo), completed=kept)
+            for outcome in outcomes:
+                bar.update(shown, advance=1, description=outcome.algorithm)
+                ran.done += 1
+                inputs.add(outcome.cell)
+                if isinstance(outcome, measure.Failed):
+                    ran.failed.append(outcome)
+    except KeyboardInterrupt:
+        Console(stderr=True, highlight=False).print(
+            f"Stopped. {len(results)} results are kept in {results.folder}; the same command goes on from there.",
+            soft_wrap=True,
+        )
+        raise typer.Exit(130) from None
+    ran.inputs, ran.seconds = len(inputs), time.perf_counter() - began
+    return ran
+
+
+def say_failures(failed: Sequence[Failed], console: Console) -> None:
+    """A line for every algorithm that failed."""
+    for name in sorted({one.algorithm for one in failed}):
+        first, *others = [one for one in failed if one.algorithm == name]
+        more = f" and on {len(others)} more" if others else ""
+        console.print(f"[red]{name} failed[/] on {first.cell}{more}: ", end="")
+        console.print(first.reason, markup=False)

@@ -1,0 +1,142 @@
+"""`jostle train`: measure every option on public inputs, and learn from that which to choose."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from jostle.choice.delphi import ErrorTable
+    from jostle.choice.selectors import Selector
+    from jostle.cli.running import Ran
+
+
+def train(
+    task: Annotated[str, typer.Option(help="What is asked: range-1d or range-2d.")],
+    options: Annotated[str | None, typer.Option(help="Choose among these alone, for instance HB,DAWA,OPT.")] = None,
+    sides: Annotated[str | None, typer.Option(help="Cells of an axis, for instance 128,1024; else the paper's.")] = None,
+    exponents: Annotated[str | None, typer.Option(help="Scales as powers of two, for instance 5,12,24 or 5-24.")] = None,
+    trials: Annotated[int, typer.Option(help="Runs of an option on an input.")] = 20,
+    criterion: Annotated[str, typer.Option(help="How selectors are grown, for instance group-regret.")] = "expected-regret",
+    seed: Annotated[int, typer.Option(help="Of all noise, and of the training.")] = 0,
+    workers: Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless said.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="A Dask cluster in place of this machine's cores: tcp://host:8786, or local:2.")
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="The folder of public shapes; else JOSTLE_DATA names it.")] = None,
+    ledger_file: Annotated[
+        Path | None, typer.Option("--ledger", help="Refuse to train on anything that this ledger keeps an account for.")
+    ] = None,
+    store: Annotated[Path, typer.Option(help="The folder of measurements: what it has is not measured again.")] = Path(
+        "jostle-training"
+    ),
+    out: Annotated[Path, typer.Option(help="Where the selector goes.")] = Path("selector.json"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False,
+) -> None:
+    """Train a selector on public data: measure every option on every input, then learn which to choose when.
+
+    Stop it whenever you like: the same command goes on where it was stopped, and a new option costs its own runs alone.
+    """
+    from jostle.choice import delphi, selectors
+    from jostle.choice.trees import CRITERIA
+    from jostle.cli import running
+    from jostle.kernel.errors import BadInput
+    from jostle.simulate import measure
+    from jostle.simulate.results import Results
+
+    if criterion not in CRITERIA:  # now, and not after an hour of measuring
+        raise BadInput("criterion", f"{criterion!r} is unknown", f"use one of {', '.join(CRITERIA)}")
+    if not out.absolute().parent.is_dir():
+        raise BadInput("out", f"the folder of {out} does not exist", "name one that does")
+    names = delphi.candidates(task, _listed(options))
+    cells = _inputs(task, data, _numbers("sides", sides), _numbers("exponents", exponents), ledger_file)
+    todo = measure.jobs(cells, names, trials=trials, seed=seed)
+    with Results(store) as results:
+        ran = running.run(todo, results, workers=workers, cluster=cluster)
+        table = delphi.table_of(task, cells, names, todo, results)
+    broken = {one.algorithm for one in ran.failed}
+    table = table.only(*(name for name in names if name not in broken))
+    selector = selectors.train(table, criterion=criterion, seed=seed)
+    selector.save(out)
+    if as_json:
+        typer.echo(json.dumps(_said(table, ran, out, store), ensure_ascii=False))
+        return
+    _show(Console(highlight=False), table, selector, ran, out, store)
+
+
+def _inputs(
+    task: str, data: Path | None, sides: list[int] | None, exponents: list[int] | None, ledger_file: Path | None
+) -> list[Any]:
+    from jostle.choice import delphi
+    from jostle.kernel.ledger import Ledger
+
+    if ledger_file is None:
+        return list(delphi.inputs(task, data, sides=sides, exponents=exponents))
+    with Ledger(ledger_file, create=False) as ledger:
+        return list(delphi.inputs(task, data, sides=sides, exponents=exponents, ledger=ledger))
+
+
+def _listed(text: str | None) -> list[str] | None:
+    return [part.strip() for part in text.split(",") if part.strip()] if text else None
+
+
+def _numbers(argument: str, text: str | None) -> list[int] | None:
+    """Whole numbers from a list, in which a hyphen stands for all that lie between.
+
+    >>> _numbers("exponents", "5, 8-10"), _numbers("sides", None)
+    ([5, 8, 9, 10], None)
+    """
+    from jostle.kernel.errors import BadInput
+
+    found: list[int] = []
+    for part in _listed(text) or []:
+        low, _, high = part.partition("-")
+        if not low.isdecimal() or not (high or low).isdecimal() or not int(low) <= int(high or low) < 2**20:
+            raise BadInput(argument, f"{part!r} is no number and no range of numbers", "write for instance 5,8 or 5-24")
+        found += range(int(low), int(high or low) + 1)
+    return found or None
+
+
+def _said(table: ErrorTable, ran: Ran, out: Path, store: Path) -> dict[str, Any]:
+    return {
+        "task": table.task,
+        "inputs": len(table.inputs),
+        "options": table.options,
+        "measured": ran.done,
+        "seconds": ran.seconds,
+        "inputs_per_second": ran.inputs / ran.seconds if ran.done else None,
+        "mean_regrets": dict(zip(table.options, _means(table), strict=True)),
+        "failed": [{"algorithm": one.algorithm, "cell": one.cell, "reason": one.reason} for one in ran.failed],
+        "store": str(store),
+        "selector": str(out),
+    }
+
+
+def _means(table: ErrorTable) -> list[float]:
+    return [float(mean) for mean in table.complete().regrets().mean(axis=0)]
+
+
+def _show(console: Console, table: ErrorTable, selector: Selector, ran: Ran, out: Path, store: Path) -> None:
+    from jostle.cli import running
+
+    if ran.done:
+        console.print(
+            f"Measured {ran.done:,} results on {ran.inputs:,} inputs in {ran.seconds:,.1f} s: "
+            f"[bold]{ran.inputs / ran.seconds:.3g} inputs a second[/]."
+        )
+    console.print(f"{len(table.inputs):,} inputs and {len(table.options)} options of {table.task} are in {store}.\n")
+    shown = Table(box=None, pad_edge=False)
+    for heading in ("one option for all inputs", "mean regret", "ms a run"):
+        shown.add_column(heading, justify="left" if heading.startswith("one") else "right")
+    times = table.complete().seconds.mean(axis=0)
+    for mean, time, name in sorted(zip(_means(table), times, table.options, strict=True)):
+        shown.add_row(f"  {name}", f"{mean:,.3f}", f"{1000 * time:,.2f}")
+    console.print(shown, "")
+    console.print(selector.summary(), markup=False)
+    console.print(f"\nThe selector: {out}")
+    running.say_failures(ran.failed, console)

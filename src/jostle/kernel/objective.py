@@ -1,0 +1,205 @@
+"""The minimiser of a loss over records with a random linear term: objective perturbation with pure ε.
+
+A record's score of a class is a sum of coefficients that its values pick, and its loss falls with the lead of its own class.
+Neither a record's pull nor its loss's curvature is ever larger than the noise and the ridge can hide. The minimiser is found
+up to a certified distance, which further noise hides. Proof: docs/proofs/objective.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jostle.kernel.budget import round_down
+from jostle.kernel.errors import BadInput, InternalError
+from jostle.kernel.losses import WITHIN, sums
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.noise import Noise, calibrate
+from jostle.kernel.partition import Counts, Vector
+
+LARGEST: Final = 4096
+"""So many cells, and so many coefficients, the scores of all classes may have."""
+
+PULLS: Final = 2**28
+"""The random linear term is a multiple of 1/PULLS."""
+
+GRAIN: Final = 2**30
+"""Coefficients are released as multiples of 1/GRAIN."""
+
+TOLERANCE: Final = Fraction(1, 2**16)
+"""So long the gradient may be where the search ends, with everything that rounding adds to it."""
+
+HIDING: Final = Fraction(1, 128)
+"""The share of ε for the noise that hides where the search ended."""
+
+_SHARPEST = 64.0
+_BLUNTEST = 2.0**-6
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Additive:
+    """Scores that add up over attributes. For two classes one score, of the second; for more one a class, adding up to zero.
+
+    >>> model = Additive("class", {"age": np.eye(3)}, ridge=10)
+    >>> model.reach
+    (Fraction(1, 1), Fraction(1, 1))
+    """
+
+    label: str
+    """Which attribute is the class."""
+
+    features: Mapping[str, Vector]
+    """A public matrix an attribute: one row a value, one column a coefficient. The identity gives every value its own."""
+
+    ridge: float
+    """Half of this times the sum of squared coefficients is added to the loss."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.ridge, bool) or not isinstance(self.ridge, (int, float)) or not 2**-20 <= self.ridge <= 2**40:
+            raise BadInput("ridge", "must be a number from 2^-20 to 2^40", "pass for instance 10")
+        found = {name: np.array(matrix, dtype=np.float64) for name, matrix in self.features.items()}
+        if not found or self.label in found:
+            raise BadInput("features", "must be for some attributes besides the label", "pass at least one")
+        for name, matrix in found.items():
+            if matrix.ndim != 2 or not matrix.size or not 2**-20 <= np.abs(matrix).max() <= 2**20:
+                raise BadInput("features", f"that of {name!r} must be a matrix of moderate numbers", "one row a value")
+        object.__setattr__(self, "features", MappingProxyType(found))
+
+    @property
+    def reach(self) -> tuple[Fraction, Fraction]:
+        """A record's largest L1 norm over all features, and its largest squared L2 norm, exactly."""
+        rows = [[[abs(Fraction(v)) for v in row[row != 0]] for row in m] for m in self.features.values()]
+        longest = sum((max(sum(row, Fraction(0)) for row in m) for m in rows), Fraction(0))
+        return longest, sum((max(sum((v * v for v in row), Fraction(0)) for row in m) for m in rows), Fraction(0))
+
+    def check(self, sizes: Mapping[str, int]) -> None:
+        """Raise unless it can be asked of records with attributes of these sizes."""
+        for name, matrix in self.features.items():
+            if matrix.shape[0] != sizes[name]:
+                raise BadInput("features", f"that of {name!r} needs a row for each of {sizes[name]} values", "make it fit")
+        scores = 1 if sizes[self.label] <= 2 else sizes[self.label]
+        if scores * max(sum(m.shape[side] for m in self.features.values()) for side in (0, 1)) > LARGEST:
+            raise BadInput("features", f"have more than {LARGEST} cells or coefficients", "use fewer, or coarser ones")
+
+
+@final
+@dataclass(frozen=True)
+class Calibration:
+    """How much noise, and how sharply the loss may bend. Public."""
+
+    pull: Fraction
+    """The scale of the linear term's noise, in multiples of 1/PULLS."""
+
+    bend: float
+    """The loss's curvature is at most this times how far its slope is below 1/2."""
+
+    hide: Fraction
+    """The scale of the noise on the coefficients, in multiples of 1/GRAIN."""
+
+
+def calibration(objective: Additive, classes: int, neighbours: Neighbours, epsilon: Fraction) -> Calibration:
+    """By the proof: what a record pulls, what it bends, and what the search leaves open, add up to ε.
+
+    >>> found = calibration(Additive("class", {"age": np.eye(3)}, ridge=8), 2, Neighbours(), Fraction(128))
+    >>> found.pull * 254 == PULLS
+    True
+    """
+    hidden = epsilon * HIDING
+    longest, squares = objective.reach
+    ridge, rest = Fraction(objective.ridge), epsilon - hidden
+    move = longest / 2 if classes <= 2 else longest
+    if classes > 2:
+        rest -= squares / ridge * Fraction(classes - 2, 2 * classes - 2) * neighbours.sensitivity(1, 1)
+    bend = 0.0
+    if rest > 0:
+        pull = calibrate(neighbours.sensitivity(move, 2 * move) * PULLS, rest)
+        bend = min(_SHARPEST, WITHIN * round_down(longest * PULLS / pull * ridge / squares))
+    if bend < _BLUNTEST:
+        raise BadInput("ridge", "is so small that the loss's curvature alone would cost epsilon", "use a larger one")
+    size = sum(m.shape[1] for m in objective.features.values()) * (1 if classes <= 2 else classes)
+    apart = 2 * (math.isqrt(size) + 1) * TOLERANCE / ridge + Fraction(size, GRAIN)
+    return Calibration(pull, bend, calibrate(neighbours.sensitivity(apart, apart) * GRAIN, hidden))
+
+
+def release(
+    objective: Additive,
+    rows: dict[str, NDArray[np.integer]],
+    weights: Counts,
+    classes: int,
+    noise: Noise,
+    how: Calibration,
+) -> Vector:
+    """For operators alone: noisy coefficients, one row a score, of the weighted rows."""
+    scores = 1 if classes <= 2 else classes
+    search = _Search(objective, rows, weights, scores, how.bend)
+    pulls = noise.discrete_laplace(np.zeros((search.width, scores), dtype=np.int64), how.pull) / PULLS
+    if scores > 1:
+        pulls = pulls - pulls.mean(axis=1, keepdims=True)
+    found = np.clip(search.minimiser(pulls), -GRAIN, GRAIN)
+    return np.asarray(noise.discrete_laplace(np.round(found * GRAIN).astype(np.int64), how.hide) / GRAIN).T
+
+
+class _Search:
+    """Newton's method on the norm of the gradient, with steps along the gradient where a Newton step does not help."""
+
+    def __init__(
+        self, objective: Additive, rows: dict[str, NDArray[np.integer]], weights: Counts, scores: int, bend: float
+    ) -> None:
+        matrices = list(objective.features.values())
+        heights, widths = [m.shape[0] for m in matrices], [m.shape[1] for m in matrices]
+        self.starts, self.width, self.scores, self.bend = np.cumsum([0, *heights]), sum(widths), scores, bend
+        self.matrix = np.zeros((sum(heights), self.width))
+        for m, top, left in zip(matrices, self.starts, np.cumsum([0, *widths]), strict=False):
+            self.matrix[top : top + m.shape[0], left : left + m.shape[1]] = m
+        self.places = np.empty((weights.size, len(matrices)), dtype=np.int32)
+        for place, (name, top) in enumerate(zip(objective.features, self.starts, strict=False)):
+            self.places[:, place] = rows[name]
+            self.places[:, place] += top
+        self.labels, self.weights = rows[objective.label].astype(np.int64), weights.astype(np.float64)
+        self.filled = np.zeros(self.matrix.shape[0])
+        for column in self.places.T:
+            self.filled += np.bincount(column, self.weights, self.filled.size)
+        self.ridge, (self.longest, self.squares) = float(objective.ridge), map(float, objective.reach)
+
+    def minimiser(self, pulls: Vector) -> Vector:
+        """Coefficients at which the gradient is certified to be within the tolerance."""
+        here = np.zeros_like(pulls)
+        gradient, hessian = self._derivatives(here, pulls)
+        for _ in range(10_000):
+            if np.linalg.norm(gradient) + self._rounding(here, pulls) <= float(TOLERANCE):
+                return here
+            step = np.linalg.solve(hessian, -gradient.reshape(-1)).reshape(here.shape)
+            for share in (1.0, 0.5, 0.25, 2.0**-4, 2.0**-7, 0.0):
+                if share == 0.0:  # a step along the gradient always comes closer
+                    share, step = 1.0, -gradient / (self.ridge + self.weights.sum() * self.squares / 2)
+                there = here + share * step
+                new = self._derivatives(there, pulls)
+                if np.linalg.norm(new[0]) <= (1 - share / 8) * np.linalg.norm(gradient):
+                    break
+            here, (gradient, hessian) = there, new
+        raise InternalError("the coefficients could not be found to the certified tolerance; nothing was released")
+
+    def _derivatives(self, here: Vector, pulls: Vector) -> tuple[Vector, Vector]:
+        cells, size = self.matrix @ here, here.size
+        slopes, bends = sums(self.places, self.labels, self.weights, cells, self.bend)
+        bends = np.tensordot(np.tensordot(self.matrix, bends, (0, 0)), self.matrix, (2, 0))
+        hessian = bends.transpose(0, 1, 3, 2).reshape(size, size)
+        hessian[np.diag_indices(size)] += self.ridge
+        return self.matrix.T @ slopes + self.ridge * here + pulls, hessian
+
+    def _rounding(self, here: Vector, pulls: Vector) -> float:
+        """A bound on how far the computed gradient is from that of the term before it was rounded to the lattice."""
+        scored = float(self.filled @ np.abs(self.matrix @ here).max(axis=1))  # of all records, without regard to sign
+        attributes, spread = self.places.shape[1], int((self.matrix != 0).sum(axis=1).max())
+        margins = (0.25 if self.scores == 1 else 2.0) * (attributes + spread + 2) * scored
+        total = self.longest * (margins + self.weights.sum() * (float(np.diff(self.starts).max()) + 32))
+        total += 8 * (self.ridge * np.abs(here).sum() + np.abs(pulls).sum())
+        return float(2.0**-53 * total + math.sqrt(here.size) / PULLS)

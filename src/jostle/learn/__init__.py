@@ -1,0 +1,76 @@
+"""Private classifiers with scikit-learn's conventions. Estimators are loaded when they are first used.
+
+>>> from jostle import learn
+>>> "Logistic" in learn.names()
+True
+>>> learn.PrivateLogistic(epsilon=0.5).epsilon
+0.5
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from jostle.kernel.errors import BadInput
+from jostle.learn.registry import Learner, Model, learner, registered
+from jostle.learn.task import Task
+
+if TYPE_CHECKING:
+    from jostle.learn.base import PrivateEstimator
+    from jostle.learn.logistic import PrivateLogistic
+
+__all__ = ["Learner", "Model", "PrivateEstimator", "PrivateLogistic", "Task", "every", "get", "learner", "names"]
+
+_HOMES = {
+    "PrivateEstimator": "jostle.learn.base",
+    "PrivateLogistic": "jostle.learn.logistic",
+}
+"""Where each estimator lives: scikit-learn is imported with the first of them."""
+
+
+def __getattr__(name: str) -> object:
+    """Load an estimator when it is first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'jostle.learn' has no attribute {name!r}; it has {', '.join(__all__)}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
+@cache
+def _load() -> None:
+    """Import every file of this folder: each registers what it defines."""
+    for module in pkgutil.iter_modules(__path__):
+        import_module(f"{__name__}.{module.name}")
+
+
+def every() -> dict[str, Learner]:
+    """All learners by name, the caller's own included."""
+    _load()
+    return dict(sorted(registered().items()))
+
+
+def names() -> list[str]:
+    """The names of all learners."""
+    return list(every())
+
+
+def get(name: str | Learner) -> Learner:
+    """The learner of that name."""
+    if isinstance(name, Learner):
+        return name
+    found = every().get(name) if isinstance(name, str) else None
+    if found is None:
+        alike = {known.lower(): known for known in every()}
+        near = get_close_matches(str(name).lower(), alike, n=1)
+        hint = f"did you mean {alike[near[0]]}? " if near else ""
+        raise BadInput("learner", f"{name!r} is unknown", f"{hint}Use one of {', '.join(every())}")
+    return found

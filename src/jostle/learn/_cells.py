@@ -1,0 +1,203 @@
+"""Cells of records and the class that prevails in each: what joint histograms, single attributes and grids share.
+
+All of it is public or post-processing, but for `measure`, which is one Laplace measurement of disjoint cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from jostle.kernel.budget import Budget
+from jostle.kernel.partition import Counts
+from jostle.kernel.records import Records
+from jostle.kernel.strategy import Strategy, identity, matrix, total
+from jostle.learn.registry import FloatArray, IntArray
+from jostle.learn.task import Task
+
+
+def foreseen(task: Task, attribute: str) -> int:
+    """How many of an attribute's cells are for values that the schema names: the others are rarely met."""
+    return task.columns[attribute].values
+
+
+def coarse(task: Task, attribute: str, bins: int) -> Counts:
+    """A public table from an attribute's cells to at most so many equally wide bins, where it is numeric.
+
+    Categories keep a bin each. What the schema does not foresee shares one bin after the others.
+
+    >>> from jostle.schema import Boolean, Integer
+    >>> task = Task(("age",), "sick", {"age": Integer(0, 99, bins=10), "sick": Boolean()})
+    >>> coarse(task, "age", 4).tolist()
+    [0, 0, 0, 1, 1, 2, 2, 2, 3, 3, 4]
+    """
+    size, values = task.sizes[attribute], foreseen(task, attribute)
+    table = np.arange(size, dtype=np.int64)
+    if task.is_numeric(attribute):
+        bins = min(bins, values)
+        table[:values] = np.arange(values) * bins // values
+        values = bins
+    table[foreseen(task, attribute) :] = values
+    return table
+
+
+def balance(cells: int, classes: int) -> Strategy:
+    """What is measured of cells × classes: for two classes the second's lead over the first, else every count.
+
+    Either way a record is in one row, once. The lead has half the variance that two noisy counts' difference would have.
+
+    >>> balance(2, 2).dense().tolist()
+    [[-1.0, 1.0, 0.0, 0.0], [0.0, 0.0, -1.0, 1.0]]
+    """
+    if classes != 2:
+        return identity((cells, classes))
+    from scipy.sparse import csr_array
+
+    leads = csr_array(
+        (np.tile([-1, 1], cells), np.arange(2 * cells), np.arange(0, 2 * cells + 1, 2)), shape=(cells, 2 * cells)
+    )
+    return matrix(leads, (cells, 2))
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """What was measured of the classes in disjoint cells."""
+
+    noisy: FloatArray
+    """For two classes the noisy lead of the second in each cell; else noisy counts, one row a cell."""
+
+    scale: float
+    """Of the noise."""
+
+    def shares(self) -> FloatArray:
+        """Probabilities of the classes in each cell, as far as the noise lets them be told: one row a cell."""
+        return _from_leads(self.noisy, self.scale) if self.noisy.ndim == 1 else _from_counts(self.noisy, self.scale)
+
+
+def known_total(records: Records, budget: Budget, given: float | None = None) -> tuple[float, Budget]:
+    """About how many records there are, and what is left: nothing is paid where it is public or was paid for."""
+    known = records.total if given is None else given
+    if known is not None:
+        return max(1.0, float(known)), budget
+    first, rest = budget.split(3, 97)
+    counted = records.vector(next(iter(records.sizes)))
+    return max(1.0, float(counted.laplace(total(counted.shape), first)[0])), rest
+
+
+def measure(records: Records, names: Sequence[str], label: str, budget: Budget) -> Leaves:
+    """The classes in each combination of these attributes' values, by one Laplace measurement."""
+    vector = records.vector(*names, label)
+    classes = records.sizes[label]
+    cells = vector.size // classes
+    strategy = balance(cells, classes)
+    scale = vector.noise_scale(strategy, budget)
+    noisy = vector.laplace(strategy, budget)
+    return Leaves(noisy if classes == 2 else noisy.reshape(cells, classes), scale)
+
+
+def _from_leads(noisy: FloatArray, scale: float) -> FloatArray:
+    """How sure it is that the second class leads, by the leads' posterior means."""
+    means = posterior_leads(noisy, scale)
+    second = 0.5 + 0.5 * means / (np.abs(means) + 2 * scale)
+    return np.column_stack([1 - second, second])
+
+
+def _from_counts(noisy: FloatArray, scale: float) -> FloatArray:
+    """For each class its overall share of the cell's records, and by how much it exceeds that, both as posterior means."""
+    classes = noisy.shape[1]
+    overall = np.maximum(noisy.sum(axis=0), scale)
+    overall = overall / overall.sum()
+    sizes = np.maximum(posterior_leads(noisy.sum(axis=1), scale * np.sqrt(classes)), 0)
+    beyond = noisy - noisy.sum(axis=1, keepdims=True) * overall
+    spreads = scale * np.sqrt((1 - overall) ** 2 + (classes - 1) * overall**2)
+    excess = np.column_stack([posterior_leads(beyond[:, c], float(spreads[c])) for c in range(classes)])
+    counts = np.maximum(sizes[:, None] * overall + excess, 0) + overall * scale / 4
+    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+
+
+_ROUNDS = 30
+_PER_FACTOR = 2
+
+
+def posterior_leads(noisy: FloatArray, scale: float) -> FloatArray:
+    """Posterior means of signed numbers under Laplace noise: empirical Bayes with a smooth prior.
+
+    The prior is a mixture: nothing at all, or exponentially distributed to either side, with scales from a fraction of the
+    noise's to the largest number's. Its weights are those that make the noisy numbers likeliest. Where most cells lean to
+    one side, a lead within the noise to the other is then taken for noise.
+
+    >>> posterior_leads(np.array([-9.0, -8, -7, -9, -8, 1]), 2.0)[-1] < 0
+    True
+    """
+    if not noisy.size:
+        return noisy
+    largest = max(float(np.abs(noisy).max()), scale)
+    steps = max(1, int(np.ceil(_PER_FACTOR * np.log2(4 * largest / scale))))
+    scales = scale / 4 * 2 ** (np.arange(steps + 1) / _PER_FACTOR)
+    densities, firsts = _smeared(noisy, scale, scales)
+    weights = np.full(densities.shape[0], 1 / densities.shape[0])
+    for _ in range(_ROUNDS):
+        shares = weights[:, None] * densities
+        shares /= shares.sum(axis=0)
+        weights = (shares.sum(axis=1) + 1 / weights.size) / (noisy.size + 1)
+    return np.asarray((weights @ firsts) / (weights @ densities))
+
+
+def _smeared(noisy: FloatArray, scale: float, scales: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """For each part of the prior, the density of each noisy number, and that times the mean of the true one given it."""
+    rows = [(_laplace(noisy, scale), np.zeros(noisy.size))]
+    for s in scales:
+        for side in (-1.0, 1.0):
+            density, first = _one_sided(side * noisy, scale, float(s))
+            rows.append((density, side * first))
+    return np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+
+
+def _laplace(u: FloatArray, scale: float) -> FloatArray:
+    return np.asarray(np.exp(-np.abs(u) / scale) / (2 * scale))
+
+
+def _one_sided(u: FloatArray, b: float, s: float) -> tuple[FloatArray, FloatArray]:
+    """∫₀^∞ e^(−d/s)/s · e^(−|u−d|/b)/(2b) · (1, d) dd in closed form, for b ≠ s; where they meet, s is moved a little."""
+    if abs(s - b) < 1e-3 * b:
+        s = b * 1.001
+    up, down = np.maximum(u, 0.0), np.minimum(u, 0.0)
+    outer = 1 / s + 1 / b  # beyond u both fall
+    inner = 1 / s - 1 / b  # below u they fall against each other
+    front = 1 / (2 * b * s)
+    at_u = np.exp(-up / s + down / b)  # the product at d = max(u, 0)
+    at_zero = np.exp(-np.abs(u) / b)
+    tail, tail_first = at_u / outer, at_u * (up / outer + 1 / outer**2)
+    body = np.where(u > 0, (at_zero - at_u) / inner, 0.0)
+    body_first = np.where(u > 0, (at_zero - at_u) / inner**2 - up * at_u / inner, 0.0)
+    return front * (tail + body), front * (tail_first + body_first)
+
+
+@dataclass(frozen=True)
+class CellModel:
+    """The classes' shares in each combination of some attributes' bins."""
+
+    attributes: tuple[str, ...]
+    """Which attributes tell."""
+
+    bins: tuple[Counts, ...]
+    """For each of them, the bin of each of its cells."""
+
+    table: FloatArray
+    """One row a combination, the last attribute changing fastest; one column a class."""
+
+    summary: str
+    """In words."""
+
+    def scores(self, codes: Mapping[str, IntArray]) -> FloatArray:
+        """By looking up."""
+        place = np.zeros(len(next(iter(codes.values()))), dtype=np.int64)
+        for name, table in zip(self.attributes, self.bins, strict=True):
+            place = place * (int(table.max()) + 1) + table[codes[name]]
+        return self.table[place]
+
+    def describe(self) -> str:
+        """What it looks at."""
+        return self.summary

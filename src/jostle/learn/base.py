@@ -1,0 +1,228 @@
+"""What all private estimators share: scikit-learn's conventions around a learner of the registry.
+
+Everything is checked before anything is charged, and no error depends on a value in the data: the classes, the cells of
+every attribute and what becomes of values that nobody foresaw are in the schema.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_array, column_or_1d
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from jostle.kernel.budget import exact, round_up
+from jostle.kernel.errors import BadInput
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
+from jostle.learn.registry import FloatArray, Learner, Model, registered
+from jostle.learn.task import Task
+from jostle.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from jostle.kernel.ledger import Account
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit:
+    """What was done in a fit: public facts alone."""
+
+    learner: str
+    """What learned."""
+
+    spent: Fraction
+    """The ε that it was charged."""
+
+    neighbours: Neighbours
+    """What one person may change without it being noticed."""
+
+    simulated: bool
+    """Whether the data were treated as public: then the model must not leave, unless they are."""
+
+    model: str
+    """The model in words."""
+
+    def __str__(self) -> str:
+        kind = "simulation on public data" if self.simulated else "release"
+        return f"{self.learner}, ε = {round_up(self.spent):g} ({self.neighbours} neighbours), {kind}.\n{self.model}"
+
+
+class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+    """The base of private classifiers: a subclass names its learner, and takes its tunables as arguments of the same names.
+
+    `epsilon` is spent whole by every `fit`: a second fit is charged again. `schema` describes the attributes and the label
+    (a `Schema`, a mapping of columns, or the path of a schema file); arrays have the attributes in the schema's order.
+    `neighbours` says what one person may change. With `account`, an account of a ledger, a fit is charged there; it must be
+    kept under the same neighbours. Without one, a fit is charged to a ledger that is thrown away: **such a fit is remembered
+    nowhere**, and whoever fits twice has to add up by hand. With a whole number as `random_state` the fit is a simulation on
+    public data: fast, seeded, and without any protection.
+
+    After a fit: `classes_` (from the schema), `model_`, `spent_`, `simulated_`, `trace_`, `task_`.
+    """
+
+    learner: ClassVar[str]
+    """The name of its learner in the registry."""
+
+    def __init__(
+        self,
+        epsilon: Any = 1.0,
+        schema: Any = None,
+        *,
+        label: str = "class",
+        neighbours: Any = "add_remove",
+        account: Account | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.epsilon, self.schema, self.label = epsilon, schema, label
+        self.neighbours, self.account, self.random_state = neighbours, account, random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from private records, and charge ε. Everything is checked first."""
+        exact(self.epsilon)
+        found, tunables = self._learner(), self._tunables()
+        found.check(tunables)
+        seed, task = self._seed(), self._task()
+        if y is None and self.label in _names_of(X):
+            y = X[self.label]
+        if y is None:
+            raise BadInput("y", "requires y to be passed, but the target y is None", "pass the labels, or a frame with them")
+        table = self._table(X, task, reset=True)
+        labels = column_or_1d(y, dtype=object, warn=True)
+        check_consistent_length(table, labels)
+        codes = _encode(task, table)
+        codes[task.label] = task.encode_label(labels)
+        counted = codes[task.label] >= 0
+        columns = ArrayColumns({name: column[counted] for name, column in codes.items()}, task.sizes)
+        with ExitStack() as until_fitted:
+            records = self._records(columns, seed, found.name, until_fitted)
+            budget = records.grant(self.epsilon)
+            self.model_: Model = found.run(records, task, budget, **tunables)
+            self.spent_ = budget.epsilon - records.unspent
+        self.task_, self.classes_, self.simulated_ = task, task.classes, seed is not None
+        self.trace_: Any = self._trace(found, records.neighbours)
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probability of each class, in the order of `classes_`: a column a class."""
+        check_is_fitted(self)
+        return self.model_.scores(_encode(self.task_, self._table(X, self.task_, reset=False)))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest class."""
+        likeliest = np.argmax(self.predict_proba(X), axis=1)
+        return np.asarray(self.classes_[likeliest])
+
+    def explain(self) -> str:
+        """What was fitted, at which price, in words."""
+        check_is_fitted(self)
+        return str(self.trace_)
+
+    def _learner(self) -> Learner:
+        return registered()[self.learner]
+
+    def _tunables(self) -> dict[str, Any]:
+        """The learner's own arguments: those of its tunables that the estimator has as parameters."""
+        own = self.get_params(deep=False)
+        return {name: own[name] for name in self._learner().tunables if name in own}
+
+    def _trace(self, found: Learner, neighbours: Neighbours) -> Any:
+        return Fit(
+            learner=found.name,
+            spent=self.spent_,
+            neighbours=neighbours,
+            simulated=self.simulated_,
+            model=self.model_.describe(),
+        )
+
+    def _task(self) -> Task:
+        """From the schema alone."""
+        schema = _schema(self.schema)
+        return Task(tuple(name for name in schema if name != self.label), self.label, schema)
+
+    def _seed(self) -> int | None:
+        """The seed of a simulation, or None for a release."""
+        seed = self.random_state
+        if seed is None:
+            return None
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+            raise BadInput("random_state", "must be a whole number", "leave it out for a release, which cannot be seeded")
+        if self.account is not None:
+            raise BadInput("random_state", "a release cannot be seeded", "leave out either the account or random_state")
+        return int(seed)
+
+    def _records(
+        self, columns: ArrayColumns, seed: int | None, note: str, until_fitted: ExitStack
+    ) -> ReleaseRecords | SimulatedRecords:
+        """Rows without a label of the schema were left out, by a public rule: hence `filtered`."""
+        relation = Neighbours.of(self.neighbours)
+        if seed is not None:
+            return SimulatedRecords(columns, seed=seed, neighbours=relation, filtered=True)
+        account = self.account
+        if account is None:
+            from jostle.kernel.ledger import Ledger
+
+            folder = until_fitted.enter_context(tempfile.TemporaryDirectory(prefix="jostle-"))
+            ledger = until_fitted.enter_context(Ledger(Path(folder) / "thrown-away.db"))
+            account = ledger.account("fit", cap=exact(self.epsilon), neighbours=relation)
+        elif not hasattr(account, "purse"):
+            raise BadInput("account", "must be an account of a ledger", "pass for instance ledger.account('people', cap=1)")
+        elif (account.neighbours.relation, account.neighbours.rows) != (relation.relation, relation.rows):
+            raise BadInput("neighbours", f"the account is kept under {account.neighbours}", "pass the same")
+        return ReleaseRecords(columns, purse=account.purse(), filtered=True, note=note)
+
+    def _table(self, X: Any, task: Task, *, reset: bool) -> Any:
+        """The attributes' columns of a frame, or a two-dimensional array of them; scikit-learn notes their names."""
+        names = _names_of(X)
+        if names:
+            missing = [a for a in task.attributes if a not in names]
+            if missing:
+                raise BadInput("X", f"lacks the columns {', '.join(missing)}", f"it has {', '.join(names)}")
+            table = X[list(task.attributes)]
+        else:
+            table = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+        validate_data(self, X=table, reset=reset, skip_check_array=True)
+        if table.shape[1] != len(task.attributes):
+            problem = f"has {table.shape[1]} features, the schema has {len(task.attributes)} beside {task.label!r}"
+            raise BadInput("X", problem, "give every column of it, in its order")
+        return table
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
+        tags.non_deterministic = self.random_state is None
+        return tags
+
+
+def _names_of(X: Any) -> list[str]:
+    """The columns' names of a frame; none for anything else, also for a frame whose columns are only numbered."""
+    names = list(X.columns) if hasattr(X, "columns") and hasattr(X, "__getitem__") else []
+    return names if all(isinstance(name, str) for name in names) else []
+
+
+def _encode(task: Task, table: Any) -> dict[str, NDArray[np.int64]]:
+    framed = bool(_names_of(table))
+    values = (np.asarray(table[a]) if framed else table[:, i] for i, a in enumerate(task.attributes))
+    return {a: task.encode(a, column) for a, column in zip(task.attributes, values, strict=True)}
+
+
+def _schema(given: Any) -> Schema:
+    if isinstance(given, Schema):
+        return given
+    if isinstance(given, (str, Path)):
+        return Schema.load(given)
+    if isinstance(given, Mapping) and all(isinstance(column, Column) for column in given.values()):
+        return Schema(given)
+    raise BadInput(
+        "schema",
+        "must describe the attributes and the label: bounds and values are never read from the data",
+        'pass for instance Schema({"age": Integer(0, 99), "class": Category(["no", "yes"])})',
+    )

@@ -1,0 +1,82 @@
+"""One private classifier that picks the learner itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from jostle.kernel.budget import Budget
+from jostle.kernel.records import Records
+from jostle.kernel.strategy import identity
+from jostle.learn.base import PrivateEstimator
+from jostle.learn.choosing import Chooser, Pick, features
+from jostle.learn.registry import FloatArray, IntArray, Model, learner
+from jostle.learn.task import Task
+
+PERCENT = 2
+"""What a look at the classes' counts costs, in percent of the budget."""
+
+
+@dataclass(frozen=True)
+class ChosenModel:
+    """What the chosen learner released, and how it was chosen."""
+
+    model: Model
+    """The model."""
+
+    pick: Pick
+    """The choice."""
+
+    facts: Mapping[str, float]
+    """What the choice could see."""
+
+    def scores(self, codes: Mapping[str, IntArray]) -> FloatArray:
+        """Those of the model."""
+        return self.model.scores(codes)
+
+    def describe(self) -> str:
+        """The choice, the reasons and the model."""
+        ranked = sorted(self.pick.expected.items(), key=lambda one: one[1])
+        others = ", ".join(f"{name} {loss:.1%}" for name, loss in ranked)
+        because = f"\nBecause {'; '.join(self.pick.path)}." if self.pick.path else ""
+        return f"Chosen: {self.pick.option}.{because}\nExpected loss against the best: {others}.\n{self.model.describe()}"
+
+
+@learner(name="Chosen", cite="kotsogiannis2017pythia")
+def chosen(records: Records, task: Task, budget: Budget) -> ChosenModel:
+    """The learner that a chooser, grown on public tables, expects to lose the least here.
+
+    Privacy: the classes' noisy counts (2 % of the budget), then the chosen learner with the rest. The choice is made from
+    the schema, ε and these counts alone, so it is post-processing, and each learner is private for any budget that it is
+    given (adaptive composition).
+    """
+    from jostle.learn import get
+
+    look, rest = budget.split(PERCENT, 100 - PERCENT)
+    classes = task.sizes[task.label]
+    counts = np.maximum(records.vector(task.label).laplace(identity((classes,)), look), 0)
+    facts = features(task, counts.tolist(), float(rest.epsilon))
+    pick = Chooser.load().pick(facts)
+    found = get(pick.option)
+    known = {"total": max(1.0, float(counts.sum()))} if "total" in found.tunables else {}
+    return ChosenModel(found.run(records, task, rest, **known), pick, facts)
+
+
+class PrivateClassifier(PrivateEstimator):
+    """Picks, within one ε, among private learners: histograms, grids, additive models and the prevailing class.
+
+    The choice is learned on made-up public tables, costs 2 % of ε, and is told by `explain()`.
+
+    >>> from jostle.schema import Category, Integer, Schema
+    >>> schema = Schema({"age": Integer(0, 99), "class": Category(["no", "yes"])})
+    >>> model = PrivateClassifier(epsilon=1, schema=schema, random_state=0)
+    >>> ages = list(range(100)) * 20
+    >>> model.fit([[age] for age in ages], ["yes" if age >= 50 else "no" for age in ages]).predict([[3], [90]]).tolist()
+    ['no', 'yes']
+    >>> model.explain().splitlines()[1]
+    'Chosen: Grid.'
+    """
+
+    learner = "Chosen"

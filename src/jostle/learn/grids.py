@@ -1,0 +1,145 @@
+"""A grid over at most three numeric attributes, smoothed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jostle.kernel.budget import Budget
+from jostle.kernel.errors import BadInput
+from jostle.kernel.records import Records
+from jostle.learn._cells import Leaves, coarse, foreseen, known_total, measure
+from jostle.learn.base import PrivateEstimator
+from jostle.learn.registry import FloatArray, IntArray, learner
+from jostle.learn.task import Task
+
+if TYPE_CHECKING:
+    from jostle.kernel.ledger import Account
+
+MOST_AXES = 3
+"""More attributes have too many cells."""
+
+DENSITY = 25.0
+"""A grid has so many times √(records · ε) cells: more are noisier, fewer are coarser. Tuned on public pixels' colours."""
+
+NARROW, WIDE = 0.4, 0.8
+"""The width of the Gaussian that is drawn over the grid, in cells: wide below 500 records times ε, narrow above 50,000."""
+
+LARGEST = 2**16
+"""So many cells a grid has at most."""
+
+
+@dataclass(frozen=True)
+class GridModel:
+    """Noisy leads or counts of the classes on a grid, between whose cells' middles values change linearly."""
+
+    attributes: tuple[str, ...]
+    """The axes."""
+
+    values: tuple[int, ...]
+    """The number of cells of each attribute that the schema foresees: the axis runs over these."""
+
+    levels: FloatArray
+    """One grid for each class: the larger, the likelier."""
+
+    scale: float
+    """Of the noise on a cell."""
+
+    def scores(self, codes: Mapping[str, IntArray]) -> FloatArray:
+        """The levels at each record's place, as odds. What is not foreseen lies at the axis' upper end."""
+        from scipy.ndimage import map_coordinates
+
+        places = [
+            (np.minimum(codes[name], values - 1) + 0.5) * bins / values - 0.5
+            for name, values, bins in zip(self.attributes, self.values, self.levels.shape[1:], strict=True)
+        ]
+        found = np.array([map_coordinates(level, places, order=1, mode="nearest") for level in self.levels]) / self.scale
+        odds = np.exp(np.clip(found - found.max(axis=0), -30, 0))
+        return np.asarray((odds / odds.sum(axis=0)).T)
+
+    def describe(self) -> str:
+        """Its axes."""
+        cells = " × ".join(map(str, self.levels.shape[1:]))
+        return f"A smoothed grid of {cells} cells over {', '.join(self.attributes)}."
+
+
+def fits(task: Task) -> bool:
+    """Whether there are few attributes, and all are numeric: only then is there a grid."""
+    return len(task.attributes) <= MOST_AXES and all(task.is_numeric(name) for name in task.attributes)
+
+
+@learner(name="Grid", cite="qardaji2013differentially")
+def grid(
+    records: Records,
+    task: Task,
+    budget: Budget,
+    *,
+    density: float = DENSITY,
+    smoothing: float | None = None,
+    total: float | None = None,
+) -> GridModel:
+    """The classes on a regular grid whose fineness follows from records times ε, as in uniform grids for points on a map.
+
+    Privacy: a noisy number of records (3 % of the budget) unless one that was paid for is given, and one Laplace measurement
+    of the grid's cells with the rest. The cells follow from the schema and from the noisy number; smoothing is
+    post-processing.
+    """
+    if not fits(task):
+        raise BadInput("learner", f"a grid is for at most {MOST_AXES} numeric attributes", "use Joint, or let one be chosen")
+    total, rest = known_total(records, budget, total)
+    worth = total * float(rest.epsilon)
+    width = float(np.interp(np.log10(worth), np.log10([500, 50_000]), [WIDE, NARROW])) if smoothing is None else smoothing
+    cells = min(LARGEST, density * np.sqrt(worth))
+    bins = max(2, round(cells ** (1 / len(task.attributes))))
+    shape = tuple(min(bins, foreseen(task, name)) for name in task.attributes)
+    for name in task.attributes:
+        records = records.derive(f"{name} in bins", [name], coarse(task, name, bins))
+    measured = measure(records, [f"{name} in bins" for name in task.attributes], task.label, rest)
+    return GridModel(
+        attributes=task.attributes,
+        values=tuple(foreseen(task, name) for name in task.attributes),
+        levels=_smoothed(measured, shape, records.sizes[task.label], width),
+        scale=2 * measured.scale,
+    )
+
+
+def _smoothed(measured: Leaves, shape: tuple[int, ...], classes: int, width: float) -> FloatArray:
+    """One smoothed grid a class; the bins after the last, for what is not foreseen, are left out."""
+    from scipy.ndimage import gaussian_filter
+
+    noisy = np.column_stack([-measured.noisy, measured.noisy]) if classes == 2 else measured.noisy
+    whole = noisy.reshape(*(bins + 1 for bins in shape), classes)
+    inside = np.moveaxis(whole[tuple(slice(bins) for bins in shape)], -1, 0)
+    return np.array([gaussian_filter(level, width, mode="nearest") for level in inside])
+
+
+class PrivateGrid(PrivateEstimator):
+    """Predicts the class that prevails around a record, for at most three numeric attributes.
+
+    >>> from jostle.schema import Category, Integer, Schema
+    >>> schema = Schema({"age": Integer(0, 99), "class": Category(["no", "yes"])})
+    >>> model = PrivateGrid(epsilon=1, schema=schema, random_state=0)
+    >>> ages = list(range(100)) * 5
+    >>> model.fit([[age] for age in ages], ["yes" if age >= 50 else "no" for age in ages]).predict([[3], [90]]).tolist()
+    ['no', 'yes']
+    """
+
+    learner = "Grid"
+
+    def __init__(
+        self,
+        epsilon: Any = 1.0,
+        schema: Any = None,
+        *,
+        label: str = "class",
+        neighbours: Any = "add_remove",
+        account: Account | None = None,
+        random_state: int | None = None,
+        density: float = DENSITY,
+        smoothing: float | None = None,
+    ) -> None:
+        super().__init__(epsilon, schema, label=label, neighbours=neighbours, account=account, random_state=random_state)
+        self.density, self.smoothing = density, smoothing

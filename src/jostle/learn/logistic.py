@@ -1,0 +1,178 @@
+"""An additive model of the classes' log-odds, by objective perturbation: one shot, no iterations to pay for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from jostle.kernel.budget import Budget
+from jostle.kernel.errors import BadInput
+from jostle.kernel.objective import Additive
+from jostle.kernel.records import Records
+from jostle.kernel.statistics import Scale
+from jostle.learn._cells import coarse, foreseen
+from jostle.learn.base import PrivateEstimator
+from jostle.learn.registry import FloatArray, IntArray, learner
+from jostle.learn.task import Task
+
+if TYPE_CHECKING:
+    from jostle.kernel.ledger import Account
+
+FINEST = 32
+"""So many cells a numeric attribute is cut into at most."""
+
+BINS = 8
+"""So many bins a numeric attribute has at least, unless said otherwise."""
+
+
+@final
+@dataclass(frozen=True)
+class AdditiveModel:
+    """A score for each value of each attribute; a class's odds grow with the sum of its scores."""
+
+    tables: Mapping[str, FloatArray]
+    """For each attribute the scores of its cells: one row a cell, one column a class."""
+
+    foreseen: Mapping[str, int]
+    """How many of these cells are for values that the schema names."""
+
+    summary: str
+    """In words."""
+
+    def scores(self, codes: Mapping[str, IntArray]) -> FloatArray:
+        """The softmax of the sums."""
+        total = sum(table[codes[name]] for name, table in self.tables.items())
+        odds = np.exp(total - np.max(total, axis=1, keepdims=True))
+        return np.asarray(odds / odds.sum(axis=1, keepdims=True))
+
+    def describe(self) -> str:
+        """What it looks at, and which attributes it leans on most."""
+        weight = {name: float(np.ptp(table[: self.foreseen[name]], axis=0).max()) for name, table in self.tables.items()}
+        most = sorted(weight, key=lambda name: -weight[name])[:5]
+        return f"{self.summary} It leans on {', '.join(f'{name} ({weight[name]:.2g})' for name in most)} most."
+
+
+@learner(name="Logistic", cite="chaudhuri2011differentially")
+def logistic(
+    records: Records,
+    task: Task,
+    budget: Budget,
+    *,
+    bins: int | None = None,
+    ridge: float | None = None,
+    total: float | None = None,
+) -> AdditiveModel:
+    """Coefficients of values, by objective perturbation (Chaudhuri et al. 2011, Algorithm 2, with Laplace noise).
+
+    A category has a coefficient for each value; a number has one for each of so many equally wide bins, and between the
+    middles of two bins its score changes evenly. The ridge is in units of k/2ε for k attributes. Where bins or ridge are
+    left open, they follow from how many records there are for the noise.
+
+    Privacy: a noisy number of records (2 % of the budget) if it is needed and none that was paid for is given as `total`;
+    one minimisation over all attributes with the rest. Bins and ridge depend on the schema, ε and that number alone.
+    """
+    check_tunables(bins, ridge, total)
+    cells = {a: coarse(task, a, FINEST) for a in task.attributes}
+    if total is None and (bins is None or ridge is None):
+        total = records.total
+    if total is None and (bins is None or ridge is None):
+        first, budget = budget.split(Fraction(2, 100), Fraction(98, 100))
+        total = float(records.vector(task.label).statistic(Scale(), first))
+    enough = _enough(task, cells, total or 0.0, float(budget.epsilon))
+    wide = int(bins or np.clip(round(BINS * (enough / 60) ** (1 / 3)), BINS, FINEST))
+    strength = float(ridge or np.clip(9 / math.sqrt(enough), 2, 16))
+    features = {_cut(a): _features(task, a, cells[a], wide) for a in task.attributes}
+    for a in task.attributes:
+        records = records.derive(_cut(a), [a], cells[a])
+    squares = float(Additive(task.label, features, 1.0).reach[1])
+    objective = Additive(task.label, features, strength * squares / (2 * float(budget.epsilon)))
+    return _model(task, cells, objective, records.minimise(objective, budget))
+
+
+def _enough(task: Task, cells: Mapping[str, IntArray], total: float, epsilon: float) -> float:
+    """How many times as many records there are as the noise on k attributes' coefficients hides, roughly."""
+    values = sum(
+        min(int(table.max()) + 1, BINS) if task.is_numeric(a) else int(table.max()) + 1 for a, table in cells.items()
+    )
+    classes = max(len(task.classes), 2)
+    need = 4 * (1 if classes == 2 else 2 * (classes - 1)) * len(task.attributes) * math.sqrt(values)
+    return max(total * epsilon / need, 0.01)
+
+
+def check_tunables(bins: Any, ridge: Any, total: Any) -> None:
+    """Raise unless they can be used."""
+    if bins is not None and (isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1):
+        raise BadInput("bins", "must be a whole number of at least 1", "leave it out, or pass for instance 8")
+    if ridge is not None and (isinstance(ridge, bool) or not isinstance(ridge, (int, float)) or not 0.5 <= ridge <= 1e6):
+        raise BadInput("ridge", "must be a number from 1/2 to a million", "leave it out, or pass for instance 4")
+    if total is not None and (isinstance(total, bool) or not isinstance(total, (int, float)) or not math.isfinite(total)):
+        raise BadInput("total", "must be a number that was paid for", "leave it out")
+
+
+def _cut(attribute: str) -> str:
+    return f"{attribute} in cells"
+
+
+def _features(task: Task, attribute: str, cells: IntArray, bins: int) -> FloatArray:
+    """One row a cell: categories as they are, numbers by how near they are to the middles of two bins.
+
+    A row's entries add up to 1, so that an attribute pulls no harder than if its values had a coefficient each.
+    """
+    size = int(cells.max()) + 1
+    values = int(cells[foreseen(task, attribute) - 1]) + 1
+    if not task.is_numeric(attribute) or values <= bins:
+        return np.eye(size)
+    place = np.clip((np.arange(values) + 0.5) * bins / values - 0.5, 0, bins - 1)
+    below = np.minimum(place.astype(np.int64), max(bins - 2, 0))
+    matrix = np.zeros((size, bins + size - values))
+    matrix[np.arange(values), below] = 1 - (place - below)
+    if bins > 1:
+        matrix[np.arange(values), below + 1] = place - below
+    matrix[values:, bins:] = np.eye(size - values)
+    return matrix
+
+
+def _model(task: Task, cells: Mapping[str, IntArray], objective: Additive, found: FloatArray) -> AdditiveModel:
+    """Scores of the cells that the schema has, from the coefficients."""
+    two = len(task.classes) == 2
+    ends = np.cumsum([m.shape[1] for m in objective.features.values()])[:-1]
+    tables = {}
+    for a, part in zip(task.attributes, np.split(found, ends, axis=1), strict=True):
+        by_cell = (objective.features[_cut(a)] @ part.T)[cells[a]]
+        tables[a] = np.hstack([np.zeros_like(by_cell), by_cell]) if two else by_cell
+    known = {a: foreseen(task, a) for a in tables}
+    return AdditiveModel(tables, known, f"Additive scores of {found.shape[1]} features of {len(tables)} attributes.")
+
+
+class PrivateLogistic(PrivateEstimator):
+    """An additive logistic model, private by objective perturbation.
+
+    >>> from jostle.schema import Schema, Integer, Category
+    >>> schema = Schema({"age": Integer(0, 99), "class": Category(["no", "yes"])})
+    >>> ages = np.arange(2_000)[:, None] % 100
+    >>> model = PrivateLogistic(epsilon=1, schema=schema, random_state=0).fit(ages, np.where(ages[:, 0] < 50, "no", "yes"))
+    >>> model.predict([[20], [80]]).tolist()
+    ['no', 'yes']
+    """
+
+    learner = "Logistic"
+
+    def __init__(
+        self,
+        epsilon: Any = 1.0,
+        schema: Any = None,
+        *,
+        label: str = "class",
+        neighbours: Any = "add_remove",
+        account: Account | None = None,
+        random_state: int | None = None,
+        bins: int | None = None,
+        ridge: float | None = None,
+    ) -> None:
+        super().__init__(epsilon, schema, label=label, neighbours=neighbours, account=account, random_state=random_state)
+        self.bins, self.ridge = bins, ridge

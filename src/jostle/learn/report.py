@@ -1,0 +1,240 @@
+"""The experiments with private classifiers: what is tried on which tables, and the tables and pictures of what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from jostle.datasets.labelled import EXPERIMENTS
+from jostle.kernel.errors import BadInput
+from jostle.learn import names
+from jostle.learn.experiments import Trial, found
+from jostle.simulate.results import Results
+
+CHOSEN: Final = "Chosen"
+"""The learner behind `PrivateClassifier`."""
+
+
+ABOUT: Final = (
+    "Mean misclassification of held-out records, with standard errors over the splits. Simulations on public tables, with "
+    "declared domains and classes; all that a learner looks at is paid for. `PrivateClassifier` is called Chosen; its "
+    "chooser was grown on made-up tables and has seen none of these."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """An experiment: learners on tables over some values of ε."""
+
+    title: str
+    """What it shows."""
+
+    tables: tuple[str, ...]
+    """The tables, split by seed."""
+
+    epsilons: tuple[float, ...]
+    """The budgets."""
+
+    learners: tuple[str, ...] | None = None
+    """Those that are compared; None: all that there are."""
+
+    splits: int = 10
+    """So many splits of each table."""
+
+    draws: int = 3
+    """So many draws of the noise a split."""
+
+    neighbours: str = "add_remove"
+    """What one person may change."""
+
+    def trials(self, learners: Sequence[str] | None = None) -> list[Trial]:
+        """All of them, table by table."""
+        wanted = [name for name in self.learners or names() if name in names()]
+        for name in learners or ():
+            if name not in names():
+                raise BadInput("learners", f"{name!r} is unknown", f"use some of {', '.join(names())}")
+        return [
+            Trial(learner=name, table=table, split=split, epsilon=epsilon, draws=self.draws, neighbours=self.neighbours)
+            for table in self.tables
+            for name in (learners or wanted)
+            for epsilon in self.epsilons
+            for split in range(self.splits)
+        ]
+
+    def quick(self) -> Figure:
+        """Small enough for a test."""
+        return replace(self, tables=self.tables[:1], epsilons=self.epsilons[-1:], splits=1, draws=1)
+
+
+FIGURES: Final = MappingProxyType(
+    {
+        "classifiers": Figure(
+            title="Misclassified records, all learners",
+            tables=tuple(EXPERIMENTS),
+            epsilons=(0.1, 0.5, 1.0, 2.0),
+        ),
+        "trees": Figure(
+            title="Five algorithms for decision trees",
+            tables=("hiv", "nursery", "contraceptive"),
+            epsilons=(0.01, 0.05, 0.1, 0.5, 1.0, 2.0),
+            learners=("FriedmanSchuster", "Mohammed", "Jagannathan", "PatilSingh", "FletcherIslam"),
+        ),
+        "bayes": Figure(
+            title="Naive Bayes on histograms",
+            tables=("skin-1k", "skin-10k", "skin-100k", "credit-1k", "credit-10k"),
+            epsilons=(0.01, 0.1, 0.5, 1.0),
+            learners=("GaussianBayes", "MultinomialBayes"),
+        ),
+        "course": Figure(
+            title="The census' own test records, one record replaced",
+            tables=("adult-test",),
+            epsilons=(0.1, 0.5, 1.0),
+            splits=1,
+            draws=10,
+            neighbours="replace",
+        ),
+    }
+)
+"""The experiments by name."""
+
+GOALS: Final[Mapping[str, tuple[float, ...]]] = MappingProxyType(
+    {
+        "adult": (0.167, 0.149, 0.145, 0.143),
+        "nursery": (0.111, 0.091, 0.080, 0.068),
+        "contraceptive": (0.570, 0.534, 0.512, 0.493),
+        "hiv": (0.222, 0.122, 0.091, 0.077),
+        "skin-1k": (0.101, 0.042, 0.035, 0.029),
+        "skin-10k": (0.032, 0.016, 0.015, 0.013),
+        "skin-100k": (0.0147, 0.0076, 0.0042, 0.0041),
+        "credit-1k": (0.221, 0.200, 0.190, 0.183),
+        "credit-10k": (0.191, 0.182, 0.181, 0.181),
+    }
+)
+"""What `PrivateClassifier` is to reach at ε = 0.1, 0.5, 1 and 2: the best that was found for each table by hand."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A learner on a table."""
+
+    table: str
+    """The table."""
+
+    learner: str
+    """The learner."""
+
+    means: Mapping[float, float]
+    """The mean error for each ε."""
+
+    errors: Mapping[float, float]
+    """Its standard error over the splits; over the draws where there is one split."""
+
+    def shown(self, epsilon: float) -> str:
+        """A mean and its standard error.
+
+        >>> Line("t", "l", {1.0: 0.1234}, {1.0: 0.0021}).shown(1.0)
+        '.1234 ±.0021'
+        """
+        if epsilon not in self.means:
+            return "–"
+        return f"{self.means[epsilon]:.4f} ±{self.errors[epsilon]:.4f}".replace("0.", ".")
+
+
+def lines(figure: Figure, results: Results, learners: Sequence[str] | None = None) -> list[Line]:
+    """What came out: one line for each learner on each table, the best first."""
+    seen: dict[tuple[str, str], dict[float, list[tuple[float, float]]]] = {}
+    for trial, one in found(figure.trials(learners), results):
+        seen.setdefault((trial.table, trial.learner), {}).setdefault(trial.epsilon, []).append((one.mean, one.stderr))
+    made = [
+        Line(
+            table,
+            name,
+            {epsilon: float(np.mean([mean for mean, _ in ones])) for epsilon, ones in by.items()},
+            {epsilon: _stderr(ones) for epsilon, ones in by.items()},
+        )
+        for (table, name), by in seen.items()
+    ]
+    return sorted(made, key=lambda line: (figure.tables.index(line.table), np.mean(list(line.means.values()))))
+
+
+def _stderr(ones: Sequence[tuple[float, float]]) -> float:
+    means = [mean for mean, _ in ones]
+    return float(np.std(means, ddof=1) / sqrt(len(means))) if len(means) > 1 else ones[0][1]
+
+
+def reached(line: Line) -> dict[float, bool]:
+    """For each ε whether the goal is within two standard errors."""
+    goals = dict(zip(FIGURES["classifiers"].epsilons, GOALS.get(line.table, ()), strict=False))
+    return {
+        epsilon: line.means[epsilon] <= goal + 2 * max(line.errors[epsilon], 0.0)
+        for epsilon, goal in goals.items()
+        if epsilon in line.means
+    }
+
+
+def markdown(figures: Mapping[str, Sequence[Line]], *, command: str) -> str:
+    """A page with a table for every experiment."""
+    parts = [
+        "# Classifiers",
+        ABOUT,
+        f"Made by `{command}`.",
+    ]
+    for name, shown in figures.items():
+        if shown:
+            parts += [f"## {FIGURES[name].title}", *_tables(FIGURES[name], shown)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _tables(figure: Figure, shown: Sequence[Line]) -> Iterable[str]:
+    head = "| learner | " + " | ".join(f"ε = {epsilon:g}" for epsilon in figure.epsilons) + " |"
+    rule = "| --- |" + " ---: |" * len(figure.epsilons)
+    for table in dict.fromkeys(line.table for line in shown):
+        rows = [head, rule]
+        for line in (line for line in shown if line.table == table):
+            name = f"**{line.learner}**" if line.learner == CHOSEN else line.learner
+            rows.append(f"| {name} | " + " | ".join(line.shown(epsilon) for epsilon in figure.epsilons) + " |")
+        if table in GOALS and figure.epsilons == FIGURES["classifiers"].epsilons:
+            rows.append("| *goal* | " + " | ".join(f"{goal:.4f}".replace("0.", ".", 1) for goal in GOALS[table]) + " |")
+        yield f"### {table}" + _about(table)
+        yield "\n".join(rows)
+
+
+def _about(table: str) -> str:
+    how = EXPERIMENTS.get(table)
+    return f" ({how.training:.0%} to learn from)" if how else ""
+
+
+def picture(figure: Figure, shown: Sequence[Line]) -> Any:
+    """Error over ε, one panel a table."""
+    import plotly.graph_objects as go
+    from plotly.subplots import make_subplots
+
+    tables = list(dict.fromkeys(line.table for line in shown))
+    made = make_subplots(rows=len(tables), cols=1, subplot_titles=tables)
+    learners = sorted({line.learner for line in shown})
+    for line in shown:
+        x = sorted(line.means)
+        made.add_trace(
+            go.Scatter(
+                x=x,
+                y=[line.means[epsilon] for epsilon in x],
+                error_y={"array": [line.errors[epsilon] for epsilon in x]},
+                name=line.learner,
+                legendgroup=line.learner,
+                showlegend=line.table == tables[0],
+                line_width=4 if line.learner == CHOSEN else 1.5,
+                line_color=_COLOURS[learners.index(line.learner) % len(_COLOURS)],
+            ),
+            row=tables.index(line.table) + 1,
+            col=1,
+        )
+    made.update_xaxes(type="log", title="ε").update_yaxes(title="misclassified", rangemode="tozero")
+    return made.update_layout(title=figure.title, height=380 * len(tables), template="plotly_white")
+
+
+_COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")

@@ -1,0 +1,80 @@
+"""What is to be learned, as far as it is public: the attributes, the label, and how their values are cut into cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jostle.kernel.errors import BadInput
+from jostle.schema import Boolean, Category, Column, Numeric
+
+
+@final
+@dataclass(frozen=True)
+class Task:
+    """Tell the label's classes apart by some attributes.
+
+    Every value of an attribute has a cell: where a column's rule is to drop records, learning gives those values one cell
+    more, after the others, because a record that lacks a value still wants a prediction.
+
+    >>> from jostle.schema import Integer
+    >>> task = Task(("age",), "sick", {"age": Integer(0, 99, bins=10), "sick": Boolean()})
+    >>> task.sizes["age"], task.encode("age", [5, None]).tolist(), task.classes.tolist()
+    (11, [0, 10], [False, True])
+    """
+
+    attributes: tuple[str, ...]
+    """The columns to learn from."""
+
+    label: str
+    """The column to predict."""
+
+    columns: Mapping[str, Column]
+    """The public description of each of these columns."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", dict(self.columns))
+        if not isinstance(self.columns.get(self.label), (Category, Boolean)):
+            raise BadInput(
+                "label", f"{self.label!r} must be a column of the schema with classes", "describe it as Category([…])"
+            )
+        if not self.attributes or self.label in self.attributes or any(a not in self.columns for a in self.attributes):
+            raise BadInput("attributes", "must be columns of the schema besides the label", "describe at least one")
+
+    @cached_property
+    def classes(self) -> NDArray[Any]:
+        """The classes that the schema foresees, in its order."""
+        column = self.columns[self.label]
+        return np.array(column.categories) if isinstance(column, Category) else np.array([False, True])
+
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """The number of cells of each attribute, and the number of classes."""
+        cells = {a: self.columns[a].size + self.columns[a].drops for a in self.attributes}
+        return cells | {self.label: len(self.classes)}
+
+    def is_numeric(self, attribute: str) -> bool:
+        """Whether neighbouring cells are alike."""
+        return isinstance(self.columns[attribute], Numeric)
+
+    def encode(self, attribute: str, values: Any) -> NDArray[np.int64]:
+        """The cell of each value of an attribute: never negative."""
+        column = self.columns[attribute]
+        codes = column.encode(values)
+        return np.where(codes < 0, column.size, codes)
+
+    def encode_label(self, values: Any) -> NDArray[np.int64]:
+        """The number of each value's class; −1 where it is missing or no class of the schema."""
+        codes = self.columns[self.label].encode(values)
+        return np.where(codes >= len(self.classes), -1, codes)
+
+    def check(self, sizes: Mapping[str, int]) -> None:
+        """Raise unless records with attributes of these sizes can be learned from."""
+        for name, size in self.sizes.items():
+            if sizes.get(name) != size:
+                raise BadInput("records", f"{name!r} must have {size} values", "encode them by the same task")

@@ -1,0 +1,74 @@
+"""Grow the chooser of `PrivateClassifier`: every option on many made-up tables, errors to regrets, regrets to trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from jostle.choice.trees import Growth, Tree, grow
+from jostle.kernel.errors import BadInput
+from jostle.learn.choosing import FEATURES, KINDS, OPTIONS, Chooser, features, kind_of
+from jostle.learn.experiments import Trial, found, parts
+from jostle.learn.registry import FloatArray
+from jostle.simulate.results import Results
+
+EPSILONS = (0.1, 0.5, 2.0)
+"""What the options are tried with: with the tables' numbers of records, from a handful to some ten thousand records · ε."""
+
+TREES = 15
+"""So many trees vote, each grown on a sample of the tables."""
+
+GROWTH = Growth(depth=5, least=12.0)
+"""How: shallow, with no leaf for a few tables alone."""
+
+
+def trials(tables: int, *, draws: int = 1, options: Sequence[str] = OPTIONS) -> list[Trial]:
+    """Every option on so many made-up tables, table by table."""
+    return [
+        Trial(learner=option, table=f"artificial-{number}", split=0, epsilon=epsilon, draws=draws)
+        for number in range(tables)
+        for epsilon in EPSILONS
+        for option in options
+    ]
+
+
+def train(results: Results, tables: int, *, draws: int = 1, options: Sequence[str] = OPTIONS, seed: int = 0) -> Chooser:
+    """Trees that expect the least loss on tables that had no part in growing them.
+
+    An option that does not fit a table counts as wrong on all records. Each tree is grown on tables drawn with repetition,
+    and cut back where its branches do not pay on the others.
+    """
+    measured = found(trials(tables, draws=draws, options=options), results)
+    known = {(trial.table, trial.epsilon, trial.learner): one.mean for trial, one in measured}
+    inputs: dict[str, list[tuple[list[float], FloatArray, int]]] = {kind: [] for kind in KINDS}
+    for number, epsilon in product(range(tables), EPSILONS):
+        errors = np.array([known.get((f"artificial-{number}", epsilon, option), 1.0) for option in options])
+        if errors.min() < 1.0:
+            facts = _facts(number, epsilon)
+            inputs[kind_of(facts)].append(([facts[name] for name in FEATURES], errors - errors.min(), number))
+    if not all(inputs.values()):
+        raise BadInput("tables", "are too few: some kind of task is not among them", "make up more")
+    trees = {kind: _forest(rows, seed) for kind, rows in inputs.items()}
+    about = {"tables": tables, "inputs": sum(map(len, inputs.values())), "draws": draws, "seed": seed}
+    return Chooser(tuple(options), trees, about)
+
+
+def _forest(inputs: list[tuple[list[float], FloatArray, int]], seed: int) -> tuple[Tree, ...]:
+    """Each tree on tables drawn with repetition."""
+    x, regrets, groups = (np.array(column) for column in zip(*inputs, strict=True))
+    draw, tables = np.random.default_rng(seed), np.unique(groups)
+    trees = []
+    for _ in range(TREES):
+        drawn = np.bincount(draw.choice(tables, size=tables.size), minlength=tables.max() + 1)[groups]
+        rows = drawn > 0
+        trees.append(grow(FEATURES, x[rows], regrets[rows], drawn[rows].astype(float), GROWTH, groups=groups[rows]))
+    return tuple(trees)
+
+
+def _facts(number: int, epsilon: float) -> dict[str, float]:
+    """With true counts: their noise is small against what the trees ask."""
+    task, codes, _ = parts(f"artificial-{number}", 0)
+    counts = np.bincount(codes[task.label], minlength=len(task.classes))
+    return features(task, [float(count) for count in counts], epsilon)

@@ -1,0 +1,128 @@
+"""Records in an engine, behind the kernel's record sources: every count is a query, and only counts come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from operator import and_
+from typing import final
+
+import ibis
+import numpy as np
+from numpy.typing import NDArray
+
+from jostle.kernel.errors import BadInput
+from jostle.kernel.partition import Counts
+from jostle.kernel.records import ArrayColumns
+from jostle.tables.cells import MOST_BRANCHES, looked_up, runs
+from jostle.tables.stages import Expression
+from jostle.tables.view import CELL, COUNT, Rows, View, whole
+
+
+@final
+@dataclass(frozen=True)
+class EngineColumns:
+    """Some declared columns of tables in engines, as the kernel's `Columns`. Of several tables, the counts add up."""
+
+    views: tuple[View, ...]
+    """The rows."""
+
+    sizes: Mapping[str, int]
+    """The number of values of every attribute."""
+
+    tables: Mapping[str, tuple[tuple[str, ...], Counts]] = field(default_factory=dict)
+    """Attributes that are looked up: of which others, and the public table."""
+
+    among: tuple[tuple[str, int], ...] = ()
+    """Which attributes the rows have which values of."""
+
+    @classmethod
+    def of(cls, views: Sequence[View], names: Sequence[str]) -> EngineColumns:
+        """The declared columns of these names."""
+        return cls(tuple(views), {name: views[0].schema.column(name).size for name in names})
+
+    @property
+    def rows(self) -> int:
+        """The number of records."""
+        return int(self.counts(()).sum())
+
+    def counts(self, names: Sequence[str]) -> Counts:
+        """One query a table. A row that has no cell in one of these columns does not count."""
+        vector = np.zeros(int(np.prod([self.sizes[name] for name in names], dtype=object)), dtype=np.int64)
+        for view in self.views:
+            answer = view.counted(*self._asked(names, lambda rows: {CELL: self._flat(rows, names)}))
+            np.add.at(vector, whole(answer, CELL), whole(answer, COUNT))
+        return vector
+
+    def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
+        """One query a table, too."""
+        keys = {name: f"{CELL}_{place}" for place, name in enumerate(names)}
+        answers = [
+            view.counted(*self._asked(names, lambda rows: {keys[name]: self._cell(rows, name) for name in names}))
+            for view in self.views
+        ]
+        found = {name: np.concatenate([whole(answer, key) for answer in answers]) for name, key in keys.items()}
+        return {**found}, np.concatenate([whole(answer, COUNT) for answer in answers])
+
+    def _asked(
+        self, names: Sequence[str], numbers: Callable[[Rows], dict[str, Expression]]
+    ) -> tuple[list[str], Callable[[Rows], tuple[Expression, dict[str, Expression]]]]:
+        """The declared columns behind some attributes, and which rows count, with which numbers."""
+        needed = self._columns([*names, *(name for name, _ in self.among)])
+
+        def keys(rows: Rows) -> tuple[Expression, dict[str, Expression]]:
+            counting = [rows.cell(name) >= 0 for name in needed]
+            counting += [self._cell(rows, name) == value for name, value in self.among]
+            return reduce(and_, counting, ibis.literal(True)), numbers(rows)
+
+        return needed, keys
+
+    def _columns(self, names: Sequence[str]) -> list[str]:
+        """The declared columns that attributes come from, each once."""
+        found: dict[str, None] = {}
+        for name in names:
+            of = self._columns(self.tables[name][0]) if name in self.tables else [name]
+            found |= dict.fromkeys(of)
+        return [*found]
+
+    def _cell(self, rows: Rows, name: str) -> Expression:
+        if name not in self.tables:
+            return rows.cell(name)
+        of, table = self.tables[name]
+        return looked_up(self._flat(rows, of), table)
+
+    def _flat(self, rows: Rows, names: Sequence[str]) -> Expression:
+        """One number for a combination of values."""
+        flat = ibis.literal(0)
+        for place, name in enumerate(names):
+            flat = flat * self.sizes[name] + self._cell(rows, name) if place else self._cell(rows, name)
+        return flat
+
+    def with_table(self, name: str, of: Sequence[str], table: Counts) -> EngineColumns:
+        """As an expression in the engine, by halving."""
+        flat = table.reshape(-1)
+        if runs(flat) > MOST_BRANCHES:
+            remedy = "use fewer cells, or take the records into memory: records(…, in_memory=True)"
+            raise BadInput("table", f"has more than {MOST_BRANCHES} runs of equal entries, too many for an engine", remedy)
+        sizes = {**self.sizes, name: int(flat.max()) + 1}
+        return replace(self, tables={**self.tables, name: (tuple(of), flat)}, sizes=sizes)
+
+    def where(self, name: str, value: int) -> EngineColumns:
+        """By a condition."""
+        return replace(self, among=(*self.among, (name, value)))
+
+    def complete(self) -> EngineColumns:
+        """The rows that have all these cells, the same rows whatever is asked: each person's are bounded once."""
+        names = list(self.sizes)
+        kept = []
+        for view in self.views:
+            for name in names:
+                view = view.having(name) if view.schema[name].drops else view
+            kept.append(view.sampled_once(names))
+        return replace(self, views=tuple(kept))
+
+    def in_memory(self) -> ArrayColumns:
+        """The cells of all rows, as numbers; of complete records alone."""
+        codes, weights = self.listed(list(self.sizes))
+        return ArrayColumns({name: np.repeat(column, weights) for name, column in codes.items()}, dict(self.sizes))

@@ -1,0 +1,170 @@
+"""What may be said about a row: conditions and derived values that look at declared columns, row by row, and never fail.
+
+An expression that fails on some rows would tell that there are such rows: a division by zero, a number too large, a text
+that is no date. So an expression is made of operations that have a value wherever their arguments have one, and arithmetic
+is followed through the declared bounds, so that nothing can overflow. One over several rows would not have stability 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import date
+from typing import Any, TypeAlias
+
+import ibis
+import ibis.expr.operations as ops
+
+from jostle.kernel.errors import BadInput
+from jostle.schema import Numeric, Schema
+
+Range: TypeAlias = tuple[float, float]
+"""Between which numbers a value is."""
+
+LARGEST_WHOLE, LARGEST = 2.0**31 - 1, 2.0**53
+"""Whole numbers and other numbers stay below these, in absolute value."""
+
+ALLOWED = (
+    *(
+        ops.Alias,
+        ops.Equals,
+        ops.NotEquals,
+        ops.Less,
+        ops.LessEqual,
+        ops.Greater,
+        ops.GreaterEqual,
+        ops.Between,
+        ops.InValues,
+    ),
+    *(ops.And, ops.Or, ops.Not, ops.Xor, ops.IsNull, ops.NotNull, ops.IfElse, ops.SearchedCase, ops.SimpleCase),
+    *(ops.Coalesce, ops.Lowercase, ops.Uppercase, ops.StartsWith, ops.EndsWith, ops.StringContains, ops.StringSQLLike),
+)
+"""Operations that have a value for whatever they are given."""
+
+PARTS = {ops.ExtractYear: (1, 9999), ops.ExtractQuarter: (1, 4), ops.ExtractMonth: (1, 12), ops.ExtractDay: (1, 31)}
+"""The parts of a date, and which numbers they are."""
+
+
+def checked(expression: Any, form: Any, schema: Schema, argument: str) -> Any:
+    """The operation of an expression over a form, if it is allowed."""
+    if not isinstance(expression, ibis.Value):
+        problem = f"gives a {type(expression).__name__}, not an expression"
+        raise BadInput(argument, problem, "pass for instance lambda t: t.age > 30")
+    _Check(form.op(), schema, argument).range_of(expression.op())
+    return expression.op()
+
+
+class _Check:
+    """Follows an expression from its result to the columns, and the ranges of numbers on the way back."""
+
+    def __init__(self, rows: Any, schema: Schema, argument: str) -> None:
+        self.rows, self.schema, self.argument = rows, schema, argument
+        self.known: dict[Any, Range | None] = {}
+
+    def range_of(self, node: Any) -> Range | None:
+        """Between which numbers it is; None if it is no number. Refused if it is not allowed."""
+        if node not in self.known:
+            self.known[node] = self._bounded(node, self._range(node))
+        return self.known[node]
+
+    def _range(self, node: Any) -> Range | None:
+        if isinstance(node, ops.Field):
+            return self._column(node)
+        if isinstance(node, ops.Literal):
+            return self._literal(node)
+        if isinstance(node, ops.Cast):
+            return self._cast(node)
+        if type(node) in PARTS:
+            self.range_of(node.arg)
+            return PARTS[type(node)]
+        if type(node) in ARITHMETIC:
+            return ARITHMETIC[type(node)](*map(self._number, node.args))
+        if isinstance(node, ALLOWED):
+            return self._any_of([self.range_of(value) for value in _values(node.args)], node)
+        raise self._refused(f"uses {type(node).__name__}, which is not among what can be said of one row without failing")
+
+    def _column(self, node: Any) -> Range | None:
+        if node.rel != self.rows or node.name not in self.schema:
+            raise self._refused(f"looks at {node.name!r}, which is not a declared column of this table")
+        column = self.schema[node.name]
+        return (float(column.low), float(column.high)) if isinstance(column, Numeric) else None
+
+    def _literal(self, node: Any) -> Range | None:
+        if node.value is None or isinstance(node.value, (str, bool, date)):
+            return None
+        if node.dtype.is_numeric() and math.isfinite(node.value):
+            return float(node.value), float(node.value)
+        raise self._refused("has a constant that is neither a finite number, a text, a truth value nor a date")
+
+    def _cast(self, node: Any) -> Range | None:
+        """Numbers to floats; and a text that is written in the expression to the date that it is."""
+        if isinstance(node.arg, ops.Literal) and isinstance(node.arg.value, str) and node.to.is_date():
+            try:
+                date.fromisoformat(node.arg.value)
+            except ValueError:
+                raise self._refused(f"compares a date with {node.arg.value!r}") from None
+            return None
+        inner = self.range_of(node.arg)
+        if inner is None or not node.to.is_floating():
+            raise self._refused("changes the type of a value")
+        return inner
+
+    def _number(self, node: Any) -> Range:
+        if not isinstance(node, ops.Node) or (inner := self.range_of(node)) is None:
+            raise self._refused("does arithmetic with what is no number")
+        return inner
+
+    def _any_of(self, ranges: list[Range | None], node: Any) -> Range | None:
+        """A choice between numbers is one of them."""
+        numbers = [r for r in ranges if r is not None]
+        if not numbers or not node.dtype.is_numeric():
+            return None
+        return min(low for low, _ in numbers), max(high for _, high in numbers)
+
+    def _bounded(self, node: Any, found: Range | None) -> Range | None:
+        if found is None:
+            return None
+        largest = LARGEST_WHOLE if node.dtype.is_integer() and not isinstance(node, ops.Literal) else LARGEST
+        if max(map(abs, found)) > largest:
+            raise self._refused("may become too large a number, by the declared bounds of its columns")
+        return found
+
+    def _refused(self, problem: str) -> BadInput:
+        names = ", ".join(self.schema)
+        remedy = f"compare and combine {names} with and, or, not, in, between, is null, +, −, × and division by a number"
+        return BadInput(self.argument, problem, remedy)
+
+
+def _values(arguments: Any) -> list[Any]:
+    """The expressions among an operation's arguments, which may be in tuples."""
+    nodes: list[Any] = []
+    for argument in arguments:
+        nodes += _values(argument) if isinstance(argument, tuple) else [argument] if isinstance(argument, ops.Node) else []
+    return nodes
+
+
+def _corners(operation: Callable[[float, float], float]) -> Callable[[Range, Range], Range]:
+    def applied(one: Range, other: Range) -> Range:
+        found = [operation(a, b) for a in one for b in other]
+        return min(found), max(found)
+
+    return applied
+
+
+def _divided(one: Range, other: Range) -> Range:
+    if other[0] <= 0 <= other[1]:
+        raise BadInput("where", "divides by what may be zero", "divide by numbers, or by columns whose bounds exclude zero")
+    return _corners(lambda a, b: a / b)(one, other)
+
+
+ARITHMETIC: dict[Any, Callable[..., Range]] = {
+    ops.Add: _corners(lambda a, b: a + b),
+    ops.Subtract: _corners(lambda a, b: a - b),
+    ops.Multiply: _corners(lambda a, b: a * b),
+    ops.Divide: _divided,
+    ops.Negate: lambda a: (-a[1], -a[0]),
+    ops.Abs: lambda a: (0.0, max(map(abs, a))),
+    ops.Floor: lambda a: (math.floor(a[0]), math.floor(a[1])),
+    ops.Ceil: lambda a: (math.ceil(a[0]), math.ceil(a[1])),
+}
+"""Arithmetic that has a value wherever its arguments have one."""

@@ -1,0 +1,84 @@
+"""Frames in memory as Arrow tables, which the embedded engine reads without a copy where it can.
+
+Whatever a frame holds can be read: a column of Python objects becomes two, its texts and its numbers, and values that are
+neither become a text that no schema names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from typing import Any
+
+from jostle._values import as_number, is_missing_value
+from jostle.tables.view import NUMBERS
+
+OPAQUE = "\x01"
+"""Stands for a value that is neither text, number nor date: outside of every category, and missing as a number."""
+
+
+def is_frame(data: object) -> bool:
+    """Whether it is a frame of pandas or Polars, or an Arrow table."""
+    kind = type(data)
+    return (kind.__module__.split(".")[0], kind.__name__) in (
+        ("pandas", "DataFrame"),
+        ("polars", "DataFrame"),
+        ("pyarrow", "Table"),
+    )
+
+
+def names_of(frame: Any) -> list[str]:
+    """The names of a frame's columns."""
+    return [str(name) for name in (frame.column_names if hasattr(frame, "column_names") else frame.columns)]
+
+
+def to_arrow(frame: Any, wanted: Sequence[str]) -> Any:
+    """Some columns of a frame."""
+    import pyarrow as pa
+
+    if type(frame).__module__.startswith("pandas"):
+        columns: dict[str, Any] = {}
+        for name in wanted:
+            columns |= _from_pandas(name, frame[name])
+        return pa.table(columns)
+    table = frame.select(wanted) if hasattr(frame, "column_names") else frame.select(wanted).to_arrow()
+    plain = [_without_dictionary(table[name]) for name in wanted]
+    return pa.table(dict(zip(wanted, plain, strict=True)))
+
+
+def _from_pandas(name: str, series: Any) -> dict[str, Any]:
+    import pyarrow as pa
+
+    kind = series.dtype
+    if getattr(kind, "tz", None) is not None:
+        series = series.dt.tz_localize(None)  # the day is the one on the clock where the time was written down
+    if getattr(kind, "kind", "O") in "biufM" and not hasattr(kind, "categories"):
+        return {name: pa.array(series, from_pandas=True)}
+    if kind == "string":
+        return {name: pa.array(map(_clean, series.tolist()), pa.string())}
+    texts, numbers = _told_apart(series.tolist())
+    return {name: pa.array(texts, pa.string()), f"{name}{NUMBERS}": pa.array(numbers, pa.float64())}
+
+
+def _told_apart(values: Iterable[Any]) -> tuple[list[str | None], list[float | None]]:
+    texts: list[str | None] = []
+    numbers: list[float | None] = []
+    for value in values:
+        number = None if isinstance(value, str) or is_missing_value(value) else as_number(value)
+        numbers.append(number if number == number else None)
+        texts.append(_clean(value) if number is None or number != number else None)
+    return texts, numbers
+
+
+def _clean(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")  # half of a surrogate pair is no text
+    if is_missing_value(value):
+        return None
+    return value.isoformat() if isinstance(value, date) else OPAQUE
+
+
+def _without_dictionary(column: Any) -> Any:
+    import pyarrow as pa
+
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

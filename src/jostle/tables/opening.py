@@ -1,0 +1,103 @@
+"""The front door: open a table, wherever it is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jostle.kernel.errors import BadInput
+from jostle.kernel.neighbours import Neighbours, Relation
+from jostle.schema import Column, Schema
+from jostle.tables.engines import ENGINES, check_columns, connect
+from jostle.tables.payers import AccountPayer
+from jostle.tables.table import Table
+from jostle.tables.unit import Unit
+from jostle.tables.view import View
+
+if TYPE_CHECKING:
+    from jostle.kernel.ledger import Ledger
+
+
+def open(  # the name is the product's, and callers say jostle.open
+    data: Any,
+    *,
+    schema: Schema | Mapping[str, Column] | str | Path,
+    ledger: Ledger | str | Path | None = None,
+    budget: Any = None,
+    unit: Unit | str | None = None,
+    neighbours: Relation = "add_remove",
+    name: str | None = None,
+    table: str | None = None,
+    columns: Sequence[str] | None = None,
+    engine: str = "duckdb",
+) -> Table:
+    """Open a private table.
+
+    - `data`: a path (CSV, TSV, Parquet, DuckDB, SQLite) or several, a postgresql:// URL, a frame of pandas or Polars, an
+      Arrow table, a Spark session or frame, or an Ibis table on one of these engines. `table` says which table of a database
+      it is; `columns` are the names of columns in a text file that has no line for them; `engine="spark"` reads files with
+      Spark on this machine.
+    - `schema`: the public description of the columns, or the path of a schema file. Other columns do not exist.
+    - `ledger` and `budget`: where charges are written down, and the most ε that may ever be spent on this data set. The
+      budget is needed the first time alone. The account is called `name`, or else as the file or the table is.
+    - `unit`: whose rows are protected together, such as `Unit("person_id", max_rows=3)`; without one, each row by itself.
+    - `neighbours`: what one person may change: `add_remove`, or `replace`, where the number of rows is public.
+
+    Nothing is read but names and types, and nothing is charged.
+
+    >>> import jostle, pandas, tempfile
+    >>> from jostle.schema import Category, Integer
+    >>> people = pandas.DataFrame({"age": [31, 45, 20, 38], "sex": ["F", "M", "F", "F"]})
+    >>> table = open(
+    ...     people,
+    ...     schema={"age": Integer(0, 99, bins=10), "sex": Category(["F", "M"])},
+    ...     ledger=tempfile.mkdtemp() + "/budget.db",
+    ...     budget=1,
+    ...     name="people",
+    ... )
+    >>> table
+    <Table 'people' with age, sex; protects each row, add_remove>
+    >>> ages = table.where("sex = 'F'").histogram("age", epsilon=0.5)
+    >>> len(ages.answers), ages.spent, table.remaining
+    (10, Fraction(1, 2), Fraction(1, 2))
+    """
+    described = _schema(schema)
+    whose = Unit.of(unit)
+    if ledger is None:
+        raise BadInput("ledger", "is missing, so charges could not be written down", "pass a path, for instance 'budget.db'")
+    relation = Neighbours(neighbours, whose.max_rows if whose else 1)
+    wanted = [*described, *([whose.column] if whose and whose.column not in described else [])]
+    opened = connect(data, table=table, wanted=wanted, columns=columns, engine=engine)
+    backend = opened.table.get_backend().name
+    if backend not in ENGINES:
+        raise BadInput("data", f"the engine {backend!r} is not supported", f"use one of {', '.join(ENGINES)}")
+    check_columns(list(opened.table.columns), wanted)
+    called = name or opened.name
+    if called is None:
+        raise BadInput("name", "is missing: a frame has none of its own", "pass what the data set is called, name='people'")
+    account = _account(ledger, called, budget, relation)
+    view = View.of(opened.table, described, whose, filtered=opened.filtered, origin=opened.origin)
+    return Table([view], AccountPayer(account), called, whose)
+
+
+def _schema(schema: Any) -> Schema:
+    if isinstance(schema, Schema):
+        return schema
+    if isinstance(schema, Mapping):
+        return Schema(schema)
+    if isinstance(schema, (str, os.PathLike)):
+        return Schema.load(Path(schema))
+    raise BadInput("schema", "must describe the columns", "pass a Schema, or the path of a schema file")
+
+
+def _account(ledger: Any, name: str, budget: Any, relation: Neighbours) -> Any:
+    from jostle.kernel.ledger import Ledger  # a database toolkit, which takes a while to load
+
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    if budget is None and name not in {account.name for account in book.accounts()}:
+        raise BadInput(
+            "budget", f"is missing, and the ledger has no account {name!r}", "say how much ε may be spent, budget=1"
+        )
+    return book.account(name, cap=budget, neighbours=relation)

@@ -1,0 +1,87 @@
+"""Who pays for what is measured on a table: an account of a ledger, or the token of a part that was charged already."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from jostle.kernel.budget import Budget, exact
+from jostle.kernel.errors import BadInput, Overdraft
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.records import Columns, ReleaseRecords
+
+if TYPE_CHECKING:
+    from jostle.kernel.ledger import Account
+
+
+class Payer(ABC):
+    """Makes record sources over a table's rows, and tokens to be spent on them."""
+
+    @property
+    @abstractmethod
+    def neighbours(self) -> Neighbours:
+        """What one person may change."""
+
+    @property
+    @abstractmethod
+    def remaining(self) -> Fraction:
+        """The ε that is left."""
+
+    @abstractmethod
+    def records(self, columns: Columns, epsilon: Any, *, filtered: bool, note: str) -> tuple[ReleaseRecords, Budget]:
+        """A source over these columns, and a token of ε for it. Refused here if there is not enough."""
+
+
+class AccountPayer(Payer):
+    """Everything is charged to an account when it is measured."""
+
+    def __init__(self, account: Account) -> None:
+        self.account = account
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The account's."""
+        return self.account.neighbours
+
+    @property
+    def remaining(self) -> Fraction:
+        """What the account has left."""
+        return self.account.remaining
+
+    def records(self, columns: Columns, epsilon: Any, *, filtered: bool, note: str) -> tuple[ReleaseRecords, Budget]:
+        """With a purse of its own."""
+        if epsilon is None:
+            raise BadInput("epsilon", "is missing", "pass for instance epsilon=0.1")
+        records = ReleaseRecords(columns, purse=self.account.purse(), filtered=filtered, note=note)
+        return records, records.grant(epsilon)
+
+
+class PartPayer(Payer):
+    """A part of a table that was partitioned: its token was charged with those of all other parts, at once."""
+
+    def __init__(self, records: ReleaseRecords, token: Budget, label: str) -> None:
+        self._records, self._token, self._left, self._label = records, token, token.epsilon, label
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Those inside a part."""
+        return self._records.neighbours
+
+    @property
+    def remaining(self) -> Fraction:
+        """What the part has left of its own."""
+        return self._left
+
+    def records(self, columns: Columns, epsilon: Any, *, filtered: bool, note: str) -> tuple[ReleaseRecords, Budget]:
+        """With a share of the token, or with all that is left of it if no ε is named."""
+        return self._records.over(columns), self._take(epsilon)
+
+    def _take(self, epsilon: Any) -> Budget:
+        amount = self._left if epsilon is None else exact(epsilon)
+        if amount > self._left or not self._left:
+            raise Overdraft(requested=amount, remaining=self._left, of=f"part {self._label!r}")
+        taken, self._left = self._token, self._left - amount
+        if self._left:
+            taken, self._token = self._token.split(amount, self._left)
+        return taken

@@ -1,0 +1,154 @@
+"""How an engine reads a column: as a text, a number or a day, by the same rules as `jostle._values` in memory.
+
+No expression here can fail, whatever stands in the table: a query that fails on some values would tell that they are there.
+Casts are behind conditions that admit only what can be cast, in all engines.
+
+- DuckDB and Spark have TRY_CAST besides; PostgreSQL has not, and evaluates CASE in order.
+- Numbers in SQL are written as texts and cast: DuckDB reads 0.1 as a decimal, whose conversion may be off by one bit.
+- SQLite's columns hold values of any type, so there each value says what it is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import ibis
+
+from jostle._values import DAY, INFINITY, LARGEST_DECIMAL, NUMBER
+from jostle.tables.stages import Expression, Stages
+
+
+@dataclass(frozen=True)
+class Raw:
+    """A column as it is in the engine: a value is a text, a number or a day, or nothing of these. What none is, is None."""
+
+    engine: str
+    """Which engine it is in."""
+
+    present: Expression
+    """Where there is a value: neither null nor NaN."""
+
+    text: Expression | None = None
+    """Values that are texts, without the blanks around them."""
+
+    number: Expression | None = None
+    """Values that are numbers. Infinities are; truth values count as 0 and 1."""
+
+    day: Expression | None = None
+    """Values that are days, or times, whose day it is."""
+
+
+def raw(column: Expression, engine: str, numbers: Expression | None = None) -> Stages[Raw]:
+    """A column by its type. `numbers` is a column beside it with those of its values that are numbers."""
+    kind = column.type()
+    if engine == "sqlite":
+        made = yield {"stored": column.typeof()}
+        text = ibis.ifelse(made["stored"] == "text", column.cast("string").strip(), ibis.null("string"))
+        number = ibis.ifelse(made["stored"].isin(["integer", "real"]), column.cast("float64"), ibis.null("float64"))
+        made = yield {"text": text, "number": number}
+        return Raw(engine, column.notnull(), made["text"], made["number"])
+    if kind.is_string() or kind.is_unknown():
+        # PostgreSQL's own types, such as enumerations, are texts to Ibis and become texts by being joined to one.
+        words = ibis.literal("") + column if engine == "postgres" else column.cast("string")
+        made = yield {"text": words.strip()}
+        present = column.notnull() if numbers is None else column.notnull() | numbers.notnull()
+        return Raw(engine, present, made["text"], numbers)
+    if kind.is_boolean():
+        truth = ibis.cases((column, literal(1.0)), (~column, literal(0.0)), else_=ibis.null("float64"))
+        made = yield {"number": truth}
+        return Raw(engine, column.notnull(), number=made["number"])
+    if kind.is_date() or kind.is_timestamp():
+        made = yield {"day": column if kind.is_date() else column.date()}
+        return Raw(engine, column.notnull(), day=made["day"])
+    if not kind.is_numeric():
+        return Raw(engine, column.notnull())
+    made = yield {"number": _as_float(column, kind)}
+    return Raw(engine, made["number"].notnull(), number=made["number"])
+
+
+def number_of(value: Raw) -> Stages[Expression | None]:
+    """The number that a value is, or that its text stands for; null where it is none."""
+    if value.text is None:
+        return value.number
+    made = yield {
+        "plain": matches(value.text, NUMBER, value.engine),
+        "infinite": matches(value.text, INFINITY, value.engine),
+    }
+    safe = _cast(ibis.ifelse(made["plain"], value.text, ibis.null("string")), "float64", value.engine)
+    beyond = ibis.ifelse(value.text.startswith("-"), literal(float("-inf")), literal(float("inf")))
+    otherwise = ibis.null("float64") if value.number is None else value.number
+    made = yield {"number": ibis.cases((made["plain"], safe), (made["infinite"], beyond), else_=otherwise)}
+    return made["number"]
+
+
+def day_of(value: Raw) -> Stages[Expression | None]:
+    """The day that a value is, or that its text begins with, if the calendar has such a day; null where it is none."""
+    if value.text is None:
+        return value.day
+    made = yield {"shaped": matches(value.text, f"{DAY}([ T]|{END[value.engine]})", value.engine, whole=False)}
+    shaped = made["shaped"]
+    made = yield {"safe": ibis.ifelse(shaped, value.text.substr(0, 10), ibis.literal("0000-00-00"))}
+    safe = made["safe"]
+    made = yield {
+        key: safe.substr(*part).cast("int64") for key, part in (("year", (0, 4)), ("month", (5, 2)), ("day", (8, 2)))
+    }
+    year, month, day = made["year"], made["month"], made["day"]
+    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    longest = ibis.cases((month == 2, ibis.ifelse(leap, 29, 28)), (month.isin([4, 6, 9, 11]), 30), else_=31)
+    made = yield {"exists": (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= longest)}
+    guarded = ibis.ifelse(made["exists"], safe, ibis.null("string"))
+    made = yield {"day": ibis.ifelse(made["exists"], _cast(guarded, "date", value.engine), ibis.null("date"))}
+    return made["day"]
+
+
+END = {"duckdb": r"\z", "postgres": r"\Z", "pyspark": r"\z", "sqlite": r"\Z"}
+"""How a pattern says that nothing follows, not even the end of a line."""
+
+
+def matches(text: Expression, pattern: str, engine: str, *, whole: bool = True) -> Expression:
+    """Whether a text is of that form, or begins with it."""
+    return text.re_search(f"^({pattern}){END[engine]}" if whole else f"^{pattern}").fill_null(False)
+
+
+def literal(value: float) -> Expression:
+    """A number as every engine reads it exactly."""
+    number = float(value)
+    return ibis.literal(repr(number)).cast("float64") if math.isfinite(number) else ibis.literal(number)
+
+
+def clipped(value: Expression, low: Expression, high: Expression) -> Expression:
+    """The value, or the nearest bound. Null stays null."""
+    return ibis.cases((value < low, low), (value > high, high), else_=value)
+
+
+def day_number(day: Expression) -> Stages[Expression]:
+    """Days since 1 March of the year 0: from the calendar alone, because engines count days in different ways.
+
+    The year begins in March, so that the leap day is its last, and five months from March on have 153 days.
+    """
+    made = yield {"year": day.year().cast("int64"), "month": day.month().cast("int64"), "day": day.day().cast("int64")}
+    year, month, number, early = made["year"], made["month"], made["day"], made["month"] <= 2
+    made = yield {"year": ibis.ifelse(early, year - 1, year), "month": ibis.ifelse(early, month + 9, month - 3)}
+    year, month = made["year"], made["month"]
+    before = 365 * year + year // 4 - year // 100 + year // 400
+    return before + (153 * month + 2) // 5 + number - 1
+
+
+def _as_float(column: Expression, kind: Any) -> Expression:
+    """As a float, null where it is NaN."""
+    if kind.is_integer():
+        return column.cast("float64")
+    if kind.is_floating():
+        value = column.cast("float64")
+        return ibis.ifelse(value.isnan(), ibis.null("float64"), value)
+    # A decimal may be too large for a float, which raises; and PostgreSQL's may be NaN, which is above all numbers.
+    inside = (column <= LARGEST_DECIMAL) & (column >= -LARGEST_DECIMAL)
+    safe = ibis.ifelse(inside, column, ibis.null(kind)).cast("float64")
+    unusual = ibis.ifelse(column.cast("string") == "NaN", ibis.null("float64"), literal(float("inf")))
+    return ibis.cases((column > LARGEST_DECIMAL, unusual), (column < -LARGEST_DECIMAL, literal(float("-inf"))), else_=safe)
+
+
+def _cast(guarded: Expression, to: str, engine: str) -> Expression:
+    return guarded.cast(to) if engine == "sqlite" else guarded.try_cast(to)

@@ -1,0 +1,190 @@
+"""A private table: rows that nobody sees, transformations that cost nothing, and measurements that are charged.
+
+Every transformation works row by row by public rules, or sorts rows into disjoint parts, so that one row of the table is at
+most one row afterwards (stability 1). What would let a row count several times is refused. Proof: docs/proofs/tables.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NoReturn, final
+
+from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.records import ReleaseRecords
+from jostle.schema import Boolean, Category, Column, Integer, Schema
+from jostle.tables import measure, predicates
+from jostle.tables.columns import EngineColumns
+from jostle.tables.conditions import checked
+from jostle.tables.lookups import looked_up_column
+from jostle.tables.payers import PartPayer, Payer
+from jostle.tables.unit import Unit
+from jostle.tables.view import Derive, InCell, View, Where
+
+MOST_PARTS = 1024
+"""A table is partitioned into at most so many parts."""
+
+Condition = str | Callable[[Any], Any]
+"""SQL text, or a function from an Ibis table of the declared columns to an expression."""
+
+
+@final
+class Table(measure.Measurements):
+    """A private table. Make one with `jostle.open`."""
+
+    def __init__(self, views: Sequence[View], payer: Payer, name: str, unit: Unit | None) -> None:
+        self._views, self._payer, self._name, self._unit = tuple(views), payer, name, unit
+
+    @property
+    def name(self) -> str:
+        """What it is publicly called: the name of its account."""
+        return self._name
+
+    @property
+    def schema(self) -> Schema:
+        """The columns that may be asked about."""
+        return self._views[0].schema
+
+    @property
+    def unit(self) -> Unit | None:
+        """Whose rows are protected together; None where it is each row by itself."""
+        return self._unit
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What one person may change without it being noticed."""
+        return self._payer.neighbours
+
+    @property
+    def remaining(self) -> Fraction:
+        """The ε that is left."""
+        return self._payer.remaining
+
+    # ------------------------------------------------------------------------------------------- transformations
+
+    def where(self, condition: Condition) -> Table:
+        """The rows for which a condition on declared columns is true.
+
+        The condition is SQL text, such as `"sex = 'F' AND age >= 18"`, or a function, such as `lambda t: t.age >= 18`. It
+        sees numbers and days moved between their declared bounds, categories by their names, and nulls. What might fail on
+        some rows is refused.
+        """
+        return self._with([view.then(Where(_operation(view, condition, "where"))) for view in self._views])
+
+    def select(self, *columns: str) -> Table:
+        """These columns alone."""
+        kept = {name: self.schema.column(name) for name in columns}
+        if not kept:
+            raise BadInput("columns", "are none", f"name some of {', '.join(self.schema)}")
+        return self._with([view.selecting(Schema(kept)) for view in self._views])
+
+    def derive(self, name: str, value: Condition, column: Column) -> Table:
+        """One more column, with a value from the others and a declared range, row by row."""
+        Schema({name: column})  # which says what is wrong with either
+        return self._with([view.then(Derive(name, column, _operation(view, value, "derive"))) for view in self._views])
+
+    def bin(self, name: str, column: Column) -> Table:
+        """A column in other cells, such as `table.bin("age", Integer(0, 99, bins=10))`."""
+        self.schema.column(name)
+        return self.derive(name, lambda form: form[name], column)
+
+    def join(self, lookup: Mapping[Any, Any], *, on: str, name: str, column: Column) -> Table:
+        """One more column, looked up in a public table by the value of another: `{"8001": "Zürich", …}`.
+
+        A private table cannot be joined: one of its rows may meet any number of others, so there is no bound on what one
+        person changes.
+        """
+        if isinstance(lookup, Table) or not isinstance(lookup, Mapping):
+            problem = (
+                "is not a public mapping; a row of a private table may meet any number of others, and no noise hides that"
+            )
+            raise BadInput(
+                "lookup", problem, "pass a dictionary from values to values, or join in the database and bound a person"
+            )
+        key = self.schema.column(on)
+        if not isinstance(key, (Category, Boolean)) and not (isinstance(key, Integer) and key.width == 1):
+            raise BadInput("on", f"{on!r} has cells of several values", "look up by a category, or by single whole numbers")
+        Schema({name: column})
+        return self._with([view.then(looked_up_column(on, key, lookup, name, column)) for view in self._views])
+
+    def union(self, other: Table) -> Table:
+        """The rows of both tables, which must be different ones that share an account.
+
+        A row is in one of them, so it still is one row. Where the unit is a person, the rows of one person in both would add
+        up to more than the account is kept for: open both as one table then, `jostle.open([one, another], …)`.
+        """
+        if not isinstance(other, Table) or other.name != self.name or type(other._payer) is not type(self._payer):
+            raise BadInput("other", "is no table with this one's account", "open both under the same name")
+        if self.unit is not None or other.unit is not None:
+            problem = "a person's rows in both tables would add up, and the account is kept for fewer"
+            raise BadInput("other", problem, "open both as one table, where each person's rows are bounded together")
+        mine, others = ({at for view in table._views for at in view.origin} for table in (self, other))
+        if mine & others or isinstance(self._payer, PartPayer):
+            raise BadInput("other", "has rows of this table, which would count twice", "say both conditions in one: … OR …")
+        if dict(other.schema) != dict(self.schema):
+            raise BadInput("other", "has other columns", "select the same columns of both, declared alike")
+        return self._with([*self._views, *other._views])
+
+    def partition(self, by: str, *, epsilon: Any = None) -> dict[str, Table]:
+        """A table for each cell of a column, by its label, each with ε to spend: charged once, because they are disjoint.
+
+        The charge is made here, whole, whatever is asked of the parts. Rows without a cell are in no part. Where the unit is
+        a person, each person's rows are bounded now, over all parts together.
+        """
+        column = self.schema.column(by)
+        if column.size > MOST_PARTS:
+            raise BadInput("by", f"{by!r} has more than {MOST_PARTS} cells", "partition by a coarser column")
+        columns = EngineColumns.of(self._views, [by])
+        records, token = self._payer.records(columns, epsilon, filtered=self._filtered, note=f"partition by {by}")
+        views = [view.having(by).sampled_once() for view in self._views]
+        parts: dict[str, Table] = {}
+        for cell, (label, (part, budget)) in enumerate(zip(column.labels, records.split(by, token), strict=True)):
+            if not isinstance(part, ReleaseRecords):
+                raise PlanError("a part of a release is none")
+            of_part = [view.then(InCell(by, cell)) for view in views]
+            parts[label] = Table(of_part, PartPayer(part, budget, f"{by} = {label}"), f"{self.name}, {by} = {label}", None)
+        return parts
+
+    def records(self, *columns: str, epsilon: Any = None, in_memory: bool = False) -> tuple[Any, Any]:
+        """A record source over some columns, and a token for it: what a private classifier learns from.
+
+        Rows that lack a cell in one of the columns do not count. Where the unit is a person, rows are bounded once. By
+        default every count is a query; `in_memory` fetches the cells of all rows, as numbers, which is faster for plans that
+        ask often.
+        """
+        complete = EngineColumns.of(self._views, columns or tuple(self.schema)).complete()
+        source = complete.in_memory() if in_memory else complete
+        filtered = self._filtered or any(self.schema[name].drops for name in complete.sizes)
+        return self._payer.records(source, epsilon, filtered=filtered, note=f"records of {', '.join(complete.sizes)}"[:200])
+
+    # --------------------------------------------------------------------------------------------------- the rest
+
+    @property
+    def _filtered(self) -> bool:
+        return any(view.filtered for view in self._views)
+
+    def _with(self, views: Sequence[View]) -> Table:
+        return Table(views, self._payer, self._name, self._unit)
+
+    def __repr__(self) -> str:
+        whose = "each row" if self.unit is None else f"{self.unit.column} ({self.unit.max_rows} rows)"
+        return f"<Table {self.name!r} with {', '.join(self.schema)}; protects {whose}, {self.neighbours.relation}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise PlanError("a private table cannot be pickled or copied: open it in the process that uses it")
+
+
+def _operation(view: View, said: Condition, argument: str) -> Any:
+    """What was said about a row, as an operation over the view's form, checked."""
+    form = view.form
+    if isinstance(said, str):
+        expression = predicates.condition(said, form, view.schema)
+    elif callable(said):
+        expression = said(form)
+    else:
+        raise BadInput(argument, "must be SQL text or a function", "pass for instance lambda t: t.age > 30")
+    operation = checked(expression, form, view.schema, argument)
+    if argument == "where" and not operation.dtype.is_boolean():
+        raise BadInput(argument, "is neither true nor false", "compare something, for instance age >= 18")
+    return operation

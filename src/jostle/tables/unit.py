@@ -1,0 +1,54 @@
+"""The privacy unit: whether one row is protected, or everything that a table holds about one person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from jostle.kernel.errors import BadInput
+
+LARGEST_ROWS = 10**6
+_EXAMPLE = 'pass for instance Unit("person_id", max_rows=3)'
+
+
+@final
+@dataclass(frozen=True)
+class Unit:
+    """A person is whoever shares a value of this column, and counts with at most `max_rows` rows in each measurement.
+
+    Which rows those are is drawn at random, in the engine, for each measurement. Rows without a person do not count.
+
+    >>> Unit("person_id", max_rows=3)
+    Unit(column='person_id', max_rows=3)
+    >>> Unit.of("person_id:3") == Unit("person_id", max_rows=3)
+    True
+    """
+
+    column: str
+    """The column that says whose row it is. It need not be in the schema, and is never released."""
+
+    max_rows: int
+    """The most rows of one person that count. Noise is in proportion to it."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column:
+            raise BadInput(
+                "unit", "needs the name of the column with persons", 'pass for instance Unit("person_id", max_rows=3)'
+            )
+        fits = isinstance(self.max_rows, int) and not isinstance(self.max_rows, bool) and 1 <= self.max_rows <= LARGEST_ROWS
+        if not fits:
+            raise BadInput(
+                "max_rows", f"must be a whole number from 1 to {LARGEST_ROWS}", "say how many rows of a person count"
+            )
+
+    @classmethod
+    def of(cls, value: Unit | str | None) -> Unit | None:
+        """Take the object, or the text `column:max_rows`; None stands for single rows."""
+        if value is None or isinstance(value, Unit):
+            return value
+        column, _, rows = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+        if not column or not (rows.isascii() and rows.isdigit() and len(rows) < 10):
+            raise BadInput(
+                "unit", "does not say whose rows are one person's", 'pass for instance Unit("person_id", max_rows=3)'
+            )
+        return cls(column, int(rows))

@@ -1,0 +1,236 @@
+"""The auditor itself: its bounds hold, it finds most of what there is to find, and it finds nothing in jostle."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from jostle import algorithms, mechanisms
+from jostle.audit import Audited, Pair, campaign, catalogue, examine
+from jostle.audit.charges import audit_charges
+from jostle.audit.evidence import epsilon_bounds, evidence, probability_bounds
+from jostle.audit.operators import scores, statistics, strategies
+from jostle.cli.main import main
+from jostle.kernel.errors import BadInput
+from jostle.kernel.statistics import Score, Statistic
+from jostle.kernel.strategy import Strategy
+from tests.kernel.test_source import kernels_own
+
+ENTRIES = catalogue.every()
+RARE = {"exponential": 5_000, "exponential_line": 5_000, "report_noisy_max": 9_000}
+TIGHT = [(name, relation) for name, entry in ENTRIES.items() for relation in entry.tight]
+
+
+def leaky(loss: float, name: str = "leaky") -> Audited:
+    """Randomized response on a bit that loses so much, whatever is claimed."""
+
+    def run(side, epsilon, neighbours, samples, seed):
+        truth = np.random.default_rng(seed).random((samples, 1)) < 1 / (1 + math.exp(-loss))
+        return np.where(truth, side, 1 - side).astype(float)
+
+    return Audited(name=name, family="mechanism", run=run, pairs=lambda neighbours: [Pair("a bit", 0, 1)])
+
+
+# ----------------------------------------------------------------------------------------------------------- bounds
+
+
+@given(st.integers(0, 200), st.sampled_from([0.3, 0.01, 1e-6]))
+def test_bounds_on_a_probability_are_those_of_the_binomial_tails(hits, chance):
+    low, high = (float(bound) for bound in probability_bounds(hits, 200, chance))
+    assert low <= hits / 200 <= high
+    assert hits == 0 or stats.binom.sf(hits - 1, 200, low) == pytest.approx(chance, rel=1e-6)
+    assert hits == 200 or stats.binom.cdf(hits, 200, high) == pytest.approx(chance, rel=1e-6)
+
+
+def test_bounds_on_epsilon_fail_no_more_often_than_they_may():
+    """Of 20,000 bounds that may fail with a chance of 0.05 each, 1,300 fail with one below 10⁻⁶ (binomial)."""
+    rng, runs, samples, chance = np.random.default_rng(1), 20_000, 500, 0.05
+    p, q = 0.3, 0.1
+    bounds = epsilon_bounds(rng.binomial(samples, p, runs), rng.binomial(samples, q, runs), samples, samples, chance=chance)
+    failed = int((bounds > math.log(p / q)).sum())
+    assert stats.binom.sf(1_300, runs, chance) < 1e-6
+    assert failed <= 1_300
+
+
+def test_equal_distributions_prove_nothing():
+    rng = np.random.default_rng(2)
+    assert evidence(rng.normal(size=(4_000, 3)), rng.normal(size=(4_000, 3)), chance=1e-3).bound < 0.3
+    constant = np.ones((1_000, 2))
+    assert evidence(constant, constant, chance=1e-3).bound == 0.0
+
+
+def test_outputs_of_another_width_are_told_apart():
+    def run(side, epsilon, neighbours, samples, seed):
+        return np.zeros((samples, side))
+
+    entry = Audited(name="wide", family="mechanism", run=run, pairs=lambda neighbours: [Pair("widths", 1, 2)])
+    assert examine(entry, epsilon=1, neighbours="add_remove", samples=400, seed=0).finding
+
+
+def test_delta_is_forgiven_and_no_more():
+    one, other = np.zeros((4_000, 1)), np.zeros((4_000, 1))
+    one[::20] = 1.0  # five in a hundred
+    assert evidence(one, other, chance=1e-3).bound > 2
+    assert evidence(one, other, chance=1e-3, delta=0.06).bound < 0.1
+
+
+@pytest.mark.parametrize("loss", [0.5, 1.0, 3.0])
+def test_what_loses_more_is_found_and_what_does_not_is_not(loss):
+    verdict = examine(leaky(loss), epsilon=loss, neighbours="replace", samples=40_000, seed=3)
+    assert not verdict.finding
+    assert verdict.tightness > 0.8
+    assert examine(leaky(1.3 * loss), epsilon=loss, neighbours="replace", samples=40_000, seed=3).finding
+
+
+# -------------------------------------------------------------------------------------------------------- catalogue
+
+
+def test_everything_of_the_kernel_the_mechanisms_and_the_registry_is_audited():
+    assert {type(one) for one in strategies().values()} == kernels_own(Strategy)
+    assert {type(one) for one in statistics().values()} == kernels_own(Statistic)
+    assert {type(one) for one in scores().values()} == kernels_own(Score)
+    functions = set(mechanisms.__all__) - {"accuracy", "check_scores", "scale_for_accuracy", "simulation", "utility"}
+    assert functions == {name.split(",")[0] for name, entry in ENTRIES.items() if entry.family == "mechanism"}
+    audited = {name.split(" (")[0].split(",")[0] for name, entry in ENTRIES.items() if entry.family == "algorithm"}
+    assert audited == set(algorithms.names())
+    assert {"reduce", "split", "partition: noisy-minimum", "partition: exponential"} <= set(ENTRIES)
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_pairs_are_neighbours(name):
+    """As far as vectors of counts go; for scores and values, the pair is the sensitivity itself."""
+    entry = ENTRIES[name]
+    for relation in entry.relations:
+        pairs = entry.pairs(mechanisms.simulation(seed=0, neighbours=relation).neighbours)
+        assert pairs
+        if entry.family != "mechanism":
+            for pair in pairs:
+                moved = np.abs(np.asarray(pair.one) - np.asarray(pair.other)).sum()
+                assert moved == (1 if relation == "add_remove" else 2)
+                assert (pair.one.sum() == pair.other.sum()) is np.bool_(relation == "replace")
+
+
+@pytest.mark.parametrize(("name", "relation"), TIGHT)
+def test_most_of_epsilon_is_found_where_the_worst_case_is_known(name, relation):
+    """An audit that finds little would notice little. Where the worst event is rarer, it takes more samples to show."""
+    entry = ENTRIES[name]
+    epsilon, samples = ("2", 40_000) if entry.pace == "batched" else ("4", RARE.get(name.split(",")[0], 1_500))
+    verdict = examine(entry, epsilon=epsilon, neighbours=relation, samples=samples, seed=0, confidence=0.95)
+    assert 0.7 <= verdict.tightness <= 1
+
+
+@pytest.mark.parametrize(
+    "name", ["laplace: identity", "statistic: NonZeroCells", "choose: QueryScore of two", "discrete_laplace"]
+)
+def test_the_exact_engine_is_audited_too(name):
+    verdict = examine(
+        ENTRIES[name], epsilon=3, neighbours="add_remove", samples=400, seed=0, engine="exact", confidence=0.99
+    )
+    assert not verdict.finding
+    assert verdict.tightness > 0.3
+
+
+def test_an_entry_of_ones_own_is_audited_with_the_others(monkeypatch):
+    monkeypatch.setattr(catalogue, "_added", {})
+    catalogue.add(leaky(3.0, "mine"))
+    (job,) = [job for job in campaign.jobs(catalogue.select("mine")) if job.neighbours == "replace" and job.epsilon == "1"]
+    assert [verdict.finding for verdict in campaign.run([job], workers=2)] == [True]
+
+
+def test_an_unknown_name_is_refused_with_a_hint():
+    with pytest.raises(BadInput, match="did you mean laplace: prefix"):
+        catalogue.select("laplac: prefix")
+
+
+def test_what_cannot_be_examined_is_refused():
+    entry = leaky(1.0)
+    with pytest.raises(BadInput, match="samples"):
+        examine(entry, epsilon=1, neighbours="replace", samples=10, seed=0)
+    with pytest.raises(BadInput, match="no exact engine"):
+        examine(entry, epsilon=1, neighbours="replace", samples=200, seed=0, engine="exact")
+
+
+# --------------------------------------------------------------------------------------------------------- campaign
+
+
+def test_all_verdicts_hold_together():
+    for full in (False, True):
+        planned = campaign.jobs(list(ENTRIES.values()), full=full)
+        assert sum(1 - job.confidence for job in planned) <= 0.001 * (1 + 1e-6)
+        assert len(set(planned)) == len(planned)
+    assert {job.neighbours for job in planned} == {"add_remove", "replace"}
+    least = {"batched": 10**6, "single": 10**6, "slow": 10**5}
+    assert all(job.samples >= least[ENTRIES[job.name].pace] for job in planned if job.engine == "simulated")
+
+
+def test_a_stopped_audit_goes_on_where_it_was(tmp_path, monkeypatch):
+    file = tmp_path / "audit.jsonl"
+    planned = [job for job in campaign.jobs(catalogue.select("laplace: total")) if job.engine == "simulated"]
+    first = list(campaign.run(planned[:2], workers=1, kept=campaign.Kept(file)))
+    with file.open("a") as lines:
+        lines.write('{"job": {"name": "lap')  # a killed run
+    monkeypatch.setattr(campaign, "do", lambda job: pytest.fail("it was done already"))
+    assert list(campaign.run(planned[:2], workers=1, kept=campaign.Kept(file))) == first
+
+
+def test_a_file_of_something_else_is_refused(tmp_path):
+    (tmp_path / "other").write_text('{"a": 1}\n')
+    with pytest.raises(BadInput, match="something else"):
+        campaign.Kept(tmp_path / "other")
+
+
+# ---------------------------------------------------------------------------------------------------------- charges
+
+
+@pytest.mark.parametrize("name", algorithms.names())
+def test_charges_are_what_operators_were_handed(name):
+    for found in audit_charges([name]):
+        assert found.agrees
+        assert found.granted == found.heard == found.charged == Fraction(3, 10)
+
+
+# ---------------------------------------------------------------------------------------------------------- command
+
+
+@pytest.fixture
+def jostle(monkeypatch, capsys):
+    def call(*arguments: object) -> tuple[object, str]:
+        monkeypatch.setattr(sys, "argv", ["jostle", "audit", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "160")
+        status = 0
+        try:
+            main()
+        except SystemExit as ended:
+            status = ended.code or 0
+        return status, capsys.readouterr().out
+
+    return call
+
+
+def test_the_command_prints_numbers_for_a_script(jostle):
+    status, printed = jostle("--only", "laplace: total", "--json", "--workers", 1)
+    verdicts = json.loads(printed)["verdicts"]
+    assert status == 0
+    assert {verdict["neighbours"] for verdict in verdicts} == {"add_remove", "replace"}
+    assert all(not verdict["finding"] and verdict["samples"] >= 400 for verdict in verdicts)
+
+
+def test_a_finding_prints_the_pair_and_the_event_and_ends_with_status_1(jostle, monkeypatch):
+    monkeypatch.setattr(catalogue, "_added", {"mine": leaky(6.0, "mine")})
+    status, printed = jostle("--only", "mine")
+    assert status == 1
+    assert "FINDING" in printed
+    assert "a bit: 0 and 1" in printed
+    assert "runs on the first" in printed
+
+
+def test_an_unknown_entry_ends_with_status_2(jostle):
+    assert jostle("--only", "no such thing")[0] == 2

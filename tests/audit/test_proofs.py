@@ -1,0 +1,64 @@
+"""Whatever privacy rests on has a proof, and a proof's tests are there."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from jostle import mechanisms
+from jostle.kernel.source import Source
+from jostle.kernel.statistics import Score, Statistic
+from jostle.kernel.strategy import Strategy
+from tests.kernel.test_source import kernels_own
+
+ROOT = Path(__file__).resolve().parents[2]
+PROOFS = ROOT / "docs" / "proofs"
+FREE = {"noise_scale", "noise_variance"}
+"""Public numbers, which release nothing."""
+
+OPERATORS = [
+    name for name, _ in inspect.getmembers(Source, inspect.isfunction) if not name.startswith("_") and name not in FREE
+]
+
+
+def proof(page: str) -> str:
+    return (PROOFS / f"{page}.md").read_text("utf-8").split("## Tests")[0]
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_every_operator_has_a_proof(operator):
+    in_the_table, has_a_section = rf"^\| `{operator}\b", rf"^### {operator}$"
+    assert re.search(f"{in_the_table}|{has_a_section}", proof("operators"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("kind", sorted(kernels_own(Statistic) | kernels_own(Score), key=lambda kind: kind.__name__))
+def test_every_statistic_and_score_has_a_claim_and_a_proof(kind):
+    text = proof("statistics")
+    assert re.search(rf"^\| `{kind.__name__}`", text, re.MULTILINE), "no line in the table of claims"
+    assert f"**{kind.__name__}.**" in text, "no proof"
+
+
+@pytest.mark.parametrize("kind", sorted(kernels_own(Strategy), key=lambda kind: kind.__name__))
+def test_every_strategy_has_its_norms_in_the_proof(kind):
+    assert re.search(rf"^\| {kind.__name__.lower()}\b", proof("strategies"), re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "name", sorted(set(mechanisms.__all__) - {"accuracy", "check_scores", "scale_for_accuracy", "simulation", "utility"})
+)
+def test_every_mechanism_has_a_guarantee(name):
+    pages = [page.read_text("utf-8") for page in (ROOT / "docs" / "mechanisms").glob("*.md")]
+    assert any(re.search(rf"\b{name}\b", page) and "## Guarantee" in page for page in pages)
+
+
+@pytest.mark.parametrize("page", sorted(PROOFS.glob("*.md")), ids=lambda page: page.stem)
+def test_the_tests_that_a_proof_names_are_there(page):
+    known = set(
+        re.findall(r"^def (test_\w+)", "\n".join(f.read_text("utf-8") for f in ROOT.glob("tests/**/*.py")), re.MULTILINE)
+    )
+    named = set(re.findall(r"`(test_\w+)`", page.read_text("utf-8"))) - {f.stem for f in ROOT.glob("tests/**/*.py")}
+    assert named <= known
+    assert named or page.stem == "index"

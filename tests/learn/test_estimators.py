@@ -1,0 +1,235 @@
+"""What private estimators share: scikit-learn's conventions, the charge, and errors that do not depend on the data."""
+
+from __future__ import annotations
+
+import pickle
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from jostle import learn
+from jostle.kernel.budget import Budget
+from jostle.kernel.errors import BadInput, Overdraft, PlanError
+from jostle.kernel.ledger import Ledger
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
+from jostle.learn import PrivateLogistic
+from jostle.learn.registry import learner
+from jostle.learn.task import Task
+from jostle.schema import Boolean, Category, Integer, Real, Schema
+from tests.learn.conforming import EXCEPTIONS, Knowing
+
+
+class KnowingLogistic(Knowing, PrivateLogistic):
+    pass
+
+
+@parametrize_with_checks([KnowingLogistic(epsilon=100.0, random_state=0)], expected_failed_checks=lambda _: EXCEPTIONS)
+def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+SCHEMA = Schema({"age": Integer(0, 99), "sex": Category(["F", "M"]), "class": Category(["no", "yes"])})
+FRAME = pd.DataFrame(
+    {
+        "sex": ["F", "M", "F", None, "?"] * 200,
+        "other": 1,
+        "age": [20, 30, 80, None, 90] * 200,
+        "class": ["no", "no", "yes", "yes", "maybe"] * 200,
+    }
+)
+
+
+def model(**options: Any) -> PrivateLogistic:
+    return PrivateLogistic(**{"epsilon": 1, "schema": SCHEMA, "random_state": 0} | options)
+
+
+def test_frames_arrays_and_labels_inside_give_the_same_model() -> None:
+    by_frame = model().fit(FRAME)
+    beside = model().fit(FRAME[["age", "sex"]], FRAME["class"])
+    array = model().fit(FRAME[["age", "sex"]].to_numpy(dtype=object), FRAME["class"].to_numpy())
+    expected = by_frame.predict_proba(FRAME)
+    assert np.array_equal(expected, beside.predict_proba(FRAME))
+    assert np.array_equal(expected, array.predict_proba(FRAME[["age", "sex"]].to_numpy(dtype=object)))
+    assert expected.shape == (1_000, 2)
+    assert expected.sum(axis=1) == pytest.approx(np.ones(1_000))
+    assert by_frame.classes_.tolist() == ["no", "yes"]
+    assert by_frame.score(FRAME[:4], FRAME["class"][:4]) == 1
+
+
+def test_a_schema_may_be_a_mapping_or_a_file(tmp_path: Path) -> None:
+    SCHEMA.save(tmp_path / "people.toml")
+    expected = model().fit(FRAME).predict_proba(FRAME)
+    for schema in (dict(SCHEMA), tmp_path / "people.toml", str(tmp_path / "people.toml")):
+        assert np.array_equal(model(schema=schema).fit(FRAME).predict_proba(FRAME), expected)
+
+
+def test_every_fit_is_charged_whole_to_the_account(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "budget.db") as ledger:
+        people = ledger.account("people", cap=1)
+        fitted = model(epsilon="2/5", account=people, random_state=None).fit(FRAME)
+        assert (fitted.spent_, people.remaining, fitted.simulated_) == (Fraction(2, 5), Fraction(3, 5), False)
+        clone(fitted).fit(FRAME)
+        assert people.remaining == Fraction(1, 5)
+        with pytest.raises(Overdraft):
+            fitted.fit(FRAME)
+        assert people.remaining == Fraction(1, 5)
+        assert "release" in fitted.explain()
+
+
+def test_without_an_account_a_release_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    fitted = model(random_state=None).fit(FRAME)
+    assert fitted.spent_ == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_simulation_is_repeated_by_its_seed_and_says_so() -> None:
+    one, same, other = (model(random_state=seed).fit(FRAME) for seed in (1, 1, 2))
+    assert np.array_equal(one.predict_proba(FRAME), same.predict_proba(FRAME))
+    assert not np.array_equal(one.predict_proba(FRAME), other.predict_proba(FRAME))
+    assert one.simulated_
+    assert "simulation on public data" in one.explain()
+
+
+def test_rows_without_a_class_of_the_schema_do_not_count() -> None:
+    known = FRAME[FRAME["class"] != "maybe"]
+    assert np.array_equal(model().fit(FRAME).predict_proba(FRAME), model().fit(known).predict_proba(FRAME))
+
+
+ODD: list[tuple[list[Any], list[Any]]] = [
+    ([], []),
+    ([[5, "F"]], ["no"]),
+    ([[5, "F"]] * 9, ["no"] * 9),
+    ([[None, None], [float("nan"), "X"], ["text", 7]], ["no", None, "unheard of"]),
+    ([[10**30, "F"], [-(10**30), "M"]], ["yes", "no"]),
+]
+
+
+@pytest.mark.parametrize(("rows", "labels"), ODD)
+@pytest.mark.parametrize("seed", [0, None])
+def test_odd_data_give_a_model_and_no_error(rows: list[Any], labels: list[Any], seed: int | None) -> None:
+    table = np.array(rows, dtype=object).reshape(-1, 2)
+    fitted = model(random_state=seed).fit(table, np.array(labels, dtype=object))
+    found = fitted.predict_proba(np.array([[50, "F"], [None, "?"]], dtype=object))
+    assert np.isfinite(found).all()
+    assert fitted.spent_ == 1
+
+
+def test_one_class_and_one_value_are_learned_without_complaint() -> None:
+    schema = Schema({"a": Category(["x"], outside="drop", null="drop"), "class": Category(["only"])})
+    fitted = model(schema=schema).fit([["x"], ["y"]], ["only", "only"])
+    assert fitted.predict([["x"], [None]]).tolist() == ["only", "only"]
+    assert fitted.spent_ == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"epsilon": 0}, "epsilon: must be above 0"),
+        ({"schema": None}, "schema: must describe"),
+        ({"schema": {"age": "number"}}, "schema: must describe"),
+        ({"label": "income"}, "label: 'income' must be a column of the schema with classes"),
+        ({"label": "age"}, "label: 'age' must be a column of the schema with classes"),
+        ({"schema": {"class": Boolean()}}, "attributes: must be columns"),
+        ({"schema": dict(SCHEMA) | {"height": Real(0, 3, bins=9)}}, "X: lacks the columns height"),
+        ({"neighbours": "friends"}, "neighbours: unknown relation"),
+        ({"random_state": -1}, "random_state: must be a whole number"),
+        ({"random_state": "0"}, "random_state: must be a whole number"),
+        ({"bins": 0}, "bins: must be a whole number"),
+        ({"ridge": -1.0}, "ridge: must be a number"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_is_charged(options: dict[str, Any], match: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=match):
+        model(**options).fit(FRAME)
+    with Ledger(tmp_path / "budget.db") as ledger:
+        people = ledger.account("people", cap=1)
+        with pytest.raises(BadInput, match=match):
+            model(**{"random_state": None} | options | {"account": people}).fit(FRAME)
+        assert people.spent == 0
+
+
+def test_an_account_takes_no_seed_and_its_own_neighbours(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "budget.db") as ledger:
+        people = ledger.account("people", cap=1, neighbours="replace")
+        with pytest.raises(BadInput, match="a release cannot be seeded"):
+            model(account=people).fit(FRAME)
+        with pytest.raises(BadInput, match="kept under replace"):
+            model(account=people, random_state=None).fit(FRAME)
+        fitted = model(account=people, random_state=None, neighbours="replace").fit(FRAME)
+        assert "replace" in fitted.explain()
+        assert people.spent == 1
+    with pytest.raises(BadInput, match="must be an account"):
+        model(account="people", random_state=None).fit(FRAME)
+
+
+def test_a_fitted_model_can_be_kept() -> None:
+    fitted = model().fit(FRAME)
+    again = pickle.loads(pickle.dumps(fitted))  # noqa: S301 (our own bytes)
+    assert np.array_equal(again.predict_proba(FRAME), fitted.predict_proba(FRAME))
+
+
+# ------------------------------------------------------------------------------------------------------ registry
+
+
+def everything(task: Task, rows: int = 60) -> ArrayColumns:
+    rng = np.random.default_rng(0)
+    return ArrayColumns({name: rng.integers(0, size, rows) for name, size in task.sizes.items()}, task.sizes)
+
+
+def test_registration_wants_a_citation_and_an_argument() -> None:
+    def plan(records: Any, task: Any, budget: Any) -> Any:
+        """Nothing.
+
+        Privacy: nothing is asked.
+        """
+
+    with pytest.raises(PlanError, match="is no key of"):
+        learner(name="Nobody's", cite="nobody1999")(plan)
+    with pytest.raises(PlanError, match="the name is taken by jostle.learn.logistic"):
+        learner(name="Logistic", cite="dwork2006calibrating")(plan)
+    with pytest.raises(PlanError, match="tunables by keyword"):
+        learner(name="Positional", cite="dwork2006calibrating")(lambda records, task, budget, depth: None)
+    with pytest.raises(BadInput, match=r"did you mean Logistic\?"):
+        learn.get("logistics")
+
+
+ATTRIBUTES = {"a": Category(["x", "y"]), "b": Integer(0, 30), "c": Real(0, 1, bins=9)}
+NUMBERS_ALONE = {"Grid"}
+"""Learners that refuse categories."""
+
+
+@pytest.mark.parametrize("name", learn.names())
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_every_learner_spends_its_budget_whole_and_scores_every_value(name: str, classes: int, neighbours: str) -> None:
+    found = learn.get(name)
+    attributes = tuple(ATTRIBUTES)[name in NUMBERS_ALONE :]
+    task = Task(attributes, "class", ATTRIBUTES | {"class": Category(list(range(classes)))})
+    records = SimulatedRecords(everything(task), seed=0, neighbours=neighbours, filtered=True)
+    fitted = found.run(records, task, records.grant(1))
+    assert records.unspent == 0
+    codes = {name: np.arange(40) % task.sizes[name] for name in task.attributes}
+    scores = fitted.scores(codes)
+    assert scores.shape == (40, classes)
+    assert (scores >= 0).all()
+    assert scores.sum(axis=1) == pytest.approx(np.ones(40))
+    assert fitted.describe()
+    assert found.reference.year > 1950
+
+
+def test_a_learner_refuses_records_that_are_not_the_tasks_and_unknown_tunables() -> None:
+    task = Task(("a",), "class", {"a": Category(["x", "y"]), "class": Boolean()})
+    records = SimulatedRecords(ArrayColumns({"a": np.zeros(3, int)}, {"a": 2}), seed=0)
+    budget: Budget = records.grant(1)
+    with pytest.raises(BadInput, match="'a' must have 4 values"):
+        learn.get("Logistic").run(records, task, budget)
+    with pytest.raises(BadInput, match="depth: is no tunable of Logistic"):
+        learn.get("Logistic").run(records, task, budget, depth=3)
+    assert records.unspent == 1

@@ -1,0 +1,388 @@
+"""Tables: opened from everywhere, transformed row by row, measured and charged; the same exact counts in every engine."""
+
+from __future__ import annotations
+
+import datetime as dt
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from jostle import workloads
+from jostle.kernel.errors import BadInput, Overdraft, PlanError
+from jostle.kernel.ledger import Ledger
+from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
+from jostle.tables.columns import EngineColumns
+from jostle.tables.opening import open as open_table
+from jostle.tables.unit import Unit
+
+SCHEMA = Schema(
+    age=Integer(0, 99, bins=10),
+    sex=Category(["F", "M"]),
+    income=Real(0, 100, bins=8),
+    born=Date("1924-01-01", "2023-12-31", every="year"),
+    member=Boolean(),
+)
+RNG = np.random.default_rng(7)
+N = 500
+ROWS = {
+    "age": (pa.int64(), [None if a > 105 else int(a) for a in RNG.integers(0, 110, N)]),
+    "sex": (pa.string(), RNG.choice(["F", "M", "x", None], N, p=[0.4, 0.4, 0.1, 0.1]).tolist()),
+    "income": (pa.float64(), [*(RNG.gamma(2, 15, N - 3)).tolist(), None, float("inf"), -5.0]),
+    "born": (pa.date32(), [dt.date(1950 + int(y), 1 + int(y) % 12, 3) for y in RNG.integers(0, 70, N)]),
+    "member": (pa.bool_(), RNG.choice([True, False], N).tolist()),
+    "person": (pa.int64(), [None if p == 0 else int(p) for p in RNG.integers(0, 100, N)]),
+}
+FRAME = pd.DataFrame({name: pd.Series(values, dtype=object) for name, (_, values) in ROWS.items()})
+
+
+def opened(data, tmp_path, *, schema=SCHEMA, budget=10, **keywords):
+    keywords = {"name": "people"} | keywords
+    return open_table(data, schema=schema, ledger=tmp_path / "ledger.db", budget=budget, **keywords)
+
+
+def exact(table, *names):
+    """The counts before noise: for trusted tests alone."""
+    return EngineColumns.of(table._views, names).counts(names)
+
+
+def in_memory(*names, kept=slice(None)):
+    codes = [SCHEMA[name].encode(FRAME[name].to_numpy())[kept] for name in names]
+    counting = np.all([code >= 0 for code in codes], axis=0)
+    shape = [SCHEMA[name].size for name in names]
+    flat = np.ravel_multi_index([code[counting] for code in codes], shape)
+    return np.bincount(flat, minlength=int(np.prod(shape)))
+
+
+@pytest.fixture
+def people(tmp_path):
+    return opened(FRAME, tmp_path)
+
+
+# ------------------------------------------------------------------------------------------------------- engines
+
+
+def test_every_engine_gives_the_same_exact_counts(load, tmp_path):
+    data, keywords = load(ROWS)
+    table = opened(data, tmp_path, **keywords)
+    income = np.clip(np.nan_to_num(FRAME["income"].astype(float), nan=-1), -1, 100)
+    grown = (SCHEMA["sex"].encode(FRAME["sex"].to_numpy()) == 0) & (income >= 20)
+    where = table.where("sex = 'F' AND income >= 20")
+    assert exact(table, "age", "sex").tolist() == in_memory("age", "sex").tolist()
+    assert exact(where, "born").tolist() == in_memory("born", kept=grown).tolist()
+    derived = table.derive("half", lambda t: t.income / 2, Real(0, 50, bins=5))
+    assert exact(derived, "half").sum() == in_memory("income").sum()
+    bounded = opened(data, tmp_path, name="persons", unit=Unit("person", max_rows=2), **keywords)
+    persons = FRAME.assign(kept=SCHEMA["age"].encode(FRAME["age"].to_numpy()) >= 0).query("kept")["person"].dropna()
+    assert exact(bounded, "age").sum() == persons.value_counts().clip(upper=2).sum()
+    parts = bounded.partition("sex", epsilon=1)
+    together = sum(exact(part, "sex").sum() for part in parts.values())
+    assert together == FRAME["person"].dropna().value_counts().clip(upper=2).sum()
+    assert len(table.histogram("age", epsilon=1).answers) == 10
+
+
+def test_files_of_all_kinds(tmp_path):
+    arrow = pa.table({name: pa.array(values, kind) for name, (kind, values) in ROWS.items()})
+    pq.write_table(arrow, tmp_path / "a.parquet")
+    FRAME.to_csv(tmp_path / "b.csv", index=False)
+    FRAME.to_csv(tmp_path / "c.tsv", index=False, sep="\t")
+    FRAME.to_csv(tmp_path / "d.data", index=False, header=False)
+    wanted = in_memory("age", "sex").tolist()
+    for name, more in (("a.parquet", {}), ("b.csv", {}), ("c.tsv", {}), ("d.data", {"columns": list(ROWS)})):
+        assert exact(opened(tmp_path / name, tmp_path, **more), "age", "sex").tolist() == wanted
+    twice = opened([tmp_path / "a.parquet", tmp_path / "a.parquet"], tmp_path)
+    assert exact(twice, "age", "sex").tolist() == (2 * np.array(wanted)).tolist()
+    assert exact(opened(arrow, tmp_path), "age", "sex").tolist() == wanted
+
+
+def test_lines_that_cannot_be_read_are_left_out(tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_bytes(b'age,sex\n31,F\n"unclosed,M\n20,M,too,many\n7\n\xff\xfe,F\n,\n45,"F"\n')
+    table = opened(path, tmp_path, schema={"age": SCHEMA["age"], "sex": SCHEMA["sex"]}, name="odd")
+    assert exact(table, "age").sum() >= 1
+    assert table.where("age >= 30").count(epsilon=1).answers.shape == (1,)
+
+
+# ------------------------------------------------------------------------------------------------ transformations
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("sex = 'F'", lambda f: f["sex"] == "F"),
+        ("sex IN ('F', 'M') AND NOT member", lambda f: f["sex"].isin(["F", "M"]) & ~f["member"].astype(bool)),
+        ("age BETWEEN 20 AND 39 OR age IS NULL", lambda f: f["age"].isna() | f["age"].astype(float).between(20, 39)),
+        ("born >= '1990-01-01'", lambda f: f["born"] >= dt.date(1990, 1, 1)),
+        ("born < DATE '1990-01-01' AND sex LIKE 'F%'", lambda f: (f["born"] < dt.date(1990, 1, 1)) & (f["sex"] == "F")),
+        ("-income * 2 + 1 > -39", lambda f: f["income"].astype(float).clip(0, 100) < 20),
+        (
+            lambda t: (t.age + t.income) / 2 > 50,
+            lambda f: (f["age"].astype(float).clip(0, 99) + f["income"].astype(float).clip(0, 100)) > 100,
+        ),
+        (lambda t: t.born.year() % 2 == 0, None),
+        (lambda t: t.income.sum() > 3, None),
+        (lambda t: 1 / t.income > 3, None),
+        (lambda t: t.sex.cast("int64") > 3, None),
+        (
+            lambda t: t.income * t.income * t.income * t.income * t.income * t.income * t.income * t.income * t.income > 0,
+            None,
+        ),
+        ("1 / income > 3", None),
+        ("income > (SELECT AVG(income) FROM people)", None),
+        ("person = 3", None),
+        ("born > 'yesterday'", None),
+        ("income", None),
+        ("sex = 'F'; DROP TABLE data", None),
+        (")", None),
+        (7, None),
+    ],
+)
+def test_conditions(people, said, kept):
+    if kept is None:
+        with pytest.raises(BadInput, match="Remedy"):
+            people.where(said)
+        return
+    mask = kept(FRAME).to_numpy(dtype=bool, na_value=False)
+    assert exact(people.where(said), "member").tolist() == in_memory("member", kept=mask).tolist()
+
+
+def test_select_and_bin(people):
+    coarse = people.select("age", "sex").bin("age", Integer(0, 99, bins=4))
+    assert list(coarse.schema) == ["age", "sex"]
+    assert exact(coarse, "age").sum() == exact(people, "age").sum()
+    with pytest.raises(BadInput, match="age, sex"):
+        coarse.histogram("income", epsilon=1)
+
+
+def test_a_lookup_in_a_public_table(people):
+    joined = people.join({"F": "west", "M": "east"}, on="sex", name="side", column=Category(["west", "east"]))
+    sexes = in_memory("sex")
+    assert exact(joined, "side").tolist() == [sexes[0], sexes[1], 0, sexes[2] + sexes[3]]
+    with pytest.raises(BadInput, match="any number of others"):
+        people.join(people, on="sex", name="side", column=Boolean())
+    with pytest.raises(BadInput, match="categories"):
+        people.join({"X": "west"}, on="sex", name="side", column=Category(["west"]))
+
+
+def test_a_union_is_of_different_rows(people, tmp_path):
+    other = opened(FRAME.head(100).copy(), tmp_path)
+    both = people.union(other.where("sex = 'F'")).where("age >= 20")
+    first, second = people.where("age >= 20"), other.where("sex = 'F' AND age >= 20")
+    assert exact(both, "age").tolist() == (exact(first, "age") + exact(second, "age")).tolist()
+    assert both.histogram("age", epsilon=1).spent == 1
+    with pytest.raises(BadInput, match="count twice"):
+        people.union(people.where("sex = 'F'"))
+    with pytest.raises(BadInput, match="add up"):
+        whose = opened(FRAME.copy(), tmp_path, name="persons", unit="person:2")
+        whose.union(whose)
+    with pytest.raises(BadInput, match="same name"):
+        people.union(opened(FRAME.copy(), tmp_path, name="others"))
+
+
+def test_parts_share_one_charge(people):
+    parts = people.partition("sex", epsilon=1)
+    assert list(parts) == ["F", "M", "(other)", "(missing)"]
+    assert people.remaining == 9
+    women = parts["F"]
+    ages = women.where("income > 10").histogram("age", epsilon=0.25)
+    assert (ages.spent, women.remaining, people.remaining) == (Fraction(1, 4), Fraction(3, 4), 9)
+    assert exact(women, "sex").tolist() == [in_memory("sex")[0], 0, 0, 0]
+    nested = women.partition("member", epsilon=0.5)
+    assert nested["true"].mean("income").spent == Fraction(1, 2)
+    assert women.sum("age").spent == Fraction(1, 4)
+    with pytest.raises(Overdraft, match="sex = F"):
+        women.count(epsilon=0.1)
+    with pytest.raises(Overdraft):
+        parts["M"].count(epsilon=1.5)
+    assert people.remaining == 9
+
+
+def test_records_for_classifiers(people):
+    for in_memory_ in (False, True):
+        records, token = people.records("age", "sex", "member", epsilon=0.5, in_memory=in_memory_)
+        source = records.vector("age", "member")
+        assert source.shape == (10, 4)
+        labelled = records.derive("old", ["age"], np.repeat([0, 1], 5)).vector("old", "sex")
+        assert labelled.shape == (2, 4)
+        parts = records.split("member", token)
+        assert len(parts) == 4
+        assert parts[0][0].vector("age").shape == (10,)
+    columns = EngineColumns.of(people._views, ["age", "sex", "member"]).complete()
+    assert columns.counts(["age", "sex"]).tolist() == columns.in_memory().counts(["age", "sex"]).tolist()
+    old = columns.with_table("old", ["age"], np.repeat([0, 1], 5)).where("old", 1)
+    assert old.counts(["old"]).tolist() == [0, in_memory("age")[5:].sum()]
+    codes, weights = columns.listed(["age", "member"])
+    assert weights.sum() == in_memory("age").sum() == columns.rows
+    assert sorted(codes) == ["age", "member"]
+
+
+def test_a_persons_rows_are_drawn_anew_and_bounded_over_all_parts(tmp_path):
+    frame = pd.DataFrame({"x": np.arange(1000) % 10, "person": np.repeat(np.arange(10), 100)})
+    table = opened(frame, tmp_path, schema={"x": Integer(0, 9)}, unit=Unit("person", max_rows=3))
+    draws = [exact(table, "x").tolist() for _ in range(3)]
+    assert all(sum(draw) == 30 for draw in draws)
+    assert len({tuple(draw) for draw in draws}) > 1, (
+        "failure probability below 10⁻⁶: 30 rows fall into 10 cells alike, twice"
+    )
+    parts = table.partition("x", epsilon=1)
+    assert sum(exact(part, "x").sum() for part in parts.values()) == 30
+    records, _ = table.records("x", epsilon=1)
+    assert records.neighbours.rows == 3
+
+
+# --------------------------------------------------------------------------------------------------- measurements
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_measurements_are_charged_exactly_and_close_at_a_large_budget(tmp_path, neighbours):
+    """At ε = 10⁴ noise above 1 has probability below e^(−2,000)."""
+    table = opened(FRAME, tmp_path, budget=10**6, neighbours=neighbours)
+    assert table.count(epsilon=10**4).answers == pytest.approx([N])
+    assert table.histogram("age", "sex", epsilon=10**4, algorithm="Laplace").answers == pytest.approx(
+        in_memory("age", "sex")
+    )
+    ranged = table.ranges("age", [(0, 19), (20, 99)], epsilon=10**4, algorithm="Laplace")
+    ages = in_memory("age")
+    assert ranged.answers == pytest.approx([ages[:2].sum(), ages[2:].sum()], abs=0.01)
+    assert ranged.to_pandas()[["first", "last"]].values.tolist() == [["0", "19"], ["20", "99"]]
+    assert table.ranges("age", workloads.prefix(10), epsilon=1).answers.shape == (10,)
+    clipped = FRAME["income"].astype(float).clip(0, 100)
+    assert table.sum("income", epsilon=10**4).value == pytest.approx(clipped.sum(), abs=0.1)
+    assert table.mean("income", epsilon=10**4).value == pytest.approx(clipped.mean(), abs=0.01)
+    assert table.sum("age", epsilon=10**4).value == pytest.approx(FRAME["age"].astype(float).clip(0, 99).sum(), abs=0.1)
+    assert table.remaining == 10**6 - 6 * 10**4 - 1
+
+
+def test_the_noise_follows_the_neighbours(tmp_path, monkeypatch):
+    """scale = sensitivity × neighbours / ε, for counts, sums and means, under every relation and unit."""
+    drawn = []
+
+    def spy(self, values, scale):
+        drawn.append(scale)
+        return np.asarray(values)
+
+    monkeypatch.setattr("jostle.kernel.noise.ExactNoise.discrete_laplace", spy)
+    frame = FRAME.assign(person=range(N))
+    full = Integer(0, 9, null="own")
+    for relation, unit, count, total, mean in (
+        ("add_remove", None, 1, 99, 2**30),
+        ("replace", None, 2, 99, 2 * 2**30),
+        ("add_remove", Unit("person", max_rows=3), 3, 3 * 99, 3 * 2**30),
+        ("replace", Unit("person", max_rows=3), 6, 3 * 99, 6 * 2**30),
+    ):
+        table = opened(
+            frame,
+            tmp_path,
+            name=f"{relation} {unit}",
+            neighbours=relation,
+            unit=unit,
+            schema=dict(SCHEMA) | {"person": full},
+        )
+        drawn.clear()
+        table.histogram("sex", epsilon="1/2", algorithm="Laplace")
+        table.where("sex = 'F'").histogram("sex", epsilon="1/2", algorithm="Laplace")
+        table.sum("age", epsilon="1/2")
+        table.mean("age", epsilon="1/2")
+        assert drawn == [2 * count, 2 * count, 2 * total, 2 * mean]
+
+
+def test_a_preview_costs_nothing_and_within_keeps_its_word(people):
+    question = people.ask("age")
+    shown = question.preview(epsilon=0.5)
+    assert (shown.epsilon, shown.stand_in) == (Fraction(1, 2), "Laplace")
+    assert 4 <= shown.margin <= 8  # 95 % of discrete Laplace noise of scale 2 is within 6
+    assert people.remaining == 10
+    released = people.histogram("age", within=20)
+    assert released.spent < Fraction(1, 2)
+    assert question.preview(epsilon=released.spent).margin <= 20
+    table = released.to_pandas()
+    assert list(table.columns) == ["age", "count", "low", "high"]
+    assert table["age"].tolist() == SCHEMA["age"].labels
+
+
+# ----------------------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("ask", "argument"),
+    [
+        (lambda t: t.histogram("agge", epsilon=1), "column"),
+        (lambda t: t.histogram(epsilon=1), "columns"),
+        (lambda t: t.histogram("age", "age", epsilon=1), "columns"),
+        (lambda t: t.histogram("age", "sex", "born", epsilon=1), "columns"),
+        (lambda t: t.histogram("age"), "epsilon"),
+        (lambda t: t.histogram("age", epsilon=0), "epsilon"),
+        (lambda t: t.histogram("age", epsilon=1, within=3), "within"),
+        (lambda t: t.histogram("age", within=-1), "within"),
+        (lambda t: t.histogram("age", epsilon=1, algorithm="Nobody"), "algorithm"),
+        (lambda t: t.histogram("age", epsilon=1, algorithm="Laplace", seed=1), "seed"),
+        (lambda t: t.sum("sex", epsilon=1), "column"),
+        (lambda t: t.ranges("age", [(30, 20)], epsilon=1), "ranges"),
+        (lambda t: t.ranges("age", 7, epsilon=1), "ranges"),
+        (lambda t: t.ranges("age", workloads.prefix(3), epsilon=1), "workload"),
+        (lambda t: t.select(), "columns"),
+        (lambda t: t.derive("x", "income / 2", 7), "schema['x']"),
+        (lambda t: t.partition("nobody", epsilon=1), "column"),
+        (lambda t: t.bin("born", Date("1900-01-01", "2023-12-31")).partition("born", epsilon=1), "by"),
+        (
+            lambda t: (
+                t.derive("a", "income", Real(0, 1, bins=2**13))
+                .derive("b", "income", Real(0, 1, bins=2**13))
+                .histogram("a", "b", epsilon=1)
+            ),
+            "columns",
+        ),
+    ],
+)
+def test_bad_questions_name_the_argument_and_charge_nothing(people, ask, argument):
+    with pytest.raises(BadInput, match="Remedy") as refused:
+        ask(people)
+    assert refused.value.argument == argument
+    assert people.remaining == 10
+
+
+@pytest.mark.parametrize(
+    ("changes", "argument"),
+    [
+        ({"ledger": None}, "ledger"),
+        ({"budget": None}, "budget"),
+        ({"name": None}, "name"),
+        ({"schema": {"nobody": Boolean()}}, "schema"),
+        ({"schema": 7}, "schema"),
+        ({"schema": {"jostle_x": Boolean()}}, "schema"),
+        ({"unit": "person"}, "unit"),
+        ({"unit": Unit("nobody", max_rows=1)}, "schema"),
+        ({"neighbours": "friends"}, "neighbours"),
+        ({"engine": "abacus"}, "engine"),
+        ({"data": "nowhere.csv"}, "data"),
+        ({"data": "mysql://there/db"}, "data"),
+        ({"data": 7}, "data"),
+    ],
+)
+def test_what_cannot_be_opened(tmp_path, changes, argument):
+    keywords = {"data": FRAME, "schema": SCHEMA, "ledger": tmp_path / "ledger.db", "budget": 1, "name": "people"} | changes
+    with pytest.raises(BadInput, match="Remedy") as refused:
+        open_table(keywords.pop("data"), **keywords)
+    assert refused.value.argument == argument
+
+
+def test_an_account_is_kept_for_its_unit(people, tmp_path):
+    assert opened(FRAME, tmp_path, budget=None).remaining == 10
+    with pytest.raises(BadInput, match="is kept under"):
+        opened(FRAME, tmp_path, unit="person:3")
+    with pytest.raises(Overdraft):
+        people.histogram("age", epsilon=11)
+    with Ledger(tmp_path / "ledger.db") as book:
+        assert [event.kind for event in book.events("people")] == ["open"]
+
+
+def test_tables_do_not_leave_the_process(people):
+    import copy
+    import pickle
+
+    for leave in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(PlanError, match="open it in the process"):
+            leave(people)
