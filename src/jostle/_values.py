@@ -47,7 +47,7 @@ def text(value: Any) -> str | None:
         return value.strip(BLANKS)
     if isinstance(value, (bool, np.bool_)):
         return "1" if value else "0"
-    if isinstance(value, (int, np.integer)) and abs(value) <= _WHOLE:
+    if isinstance(value, (int, np.integer)) and abs(int(value)) <= _WHOLE:
         return str(value)
     if isinstance(value, (int, np.integer, float, np.floating, Decimal)):
         number = as_number(value)

@@ -88,6 +88,8 @@ def test_a_classifier_learns_tells_why_and_spends_all() -> None:
     text = model.explain()
     assert f"Chosen: {model.model_.pick.option}." in text
     assert "Expected loss against the best" in text
+    assert model.trace_.pick.option in OPTIONS
+    assert model.trace_.facts["attributes"] == 2
 
 
 def test_a_release_is_charged_once_and_whole() -> None:
@@ -120,7 +122,7 @@ def test_a_chooser_can_be_grown_and_goes_on_where_it_stopped(tmp_path: Path) -> 
         grown = train(results, number, options=options)
     assert grown.options == options
     assert set(grown.trees) == set(KINDS)
-    with pytest.raises(BadInput, match="too few"):
+    with pytest.raises(BadInput, match="results: lack some on table 0"):
         train(Results(), 1, options=options)
 
 

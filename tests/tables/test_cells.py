@@ -123,6 +123,15 @@ PAIRS = {
     "nothing": ["whole", "truth", "few"],
 }
 
+FEWER_PAIRS = {
+    "texts": ["whole", "cuts", "weeks", "truth", "few", "many"],
+    "floats": ["tens", "sevenths", "wide"],
+    "whole": ["few"],
+    "truth": ["truth"],
+    "times": ["months"],
+}
+"""For Spark, which takes a second for every column."""
+
 
 def cells(data, table=None, schema=SCHEMA):
     """Each column's cells in the engine, in the rows' order."""
@@ -145,7 +154,8 @@ def test_every_engine_agrees_with_memory(load):
     """One wide table: the kinds of columns of the schema over the types of the engine."""
     longest = max(len(values) for _, values in KINDS.values())
     padded = {kind: (stored, [*values, *[None] * (longest - len(values))]) for kind, (stored, values) in KINDS.items()}
-    wide = {f"{kind} {name}": (padded[kind], name) for kind, names in PAIRS.items() for name in names}
+    pairs = FEWER_PAIRS if load.engine == "pyspark" else PAIRS
+    wide = {f"{kind} {name}": (padded[kind], name) for kind, names in pairs.items() for name in names}
     data, keywords = load({wider: column for wider, (column, _) in wide.items()} | {"number": (pa.int64(), range(longest))})
     schema = Schema({wider: SCHEMA[name] for wider, (_, name) in wide.items()})
     found = cells(data, **keywords, schema=schema)

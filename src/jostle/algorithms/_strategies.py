@@ -103,7 +103,7 @@ def pack(theta: Vector) -> dict[str, Any]:
     kept = theta > 1e-3
     columns = np.nonzero(kept)[1]
     return {
-        "values": theta[kept].astype(np.float16),
+        "values": np.minimum(theta[kept], np.finfo(np.float16).max).astype(np.float16),  # some grow without end
         "steps": np.diff(columns, prepend=0).astype(np.int32),
         "counts": kept.sum(axis=1).astype(np.int32),
         "cells": np.array(theta.shape[1], dtype=np.int64),

@@ -7,19 +7,24 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import identity
-from jostle.linear.bayes import shrink
 from jostle.linear.leaves import regular
+from jostle.linear.smoothing import smooth
 from jostle.linear.workloads import Workload
 
 REACHES = {1: (4, 16, 64), 2: (1, 3, 6)}
+"""How far around a cell its context reaches, by dimension."""
+
+CENTRES = {1: (8, 16, 64), 2: (2, 3, 6)}
+"""And the means that it may be thought to differ little from: over many cells, so that they are hardly noisy."""
 
 
-@algorithm(name="Bayes", tasks=("range-1d", "range-2d"), cite="robbins1956empirical", data_dependent=True)
+@algorithm(name="Bayes", tasks=("range-1d", "range-2d"), cite="robbins1956empirical", data_dependent=True, version=2)
 def bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     """Discrete Laplace noise on every cell, then the posterior mean under a prior fitted to all noisy cells (Section 4).
 
-    Cells are told apart by the noisy density around them where the likelihood pays for it. Made for single cells: sums over
-    long ranges inherit the prior's error, and `Adaptive` or a hierarchy serves them better.
+    Cells are told apart by the noisy density around them, or taken to differ little from it, where the likelihood pays for
+    it. Made for single cells: sums over long ranges inherit the prior's error, and `Adaptive` or a hierarchy serves them
+    better.
 
     Privacy: one Laplace measurement of the cells; the prior is fitted to what was released.
     """
@@ -28,5 +33,9 @@ def bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     noisy = x.laplace(cells, budget)
     if scale == 0:
         return noisy
-    around = regular(x.shape, x.shape).surroundings(noisy, [r for r in REACHES[len(x.shape)] if 4 * r <= max(x.shape)])
-    return shrink(noisy, scale, around).means
+    line = regular(x.shape, x.shape)
+
+    def around(reaches: tuple[int, ...]) -> list[Vector]:
+        return line.surroundings(noisy, [reach for reach in reaches if 4 * reach <= max(x.shape)])
+
+    return smooth(noisy, scale, around(REACHES[len(x.shape)]), around(CENTRES[len(x.shape)]))

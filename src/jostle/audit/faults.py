@@ -22,8 +22,12 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
+
+from jostle import algorithms
 from jostle.kernel.errors import JostleError, LedgerError, Overdraft
 from jostle.kernel.ledger import Ledger
+from jostle.kernel.noise import ExactNoise
 from jostle.releases import release
 
 EPSILON = Fraction(1, 1_000)
@@ -70,6 +74,8 @@ def killed_releases(folder: Path, *, kills: int, seed: int) -> Outcome:
     """Releases under `kill -9`, at random moments of their progress."""
     path, log, chance = folder / "budget.db", folder / "released", random.Random(seed)  # noqa: S311  # not for noise
     log.touch()
+    algorithms.every()
+    ExactNoise().discrete_laplace(np.zeros(1, dtype=np.int64), Fraction(1))  # loads what children would load each time
     with Ledger(path) as ledger:
         ledger.account("people", cap=CAP)
     wasted = released = charged = 0

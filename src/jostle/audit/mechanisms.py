@@ -120,7 +120,7 @@ def _selections() -> Iterator[Audited]:
                 name=f"{name}{', monotone' if monotone else ''}",
                 family="mechanism",
                 pairs=pairs,
-                tight=("add_remove",) if monotone else RELATIONS,
+                tight=_worst_known(name, monotone),
                 **of_budget(ask, batched=False),
             )
 
@@ -129,11 +129,18 @@ def _selections() -> Iterator[Audited]:
 
     def pieces(relation: Neighbours) -> list[Pair]:
         move = 1 if relation.relation == "add_remove" else 2
-        return [Pair("one piece up, the others down", [0, 2 * move, 0], [-move, 3 * move, -move])]
+        return [Pair("one piece up, the others down", [0, move, 0], [-move, 2 * move, -move])]
 
     yield Audited(
         name="exponential_line", family="mechanism", pairs=pieces, tight=RELATIONS, **of_budget(line, batched=False)
     )
+
+
+def _worst_known(name: str, monotone: bool) -> tuple[str, ...]:
+    """Laplace noise on two scores comes near e^ε only where the leader is far ahead, and the event so rare."""
+    if name == "report_noisy_max":
+        return ()
+    return ("add_remove",) if monotone else RELATIONS
 
 
 def _others() -> Iterator[Audited]:

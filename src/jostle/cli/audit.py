@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from jostle.audit.charges import ChargeVerdict
     from jostle.audit.examine import Verdict
 
+WIDTH = 140
+
 
 def audit(
     full: Annotated[bool, typer.Option("--full/--quick", help="A night's work, or minutes.")] = False,
@@ -36,6 +38,8 @@ def audit(
     handed. A full audit can be stopped at any time; the same command goes on where it was.
     """
     console = Console(stderr=as_json, highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, WIDTH)  # in a file, a line is a line
     if faults:
         found = _faults(faults, seed, console)
     elif fuzz:

@@ -52,7 +52,7 @@ def artificial(seed: int) -> Labelled:
     classes = int(draw.choice([2, 2, 2, 3, 4, 5]))
     scores = _SCORES[signal](draw, codes, columns, classes)
     scores += np.log(draw.dirichlet(np.full(classes, 4.0)))  # classes are not equally frequent
-    labels = (scores + draw.gumbel(size=scores.shape) * draw.uniform(0.2, 1.2)).argmax(axis=1)
+    labels = (scores + draw.gumbel(size=scores.shape) * draw.uniform(0.3, 2.5)).argmax(axis=1)
     schema = Schema(columns | {"class": Category(list(range(classes)))})
     return Labelled(f"artificial-{seed}", schema, "class", _as_written(codes, columns) | {"class": labels})
 

@@ -21,13 +21,38 @@ from jostle.learn.task import Task
 
 if TYPE_CHECKING:
     from jostle.learn.base import PrivateEstimator
+    from jostle.learn.classifier import PrivateClassifier
+    from jostle.learn.grids import PrivateGrid
+    from jostle.learn.joint import PrivateJoint
     from jostle.learn.logistic import PrivateLogistic
+    from jostle.learn.majority import PrivateMajority
+    from jostle.learn.single import PrivateSingle
 
-__all__ = ["Learner", "Model", "PrivateEstimator", "PrivateLogistic", "Task", "every", "get", "learner", "names"]
+__all__ = [
+    "Learner",
+    "Model",
+    "PrivateClassifier",
+    "PrivateEstimator",
+    "PrivateGrid",
+    "PrivateJoint",
+    "PrivateLogistic",
+    "PrivateMajority",
+    "PrivateSingle",
+    "Task",
+    "every",
+    "get",
+    "learner",
+    "names",
+]
 
 _HOMES = {
+    "PrivateClassifier": "jostle.learn.classifier",
     "PrivateEstimator": "jostle.learn.base",
+    "PrivateGrid": "jostle.learn.grids",
+    "PrivateJoint": "jostle.learn.joint",
     "PrivateLogistic": "jostle.learn.logistic",
+    "PrivateMajority": "jostle.learn.majority",
+    "PrivateSingle": "jostle.learn.single",
 }
 """Where each estimator lives: scikit-learn is imported with the first of them."""
 

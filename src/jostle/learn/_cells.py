@@ -107,6 +107,8 @@ def _from_leads(noisy: FloatArray, scale: float) -> FloatArray:
 def _from_counts(noisy: FloatArray, scale: float) -> FloatArray:
     """For each class its overall share of the cell's records, and by how much it exceeds that, both as posterior means."""
     classes = noisy.shape[1]
+    if classes == 1:
+        return np.ones_like(noisy)
     overall = np.maximum(noisy.sum(axis=0), scale)
     overall = overall / overall.sum()
     sizes = np.maximum(posterior_leads(noisy.sum(axis=1), scale * np.sqrt(classes)), 0)
@@ -128,7 +130,7 @@ def posterior_leads(noisy: FloatArray, scale: float) -> FloatArray:
     noise's to the largest number's. Its weights are those that make the noisy numbers likeliest. Where most cells lean to
     one side, a lead within the noise to the other is then taken for noise.
 
-    >>> posterior_leads(np.array([-9.0, -8, -7, -9, -8, 1]), 2.0)[-1] < 0
+    >>> bool(posterior_leads(np.array([-9.0, -8, -7, -9, -8, 1]), 2.0)[-1] < 0)
     True
     """
     if not noisy.size:

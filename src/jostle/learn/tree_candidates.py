@@ -6,12 +6,13 @@ from typing import Literal
 
 import numpy as np
 
+from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records, Split
 from jostle.learn._cells import foreseen
 from jostle.learn.registry import FloatArray
 from jostle.learn.task import Task
-from jostle.learn.tree_rules import Candidates
+from jostle.learn.tree_rules import NODE, Candidates
 
 Ways = Literal["all", "one", "both"]
 """How categories are split: into all values at once, one against the rest, or as either."""
@@ -27,6 +28,7 @@ def candidates_for(records: Records, task: Task, *, bins: int = 32, ways: Ways =
     very many values is not split by. Values that the schema does not foresee share a branch of a category, and go with the
     low ones of a number.
     """
+    check_names(task)
     counted: list[Split] = []
     routed: list[Split] = []
     prior: list[float] = []
@@ -50,6 +52,12 @@ def candidates_for(records: Records, task: Task, *, bins: int = 32, ways: Ways =
         np.array(prior),
         branches=max(split.arity for split in counted),
     )
+
+
+def check_names(task: Task) -> None:
+    """Raise, before anything is charged, if a column has the name of the attribute that trees sort records by."""
+    if NODE in task.columns:
+        raise BadInput("attributes", f"{NODE!r} is what trees call their nodes", "call the column something else")
 
 
 def _numeric(task: Task, attribute: str, bins: int) -> tuple[Counts, FloatArray, list[Counts]]:

@@ -27,7 +27,7 @@ LARGEST_TABLE = 2**23
 
 DEEPEST = 64
 
-SMALLEST = Fraction(1, 2**30)
+SMALLEST = Fraction(1, 2**26)
 """The least ε of a level: below it, noise would be beyond what counts can hold."""
 
 

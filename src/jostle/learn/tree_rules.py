@@ -22,6 +22,9 @@ from jostle.learn.registry import FloatArray
 
 Flags = NDArray[np.bool_]
 
+LARGEST_HANDICAP = 2.0**39
+"""The operator takes no larger ones. Beside so much noise no weight matters."""
+
 NODE = "(node)"
 """The attribute that says in which of the nodes a record is."""
 
@@ -183,7 +186,7 @@ class BestSplit:
         criterion = self.criterion or CappedEntropy(_cap(level))
         span = level.records.neighbours.in_part().sensitivity(criterion.span(), 2 * criterion.span())
         scale = float(span / token.epsilon) / criterion.unit
-        handicaps = -scale * np.log(level.candidates.prior)
+        handicaps = np.minimum(-scale * np.log(level.candidates.prior), LARGEST_HANDICAP)
         return level.records.choose_each(
             level.candidates.counted,
             criterion,

@@ -43,7 +43,7 @@ def mohammed(records: Records, task: Task, budget: Budget, *, depth: int = 4, cr
     Privacy: one noisy choice in each of a level's nodes, which are disjoint; an equal part of the budget for every level and
     for noisy counts of the classes in all leaves.
     """
-    rule = _criterion(criterion)
+    rule = criterion_named(criterion)
     records, candidates = candidates_for(records, task)
     program = Program(AtDepth(), BestSplit(rule), depth, leaf_weight=1)
     return noisy_majority(counted(grow(records, task, budget, program, candidates), task), task)
@@ -120,7 +120,7 @@ def fletcher_islam(records: Records, task: Task, budget: Budget, *, trees: int |
 
 
 def _friedman_schuster(records: Records, task: Task, budget: Budget, depth: int, criterion: str, *, prune: bool) -> Tree:
-    rule = _criterion(criterion)
+    rule = criterion_named(criterion)
     records, candidates = candidates_for(records, task)
     program = Program(NoisySize(), BestSplit(rule), depth, leaf_weight=2)
     grown = counted(grow(records, task, budget, program, candidates), task)
@@ -142,7 +142,8 @@ def mean_branching(candidates: Candidates) -> float:
     return max(sum(arity.values()) / len(arity), 1.5)
 
 
-def _criterion(name: str) -> Criterion | None:
+def criterion_named(name: str) -> Criterion | None:
+    """The criterion of that name; None for the entropy, whose cap follows the data's noisy size."""
     known: dict[str, Criterion | None] = {"entropy": None, "gini": Gini(), "max": Majority()}
     if name not in known:
         raise BadInput("criterion", f"{name!r} is unknown", f"use one of {', '.join(known)}")

@@ -27,9 +27,13 @@ FREE_PRICE = 10.0
 CUT_PRICE = 6.0
 """The gain that telling two ranges of a context apart must bring."""
 
-_ROUNDS = 40
-_SMALLEST_GROUP = 16
-_GRAIN = 16
+ROUNDS = 40
+"""How often the weights of a prior are improved: not to the end, which would fit the noise."""
+
+SMALLEST_GROUP = 16
+"""Fewer cells than this do not get a prior of their own."""
+
+GRAIN = 16
 """To fit a prior, values are taken to be alike within this fraction of the noise's scale: far less than the noise hides."""
 _GROUPS = 16
 
@@ -59,8 +63,8 @@ def shrink(noisy: Vector, scale: float, contexts: Sequence[Vector] = ()) -> Shru
     [0, 0, 0, 0, 0, 0, 0, 0, 50, 0, 0, 0]
     """
     order = np.argsort(noisy, kind="stable")
-    everything = _Fit(noisy[order], scale)
-    best: list[tuple[Counts, _Fit]] = [(order, everything)]
+    everything = Fit(noisy[order], scale)
+    best: list[tuple[Counts, Fit]] = [(order, everything)]
     score = everything.score
     for context in contexts:
         found = _cut(noisy, scale, np.argsort(context, kind="stable"), everything, _GROUPS)
@@ -91,12 +95,12 @@ def shrink_by_scale(noisy: Vector, scales: Vector, contexts: Sequence[Vector] = 
 
 
 def _cut(
-    noisy: Vector, scale: float, cells: Counts, whole: _Fit | None, pieces: int
-) -> tuple[float, list[tuple[Counts, _Fit]]]:
+    noisy: Vector, scale: float, cells: Counts, whole: Fit | None, pieces: int
+) -> tuple[float, list[tuple[Counts, Fit]]]:
     """The best way to cut cells, in the context's order, by halves: together unless two priors pay for themselves."""
     order = cells[np.argsort(noisy[cells], kind="stable")]
-    together = whole or _Fit(noisy[order], scale)
-    if pieces == 1 or cells.size < 2 * _SMALLEST_GROUP:
+    together = whole or Fit(noisy[order], scale)
+    if pieces == 1 or cells.size < 2 * SMALLEST_GROUP:
         return together.score, [(order, together)]
     half = cells.size // 2
     left = _cut(noisy, scale, cells[:half], None, pieces // 2)
@@ -105,17 +109,17 @@ def _cut(
     return (apart, left[1] + right[1]) if apart > together.score else (together.score, [(order, together)])
 
 
-class _Fit:
+class Fit:
     """The prior of one group of cells, given by their noisy values in rising order."""
 
     def __init__(self, everything: Vector, scale: float) -> None:
         self.everything, self.scale = everything, scale
-        values, seen = _distinct(np.round(everything * (_GRAIN / scale)) * (scale / _GRAIN))
+        values, seen = distinct(np.round(everything * (GRAIN / scale)) * (scale / GRAIN))
         self.number = everything.size
         support = _mixtures.support_for(values, scale)
         flat = np.full(support.size, 1.0 / support.size)
-        self.before, self.weights, likelihood = _mixtures.maximise(values, seen, support, flat, scale, _ROUNDS)
-        self.support, self.free = support, True
+        self.before, self.weights, likelihood = _mixtures.maximise(values, seen, support, flat, scale, ROUNDS)
+        self.support = support
         self.score = likelihood - FREE_PRICE
         self.wide: tuple[Any, Any, Any] = (support, self.before, self.weights)
         if values[-1] - values[0] < 30 * scale:
@@ -126,7 +130,7 @@ class _Fit:
 
     def posterior(self) -> tuple[Vector, Vector]:
         """Means under the fitted prior; variances no smaller than without the cell's own part in it."""
-        values, seen = _distinct(self.everything)
+        values, seen = distinct(self.everything)
         mass, first, second = _mixtures.moments(values, self.support, self.weights, self.scale)
         shift = first / mass
         variances = np.maximum(second / mass - shift**2, self._without_itself(values))
@@ -143,7 +147,7 @@ class _Fit:
         return np.asarray(second / mass - (first / mass) ** 2)
 
 
-def _distinct(values: Vector) -> tuple[Vector, Counts]:
+def distinct(values: Vector) -> tuple[Vector, Counts]:
     """The different ones among values in rising order, and how often each is there."""
     first = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     return values[first], np.diff(np.append(first, values.size))

@@ -24,20 +24,12 @@ Range: TypeAlias = tuple[float, float]
 LARGEST_WHOLE, LARGEST = 2.0**31 - 1, 2.0**53
 """Whole numbers and other numbers stay below these, in absolute value."""
 
+ORDER = (ops.Less, ops.LessEqual, ops.Greater, ops.GreaterEqual, ops.Between)
+COMPARISONS = (*ORDER, ops.Equals, ops.NotEquals, ops.InValues)
 ALLOWED = (
-    *(
-        ops.Alias,
-        ops.Equals,
-        ops.NotEquals,
-        ops.Less,
-        ops.LessEqual,
-        ops.Greater,
-        ops.GreaterEqual,
-        ops.Between,
-        ops.InValues,
-    ),
-    *(ops.And, ops.Or, ops.Not, ops.Xor, ops.IsNull, ops.NotNull, ops.IfElse, ops.SearchedCase, ops.SimpleCase),
-    *(ops.Coalesce, ops.Lowercase, ops.Uppercase, ops.StartsWith, ops.EndsWith, ops.StringContains, ops.StringSQLLike),
+    *(*COMPARISONS, ops.Alias, ops.And, ops.Or, ops.Not, ops.Xor, ops.IsNull, ops.NotNull, ops.IfElse, ops.SearchedCase),
+    *(ops.SimpleCase, ops.Coalesce, ops.Lowercase, ops.Uppercase, ops.StartsWith, ops.EndsWith, ops.StringContains),
+    ops.StringSQLLike,
 )
 """Operations that have a value for whatever they are given."""
 
@@ -78,10 +70,26 @@ class _Check:
             self.range_of(node.arg)
             return PARTS[type(node)]
         if type(node) in ARITHMETIC:
-            return ARITHMETIC[type(node)](*map(self._number, node.args))
+            try:
+                return ARITHMETIC[type(node)](*map(self._number, node.args))
+            except ZeroDivisionError:
+                raise self._refused("divides by what may be zero, by its declared bounds") from None
         if isinstance(node, ALLOWED):
+            self._alike(node)
             return self._any_of([self.range_of(value) for value in _values(node.args)], node)
         raise self._refused(f"uses {type(node).__name__}, which is not among what can be said of one row without failing")
+
+    def _alike(self, node: Any) -> None:
+        """Engines would convert what is compared with another type, and fail on some values; and on some patterns."""
+        if isinstance(node, (*COMPARISONS, ops.SimpleCase)):
+            compared = node.args[:2] if isinstance(node, ops.SimpleCase) else node.args
+            kinds = {_kind(value.dtype) for value in _values(compared)} - {None}
+            if len(kinds) > 1:
+                raise self._refused(f"compares {' with '.join(sorted(map(str, kinds)))}")
+        if isinstance(node, ops.StringSQLLike):
+            pattern = node.pattern.value if isinstance(node.pattern, ops.Literal) else None
+            if node.escape or not isinstance(pattern, str) or "\\" in pattern:
+                raise self._refused("has a pattern that is no plain text, or with a backslash")
 
     def _column(self, node: Any) -> Range | None:
         if node.rel != self.rows or node.name not in self.schema:
@@ -135,6 +143,12 @@ class _Check:
         return BadInput(self.argument, problem, remedy)
 
 
+def _kind(dtype: Any) -> str | None:
+    """What can be compared with each other; None is for what can be with everything."""
+    kinds = {"numbers": dtype.is_numeric(), "texts": dtype.is_string(), "days": dtype.is_date(), "truth": dtype.is_boolean()}
+    return None if dtype.is_null() else next((kind for kind, it_is in kinds.items() if it_is), str(dtype))
+
+
 def _values(arguments: Any) -> list[Any]:
     """The expressions among an operation's arguments, which may be in tuples."""
     nodes: list[Any] = []
@@ -153,7 +167,7 @@ def _corners(operation: Callable[[float, float], float]) -> Callable[[Range, Ran
 
 def _divided(one: Range, other: Range) -> Range:
     if other[0] <= 0 <= other[1]:
-        raise BadInput("where", "divides by what may be zero", "divide by numbers, or by columns whose bounds exclude zero")
+        raise ZeroDivisionError
     return _corners(lambda a, b: a / b)(one, other)
 
 

@@ -11,7 +11,7 @@ import csv
 import os
 import sys
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ ENGINES = ("duckdb", "postgres", "pyspark", "sqlite")
 """The engines whose arithmetic the tests compare with NumPy's, cell by cell."""
 
 TEXT_FILES = (".csv", ".tsv", ".txt", ".data")
-DUCKDB_FILES = (".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3")
+DATABASE_FILES = (".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3")
 KINDS_OF_DATA = "a path (CSV, Parquet, DuckDB, SQLite), a postgresql:// URL, a frame, a Spark session or an Ibis table"
 
 
@@ -50,12 +50,21 @@ class Opened:
 def connect(data: Any, *, table: str | None, wanted: Sequence[str], columns: Sequence[str] | None, engine: str) -> Opened:
     """The table that somebody means, wherever it is. `wanted` are the columns that will be used."""
     opened = _connect(data, table=table, wanted=wanted, columns=columns, engine=engine)
-    if isinstance(data, (str, os.PathLike)):
-        places = {str(data) if "://" in str(data) else str(Path(data).resolve())}
-        return replace(opened, origin=frozenset((place, table) for place in places))
-    if isinstance(data, (list, tuple)):
-        return replace(opened, origin=frozenset((str(Path(one).resolve()), None) for one in data))
-    return replace(opened, origin=frozenset([_Held(data)]))
+    return replace(opened, origin=frozenset(_origins(data, opened)))
+
+
+def _origins(data: Any, opened: Opened) -> Iterator[Hashable]:
+    """Each file by its path, a database's table by both their names, and what is in memory by itself."""
+    if isinstance(data, str) and "://" in data:
+        yield data, opened.name
+    elif isinstance(data, (str, os.PathLike)):
+        yield str(Path(data).resolve()), opened.name if Path(data).suffix.lower() in DATABASE_FILES else None
+    elif isinstance(data, (list, tuple)):
+        yield from ((str(Path(one).resolve()), None) for one in data)
+    elif type(data).__module__.startswith("ibis"):
+        yield data.op()
+    else:
+        yield _Held(data), opened.name
 
 
 class _Held:
@@ -99,7 +108,7 @@ def check_columns(there: Sequence[str], wanted: Sequence[str]) -> None:
 
 
 def _file(path: Path, table: str | None, columns: Sequence[str] | None, engine: str) -> Opened:
-    if path.suffix.lower() in DUCKDB_FILES:
+    if path.suffix.lower() in DATABASE_FILES:
         return _database_file(path, table)
     return _files([path], columns, engine)
 
@@ -195,6 +204,8 @@ def _sqlite_table(connection: Any, table: str) -> Any:
 
     quoted = sg.to_identifier(table, quoted=True).sql("sqlite")
     names = [row[1] for row in connection.con.execute(f"PRAGMA table_info({quoted})")]
+    if not names:
+        raise BadInput("table", f"there is no table {table!r}", f"use one of {', '.join(_tables(connection))}")
     query = sg.select(*(sg.column(name, quoted=True) for name in names)).from_(sg.to_identifier(table, quoted=True))
     return connection.sql(query.sql("sqlite"), schema=ibis.schema(dict.fromkeys(names, "string")))
 
@@ -233,11 +244,24 @@ def _one_of(connection: Any, table: str | None) -> Opened:
     table = table or _only_table(connection)
     schema, _, name = table.rpartition(".")
     place = {"database": schema} if schema else {}
+    if (
+        connection.name == "duckdb"
+        and not schema
+        and name not in (there := asked("listing tables", lambda: _tables(connection)))
+    ):
+        raise BadInput("table", f"there is no table {name!r}", f"use one of {', '.join(there)}")
     return Opened(asked(f"looking for the table {table!r}", lambda: connection.table(name, **place)), table)
 
 
+def _tables(connection: Any) -> list[str]:
+    """Ibis asks DuckDB for its tables in a way that DuckDB 2 has no more."""
+    if connection.name == "duckdb":
+        return [name for (name,) in connection.con.execute("SHOW TABLES").fetchall()]
+    return [*connection.list_tables()]
+
+
 def _only_table(connection: Any) -> str:
-    names = asked("listing tables", connection.list_tables)
+    names = asked("listing tables", lambda: _tables(connection))
     if len(names) != 1:
         listed = ", ".join(sorted(names)[:20]) or "none"
         raise BadInput("table", f"there is more than one, or none: {listed}", "say which with table=…")

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn, final
 
+from ibis.common.exceptions import IbisError
+
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
@@ -143,7 +145,9 @@ class Table(measure.Measurements):
             if not isinstance(part, ReleaseRecords):
                 raise PlanError("a part of a release is none")
             of_part = [view.then(InCell(by, cell)) for view in views]
-            parts[label] = Table(of_part, PartPayer(part, budget, f"{by} = {label}"), f"{self.name}, {by} = {label}", None)
+            parts[label] = Table(
+                of_part, PartPayer(part, budget, f"{by} = {label}"), f"{self.name}, {by} = {label}", self._unit
+            )
         return parts
 
     def records(self, *columns: str, epsilon: Any = None, in_memory: bool = False) -> tuple[Any, Any]:
@@ -178,12 +182,12 @@ class Table(measure.Measurements):
 def _operation(view: View, said: Condition, argument: str) -> Any:
     """What was said about a row, as an operation over the view's form, checked."""
     form = view.form
-    if isinstance(said, str):
-        expression = predicates.condition(said, form, view.schema)
-    elif callable(said):
-        expression = said(form)
-    else:
+    if not isinstance(said, str) and not callable(said):
         raise BadInput(argument, "must be SQL text or a function", "pass for instance lambda t: t.age > 30")
+    try:
+        expression = predicates.condition(said, form, view.schema) if isinstance(said, str) else said(form)
+    except (IbisError, AttributeError, TypeError) as error:  # about columns and types alone: a form has no rows
+        raise BadInput(argument, f"makes no sense: {error}", f"use {', '.join(view.schema)} as they are declared") from None
     operation = checked(expression, form, view.schema, argument)
     if argument == "where" and not operation.dtype.is_boolean():
         raise BadInput(argument, "is neither true nor false", "compare something, for instance age >= 18")

@@ -1,0 +1,312 @@
+"""Ways to choose: from what was asked about a database to the option to run. All are learned on public data, and free.
+
+A regret tree asks for features one at a time, as Pythia does. Predictions ask for all features that their formulas use, and
+take the option whose predicted loss is least. A selector of Pythia is a way, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+import numpy as np
+
+from jostle.choice.databases import Outcomes
+from jostle.choice.features import Feature
+from jostle.choice.options import Option
+from jostle.choice.selectors import Decision, Selector, Step
+from jostle.choice.trees import Growth, Leaf, Split, Tree, grow
+from jostle.kernel.errors import BadInput
+from jostle.kernel.partition import Vector
+
+Ask = Callable[[str], float]
+"""The value of a question, by its name."""
+
+
+class Way(Protocol):
+    """How a choice is made from what was asked."""
+
+    @property
+    def kind(self) -> str:
+        """What traces call it."""
+        ...
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Every question that some choice may ask."""
+        ...
+
+    def decide(self, ask: Ask) -> Decision:
+        """Ask until the option is clear."""
+        ...
+
+    def lines(self) -> list[str]:
+        """How it decides, in words."""
+        ...
+
+
+@dataclass(frozen=True)
+class RegretTree:
+    """Walks from the root to a leaf, and takes the leaf's option."""
+
+    options: tuple[str, ...]
+    tree: Tree
+    kind: str = "a regret tree"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What the tree splits on, in the order of the nodes."""
+        return tuple(dict.fromkeys(node.feature for node in self.tree if isinstance(node, Split)))
+
+    def decide(self, ask: Ask) -> Decision:
+        """Lazily: a question that the walk does not reach is not asked."""
+        node, path = self.tree[0], list[Step]()
+        while isinstance(node, Split):
+            value = ask(node.feature)
+            low = value <= node.at
+            path.append(Step(node.feature, value, f"{'≤' if low else '>'} {node.at:.6g}"))
+            node = self.tree[node.low if low else node.high]
+        regrets = dict(zip(self.options, map(float, node.regrets), strict=True))
+        return Decision(self.options[node.choice], regrets, tuple(path))
+
+    def lines(self) -> list[str]:
+        """The tree, indented."""
+        return self._drawn(0, "")
+
+    def _drawn(self, number: int, indent: str) -> list[str]:
+        node = self.tree[number]
+        if isinstance(node, Leaf):
+            return [f"{indent}{self.options[node.choice]} (expected regret {node.regrets[node.choice]:.3g})"]
+        low, high = (self._drawn(way, indent + "  ") for way in (node.low, node.high))
+        return [f"{indent}{node.feature} ≤ {node.at:.4g}:", *low, f"{indent}else:", *high]
+
+
+class LossModel(Protocol):
+    """Predicts the logarithm of an option's loss from features."""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The features that it looks at."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """The formula."""
+        ...
+
+    def log_losses(self, names: Sequence[str], features: Vector) -> Vector:
+        """One row an input, one column a name."""
+        ...
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Takes the option whose predicted loss is least."""
+
+    options: tuple[str, ...]
+    models: Mapping[str, LossModel]
+    kind: str = "predictions"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What some formula looks at."""
+        return tuple(dict.fromkeys(name for option in self.options for name in self.models[option].needs))
+
+    def decide(self, ask: Ask) -> Decision:
+        """All questions are asked: every formula has to be known for the least to be."""
+        names = self.needs
+        row = np.array([[ask(name) for name in names]])
+        logs = {option: float(self.models[option].log_losses(names, row)[0]) for option in self.options}
+        least = min(logs.values())
+        regrets = {option: float(np.exp(min(log - least, 50.0))) for option, log in logs.items()}
+        path = tuple(Step(name, float(value), f"= {value:.4g}") for name, value in zip(names, row[0], strict=True))
+        return Decision(min(logs, key=logs.__getitem__), regrets, path)
+
+    def lines(self) -> list[str]:
+        """One formula an option."""
+        return [f"log loss of {option} ≈ {self.models[option].text}" for option in self.options]
+
+
+@dataclass(frozen=True)
+class BySelector:
+    """A selector of Pythia, whose options must be among those of the choice."""
+
+    selector: Selector
+
+    @property
+    def kind(self) -> str:
+        """What traces of Pythia call it."""
+        return f"a {self.selector.kind}"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The selector's features."""
+        return self.selector.features_needed
+
+    def decide(self, ask: Ask) -> Decision:
+        """Walk it."""
+
+        def measure(feature: Feature) -> float:
+            return ask(feature.name)
+
+        return self.selector.walk(measure)
+
+    def lines(self) -> list[str]:
+        """Its summary."""
+        return self.selector.summary().splitlines()
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """Log loss as a sum of a line and a logarithm of every feature, by ridge regression."""
+
+    needs: tuple[str, ...]
+    units: tuple[float, ...]
+    """Where each feature's logarithm bends to a line."""
+
+    centre: tuple[float, ...]
+    width: tuple[float, ...]
+    weights: tuple[float, ...]
+    constant: float
+
+    @property
+    def text(self) -> str:
+        """The largest terms."""
+        terms = sorted(zip(self._columns(), self.weights, strict=True), key=lambda term: -abs(term[1]))
+        shown = [f"{weight:+.3g}·{name}" for name, weight in terms[:4] if abs(weight) > 1e-3]
+        return " ".join([f"{self.constant:.3g}", *shown]) + (" (features standardised)" if shown else "")
+
+    def _columns(self) -> list[str]:
+        return [*self.needs, *(f"log {name}" for name in self.needs)]
+
+    def log_losses(self, names: Sequence[str], features: Vector) -> Vector:
+        """The sum."""
+        picked = features[:, [list(names).index(name) for name in self.needs]]
+        basis = (_bent(picked, np.array(self.units)) - np.array(self.centre)) / np.array(self.width)
+        return np.asarray(basis @ np.array(self.weights) + self.constant)
+
+
+def _bent(features: Vector, units: Vector) -> Vector:
+    return np.concatenate([features, np.arcsinh(features / units)], axis=1)
+
+
+def smooth_model(names: Sequence[str], features: Vector, log_losses: Vector) -> Smooth:
+    """Fit one; how strongly it is held back is what would have predicted best with each row left out."""
+    scale = np.quantile(np.abs(features), 0.1, axis=0) if len(features) else np.zeros(len(names))
+    units = np.maximum(scale, 1e-3 * np.abs(features).max(axis=0, initial=1e-9))
+    basis = _bent(features, units)
+    centre, width = basis.mean(axis=0), np.maximum(basis.std(axis=0), 1e-9)
+    design, constant = (basis - centre) / width, float(log_losses.mean())
+    wanted = log_losses - constant
+    errors = {}
+    for penalty in (0.1, 1.0, 10.0, 100.0):
+        inverse = np.linalg.inv(design.T @ design + penalty * np.eye(design.shape[1]))
+        hat = np.einsum("ij,jk,ik->i", design, inverse, design)
+        weights = inverse @ design.T @ wanted
+        errors[penalty] = (float(np.mean(((wanted - design @ weights) / (1 - np.minimum(hat, 0.99))) ** 2)), weights)
+    _, weights = min(errors.values(), key=lambda one: one[0])
+    columns = [tuple(map(float, part)) for part in (units, centre, width, weights)]
+    return Smooth(tuple(names), columns[0], columns[1], columns[2], columns[3], constant)
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """A programmer's `predict`, turned from performance into log loss by a line that was fitted."""
+
+    needs: tuple[str, ...]
+    predict: Callable[[Any], float]
+    slope: float
+    constant: float
+
+    @property
+    def text(self) -> str:
+        """The line; a slope above 0 says that the programmer's belief is the wrong way round."""
+        doubt = " (more performance was predicted where the loss was larger)" if self.slope > 0 else ""
+        return f"{self.constant:.3g} {self.slope:+.3g}·predict({', '.join(self.needs)}){doubt}"
+
+    def log_losses(self, names: Sequence[str], features: Vector) -> Vector:
+        """The line, at what was predicted."""
+        return np.asarray(self.constant + self.slope * believed(self.predict, names, features))
+
+
+def believed(predict: Callable[[Any], float], names: Sequence[str], features: Vector) -> Vector:
+    """What a programmer's function predicts for each row; what is not a finite number counts as 0."""
+    found = np.zeros(len(features))
+    for row, values in enumerate(features):
+        with np.errstate(all="ignore"):
+            value = predict(SimpleNamespace(**dict(zip(names, map(float, values), strict=True))))
+        number = float(value) if not isinstance(value, complex) else np.nan
+        found[row] = number if np.isfinite(number) else 0.0
+    return found
+
+
+def learn_tree(found: Outcomes, *, rho: float, depth: int, least: float, worth: float = 0.005) -> RegretTree:
+    """A tree as for Pythia: grown on features with the noise that they will have, and cut back where it does not pay."""
+    copies, inputs = found.features.shape[:2]
+    share = rho / max(sum(found.paid), 1)
+    stacked = found.features.reshape(copies * inputs, -1)
+    regrets = np.tile(np.minimum(found.regrets, 1e3), (copies, 1))
+    groups = np.unique(found.groups, return_inverse=True)[1]
+    tree = grow(
+        list(found.questions),
+        stacked,
+        regrets,
+        np.full(len(stacked), 1 / copies),
+        Growth(depth=depth if found.questions else 0, least=least, guard=0.0, worth=worth),
+        groups=np.tile(groups, copies),
+        prices=[share / (1 - share) if paid else 0.0 for paid in found.paid],
+    )
+    return RegretTree(found.options, tree)
+
+
+def learn_predictions(found: Outcomes, options: Sequence[Option]) -> Predictions:
+    """A model an option: its own `predict`, calibrated, if there is one that works, else a smooth one."""
+    copies = len(found.features)
+    rows = found.features.reshape(copies * len(found.databases), -1)
+    models: dict[str, LossModel] = {}
+    for at, name in enumerate(found.options):
+        logs = np.tile(np.log(np.maximum(found.losses[:, at], 1e-12)), copies)
+        predict = next(one.predict for one in options if one.name == name)
+        models[name] = (
+            smooth_model(found.questions, rows, logs)
+            if predict is None
+            else calibrated(predict, found.questions, rows, logs, name)
+        )
+    return Predictions(found.options, models)
+
+
+def calibrated(
+    predict: Callable[[Any], float], names: Sequence[str], features: Vector, log_losses: Vector, option: str
+) -> Calibrated:
+    """The line from what is predicted to log loss that fits best.
+
+    >>> model = calibrated(lambda F: -F.size, ["size"], np.array([[1.0], [2.0]]), np.array([0.0, 3.0]), "HB")
+    >>> model.text
+    '-3 -3·predict(size)'
+    """
+    try:
+        predicted = believed(predict, names, features)
+    except Exception as error:
+        problem = f"the predict of {option} raised {type(error).__name__}: {error}"
+        raise BadInput("options", problem, f"let it use some of {', '.join(names) or 'no feature'}") from error
+    spread = predicted - predicted.mean()
+    slope = float(spread @ log_losses / max(float(spread @ spread), 1e-12))
+    used = _used(predict, names)
+    return Calibrated(used, predict, slope, float(log_losses.mean() - slope * predicted.mean()))
+
+
+def _used(predict: Callable[[Any], float], names: Sequence[str]) -> tuple[str, ...]:
+    """The features that a programmer's function looks at, as seen when it is called."""
+    looked_at: list[str] = []
+
+    class Watched:
+        def __getattr__(self, name: str) -> float:
+            if name not in names:
+                raise AttributeError(f"there is no metafeature {name}; there are {', '.join(names)}")
+            looked_at.append(name)
+            return 0.5
+
+    predict(Watched())
+    return tuple(dict.fromkeys(looked_at))

@@ -1,0 +1,111 @@
+"""An additive model of a few attributes, which are chosen privately: for records that are too few for all attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import prod
+from typing import Final
+
+import numpy as np
+
+from jostle.kernel.budget import Budget
+from jostle.kernel.criteria import ClearMajority
+from jostle.kernel.partition import Counts
+from jostle.kernel.records import Records, Split
+from jostle.learn._cells import coarse, known_total
+from jostle.learn.base import PrivateEstimator
+from jostle.learn.logistic import logistic
+from jostle.learn.majority import majority
+from jostle.learn.registry import Model, learner
+from jostle.learn.task import Task
+
+FEW: Final = 3
+"""So many attributes are chosen at most."""
+
+BINS: Final = 3
+"""The bins of a numeric attribute while attributes are compared."""
+
+MOST: Final = 1_000
+"""So many sets of attributes are compared at most: each one more needs more signal to stand out."""
+
+PERCENT: Final = 30
+"""What the choice costs, in percent of the budget."""
+
+SMALLEST, LARGEST = 32, 2**16
+"""The cells that a set may have in any case, and those that none may exceed."""
+
+
+@learner(name="Sparse", cite="chaudhuri2011differentially")
+def sparse(records: Records, task: Task, budget: Budget, *, few: int = FEW, total: float | None = None) -> Model:
+    """The few attributes that together promise the most right predictions, and an additive model of these alone.
+
+    The noise of an additive model grows with its attributes, so that where records are few, a few attributes tell more than
+    all. A set of them is worth the records in the largest class of each combination of values, less a price for noise.
+
+    Privacy: a noisy number of records (3 % of the budget) unless it is public or one that was paid for is given; one choice
+    of a set (30 % of what is left); and an additive model of its attributes by objective perturbation, or the noisy majority
+    if the set is empty, with the rest, one after the other. Prices and candidates follow from the schema and from what was
+    released before.
+    """
+    known, rest = known_total(records, budget, total)
+    choice, rest = rest.split(PERCENT, 100 - PERCENT)
+    chosen = choose_attributes(records, task, choice, known, few)
+    if not chosen:
+        return majority.run(records, task, rest)
+    fewer = Task(chosen, task.label, {name: task.columns[name] for name in (*chosen, task.label)})
+    return logistic.run(records, fewer, rest, total=known)
+
+
+def choose_attributes(records: Records, task: Task, budget: Budget, total: float, few: int = FEW) -> tuple[str, ...]:
+    """The set of at most so many attributes that promises most: one noisy maximum over all sets, the empty one included."""
+    tables = {name: coarse(task, name, BINS) for name in task.attributes}
+    for name, table in tables.items():
+        records = records.derive(_cut(name), [name], table)
+    first = task.attributes[0]
+    records = records.derive(_ALL, [first], np.zeros(task.sizes[first], dtype=np.int64))
+    epsilon = float(budget.epsilon / records.neighbours.sensitivity(1, 2)) * 100 / PERCENT
+    sets = _sets(tables, few, int(np.clip(total * epsilon, SMALLEST, LARGEST)))
+    criterion = ClearMajority(price=float(np.clip(0.3 / epsilon + 0.5, 0, 2**30)))  # about what noise and chance pretend
+    (place,) = records.choose_each([_split(one, tables) for one in sets], criterion, budget, label=task.label)
+    return sets[place]
+
+
+_ALL = "(all)"
+
+
+def _cut(attribute: str) -> str:
+    return f"{attribute} in few"
+
+
+def _sets(tables: Mapping[str, Counts], few: int, cells: int) -> list[tuple[str, ...]]:
+    """All sets of no attribute, one, two … that have no more than so many cells, as long as they are not too many."""
+    widths = {name: int(table.max()) + 1 for name, table in tables.items()}
+    found: list[tuple[str, ...]] = [()]
+    for size in range(1, min(few, len(tables)) + 1):
+        new = [one for one in combinations(tables, size) if prod(widths[name] for name in one) <= cells]
+        if not new or (size > 1 and len(found) + len(new) > MOST):
+            break
+        found += new
+    return found
+
+
+def _split(chosen: Sequence[str], tables: Mapping[str, Counts]) -> Split:
+    names = [_cut(name) for name in chosen] or [_ALL]
+    return Split(names[0], np.arange(prod(int(tables[name].max()) + 1 for name in chosen)), tuple(names[1:]))
+
+
+class PrivateSparse(PrivateEstimator):
+    """An additive logistic model of the few attributes that tell most, which are chosen privately.
+
+    >>> from jostle.schema import Category, Integer, Schema
+    >>> columns = {f"noise {i}": Integer(0, 9) for i in range(8)} | {"age": Integer(0, 99)}
+    >>> schema = Schema(columns | {"class": Category(["no", "yes"])})
+    >>> draws = np.random.default_rng(0).integers(0, 10, size=(500, 8))
+    >>> ages = np.arange(500) % 100
+    >>> model = PrivateSparse(epsilon=1, schema=schema, random_state=0)
+    >>> model.fit(np.column_stack([draws, ages]), np.where(ages < 50, "no", "yes")).predict([[5] * 8 + [90]]).tolist()
+    ['yes']
+    """
+
+    learner = "Sparse"

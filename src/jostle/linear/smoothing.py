@@ -1,0 +1,108 @@
+"""Empirical Bayes for cells that resemble their neighbours: priors on what a cell has beyond the mean around it.
+
+`jostle.linear.bayes` groups cells by their surroundings and gives each group a prior on counts. Where counts change slowly
+along the domain, a prior on the *difference* from the surroundings says more. Here each group takes whichever of the two
+makes its noisy counts likelier, and groups may be smaller. For single cells alone: what cells of a group have in common is
+not known well enough for sums over many. Post-processing alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jostle.kernel.partition import Counts, Vector
+from jostle.linear import _mixtures
+from jostle.linear.bayes import ATOM_PRICE, CUT_PRICE, FREE_PRICE, GRAIN, ROUNDS, SMALLEST_GROUP, Fit, distinct, shrink
+
+CENTRE_PRICE = 3.0
+"""The gain in log-likelihood that a prior on differences must bring over one on counts."""
+
+_NARROW = 100.0
+_GROUPS = 64
+_COARSE = 16
+
+Part = tuple[Counts, "Fit | Differences"]
+
+
+def smooth(noisy: Vector, scale: float, contexts: Sequence[Vector], centres: Sequence[Vector]) -> Vector:
+    """Posterior means of counts: by `shrink` with the contexts, or around one of the centres where that is likelier.
+
+    >>> rng = np.random.default_rng(0)
+    >>> slope = np.linspace(20, 60, 256)
+    >>> noisy = slope + rng.laplace(size=256)
+    >>> around = np.convolve(np.pad(noisy, 8, mode="edge"), np.r_[np.ones(8), 0, np.ones(8)] / 16, mode="valid")
+    >>> error = smooth(noisy, 1.0, [], [around]) - slope
+    >>> bool((error**2).mean() < 0.3), bool(((noisy - slope) ** 2).mean() > 1.5)
+    (True, True)
+    """
+    plain = shrink(noisy, scale, contexts)
+    best, score = plain.means, plain.score
+    for centre in centres:
+        around = np.maximum(centre, 0.0)
+        found, parts = _cut(noisy, around, scale, np.argsort(around, kind="stable"), _GROUPS)
+        if found > score:
+            score, best = found, np.empty(noisy.size)
+            for cells, fit in parts:
+                best[cells] = fit.posterior()[0] if isinstance(fit, Fit) else around[cells] + fit.means()
+    return np.maximum(best, 0.0)
+
+
+def _cut(noisy: Vector, around: Vector, scale: float, cells: Counts, pieces: int) -> tuple[float, list[Part]]:
+    """The best way to cut cells, in the order of what is around them, by halves, and the kind of prior for each piece.
+
+    Counts that lie far apart each look like a kind of their own, which no likelihood can tell from a pattern: such groups
+    are not cut finely, and have priors on counts alone.
+    """
+    order = cells[np.argsort(noisy[cells], kind="stable")]
+    counts = Fit(noisy[order], scale)
+    score, parts = counts.score, [(order, counts)]  # type: tuple[float, list[Part]]
+    narrow = noisy[order[-1]] - noisy[order[0]] < _NARROW * scale
+    if narrow:
+        beyond = noisy - around
+        order = cells[np.argsort(beyond[cells], kind="stable")]
+        differences = Differences(beyond[order], scale)
+        if differences.score - CENTRE_PRICE > score:
+            score, parts = differences.score - CENTRE_PRICE, [(order, differences)]
+    if pieces == 1 or cells.size < 2 * SMALLEST_GROUP or not (narrow or pieces > _GROUPS // _COARSE):
+        return score, parts
+    half = cells.size // 2
+    left = _cut(noisy, around, scale, cells[:half], pieces // 2)
+    right = _cut(noisy, around, scale, cells[half:], pieces // 2)
+    apart = left[0] + right[0] - CUT_PRICE
+    return (apart, left[1] + right[1]) if apart > score else (score, parts)
+
+
+class Differences:
+    """A prior on what cells have beyond their surroundings, given by noisy differences in rising order."""
+
+    def __init__(self, everything: Vector, scale: float) -> None:
+        self.everything, self.scale = everything, scale
+        values, seen = distinct(np.round(everything * (GRAIN / scale)) * (scale / GRAIN))
+        self.support = _support(values, scale)
+        flat = np.full(self.support.size, 1.0 / self.support.size)
+        _, self.weights, likelihood = _mixtures.maximise(values, seen, self.support, flat, scale, ROUNDS)
+        self.score = likelihood - FREE_PRICE
+        if values[-1] - values[0] < 30 * scale:
+            low = values[0] - 1.0  # atoms are sought from 0 on
+            atoms, weights, likelihood = _mixtures.few_atoms(values - low, seen, self.support - low, scale, 4, ATOM_PRICE)
+            small = likelihood - ATOM_PRICE * (atoms.size - 1)
+            if small >= self.score:
+                self.support, self.weights, self.score = atoms + low, weights, small
+
+    def means(self) -> Vector:
+        """The posterior mean of each difference."""
+        values, seen = distinct(self.everything)
+        mass, first, _ = _mixtures.moments(values, self.support, self.weights, self.scale)
+        return np.repeat(values + first / mass, seen)
+
+
+def _support(values: Vector, scale: float) -> Vector:
+    """Where the prior may put its mass: near the values, and everywhere within a few scales of 0."""
+    step = max(1.0, np.floor(scale / 3))
+    reach = int(6 * scale / step)
+    near = np.arange(-reach, reach + 1) * step
+    inside = near[(near >= values[0] - step) & (near <= values[-1] + step)]
+    far = np.round(values / step) * step
+    return np.unique(np.concatenate([inside, far[np.abs(far) > reach * step], [0.0]]))
