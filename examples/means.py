@@ -97,6 +97,8 @@ def make(**more):
         trained_on=columns(),
         loss=error,
         epsilon=0.1,
+        rho=0.1,
+        trials=16,
         **more,
     )
 

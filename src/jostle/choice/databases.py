@@ -177,15 +177,7 @@ def outcomes(
     neighbours: Neighbours,
 ) -> Outcomes:
     """Run every option on every database, and ask every question with the noise that it will have."""
-    probe = databases[0].source(0, neighbours)
-    paid = private(questions, probe, databases[0].query, databases[0].epsilon)
-    share = rho / max(len(paid), 1)
-    for one in databases:
-        _check(one, questions, neighbours, share)
-    seen = np.array(
-        [_asked(one, questions, paid, share, copies, [seed, at], neighbours) for at, one in enumerate(databases)]
-    )
-    features = seen.transpose(1, 0, 2) if questions else np.zeros((copies, len(databases), 0))
+    features, paid = asked_of(databases, questions, rho=rho, copies=copies, seed=seed, neighbours=neighbours)
     losses, failed = np.full((len(databases), len(options)), np.nan), dict[str, str]()
     for column, option in enumerate(options):
         try:
@@ -202,10 +194,30 @@ def outcomes(
         options=tuple(options[column].name for column in kept),
         questions=tuple(question.name for question in questions),
         losses=losses[:, kept],
-        features=np.asarray(features, dtype=np.float64),
-        paid=tuple(question.name in paid for question in questions),
+        features=features,
+        paid=paid,
         failed=failed,
     )
+
+
+def asked_of(
+    databases: Sequence[Public],
+    questions: Sequence[Question],
+    *,
+    rho: Fraction,
+    copies: int,
+    seed: int,
+    neighbours: Neighbours,
+) -> tuple[Vector, tuple[bool, ...]]:
+    """What the questions give on public databases, with the noise that they will have, and which have to be paid for."""
+    first = databases[0]
+    paid = private(questions, first.source(0, neighbours), first.query, first.epsilon)
+    share = rho / max(len(paid), 1)
+    for one in databases:
+        _check(one, questions, neighbours, share)
+    seen = [_asked(one, questions, paid, share, copies, [seed, at], neighbours) for at, one in enumerate(databases)]
+    features = np.reshape(seen, (len(databases), copies, len(questions))).transpose(1, 0, 2)
+    return np.asarray(features, dtype=np.float64), tuple(question.name in paid for question in questions)
 
 
 def _check(one: Public, questions: Sequence[Question], neighbours: Neighbours, share: Fraction) -> None:

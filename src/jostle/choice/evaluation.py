@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,18 +40,26 @@ class Outcome:
 
 
 def leave_one_out(
-    table: Table, *, criterion: str = "expected-regret", draws: int = 4, seed: int = 0, **settings: Any
+    table: Table,
+    *,
+    criterion: str = "expected-regret",
+    draws: int = 4,
+    seed: int = 0,
+    known: Mapping[str, Vector] | None = None,
+    **settings: Any,
 ) -> Outcome:
     """Train without each data set in turn, and choose on its inputs with features as noisy as they would be.
 
     Nothing is run: an option's error is the table's, over the share of the budget that is left for it, as errors are in
-    proportion to 1/ε by exchange, nearly.
+    proportion to 1/ε by exchange, nearly. `known` are true features of the inputs, by name, if they are at hand.
     """
     told, growth = understood(criterion, settings)
     datasets = np.array([cell.dataset for cell in table.inputs])
     if np.unique(datasets).size < 2:
         raise BadInput("table", "has one data set: none is left to train on", "measure inputs of several data sets")
-    exact = exact_features(table.inputs, told.features)
+    missing = [name for name in told.features if name not in (known or {})]
+    columns = dict(known or {}) | dict(zip(missing, exact_features(table.inputs, missing).T, strict=True))
+    exact = np.column_stack([columns[name] for name in told.features])
     options = [table.options.index(name) for name in told.options or table.options]
     measured = np.isfinite(np.asarray(table.errors)[:, options]).all(axis=1)
     rng = np.random.default_rng(seed)

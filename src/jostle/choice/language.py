@@ -80,7 +80,7 @@ class ChoiceMaker:
         seed: int = 0,
     ) -> None:
         self.name, self.options, self._questions = name, as_options(options), as_questions(informed_by)
-        self._rho, self.neighbours = check_share(rho), Neighbours.of(neighbours)
+        self.rho, self.neighbours = check_share(rho), Neighbours.of(neighbours)
         self._depth, self._least, self.by = depth, least, check_way(by, self.options)
         epsilons = epsilon if isinstance(epsilon, (list, tuple)) else [epsilon]
         databases = public_databases(trained_on, queries, epsilons)
@@ -95,7 +95,7 @@ class ChoiceMaker:
             self.options,
             self._questions,
             loss,
-            rho=self._rho,
+            rho=self.rho,
             trials=trials,
             copies=copies,
             seed=seed,
@@ -110,7 +110,7 @@ class ChoiceMaker:
         """A choice maker that was not trained here but follows a given way: a selector of Pythia (`BySelector`), for one."""
         made = cls.__new__(cls)
         made.name, made.options, made._questions = name, as_options(options), as_questions(informed_by)
-        made._rho, made.neighbours, made.way, made.outcomes = check_share(rho), Neighbours(), way, None
+        made.rho, made.neighbours, made.way, made.outcomes = check_share(rho), Neighbours(), way, None
         made._depth, made._least, made.by, made._for_records = 0, 0.0, "regret tree", None
         made.loss, made.trials, made.seed = root_mean_square, 0, 0
         made._kept = deque(maxlen=KEPT_TRACES)
@@ -161,7 +161,7 @@ class ChoiceMaker:
         """The way of choosing that follows from these outcomes."""
         if self.by == "predictions":
             return learn_predictions(found, self.options)
-        return learn_tree(found, rho=float(self._rho), depth=self._depth, least=self._least)
+        return learn_tree(found, rho=float(self.rho), depth=self._depth, least=self._least)
 
     def with_way(self, way: Way) -> ChoiceMaker:
         """The same choice maker with another way to choose, and no traces yet."""
@@ -243,7 +243,7 @@ class ChoiceMaker:
 
     def share(self, paid: Sequence[str]) -> Fraction:
         """The share of the budget of each question that is paid for."""
-        return self._rho / max(len(paid), 1)
+        return self.rho / max(len(paid), 1)
 
     def __repr__(self) -> str:
         return f"<ChoiceMaker {self.name} among {', '.join(option.name for option in self.options)}>"

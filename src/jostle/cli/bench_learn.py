@@ -29,7 +29,7 @@ def learn(
     train: Annotated[
         Path | None, typer.Option(help="Grow the chooser of PrivateClassifier, and write it to this file.")
     ] = None,
-    made_up: Annotated[int, typer.Option(help="So many made-up tables to grow the chooser on.")] = 240,
+    made_up: Annotated[int, typer.Option(help="So many made-up tables to grow the chooser on.")] = 220,
     workers: Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless said.")] = None,
     out: Annotated[Path, typer.Option(help="The folder of results; pictures go beside it as .html.")] = Path("jostle-learn"),
     report: Annotated[Path | None, typer.Option(help="Write a page with all tables to this file.")] = None,

@@ -20,6 +20,7 @@ from jostle.learn.registry import Learner, Model, learner, registered
 from jostle.learn.task import Task
 
 if TYPE_CHECKING:
+    from jostle.learn.adaptive_tree import PrivateTree
     from jostle.learn.base import PrivateEstimator
     from jostle.learn.classifier import PrivateClassifier
     from jostle.learn.grids import PrivateGrid
@@ -27,10 +28,16 @@ if TYPE_CHECKING:
     from jostle.learn.logistic import PrivateLogistic
     from jostle.learn.majority import PrivateMajority
     from jostle.learn.single import PrivateSingle
+    from jostle.learn.tree_estimators import FletcherIslam, FriedmanSchuster, Jagannathan, Mohammed, PatilSingh, SulqTree
 
 __all__ = [
+    "FletcherIslam",
+    "FriedmanSchuster",
+    "Jagannathan",
     "Learner",
     "Model",
+    "Mohammed",
+    "PatilSingh",
     "PrivateClassifier",
     "PrivateEstimator",
     "PrivateGrid",
@@ -38,6 +45,8 @@ __all__ = [
     "PrivateLogistic",
     "PrivateMajority",
     "PrivateSingle",
+    "PrivateTree",
+    "SulqTree",
     "Task",
     "every",
     "get",
@@ -46,6 +55,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "FletcherIslam": "jostle.learn.tree_estimators",
+    "PatilSingh": "jostle.learn.tree_estimators",
+    "Jagannathan": "jostle.learn.tree_estimators",
+    "SulqTree": "jostle.learn.tree_estimators",
+    "Mohammed": "jostle.learn.tree_estimators",
+    "FriedmanSchuster": "jostle.learn.tree_estimators",
+    "PrivateTree": "jostle.learn.adaptive_tree",
     "PrivateClassifier": "jostle.learn.classifier",
     "PrivateEstimator": "jostle.learn.base",
     "PrivateGrid": "jostle.learn.grids",

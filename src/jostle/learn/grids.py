@@ -26,7 +26,10 @@ DENSITY = 25.0
 """A grid has so many times √(records · ε) cells: more are noisier, fewer are coarser. Tuned on public pixels' colours."""
 
 NARROW, WIDE = 0.4, 0.8
-"""The width of the Gaussian that is drawn over the grid, in cells: wide below 500 records times ε, narrow above 50,000."""
+"""The width of the Gaussian that is drawn over the grid, in cells: wide below 500 records times ε, narrow above 50,000.
+
+Tuned on public pixels' colours, too.
+"""
 
 LARGEST = 2**16
 """So many cells a grid has at most."""

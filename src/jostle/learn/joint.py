@@ -19,7 +19,10 @@ from jostle.learn.registry import learner
 from jostle.learn.task import Task
 
 FINE, COARSE = 16, 5
-"""The bins of a numeric attribute: it is offered twice, with about so many. A few attributes are offered in more ways."""
+"""The bins of a numeric attribute: it is offered twice, with about so many. A few attributes are offered in more ways.
+
+Tuned, as are prices and the budget's shares, on splits of the census, nursery, contraceptive, HIV and credit tables.
+"""
 
 FEW = 4
 """So many attributes are few."""

@@ -1,0 +1,112 @@
+"""Learn from some records and test on the others, within one ε: no record is in both parts."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jostle.kernel.errors import BadInput, InternalError
+from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
+from jostle.kernel.strategy import identity
+from jostle.learn.registry import IntArray, Learner, Model
+from jostle.learn.task import Task
+
+SHARE: Final = 0.2
+"""The chance of a record to be held out."""
+
+PART: Final = "(part)"
+Encoded = Mapping[str, IntArray]
+Source = ReleaseRecords | SimulatedRecords
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A model, and how often it is right on records that it was not learned from."""
+
+    model: Model
+    """The model: public."""
+
+    accuracy: float
+    """The share of right predictions on held-out records."""
+
+    margin: float
+    """In 95 of 100 cases the noise on the accuracy is no larger; 0 where the test records are public."""
+
+
+def read(path: str | Path, task: Task) -> dict[str, NDArray[Any]]:
+    """The columns of a text file: by its first line if that names them all, else in the order of the schema.
+
+    No line raises: a value that is not there is missing, and so is "?". A full stop after a class is ignored.
+    """
+    names = [*task.columns]
+    try:
+        with Path(path).open(encoding="utf-8", errors="replace", newline="") as file:
+            rows = [row for row in csv.reader(file, skipinitialspace=True) if row]
+    except (OSError, csv.Error):
+        raise BadInput("file", f"{path} cannot be read", "name a text file with one record a line") from None
+    places = {name: place for place, name in enumerate(names)}
+    if rows and set(names) <= {cell.strip() for cell in rows[0]}:
+        places = {cell.strip(): place for place, cell in enumerate(rows.pop(0))}
+    columns = {name: [_cell(row, places[name]) for row in rows] for name in names}
+    classes = {str(known) for known in task.classes}
+    columns[task.label] = [_class(cell, classes) for cell in columns[task.label]]
+    return {name: np.array(cells, dtype=object) for name, cells in columns.items()}
+
+
+def _cell(row: Sequence[str], place: int) -> str | None:
+    cell = row[place].strip() if place < len(row) else ""
+    return cell if cell not in ("", "?") else None
+
+
+def _class(cell: str | None, classes: set[str]) -> str | None:
+    return cell if cell is None or cell in classes else cell.removesuffix(".")
+
+
+def encode(task: Task, columns: Mapping[str, Any]) -> dict[str, NDArray[np.int64]]:
+    """The codes of a table's records; the class of one that has none is −1."""
+    codes = {name: task.encode(name, columns[name]) for name in task.attributes}
+    return codes | {task.label: task.encode_label(columns[task.label])}
+
+
+def source(task: Task, codes: Encoded, held_out: NDArray[np.bool_]) -> ArrayColumns:
+    """Records that have a class, each in one of two parts."""
+    counted = codes[task.label] >= 0
+    kept = {name: column[counted] for name, column in codes.items()} | {PART: held_out[counted].astype(np.int64)}
+    return ArrayColumns(kept, dict(task.sizes) | {PART: 2})
+
+
+def learn_and_test(
+    records: Source, task: Task, codes: Encoded, held_out: NDArray[np.bool_], learner: Learner, epsilon: Any, **tunables: Any
+) -> Tested:
+    """A model of the records that are not held out, and its noisy accuracy on the others.
+
+    `records` are over `source(task, codes, held_out)`. Who is held out must not depend on the records.
+
+    Privacy: the records are split in two by a coin that was tossed for each, and each part has the whole budget (parallel
+    composition). One part is learned from; in the other each record is turned into whether the model, which is released, is
+    right about it, and the two counts are measured once.
+    """
+    learner.check(tunables)
+    (learned, first), (tested, second) = records.split(PART, records.grant(epsilon))
+    if not isinstance(tested, (ReleaseRecords, SimulatedRecords)):
+        raise InternalError("a part of records became something else")
+    model = learner.run(learned, task, first, **tunables)
+    wanted = held_out & (codes[task.label] >= 0)
+    right = right_on(model, task, {name: column[wanted] for name, column in codes.items()})
+    counts = tested.over(ArrayColumns({"right": right.astype(np.int64)}, {"right": 2})).vector("right")
+    scale = counts.noise_scale(identity((2,)), second)
+    wrong, correct = np.maximum(counts.laplace(identity((2,)), second), 0.0)
+    total = max(float(wrong + correct), 1.0)
+    return Tested(model, float(correct) / total, min(1.0, 3 * scale / total))
+
+
+def right_on(model: Model, task: Task, codes: Encoded) -> NDArray[np.bool_]:
+    """For each record whether the model tells its class."""
+    attributes = {name: codes[name] for name in task.attributes}
+    return np.asarray(model.scores(attributes).argmax(axis=1) == codes[task.label])

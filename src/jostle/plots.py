@@ -1,0 +1,166 @@
+"""One look for every picture: colours, fonts and margins, and how a picture becomes a file.
+
+Whatever draws gets its figure from `new`, or hands what it drew to `themed`. Plotly is imported when something is drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from jostle.kernel.budget import round_down, round_up
+from jostle.kernel.errors import BadInput
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from jostle.kernel.events import Statement
+
+ACCENT: Final = "#3349a6"
+"""What is meant: the release, the choice."""
+
+CONTRAST: Final = "#b3261e"
+"""What it is compared with: the truth, where that is public."""
+
+MUTED: Final = "#8a8f98"
+"""Everything else."""
+
+PALETTE: Final = ("#3349a6", "#b3261e", "#1b7f5c", "#a35c00", "#7b3fa0", "#0b7285", "#8a8f98", "#5c6f00", "#c2417c", "#3d3d3d")
+"""For things without rank. Every colour has a contrast of 3 to 1 on white at least, which lines and points need."""
+
+BAND: Final = "rgba(51, 73, 166, 0.18)"
+"""An interval around what is meant."""
+
+FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+LONGEST_AXIS: Final = 4096
+"""A line with more points than this is thinned: no screen has so many columns."""
+
+
+def new(title: str = "", *, x: str = "", y: str = "", log_x: bool = False, log_y: bool = False) -> go.Figure:
+    """An empty figure with the look of all others.
+
+    >>> new("Ages", x="age").layout.xaxis.title.text
+    'age'
+    """
+    import plotly.graph_objects as go
+
+    figure = themed(go.Figure(), title)
+    figure.update_xaxes(title_text=x, type="log" if log_x else None)
+    return figure.update_yaxes(title_text=y, type="log" if log_y else None)
+
+
+def themed(figure: go.Figure, title: str = "") -> go.Figure:
+    """The same figure with the look of all others; a title that it has is kept, unless there is a new one."""
+    figure.update_layout(
+        template="plotly_white",
+        colorway=list(PALETTE),
+        font={"family": FONT, "size": 13, "color": "#1f2430"},
+        margin={"l": 64, "r": 16, "t": 72 if title or figure.layout.title.text else 28, "b": 56},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0},
+        hoverlabel={"font": {"family": FONT}},
+    )
+    if title:
+        figure.update_layout(title={"text": title, "x": 0, "xref": "paper", "font": {"size": 16}})
+    return figure.update_xaxes(automargin=True).update_yaxes(automargin=True)
+
+
+def save(figure: go.Figure, path: str | Path) -> Path:
+    """Write a figure to a file by its ending: `.html`, which needs nothing else to be looked at, or `.png`.
+
+    A PNG needs the package `kaleido` and a Chrome or Chromium on this machine.
+
+    >>> import tempfile
+    >>> save(new("Nothing"), tempfile.mkdtemp() + "/nothing.html").stat().st_size > 10**6
+    True
+    """
+    target = Path(path)
+    if not target.absolute().parent.is_dir():
+        raise BadInput("path", f"the folder of {target} does not exist", "name one that does")
+    if target.suffix == ".html":
+        figure.write_html(target, include_plotlyjs=True)
+        return target
+    if target.suffix != ".png":
+        raise BadInput("path", f"{target.name} is neither .html nor .png", "end its name with one of them")
+    try:
+        figure.write_image(target, scale=2)
+    except Exception:  # noqa: BLE001  # a browser can fail in many ways, and the remedy is the same
+        target.unlink(missing_ok=True)
+        problem = "a PNG needs the package kaleido and a Chrome or Chromium, one of which is missing or does not start"
+        raise BadInput("path", problem, "pip install 'jostle[png]' and install Chromium, or save .html") from None
+    return target
+
+
+def html(figure: go.Figure) -> str:
+    """A figure as a part of a page that needs nothing from elsewhere, for notebooks."""
+    return str(figure.to_html(full_html=False, include_plotlyjs=True))
+
+
+def line(values: Any, margins: Any = None, *, labels: Sequence[str] | None = None, title: str = "", x: str = "") -> go.Figure:
+    """Answers one after the other, with the band that the truth is in.
+
+    >>> len(line([3.0, 5.0], [1.0, 1.0]).data)
+    2
+    """
+    middle = np.asarray(values, dtype=np.float64).reshape(-1)
+    along = np.arange(middle.size)
+    figure = new(title, x=x, y="count")
+    kept = along[:: math.ceil(middle.size / LONGEST_AXIS)]
+    if margins is not None:
+        off = np.asarray(margins, dtype=np.float64).reshape(-1)
+        figure.add_scatter(
+            x=np.concatenate([kept, kept[::-1]]),
+            y=np.concatenate([(middle + off)[kept], (middle - off)[kept][::-1]]),
+            fill="toself",
+            fillcolor=BAND,
+            line={"width": 0},
+            hoverinfo="skip",
+            name="95 % interval",
+        )
+    words = None if labels is None else [str(labels[place]) for place in kept]
+    figure.add_scatter(x=kept, y=middle[kept], text=words, line={"color": ACCENT, "width": 2}, name="released")
+    if words is not None:
+        _name_ticks(figure, kept, words)
+    return figure
+
+
+def bars(values: Any, margins: Any = None, *, labels: Sequence[str], title: str = "", x: str = "") -> go.Figure:
+    """A few answers, with the intervals that the truth is in."""
+    figure = new(title, x=x, y="count")
+    off = None if margins is None else {"array": np.asarray(margins, dtype=np.float64), "color": "#1f2430", "thickness": 1.2}
+    figure.add_bar(x=list(map(str, labels)), y=np.asarray(values, dtype=np.float64), error_y=off, marker_color=ACCENT)
+    return figure.update_xaxes(type="category")
+
+
+def heat(values: Any, *, title: str = "", x: str = "", y: str = "", labels: Sequence[Sequence[str]] | None = None) -> go.Figure:
+    """Counts over a grid: the first axis runs upwards, the second to the right.
+
+    >>> heat([[1, 2], [3, 4]]).data[0].type
+    'heatmap'
+    """
+    figure = new(title, x=x, y=y)
+    names = {} if labels is None else {"y": list(map(str, labels[0])), "x": list(map(str, labels[1]))}
+    figure.add_heatmap(z=np.asarray(values, dtype=np.float64), colorscale="Cividis", colorbar={"thickness": 12}, **names)
+    if labels is not None:
+        figure.update_xaxes(type="category").update_yaxes(type="category")
+    return figure
+
+
+def spending(statement: Statement) -> go.Figure:
+    """What a ledger's accounts have spent and what is left, one bar an account."""
+    figure = new("Budget of each data set", x="ε")
+    names = [balance.dataset for balance in statement.balances]
+    spent = [round_up(balance.spent) for balance in statement.balances]
+    left = [round_down(balance.remaining) for balance in statement.balances]
+    figure.add_bar(y=names, x=spent, orientation="h", name="spent", marker_color=ACCENT)
+    figure.add_bar(y=names, x=left, orientation="h", name="left", marker_color="#c9cdd6")
+    height = 140 + 34 * len(names)
+    return figure.update_layout(barmode="stack", height=height).update_yaxes(type="category", autorange="reversed")
+
+
+def _name_ticks(figure: go.Figure, places: Any, words: Sequence[str]) -> None:
+    step = math.ceil(len(words) / 12)
+    figure.update_xaxes(tickmode="array", tickvals=[int(place) for place in places[::step]], ticktext=list(words[::step]))
