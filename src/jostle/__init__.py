@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jostle import algorithms, mechanisms, simulate
+    from jostle import algorithms, learn, mechanisms, simulate
     from jostle.algorithms.registry import algorithm
     from jostle.kernel.budget import Budget
     from jostle.kernel.errors import BadInput, JostleError, Overdraft
@@ -22,21 +22,33 @@ if TYPE_CHECKING:
     from jostle.kernel.neighbours import Neighbours
     from jostle.linear import workloads
     from jostle.releases import Release, release
+    from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
+    from jostle.tables.opening import open
+    from jostle.tables.unit import Unit
 
 __version__ = "0.1.0"
 
 __all__ = [
     "BadInput",
+    "Boolean",
     "Budget",
+    "Category",
+    "Date",
+    "Integer",
     "JostleError",
     "Ledger",
     "Neighbours",
     "Overdraft",
+    "Real",
     "Release",
+    "Schema",
+    "Unit",
     "__version__",
     "algorithm",
     "algorithms",
+    "learn",
     "mechanisms",
+    "open",
     "release",
     "simulate",
     "workloads",
@@ -44,17 +56,26 @@ __all__ = [
 
 _HOMES = {
     "BadInput": "jostle.kernel.errors",
+    "Boolean": "jostle.schema",
     "Budget": "jostle.kernel.budget",
+    "Category": "jostle.schema",
+    "Date": "jostle.schema",
+    "Integer": "jostle.schema",
     "JostleError": "jostle.kernel.errors",
     "Ledger": "jostle.kernel.ledger",
     "Neighbours": "jostle.kernel.neighbours",
     "Overdraft": "jostle.kernel.errors",
+    "Real": "jostle.schema",
     "Release": "jostle.releases",
+    "Schema": "jostle.schema",
+    "Unit": "jostle.tables.unit",
     "algorithm": "jostle.algorithms.registry",
+    "open": "jostle.tables.opening",
     "release": "jostle.releases",
 }
 _MODULES = {
     "algorithms": "jostle.algorithms",
+    "learn": "jostle.learn",
     "mechanisms": "jostle.mechanisms",
     "simulate": "jostle.simulate",
     "workloads": "jostle.linear.workloads",

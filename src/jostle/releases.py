@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jostle import algorithms
+from jostle import algorithms, plots
 from jostle.algorithms import TASKS, Algorithm
 from jostle.choice import rules
 from jostle.choice.traces import Trace, collect_traces
@@ -25,12 +26,16 @@ from jostle.linear.workloads import Workload
 from jostle.simulate import estimates
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
     from pandas import DataFrame
 
     from jostle.kernel.ledger import Account
 
 LONGEST_NOTE = 500
 """The ledger adds what was measured, within the space that it has for both."""
+
+FEW_BARS = 40
+"""So many answers are drawn as bars, each under its name; more as a line."""
 
 _STAND_INS = 10
 _TRIALS = 20
@@ -107,6 +112,22 @@ class Release:
         """Write what `to_pandas` gives to a file."""
         self.to_pandas().to_csv(path, index=False)
 
+    def plot(self) -> go.Figure:
+        """The answers with their 95 % intervals: bars, a line, or a map where every cell of a grid was asked for."""
+        title = f"{self.algorithm.name} at ε = {round_up(self.spent):g}"
+        names, words = list(self.about), list(self.about.values())
+        if self.workload.kind == "identity" and len(self.workload.domain) == 2:
+            sides = [list(dict.fromkeys(column)) for column in words] if len(words) == 2 else None
+            down, right = names if len(names) == 2 else ("", "")
+            return plots.heat(self.estimate, title=title, x=right, y=down, labels=sides)
+        labels = [" – ".join(one) for one in zip(*words, strict=True)] if words else list(map(str, range(len(self.answers))))
+        draw = plots.bars if len(self.answers) <= FEW_BARS else plots.line
+        return draw(self.answers, self.margins, labels=labels, title=title, x=", ".join(names))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it is in words, and the first answers."""
+        return f"<p>{escape(self.explain())}</p>{self.to_pandas().to_html(index=False, max_rows=10)}"
+
     def __repr__(self) -> str:
         return f"<Release of {self.workload!r} by {self.algorithm.name}, at ε = {round_up(self.spent):g}>"
 
@@ -148,8 +169,8 @@ def release(
     if "seed" in tunables:
         raise BadInput("seed", "a release cannot be seeded", "leave it out, or simulate on public data with jostle.simulate")
     plan, why = planned(asked, algorithm, tunables)
-    if len(note) > LONGEST_NOTE:
-        raise BadInput("note", f"is longer than {LONGEST_NOTE} characters", "say it in fewer words")
+    if not isinstance(note, str) or len(note) > LONGEST_NOTE:
+        raise BadInput("note", f"must be a text of at most {LONGEST_NOTE} characters", "say it in fewer words")
     source = ReleaseSource(vector, purse=account.purse(), shape=domain, note=f"{plan.name}: {note}" if note else plan.name)
     budget = source.grant(epsilon)
     return answered(source, budget, asked, plan, why, remaining=lambda: account.remaining, tunables=tunables)

@@ -211,11 +211,11 @@ class Spy:
         return getattr(self.dp, name)
 
     def make_laplace(self, *space: Any, scale: float) -> Any:
-        self.made.append((scale, self.dp.m.make_laplace(*space, scale=scale)))
+        self.made.append((scale, self.dp.make_laplace(*space, scale=scale)))
         return self.made[-1][1]
 
     def make_noisy_max(self, *space: Any, scale: float) -> Any:
-        self.made.append((scale, self.dp.m.make_noisy_max(*space, scale=scale)))
+        self.made.append((scale, self.dp.make_noisy_max(*space, scale=scale)))
         return self.made[-1][1]
 
 
@@ -259,7 +259,7 @@ def test_opendp_reads_scales_as_the_proofs_do(spy: Spy, sensitivity: int, epsilo
     domain = dp.vector_domain(dp.atom_domain(T="i64"))
     for monotonic, factor in ((False, 2), (True, 1)):
         space = domain, dp.linf_distance(T="i64", monotonic=monotonic)
-        chosen = dp.m.make_noisy_max(*space, dp.max_divergence(), scale=used)
+        chosen = dp.make_noisy_max(*space, dp.max_divergence(), scale=used)
         assert chosen.map(sensitivity) == pytest.approx(factor * float(Fraction(epsilon)), rel=1e-12)
 
 

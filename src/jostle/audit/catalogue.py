@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from difflib import get_close_matches
 
-from jostle.audit import mechanisms, operators, plans
+from jostle.audit import learners, mechanisms, operators, plans, records
 from jostle.audit.entries import Audited
 from jostle.kernel.errors import BadInput
 
@@ -12,12 +12,13 @@ _added: dict[str, Audited] = {}
 
 
 def every() -> dict[str, Audited]:
-    """All entries: mechanisms, operators, algorithms, and what was added.
+    """All entries: mechanisms, operators, algorithms, classifiers, and what was added.
 
-    >>> {entry.family for entry in every().values()} >= {"mechanism", "operator", "algorithm"}
+    >>> {entry.family for entry in every().values()} >= {"mechanism", "operator", "algorithm", "classifier"}
     True
     """
-    found = [*mechanisms.entries(), *operators.entries(), *plans.entries()]
+    modules = (mechanisms, operators, records, plans, learners)
+    found = [entry for module in modules for entry in module.entries()]
     return {entry.name: entry for entry in found} | _added
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from jostle import algorithms
 from jostle.algorithms import TASKS, Algorithm
+from jostle.audit import plans
 from jostle.kernel.budget import Budget
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.partition import Partition
@@ -98,23 +99,27 @@ def audit_charges(only: Sequence[str] | None = None) -> list[ChargeVerdict]:
     >>> [found.agrees for found in audit_charges(["HB"])]
     [True, True, True, True]
     """
-    plans = [algorithms.get(name) for name in (algorithms.names() if only is None else only)]
+    chosen = [algorithms.get(name) for name in (algorithms.names() if only is None else only)]
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger.db") as ledger:
         return [
-            _charged(ledger, plan, task, relation)
-            for plan in plans
+            _charged(ledger, plan, task, relation, way, tunables)
+            for plan in chosen
             for task in plan.tasks
+            for way, tunables in plans.variants(plan, task).items()
             for relation in ("add_remove", "replace")
         ]
 
 
-def _charged(ledger: Ledger, plan: Algorithm, task: str, relation: str) -> ChargeVerdict:
+def _charged(
+    ledger: Ledger, plan: Algorithm, task: str, relation: str, way: str, tunables: dict[str, Any]
+) -> ChargeVerdict:
     shape = SHAPES[TASKS[task]]
-    account = ledger.account(f"{plan.name} {task} {relation}", cap=1, neighbours=relation)
+    name = f"{plan.name}, {way}" if way else plan.name
+    account = ledger.account(f"{name} {task} {relation}", cap=1, neighbours=relation)
     source = ReleaseSource(np.arange(np.prod(shape)).reshape(shape), purse=account.purse())
     listener = Listener(source)
-    plan.run(listener, workloads.identity(shape), source.grant(EPSILON))  # type: ignore[arg-type]  # it passes all on
+    plan.run(listener, workloads.identity(shape), source.grant(EPSILON), **tunables)  # type: ignore[arg-type]  # it passes all on
     events = [(e.operator, e.amount) for e in ledger.events(account.name) if e.kind == "charge"]
     charged, heard = (sum((amount for _, amount in part), Fraction(0)) for part in (events, listener.heard))
     agrees = events == listener.heard and charged == account.spent == EPSILON and not listener.overspent()
-    return ChargeVerdict(name=plan.name, neighbours=relation, granted=EPSILON, heard=heard, charged=charged, agrees=agrees)
+    return ChargeVerdict(name=name, neighbours=relation, granted=EPSILON, heard=heard, charged=charged, agrees=agrees)

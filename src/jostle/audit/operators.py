@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from jostle.audit.entries import RELATIONS, Audited, Pair, of_source
+from jostle.kernel import expressions as terms
 from jostle.kernel.budget import Budget
+from jostle.kernel.expressions import Derived, Term
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Partition, Vector
 from jostle.kernel.source import IntervalCost, Source
@@ -113,6 +115,25 @@ def statistics() -> dict[str, Statistic]:
         "GroupDeviation": GroupDeviation(halves),
         "GroupDeviation, ddof 1": GroupDeviation(halves, ddof=1),
         "PartitionCost": PartitionCost(price=1.5),
+        **{f"Derived, {name}": Derived(term, name) for name, term in _terms().items()},
+    }
+
+
+def _terms() -> dict[str, Term]:
+    """One private expression of every rule that has a bound of its own."""
+    cells, halves = terms.cells(CELLS), Partition.intervals([0, 2], CELLS)
+    groups = terms.grouped(cells, halves)
+    net = terms.grouped(terms.weighted(cells, [2, 0, -1, 1]), Partition.of([0] * CELLS))
+    return {
+        "length": terms.length(groups),
+        "standard deviation": terms.length(groups, centred=True, divisor=2),
+        "variation": terms.variation(cells),
+        "deviation": terms.deviation(cells),
+        "largest": terms.largest(terms.taken(cells, np.array([0, 1, 3]))),
+        "weighted sum": net,
+        "clipped": terms.grouped(terms.clipped(cells, 0, 1), Partition.of([0] * CELLS)),
+        "larger": terms.larger(net, terms.public([2])),
+        "added": terms.added(terms.variation(groups), terms.weighted(net, [3])),
     }
 
 

@@ -11,6 +11,9 @@ import numpy as np
 from jostle import algorithms, simulate
 from jostle.algorithms import TASKS, Algorithm
 from jostle.audit.entries import Audited, FreePurse, Pair, Run
+from jostle.choice.selectors import About
+from jostle.choice.tree_selector import TreeSelector
+from jostle.choice.trees import Leaf, Split
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import ReleaseSource
@@ -20,20 +23,39 @@ from jostle.linear.workloads import Workload
 SHAPES = {1: (8,), 2: (4, 4)}
 """The domains, by the number of dimensions."""
 
-VARIANTS: dict[str, list[dict[str, Any]]] = {
-    "DAWA": [{"partition": way} for way in ("noisy-minimum", "exponential", "blocks")],
+_OPTIONS = ("Laplace", "Uniform", "HB")
+_LEAVES = [Leaf(choice, (0.0,) * len(_OPTIONS), 1, 1.0) for choice in range(len(_OPTIONS))]
+
+SELECTOR = TreeSelector(
+    About(task="range-1d", options=_OPTIONS, versions=(1, 1, 1), rho=0.2, cells=(1, 64), scales=(0, 64)),
+    {name: ((Split("scale", 3.0, 1, 2), Split("nonzeros", 2.0, 3, 4), *_LEAVES),) for name in ("identity", "prefix")},
+)
+"""Few records lead to a second question, and many do not: so both the choice and what is left for it depend on noise."""
+
+VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
+    "DAWA": {way: {"partition": way} for way in ("noisy-minimum", "exponential", "blocks")},
+    "Pythia": {"two questions": {"selector": SELECTOR}},
 }
-"""Ways to run an algorithm that its defaults do not reach here."""
+"""Ways to run an algorithm that its defaults do not reach here, for the first of its tasks."""
 
 
 def entries() -> list[Audited]:
     """Every registered algorithm for each of its tasks, a user's own and deployed selectors included."""
     return [
-        _entry(found, task, tunables)
+        _entry(found, task, way, tunables)
         for found in algorithms.every().values()
         for task in found.tasks
-        for tunables in [{}, *(VARIANTS.get(found.name, []) if task == found.tasks[0] else [])]
+        for way, tunables in variants(found, task).items()
     ]
+
+
+def variants(found: Algorithm, task: str) -> dict[str, dict[str, Any]]:
+    """Its tunables for each way to run it; the usual one has no name.
+
+    >>> list(variants(algorithms.get("DAWA"), "range-1d"))
+    ['', 'noisy-minimum', 'exponential', 'blocks']
+    """
+    return {"": {}} | (VARIANTS.get(found.name, {}) if task == found.tasks[0] else {})
 
 
 def pairs(shape: tuple[int, ...]) -> Callable[[Neighbours], list[Pair]]:
@@ -64,12 +86,11 @@ def _moved(x: Counts, loses: int | None, gains: int) -> Counts:
     return moved
 
 
-def _entry(found: Algorithm, task: str, tunables: dict[str, Any]) -> Audited:
+def _entry(found: Algorithm, task: str, way: str, tunables: dict[str, Any]) -> Audited:
     shape = SHAPES[TASKS[task]]
     asked = workloads.prefix(*shape) if len(shape) == 1 else workloads.identity(shape)
-    way = "".join(f", {value}" for value in tunables.values())
     return Audited(
-        name=f"{found.name}{way}{'' if task == found.tasks[0] else f' ({task})'}",
+        name=f"{found.name}{way and f', {way}'}{'' if task == found.tasks[0] else f' ({task})'}",
         family="algorithm",
         run=_simulated(found, asked, tunables),
         exact=_exact(found, asked, tunables),

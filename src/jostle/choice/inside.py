@@ -226,7 +226,7 @@ def learn(
     loss: Loss,
     queries: Any = None,
     epsilon: Any = 1,
-    rounds: int = 2,
+    rounds: int = 3,
     runs: int = 4,
     depth: int = 3,
     neighbours: Neighbours | str = "add_remove",
@@ -236,23 +236,32 @@ def learn(
 
     In a run, one visit to a point is picked; the run is then repeated with every branch of that point taken there, all else
     being equal up to it, and what each cost in the end is the lesson. In the first round the other visits go at random, in
-    later ones by what was learned so far.
+    later ones by what was learned so far; then the lessons of the first round are forgotten, as they are about a program
+    that nobody would run.
     """
+    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
+        raise BadInput("rounds", f"must be a whole number of at least 1, got {rounds!r}", "pass for instance 3")
     epsilons = epsilon if isinstance(epsilon, (list, tuple)) else [epsilon]
     databases = public_databases(trained_on, queries, epsilons)
     names = [point.name for point in points]
     if not points or len(set(names)) < len(names):
         raise BadInput("points", "must be choice points with different names", "pass those that the program calls")
-    lessons = Lessons(tuple(points), {n: [] for n in names}, {n: [] for n in names}, {n: [] for n in names}, depth)
-    teacher = _Teacher(program, loss, Neighbours.of(neighbours), lessons)
+    ways, lessons = dict[str, RegretTree](), _no_lessons(points, depth)
     for number in range(rounds):
-        ways = lessons.ways() if number else {}
+        lessons = lessons if number > 1 else _no_lessons(points, depth)
+        teacher = _Teacher(program, loss, Neighbours.of(neighbours), lessons)
         for row, one in enumerate(databases):
             for repeat in range(runs):
                 teacher.teach(one, ways, [seed, number, row, repeat], at_random=number == 0)
-    for point, way in lessons.ways().items():
-        next(one for one in points if one.name == point).way = way
+        ways |= {name: way for name, way in lessons.ways().items() if lessons.groups[name]}
+    for point in points:
+        point.way = ways.get(point.name, point.way)
     return lessons
+
+
+def _no_lessons(points: Sequence[ChoicePoint], depth: int) -> Lessons:
+    names = [point.name for point in points]
+    return Lessons(tuple(points), {n: [] for n in names}, {n: [] for n in names}, {n: [] for n in names}, depth)
 
 
 @dataclass(frozen=True)

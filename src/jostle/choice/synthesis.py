@@ -1,8 +1,8 @@
 """Synthesis: short formulas for an option's loss, and metafeatures that nobody wrote, kept only where they predict better.
 
-Formulas come from symbolic regression (the package gplearn, in the extra `synthesis`). Metafeatures come from a small grammar
-of private expressions, so that the sensitivity of each is derived. Both are judged on groups of public databases that had no
-part in making them.
+Formulas come from symbolic regression (the package gplearn, in the extra `synthesis`). Metafeatures come from a small
+grammar of private expressions, so that the sensitivity of each is derived. Both are judged on groups of public databases
+that had no part in making them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -142,12 +143,11 @@ def symbolic(
     True
     """
     try:
-        from gplearn.functions import make_function
-        from gplearn.genetic import SymbolicRegressor
+        functions, genetic = import_module("gplearn.functions"), import_module("gplearn.genetic")
     except ImportError:
         raise BadInput("synthesis", "needs the package gplearn", "install jostle[synthesis]") from None
-    power = make_function(function=_power, name="power", arity=1)
-    search = SymbolicRegressor(
+    power = functions.make_function(function=_power, name="power", arity=1)
+    search = genetic.SymbolicRegressor(
         population_size=population,
         generations=generations,
         function_set=("add", "sub", "mul", "div", "log", "sqrt", power),
@@ -182,7 +182,7 @@ def _power(x: Vector) -> Vector:
 
 
 def _features_in(program: Sequence[Any]) -> set[int]:
-    return {node for node in program if isinstance(node, (int, np.integer)) and not isinstance(node, bool)}
+    return {int(node) for node in program if isinstance(node, (int, np.integer)) and not isinstance(node, bool)}
 
 
 # ---------------------------------------------------------------------------------------------------- metafeatures

@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
+from html import escape
 from typing import Any, Final
 
+from jostle import plots
 from jostle.choice import documents
 from jostle.choice.documents import Entries
 from jostle.kernel.budget import exact
@@ -125,6 +127,17 @@ class Trace:
         lines += [f"projection: {self.projection}"] if self.projection else []
         return Group(walk, *lines, *self.notes, *([options] if self.regrets else []))
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the walk, the choice and what each part cost."""
+        asked = "".join(
+            f"<tr><td>{escape(seen.name)}</td><td>{seen.value:.6g}</td><td>±{seen.noise:.3g}</td><td>{show(seen.epsilon)}</td></tr>"
+            for seen in self.features
+        )
+        head = "<tr><th>asked</th><th>value</th><th>noise</th><th>ε</th></tr>"
+        chosen = f"<tr><th>{escape(self.choice)}</th><td></td><td></td><td>{show(self.remainder)}</td></tr>"
+        said = f"{self.choice}, chosen by {self.selector} for {self.task}. {' → '.join(self.path)}"
+        return f"<p>{escape(said)}</p><table>{head}{asked}{chosen}</table>"
+
     def plot(self) -> Any:
         """A Plotly figure: what each option was expected to cost, and where the budget went."""
         import plotly.graph_objects as go
@@ -132,17 +145,18 @@ class Trace:
 
         figure = make_subplots(cols=2, column_widths=[0.7, 0.3], specs=[[{"type": "xy"}, {"type": "domain"}]])
         ranked = sorted(self.regrets.items(), key=lambda item: item[1])
-        colours = ["#3b5bdb" if name == self.choice else "#adb5bd" for name, _ in ranked]
+        colours = [plots.ACCENT if name == self.choice else plots.MUTED for name, _ in ranked]
         bars = go.Bar(
             x=[r for _, r in ranked], y=[n for n, _ in ranked], orientation="h", marker_color=colours, name="regret"
         )
         figure.add_trace(bars, row=1, col=1)
         paid = [(seen.name, float(seen.epsilon)) for seen in self.features if seen.epsilon]
         parts = [*paid, (self.choice, float(self.remainder))]
-        pie = go.Pie(labels=[name for name, _ in parts], values=[share for _, share in parts], hole=0.5, name="budget")
+        shares = [share for _, share in parts]
+        pie = go.Pie(labels=[name for name, _ in parts], values=shares, hole=0.5, textinfo="label+percent", name="budget")
         figure.add_trace(pie, row=1, col=2)
         figure.update_xaxes(title="expected regret", type="log").update_yaxes(autorange="reversed")
-        return figure.update_layout(title=f"{self.choice} for {self.task}: {' → '.join(self.path)}")
+        return plots.themed(figure, f"{self.choice} for {self.task}").update_layout(showlegend=False)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from jostle import plots
 from jostle.choice.documents import Entries
 from jostle.choice.features import FEATURES
 from jostle.choice.selectors import About, Decision, Measure, Selector, Step
@@ -101,7 +102,7 @@ class TreeSelector(Selector):
             for number, node in enumerate(tree):
                 for child in (node.low, node.high) if isinstance(node, Split) else ():
                     ends = {"x": [where[number][0], where[child][0]], "y": [where[number][1], where[child][1]]}
-                    figure.add_trace(go.Scatter(**ends, mode="lines", line_color="#999", hoverinfo="skip"), row=row, col=1)
+                    figure.add_trace(go.Scatter(**ends, mode="lines", line_color=plots.MUTED, hoverinfo="skip"), row=row, col=1)
             texts = [
                 f"{node.feature} ≤ {node.at:.4g}"
                 if isinstance(node, Split)
@@ -113,7 +114,8 @@ class TreeSelector(Selector):
                 go.Scatter(x=x, y=y, text=texts, mode="markers+text", textposition="top center"), row=row, col=1
             )
         figure.update_xaxes(visible=False).update_yaxes(visible=False)
-        return figure.update_layout(showlegend=False, height=420 * len(self.trees), title=f"Selector for {self.about.task}")
+        plots.themed(figure, f"Selector for {self.about.task}")
+        return figure.update_layout(showlegend=False, height=420 * len(self.trees))
 
 
 def _shown(node: Split | Leaf) -> dict[str, Any]:

@@ -21,6 +21,9 @@ from jostle.choice.trees import Growth, Leaf, Split, Tree, grow
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 
+GUARD = 0.02
+"""How much of an option's worst regret in a leaf counts beside its mean, as for Pythia."""
+
 Ask = Callable[[str], float]
 """The value of a question, by its name."""
 
@@ -254,7 +257,7 @@ def learn_tree(found: Outcomes, *, rho: float, depth: int, least: float, worth: 
         stacked,
         regrets,
         np.full(len(stacked), 1 / copies),
-        Growth(depth=depth if found.questions else 0, least=least, guard=0.0, worth=worth),
+        Growth(depth=depth if found.questions else 0, least=least, guard=GUARD, worth=worth),
         groups=np.tile(groups, copies),
         prices=[share / (1 - share) if paid else 0.0 for paid in found.paid],
     )

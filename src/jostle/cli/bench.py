@@ -18,12 +18,14 @@ from rich.table import Table
 
 from jostle.cli.bench_learn import learn
 from jostle.cli.bench_mechanisms import mechanisms
+from jostle.cli.bench_pythia import pythia
 from jostle.cli.bench_reference import reference
 from jostle.cli.bench_speed import speed
 
 bench = typer.Typer(help="Measure jostle on this machine.", no_args_is_help=True)
 bench.command()(learn)
 bench.command()(mechanisms)
+bench.command()(pythia)
 bench.command()(reference)
 bench.command()(speed)
 

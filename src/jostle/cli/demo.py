@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from jostle import simulate, workloads
+from jostle import plots, simulate, workloads
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
@@ -95,27 +95,22 @@ def _picture(income: Counts, released: Release, out: Path) -> None:
 
     upto, truth = (np.arange(CELLS) + 1) * WIDTH, np.cumsum(income)
     figure = make_subplots(rows=2, shared_xaxes=True, row_heights=[0.6, 0.4], vertical_spacing=0.06)
-    figure.add_scatter(x=upto, y=released.answers, name="released", line_color="#1f77b4", row=1, col=1)
-    figure.add_scatter(x=upto, y=truth, name="true (public data)", line={"color": "#d62728", "dash": "dot"}, row=1, col=1)
+    figure.add_scatter(x=upto, y=released.answers, name="released", line_color=plots.ACCENT, row=1, col=1)
+    figure.add_scatter(x=upto, y=truth, name="true (public data)", line={"color": plots.CONTRAST, "dash": "dot"}, row=1, col=1)
     figure.add_scatter(
         x=np.concatenate([upto, upto[::-1]]),
         y=np.concatenate([released.margins, -released.margins[::-1]]),
         fill="toself",
         line_width=0,
         name="95 % interval",
-        fillcolor="rgba(31, 119, 180, 0.25)",
+        fillcolor=plots.BAND,
         hoverinfo="skip",
         row=2,
         col=1,
     )
-    figure.add_scatter(x=upto, y=released.answers - truth, name="released − true", line_color="#555", row=2, col=1)
-    figure.update_layout(
-        title=f"Weekly income, {released.algorithm.name} at ε = {float(released.spent):g}",
-        template="plotly_white",
-        legend={"orientation": "h", "y": 1.08},
-        margin={"t": 90, "l": 60, "r": 20},
-    )
+    figure.add_scatter(x=upto, y=released.answers - truth, name="released − true", line_color=plots.MUTED, row=2, col=1)
+    plots.themed(figure, f"Weekly income, {released.algorithm.name} at ε = {float(released.spent):g}")
     figure.update_xaxes(title="earn up to so many dollars a week", row=2, col=1)
     figure.update_yaxes(title="people", row=1, col=1)
     figure.update_yaxes(title="off by", row=2, col=1)
-    figure.write_html(out, include_plotlyjs=True)
+    plots.save(figure, out)

@@ -13,7 +13,9 @@ import jostle
 from jostle.cli.audit import audit
 from jostle.cli.bench import bench
 from jostle.cli.budget import budget
+from jostle.cli.classify import classify
 from jostle.cli.demo import demo
+from jostle.cli.explore import explore
 from jostle.cli.train import train
 from jostle.kernel.errors import JostleError
 
@@ -26,8 +28,10 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(budget)
+app.command()(classify)
 app.command()(audit)
 app.command()(train)
+app.command()(explore)
 app.add_typer(bench, name="bench")
 
 

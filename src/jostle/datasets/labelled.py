@@ -125,6 +125,16 @@ EXPERIMENTS: Final = MappingProxyType(
 """The splits on which classifiers are compared."""
 
 
+def declared(file: str) -> Schema | None:
+    """What is publicly known of a table with that file name; None if nothing is.
+
+    >>> list(declared("adult.data") or ())[-1]
+    'income'
+    """
+    known = [how.schema for how in _FILES.values() if how.path == file]
+    return known[0] if known else None
+
+
 def load(name: str, folder: str | Path | None = None) -> Labelled:
     """A table by its name: one of `TABLES`."""
     if name not in _FILES:

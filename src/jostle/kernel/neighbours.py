@@ -36,8 +36,8 @@ class Neighbours:
     """True where some records do not count, by a public rule: under `replace` a record may then begin or cease to count."""
 
     def __post_init__(self) -> None:
-        if self.relation not in ("add_remove", "replace"):
-            raise BadInput("neighbours", f"unknown relation {self.relation!r}", "use 'add_remove' or 'replace'")
+        if not isinstance(self.relation, str) or self.relation not in ("add_remove", "replace"):
+            raise BadInput("neighbours", f"unknown relation {self.relation!r:.60}", "use 'add_remove' or 'replace'")
         if isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1:
             raise BadInput("rows", "must be a whole number of at least 1", "pass the most records that one person has")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import secrets
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -89,7 +90,7 @@ class ExactNoise:
             return values.copy()
         dp = _opendp()
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-        noisy = dp.m.make_laplace(*space, scale=round_up(scale))(values.reshape(-1))
+        noisy = dp.make_laplace(*space, scale=round_up(scale))(values.reshape(-1))
         return np.array(noisy, dtype=np.int64).reshape(values.shape)
 
     def geometric(self, size: int, scale: Fraction) -> Counts:
@@ -107,7 +108,7 @@ class ExactNoise:
             return int(np.argmax(scores))
         dp = _opendp()
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
-        return int(dp.m.make_noisy_max(*space, dp.max_divergence(), scale=round_up(scale))(scores))
+        return int(dp.make_noisy_max(*space, dp.max_divergence(), scale=round_up(scale))(scores))
 
     def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
         """OpenDP's noise on a lattice finer than the floats; the scale is widened until its privacy map agrees."""
@@ -119,7 +120,7 @@ class ExactNoise:
         space = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.l1_distance(T="f64")
         distance, scale = round_up(sensitivity), round_up(sensitivity / epsilon)
         for _ in range(60):
-            measurement = dp.m.make_laplace(*space, scale=scale)
+            measurement = dp.make_laplace(*space, scale=scale)
             if Fraction(measurement.map(distance)) <= epsilon:
                 return np.array(measurement(np.asarray(values, dtype=np.float64).tolist()), dtype=np.float64)
             scale *= 1 + 2.0**-50
@@ -194,11 +195,19 @@ _module: Any = None
 
 
 def _opendp() -> Any:
-    """OpenDP, loaded when the first exact noise is drawn."""
+    """The parts of OpenDP that are used, loaded when the first exact noise is drawn: its prelude loads scikit-learn too."""
     global _module
     if _module is None:
-        import opendp.prelude as dp
+        from opendp import domains, measurements, measures, metrics, mod
 
-        dp.enable_features("contrib")
-        _module = dp
+        mod.enable_features("contrib")
+        _module = SimpleNamespace(
+            make_laplace=measurements.make_laplace,
+            make_noisy_max=measurements.make_noisy_max,
+            vector_domain=domains.vector_domain,
+            atom_domain=domains.atom_domain,
+            l1_distance=metrics.l1_distance,
+            linf_distance=metrics.linf_distance,
+            max_divergence=measures.max_divergence,
+        )
     return _module

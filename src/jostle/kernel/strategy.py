@@ -453,12 +453,12 @@ def boxes(shape: int | tuple[int, ...], lows: Any, highs: Any) -> Boxes:
     [[1, 1, 0, 0], [0, 1, 1, 1]]
     """
     domain = domain_of(shape)
-    low, high = (np.asarray(a).reshape(-1, len(domain)) for a in (lows, highs))
-    if (
-        low.shape != high.shape
-        or low.size == 0
-        or not (np.issubdtype(low.dtype, np.integer) and np.issubdtype(high.dtype, np.integer))
-    ):
+    try:
+        low, high = (np.asarray(a).reshape(-1, len(domain)) for a in (lows, highs))
+        fit = low.shape == high.shape and low.size > 0 and low.dtype.kind in "iu" and high.dtype.kind in "iu"
+    except ValueError:  # ragged, or a part of a corner
+        fit = False
+    if not fit:
         raise BadInput("lows, highs", "must be the same number of whole corners, one row a box", "pass two integer arrays")
     return Boxes(domain, low.astype(np.int64), high.astype(np.int64))
 

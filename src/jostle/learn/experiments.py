@@ -30,7 +30,7 @@ class Trial:
     """A learner on one split of one table, with one ε; it travels to other processes."""
 
     learner: str
-    """Its registered name."""
+    """Its registered name, and tunables that differ from its defaults: "GaussianBayes histograms=DAWA"."""
 
     table: str
     """An experiment's name, "adult-test" for the census' own split, or "artificial-7"."""
@@ -55,7 +55,7 @@ class Trial:
     @property
     def key(self) -> Key:
         """What makes two measurements the same."""
-        return (self.learner, VERSION, self.cell, digest(get(self.learner)), self.draws, self.split, self.neighbours)
+        return (self.learner, VERSION, self.cell, digest(variant(self.learner)[0]), self.draws, self.split, self.neighbours)
 
 
 @dataclass(frozen=True)
@@ -69,28 +69,50 @@ class Refused:
     """Why."""
 
 
+def variant(text: str) -> tuple[Learner, dict[str, str]]:
+    """A learner by its name, and the tunables that follow it.
+
+    >>> found, tunables = variant("GaussianBayes histograms=DAWA")
+    >>> found.name, tunables
+    ('GaussianBayes', {'histograms': 'DAWA'})
+    """
+    name, *words = text.split()
+    tunables = dict(word.split("=", 1) for word in words if "=" in word)
+    found = get(name)
+    found.check(tunables)
+    return found, tunables
+
+
 def digest(learner: Learner) -> str:
     """A learner's tunables in short: results with other defaults are measured again."""
     return f"{zlib.crc32(repr(sorted(learner.tunables.items())).encode()):08x}"
 
 
 def error(
-    learner: Learner, task: Task, train: Encoded, test: Encoded, epsilon: float, *, seed: object, neighbours: str
+    learner: Learner,
+    task: Task,
+    train: Encoded,
+    test: Encoded,
+    epsilon: float,
+    *,
+    seed: object,
+    neighbours: str,
+    **tunables: str,
 ) -> float:
     """The share of test records that a model of the training records gets wrong: a simulation on public data."""
     records = SimulatedRecords(ArrayColumns(train, task.sizes), seed=seed, neighbours=neighbours, filtered=True)
-    model = learner.run(records, task, records.grant(epsilon))
+    model = learner.run(records, task, records.grant(epsilon), **tunables)
     return float((model.scores(test).argmax(axis=1) != test[task.label]).mean())
 
 
 def measure(trial: Trial) -> Measured | Refused:
     """The mean error over the draws, with its standard error."""
-    found = get(trial.learner)
+    found, tunables = variant(trial.learner)
     task, train, test = parts(trial.table, trial.split)
     began, name = time.process_time(), zlib.crc32(f"{trial.learner}/{trial.cell}/{trial.neighbours}".encode())
     try:
         errors = [
-            error(found, task, train, test, trial.epsilon, seed=1_000 * name + draw, neighbours=trial.neighbours)
+            error(found, task, train, test, trial.epsilon, seed=1_000 * name + draw, neighbours=trial.neighbours, **tunables)
             for draw in range(trial.draws)
         ]
     except BadInput as refused:

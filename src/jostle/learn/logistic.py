@@ -84,7 +84,7 @@ def logistic(
         first, budget = budget.split(Fraction(2, 100), Fraction(98, 100))
         total = float(records.vector(task.label).statistic(Scale(), first))
     rate = float(budget.epsilon / records.neighbours.sensitivity(1, 2))  # ε for one record more or less
-    enough = _enough(task, cells, (total or 0.0) * rate)
+    enough = plenty(task, cells, (total or 0.0) * rate)
     wide = int(bins or np.clip(round(BINS * (enough / 60) ** (1 / 3)), BINS, FINEST))
     strength = float(ridge or np.clip(12 / enough, 2, 16))
     features = {_cut(a): _features(task, a, cells[a], wide) for a in task.attributes}
@@ -95,7 +95,7 @@ def logistic(
     return _model(task, cells, objective, records.minimise(objective, budget))
 
 
-def _enough(task: Task, cells: Mapping[str, IntArray], loudness: float) -> float:
+def plenty(task: Task, cells: Mapping[str, IntArray], loudness: float) -> float:
     """How many times as many records times ε there are as the noise on k attributes' coefficients hides, roughly."""
     values = sum(
         min(int(table.max()) + 1, BINS) if task.is_numeric(a) else int(table.max()) + 1 for a, table in cells.items()

@@ -63,7 +63,7 @@ def multinomial_bayes(
 
 @learner(name="GaussianBayes", cite="kotsogiannis2017pythia")
 def gaussian_bayes(
-    records: Records, task: Task, budget: Budget, *, histograms: str = "Adaptive", smoothing: float = 1.0
+    records: Records, task: Task, budget: Budget, *, histograms: str = "Laplace", smoothing: float = 1.0
 ) -> AdditiveModel:
     """Each number's mean and variance in each class, from a noisy histogram (Section 8.3); categories as in the multinomial.
 
@@ -232,7 +232,7 @@ class PrivateGaussianBayes(_Bayes):
         neighbours: Any = "add_remove",
         account: Account | None = None,
         random_state: int | None = None,
-        histograms: str = "Adaptive",
+        histograms: str = "Laplace",
         smoothing: float = 1.0,
     ) -> None:
         super().__init__(

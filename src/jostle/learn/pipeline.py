@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PERCENT: Final = 30
 """What the choice of buckets costs, in percent of the budget."""
 
-CROWD: Final = 0.1
+CROWD: Final = 0.3
 """For every record times ε there are so many cells: in more of them, too little would stand out from the noise."""
 
 SMALLEST, FINEST = 64, 16
@@ -150,16 +150,25 @@ def _declared(task: Task, name: str, how: Any) -> Counts:
     column, values, size = task.columns[name], foreseen(task, name), task.sizes[name]
     if how == {}:
         return np.arange(size)
-    if isinstance(how, dict) and set(how) == {"cuts"} and isinstance(column, Numeric):
-        cuts = np.sort(np.asarray(how["cuts"], dtype=np.float64))
-        table = np.searchsorted(cuts, column.edges[:-1], side="right")
-    elif isinstance(how, dict) and set(how) == {"groups"} and not isinstance(column, Numeric):
+    if isinstance(column, Numeric) and _is_list(how, "cuts", (int, float)):
+        table = np.searchsorted(np.sort(np.array(how["cuts"], dtype=np.float64)), column.edges[:-1], side="right")
+    elif not isinstance(column, Numeric) and _is_list(how, "groups", list):
         places = {cell: number for number, group in enumerate(how["groups"]) for cell in column.encode(group).tolist()}
         table = np.array([places.get(cell, len(how["groups"])) for cell in range(values)])
     else:
         raise BadInput("buckets", f"of {name!r} need cuts, if it is a number, or groups of categories", "give one of both")
     filled = np.append(table, np.full(size - values, int(table.max()) + isinstance(column, Numeric)))
     return np.unique(filled, return_inverse=True)[1].astype(np.int64)
+
+
+def _is_list(how: Any, word: str, kinds: Any) -> bool:
+    """Whether a table of the file has just that list, of such things."""
+    return (
+        isinstance(how, dict)
+        and set(how) == {word}
+        and isinstance(how[word], list)
+        and all(isinstance(one, kinds) for one in how[word])
+    )
 
 
 def _words(chosen: Buckets) -> str:

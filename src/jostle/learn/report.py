@@ -10,15 +10,18 @@ from typing import Any, Final
 
 import numpy as np
 
+from jostle import plots
 from jostle.datasets.labelled import EXPERIMENTS
-from jostle.kernel.errors import BadInput
 from jostle.learn import names
-from jostle.learn.experiments import Trial, found
+from jostle.learn.experiments import Trial, found, variant
 from jostle.simulate.results import Results
 
 CHOSEN: Final = "Chosen"
 """The learner behind `PrivateClassifier`."""
 
+
+HISTOGRAMS: Final = ("none", "informed", "Laplace", "DAWA", "Pythia", "Bayes", "Adaptive")
+"""What naive Bayes' histograms are made by in its experiment: the first two are not private."""
 
 ABOUT: Final = (
     "Mean misclassification of held-out records, with standard errors over the splits. Simulations on public tables, with "
@@ -55,10 +58,9 @@ class Figure:
 
     def trials(self, learners: Sequence[str] | None = None) -> list[Trial]:
         """All of them, table by table."""
-        wanted = [name for name in self.learners or names() if name in names()]
+        wanted = [name for name in self.learners or names() if name.partition(" ")[0] in names()]
         for name in learners or ():
-            if name not in names():
-                raise BadInput("learners", f"{name!r} is unknown", f"use some of {', '.join(names())}")
+            variant(name)  # refuses what is unknown
         return [
             Trial(learner=name, table=table, split=split, epsilon=epsilon, draws=self.draws, neighbours=self.neighbours)
             for table in self.tables
@@ -89,7 +91,10 @@ FIGURES: Final = MappingProxyType(
             title="Naive Bayes on histograms",
             tables=("skin-1k", "skin-10k", "skin-100k", "credit-1k", "credit-10k"),
             epsilons=(0.01, 0.1, 0.5, 1.0),
-            learners=("GaussianBayes", "MultinomialBayes"),
+            learners=(
+                "Majority",
+                *(f"{model} histograms={how}" for model in ("GaussianBayes", "MultinomialBayes") for how in HISTOGRAMS),
+            ),
         ),
         "course": Figure(
             title="The census' own test records, one record replaced",
@@ -229,13 +234,10 @@ def picture(figure: Figure, shown: Sequence[Line]) -> Any:
                 legendgroup=line.learner,
                 showlegend=line.table == tables[0],
                 line_width=4 if line.learner == CHOSEN else 1.5,
-                line_color=_COLOURS[learners.index(line.learner) % len(_COLOURS)],
+                line_color=plots.PALETTE[learners.index(line.learner) % len(plots.PALETTE)],
             ),
             row=tables.index(line.table) + 1,
             col=1,
         )
     made.update_xaxes(type="log", title="ε").update_yaxes(title="misclassified", rangemode="tozero")
-    return made.update_layout(title=figure.title, height=380 * len(tables), template="plotly_white")
-
-
-_COLOURS = ("#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#7f7f7f", "#bcbd22", "#17becf")
+    return plots.themed(made, figure.title).update_layout(height=380 * len(tables))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jostle import plots
 from jostle.learn.tree_model import Tree
 
 if TYPE_CHECKING:
@@ -20,9 +21,6 @@ def plot_tree(tree: Tree, *, most_leaves: int = MOST_LEAVES) -> go.Figure:
 
     The figure is complete in itself: `write_html` makes one file that needs nothing else.
     """
-    import plotly.graph_objects as go
-    from plotly.colors import qualitative
-
     shown = _shown(tree, most_leaves)
     heights = _heights(tree, shown)
     names = {0: "all records"}
@@ -36,9 +34,9 @@ def plot_tree(tree: Tree, *, most_leaves: int = MOST_LEAVES) -> go.Figure:
                 across += [node.depth, tree.nodes[child].depth, None]
                 along += [heights[number], heights[child], None]
     best = [int(np.argmax(tree.shares[number])) for number in shown]
-    colours = qualitative.Safe
-    figure = go.Figure(layout={"template": "plotly_white", "showlegend": True, "title": {"text": _title(tree, shown)}})
-    figure.add_scatter(x=across, y=along, mode="lines", line={"color": "#bbb"}, hoverinfo="skip", showlegend=False)
+    colours = plots.PALETTE
+    figure = plots.new(_title(tree, shown)).update_layout(showlegend=True)
+    figure.add_scatter(x=across, y=along, mode="lines", line={"color": plots.MUTED}, hoverinfo="skip", showlegend=False)
     for place, name in enumerate(tree.task.classes.tolist()):
         mine = [number for number, winner in zip(shown, best, strict=True) if winner == place]
         figure.add_scatter(

@@ -152,7 +152,9 @@ def ranges(n: int, starts: Any, stops: Any) -> Workload:
     >>> ranges(4, starts=[0, 1], stops=[2, 4]) @ [1, 2, 3, 4]
     array([3., 9.])
     """
-    return Workload("ranges", strategy.boxes(n, np.reshape(starts, (-1, 1)), np.reshape(stops, (-1, 1))))
+    if len(strategy.domain_of(n)) != 1:
+        raise BadInput("n", "has several dimensions", "pass the number of cells, or use `rectangles`")
+    return Workload("ranges", strategy.boxes(n, starts, stops))
 
 
 def rectangles(shape: tuple[int, ...], lows: Any, highs: Any) -> Workload:

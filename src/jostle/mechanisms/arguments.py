@@ -294,15 +294,27 @@ def finite_scores(scores: object, argument: str = "scores") -> Vector:
     return array
 
 
+def listed(values: object, argument: str) -> list[Any]:
+    """Several public values, in order, as a list.
+
+    >>> listed((0.25, 0.5), "probabilities")
+    [0.25, 0.5]
+    """
+    try:
+        return list(values)  # type: ignore[call-overload, no-any-return]
+    except TypeError:
+        raise BadInput(argument, "must be several numbers", "pass a list, even of one number") from None
+
+
 def in_order(candidates: Iterable[T]) -> Sequence[T]:
     """Candidates that can be taken by their position: of a dictionary the keys, of a column of a table the values.
 
     >>> in_order({"pizza": 27, "salad": 23})
     ['pizza', 'salad']
     """
-    if isinstance(candidates, (Sequence, np.ndarray)):
+    if isinstance(candidates, Sequence) or (isinstance(candidates, np.ndarray) and candidates.ndim):
         return candidates  # type: ignore[return-value]  # an array does, too
-    if isinstance(candidates, (set, frozenset)) or not isinstance(candidates, Iterable):
+    if isinstance(candidates, (set, frozenset, np.ndarray)) or not isinstance(candidates, Iterable):
         raise BadInput("candidates", "must be in some order", "pass a list, in the order of the scores")
     return list(candidates)
 

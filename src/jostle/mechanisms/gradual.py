@@ -14,7 +14,7 @@ from jostle.kernel.budget import Budget, exact, round_up
 from jostle.kernel.errors import BadInput, PlanError, show
 from jostle.kernel.noise import Noise, calibrate
 from jostle.kernel.partition import Counts
-from jostle.mechanisms.arguments import Lattice, Moves, check_budget, numbers, one_trial, whole_numbers
+from jostle.mechanisms.arguments import Lattice, Moves, check_budget, listed, numbers, one_trial, whole_numbers
 from jostle.mechanisms.sampling import happens
 
 
@@ -126,7 +126,7 @@ def _drawn(zeros: Counts, scale: Fraction, noise: Noise) -> Counts:
 
 
 def _rising(epsilons: Sequence[Any], last: Fraction) -> tuple[Fraction, ...]:
-    steps = tuple(exact(epsilon, "epsilons") for epsilon in epsilons)
+    steps = tuple(exact(epsilon, "epsilons") for epsilon in listed(epsilons, "epsilons"))
     if not steps or any(a >= b for a, b in pairwise(steps)):
         raise BadInput("epsilons", "must be at least one number, and rise", "pass for instance (0.1, 0.5, 1)")
     if steps[-1] != last:

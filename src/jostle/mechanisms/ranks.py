@@ -15,7 +15,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import Noise
 from jostle.kernel.partition import Counts, Vector
-from jostle.mechanisms.arguments import check_bounds, check_budget, column
+from jostle.mechanisms.arguments import check_bounds, check_budget, column, listed
 from jostle.mechanisms.sampling import exponential_scale, exponential_weights, jitter, pick
 
 _FINE = 2**24
@@ -152,7 +152,7 @@ def reach(level: Fraction, neighbours: Neighbours) -> Fraction:
 
 
 def _probabilities(probabilities: Sequence[Any]) -> list[Fraction]:
-    levels = [exact(probability, "probabilities", zero=True) for probability in probabilities]
+    levels = [exact(probability, "probabilities", zero=True) for probability in listed(probabilities, "probabilities")]
     rise = all(a < b for a, b in pairwise(levels))
     if not levels or not rise or levels[0] <= 0 or levels[-1] >= 1:
         raise BadInput("probabilities", "must rise, strictly between 0 and 1", "pass for instance (0.25, 0.5, 0.75)")
@@ -160,7 +160,10 @@ def _probabilities(probabilities: Sequence[Any]) -> list[Fraction]:
 
 
 def _step(step: float | None, low: float, high: float) -> float:
-    size = (high - low) / _FINE if step is None else float(step)
+    try:
+        size = (high - low) / _FINE if step is None else float(step)
+    except (TypeError, ValueError, OverflowError):
+        size = math.nan
     if not (math.isfinite(size) and 0 < size <= high - low):
         raise BadInput(
             "step", f"must be a number above 0 and at most {high - low:g}", "pass 1 for whole numbers, or leave it out"

@@ -14,6 +14,9 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
 from jostle.mechanisms.arguments import Lattice, Moves, check_budget, numbers, one_trial
 
+MOST_POSITIVES = 2**40
+"""So many answers of yes can be shared among: noise grows with their number."""
+
 
 class AboveThreshold:
     """Whether one query after the other is above a public threshold: all answers together are ε-differentially private.
@@ -54,8 +57,9 @@ class AboveThreshold:
         monotone: bool = False,
         note: str = "",
     ) -> None:
-        if isinstance(positives, bool) or not isinstance(positives, int) or positives < 1:
-            raise BadInput("positives", "must be a whole number of at least 1", "pass how many answers of yes you need")
+        if isinstance(positives, bool) or not isinstance(positives, int) or not 1 <= positives <= MOST_POSITIVES:
+            problem = f"must be a whole number from 1 to {MOST_POSITIVES}"
+            raise BadInput("positives", problem, "pass how many answers of yes you need")
         limit, moves = numbers(threshold, "threshold"), Moves.of(sensitivity, monotone=monotone)
         if limit.ndim or not np.isfinite(limit):
             raise BadInput("threshold", "must be one finite, public number", "pass for instance 100")

@@ -17,6 +17,9 @@ from jostle.kernel.partition import Vector
 from jostle.kernel.source import SimulatedSource, counts
 from jostle.linear.workloads import Workload
 
+MOST_TRIALS = 10**8
+"""So many runs may be asked for at once: more would not fit in memory."""
+
 _BATCH = 2**21
 """About so many numbers are simulated at once: more would leave the processor's caches without being any faster."""
 
@@ -62,11 +65,14 @@ def estimates(
     """
     plan = algorithms.get(algorithm)
     vector, domain = counts(x)
+    if not isinstance(workload, Workload):
+        raise BadInput("workload", "must be a workload", "pass for instance jostle.workloads.prefix(100)")
     workload.check(domain)
     plan.check(workload, tunables)
     amount, relation = exact(epsilon), Neighbours.of(neighbours)
-    if isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or trials < 1:
-        raise BadInput("trials", f"must be a whole number of at least 1, got {trials!r}", "pass for instance 20")
+    if isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or not 1 <= trials <= MOST_TRIALS:
+        problem = f"must be a whole number from 1 to {MOST_TRIALS}, got {trials!r:.40}"
+        raise BadInput("trials", problem, "pass for instance 20")
     if seed is None or isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise BadInput("seed", "a simulation must be seeded with a whole number of at least 0", "pass for instance seed=0")
     # Inputs and algorithms that are compared under one seed must not share their noise: it would look like agreement.

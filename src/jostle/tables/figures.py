@@ -1,14 +1,19 @@
-"""One released number: a sum or a mean."""
+"""Released numbers that are no counts: a sum or a mean, alone or for each cell of a column."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from jostle import plots
 from jostle.kernel.budget import round_down, round_up
 from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Vector
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -16,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """What was released, and everything public about it."""
+    """One released number, and everything public about it."""
 
     what: str
     """In words, such as "sum of income"."""
@@ -38,10 +43,7 @@ class Figure:
 
     def explain(self) -> str:
         """The release in words."""
-        return (
-            f"{self.what} is {self.value:g} ± {self.margin:.3g} at 95 %, by Laplace noise at ε = {round_up(self.spent):g} "
-            f"({self.neighbours} neighbours). ε = {round_down(self.remaining) + 0.0:g} is left."
-        )
+        return f"{self.what} is {self.value:g} ± {self.margin:.3g} at 95 %, {_price(self)}"
 
     def to_pandas(self) -> DataFrame:
         """What it is, its value, and the ends of its 95 % interval, in one row."""
@@ -54,5 +56,71 @@ class Figure:
         """Write what `to_pandas` gives to a file."""
         self.to_pandas().to_csv(path, index=False)
 
+    def plot(self) -> Any:
+        """A bar with its 95 % interval, as a Plotly figure."""
+        return plots.bars([self.value], [self.margin], labels=[self.what], title=f"ε = {round_up(self.spent):g}")
+
     def __float__(self) -> float:
         return self.value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """One released number for each cell of a column or several, and everything public about them."""
+
+    what: str
+    """In words, such as "mean of income by sex"."""
+
+    name: str
+    """What the numbers are: "sum", "mean" or "count"."""
+
+    about: Mapping[str, Sequence[str]]
+    """Which cell each number is about."""
+
+    answers: Vector
+    """The released numbers."""
+
+    margins: Vector
+    """Half the width of a 95 % interval around each."""
+
+    spent: Fraction
+    """The ε that they were charged together."""
+
+    remaining: Fraction
+    """The ε that is left after it."""
+
+    neighbours: Neighbours
+    """What one person may change without it being noticed."""
+
+    def explain(self) -> str:
+        """The release in words."""
+        return f"{self.what}: {len(self.answers)} numbers, typically ± {np.median(self.margins):.3g} at 95 %, {_price(self)}"
+
+    def to_pandas(self) -> DataFrame:
+        """What each number is about, the number, and the ends of its 95 % interval."""
+        import pandas as pd  # takes a while to load
+
+        ends = {"low": self.answers - self.margins, "high": self.answers + self.margins}
+        return pd.DataFrame({**self.about, self.name: self.answers, **ends})
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write what `to_pandas` gives to a file."""
+        self.to_pandas().to_csv(path, index=False)
+
+    def plot(self) -> Any:
+        """Bars with their 95 % intervals, or a grid of two columns' cells, as a Plotly figure."""
+        title = f"{self.what}, ε = {round_up(self.spent):g}"
+        if len(self.about) == 2:
+            (y, rows), (x, columns) = ((by, list(dict.fromkeys(labels))) for by, labels in self.about.items())
+            return plots.heat(self.answers.reshape(len(rows), -1), title=title, x=x, y=y, labels=(rows, columns))
+        labels = [", ".join(parts) for parts in zip(*self.about.values(), strict=True)]
+        figure = plots.bars(self.answers, self.margins, labels=labels, title=title, x=", ".join(self.about))
+        return figure.update_yaxes(title_text=self.name)
+
+    def __repr__(self) -> str:
+        return f"<Figures: {self.what}, at ε = {round_up(self.spent):g}>"
+
+
+def _price(of: Figure | Figures) -> str:
+    spent, left = round_up(of.spent), round_down(of.remaining) + 0.0
+    return f"by Laplace noise at ε = {spent:g} ({of.neighbours} neighbours). ε = {left:g} is left."

@@ -1,35 +1,33 @@
 """What may be asked of a private table, each with its price. Everything is checked before anything is charged.
 
 Privacy: a row is in one cell of a histogram, so counts go into a source of the kernel, whose lemmas hold; some rows may not
-count, which `filtered` says. Sums and means are of whole numbers on a public lattice between the declared bounds; a row
-moves them by no more than those bounds, and by that much when it begins or ceases to count. Proof: docs/proofs/tables.md.
+count, which `filtered` says. Sums and means have lemmas of their own (`totals`). Quantiles and the largest cells are read
+from released counts. Proof: docs/proofs/tables.md.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from functools import partial
-from itertools import product
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jostle.kernel.errors import BadInput, InternalError
-from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.source import ReleaseSource
+from jostle.kernel.errors import BadInput
 from jostle.linear import workloads
 from jostle.linear.workloads import Workload
-from jostle.mechanisms.additive import discrete_laplace
-from jostle.releases import Release, answered, planned
-from jostle.schema import Column, Integer, Numeric, Schema
+from jostle.releases import Release
+from jostle.schema import Column, Schema
 from jostle.tables.columns import EngineColumns
-from jostle.tables.figures import Figure
-from jostle.tables.previews import Preview, epsilon_within, preview
-from jostle.tables.readings import literal
-from jostle.tables.stages import Expression
-from jostle.tables.view import Rows, View
+from jostle.tables.digests import Quantiles, Top, check_levels, fine_cells
+from jostle.tables.figures import Figure, Figures
+from jostle.tables.marginals import Marginals, MarginalsQuestion, labels
+from jostle.tables.previews import Preview
+from jostle.tables.questions import Question
+from jostle.tables.totals import Total, numeric
+from jostle.tables.view import View
 
 if TYPE_CHECKING:
     from jostle.tables.payers import Payer
@@ -37,13 +35,18 @@ if TYPE_CHECKING:
 LARGEST_HISTOGRAM = 2**24
 """So many cells a histogram of a table may have."""
 
+AXES = 2
+"""Algorithms know a line of cells and a grid. Cells of more columns stand in one line."""
+
 ROWS = "rows"
-STEPS = 2**30
-"""Values of a mean are rounded to this part of the bounds' width."""
 
 
 class Measurements(ABC):
-    """The measurements, over whatever has views and a payer."""
+    """The measurements, over whatever has views and a payer.
+
+    Each takes `epsilon`, what it may cost, or `within`: then it takes the ε at which answers are expected to be so close, in
+    95 of 100 cases. Each has a question behind it (`ask`, `ask_count`, …), which can be previewed at no cost.
+    """
 
     _views: tuple[View, ...]
     _payer: Payer
@@ -58,19 +61,18 @@ class Measurements(ABC):
     def _filtered(self) -> bool:
         """Whether some rows of the table do not count."""
 
+    @abstractmethod
+    def _quantile_rows(self, column: str) -> Measurements:
+        """The rows with a number between the column's bounds, and the column in fine cells."""
+
     def count(self, *, epsilon: Any = None, within: float | None = None) -> Release:
         """The number of rows."""
-        columns = EngineColumns(self._views, {ROWS: 1}, {ROWS: ((), np.zeros(1, dtype=np.int64))})
-        asked = Question(self, columns, [ROWS], workloads.identity(1), {"figure": ["count"]}, "count", "Laplace")
-        return asked.release(epsilon=epsilon, within=within)
+        return self.ask_count().release(epsilon=epsilon, within=within)
 
     def histogram(
         self, *columns: str, epsilon: Any = None, within: float | None = None, algorithm: str | None = None, **tunables: Any
     ) -> Release:
-        """How many rows are in each cell of a column, or in each combination of two columns' cells.
-
-        `within` asks for the ε at which answers are expected to be so close, in 95 of 100 cases.
-        """
+        """How many rows are in each cell of a column, or in each combination of several columns' cells."""
         return self.ask(*columns, algorithm=algorithm, **tunables).release(epsilon=epsilon, within=within)
 
     def ranges(
@@ -90,150 +92,126 @@ class Measurements(ABC):
         """
         return self.ask_ranges(column, ranges, algorithm=algorithm, **tunables).release(epsilon=epsilon, within=within)
 
+    def marginals(self, *columns: Sequence[str] | str, epsilon: Any = None, within: float | None = None) -> Marginals:
+        """Histograms over several sets of columns, which agree with each other: `marginals(("age", "sex"), ("sex", "race"))`.
+
+        Each set is measured with a share of ε; the vector over all columns is never built. Rows that lack a cell in one of
+        the columns do not count in any.
+        """
+        return self.ask_marginals(*columns).release(epsilon=epsilon, within=within)
+
+    def quantiles(
+        self, column: str, levels: Sequence[float], *, epsilon: Any = None, algorithm: str | None = None
+    ) -> Quantiles:
+        """Values of a column below which given parts of the rows lie, such as [0.25, 0.5, 0.75]: any number for one price.
+
+        They are read from the distribution function over up to 4,096 cells, which is measured once.
+        """
+        return self.ask_quantiles(column, levels, algorithm=algorithm).release(epsilon=epsilon)
+
+    def median(self, column: str, *, epsilon: Any = None) -> Quantiles:
+        """The value with half of the rows below it."""
+        return self.quantiles(column, [0.5], epsilon=epsilon)
+
+    def top(
+        self, *columns: str, k: int = 10, epsilon: Any = None, within: float | None = None, algorithm: str | None = None
+    ) -> Top:
+        """The k cells with most rows, and their counts.
+
+        All cells are measured at once, because a row is in one of them: noise is the same for any k.
+        """
+        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+            raise BadInput("k", "must be a whole number of at least 1", "say how many cells, for instance k=10")
+        return Top(release=self.histogram(*columns, epsilon=epsilon, within=within, algorithm=algorithm), k=k)
+
+    def sum(
+        self, column: str, *, by: str | None = None, epsilon: Any = None, within: float | None = None
+    ) -> Figure | Figures:
+        """The sum of a column, clipped to its declared bounds; with `by`, for each cell of another column, at one price.
+
+        Rows without a number between the bounds count as 0.
+        """
+        return Total(self, "sum", column, by).release(epsilon=epsilon, within=within)
+
+    def mean(self, column: str, *, by: str | None = None, epsilon: Any = None) -> Figure | Figures:
+        """The mean of a column, clipped to its declared bounds, over the rows that have a number between them.
+
+        With `by`, for each cell of another column, at one price. How far the values are above the lower bound and how far
+        below the upper one are measured together, at the price of one, as in `jostle.mechanisms.clipped_mean`.
+        """
+        return Total(self, "mean", column, by).release(epsilon=epsilon)
+
+    # ------------------------------------------------------------------------------------------------- questions
+
+    def ask_count(self) -> Question:
+        """The question behind `count`, to preview before it is paid for."""
+        columns = EngineColumns(self._views, {ROWS: 1}, {ROWS: ((), np.zeros(1, dtype=np.int64))})
+        return Question(self, columns, [ROWS], workloads.identity(1), {"figure": ["count"]}, "count", "Laplace")
+
     def ask(self, *columns: str, algorithm: str | None = None, **tunables: Any) -> Question:
         """The question behind `histogram`, to preview before it is paid for."""
-        if len(columns) not in (1, 2) or len(set(columns)) != len(columns):
-            raise BadInput("columns", f"are {len(columns)}, or twice the same", "ask for a histogram of one or two columns")
+        if not columns or len(set(columns)) != len(columns):
+            raise BadInput("columns", f"are {len(columns)}, or twice the same", "name one or more columns, each once")
         shape = tuple(self.schema.column(name).size for name in columns)
-        if math.prod(shape) > LARGEST_HISTOGRAM:
-            problem = f"have {math.prod(shape):,} cells together, and a histogram has at most {LARGEST_HISTOGRAM:,}"
-            raise BadInput("columns", problem, "put the columns into fewer cells with bin(), or ask for them one by one")
-        labels = list(product(*(self.schema[name].labels for name in columns)))
-        about = {name: [label[place] for label in labels] for place, name in enumerate(columns)}
-        asked = workloads.identity(shape if len(shape) > 1 else shape[0])
-        what = f"histogram of {' and '.join(columns)}"
+        cells = math.prod(shape)
+        if cells > LARGEST_HISTOGRAM:
+            problem = f"have {cells:,} cells together, and a histogram has at most {LARGEST_HISTOGRAM:,}"
+            remedy = "put the columns into fewer cells with bin(), or ask for marginals() of fewer columns each"
+            raise BadInput("columns", problem, remedy)
+        asked = workloads.identity(shape if len(shape) == AXES else cells)
+        about, what = labels(self.schema, columns), f"histogram of {' and '.join(columns)}"
         return Question(self, EngineColumns.of(self._views, columns), columns, asked, about, what, algorithm, tunables)
 
     def ask_ranges(
         self, column: str, ranges: Workload | Sequence[tuple[Any, Any]], *, algorithm: str | None = None, **tunables: Any
     ) -> Question:
         """The question behind `ranges`, to preview before it is paid for."""
-        declared = self.schema.column(column)
-        asked, about = _asked_ranges(declared, ranges)
+        asked, about = _asked_ranges(self.schema.column(column), ranges)
         columns = EngineColumns.of(self._views, [column])
         return Question(self, columns, [column], asked, about, f"ranges of {column}", algorithm, tunables)
 
-    def sum(self, column: str, *, epsilon: Any = None) -> Figure:
-        """The sum of a column, clipped to its declared bounds. Rows without a number between them count as 0."""
-        declared = _numeric(self.schema, column)
-        scale = (
-            1.0 if isinstance(declared, Integer) else math.ldexp(1.0, 30 - math.frexp(max(-declared.low, declared.high))[1])
-        )
-        low, high = math.floor(declared.low * scale), math.floor(declared.high * scale)
-        far = max(abs(low), abs(high))
-        _, budget = self._paid(column, epsilon, f"sum of {column}")
-        total, _ = self._sums(column, declared, lambda plain: plain * literal(scale))
-        noisy = discrete_laplace(total, sensitivity=(far, max(far, high - low)), budget=budget, note=f"sum of {column}")
-        size = budget.neighbours.sensitivity(far, max(far, high - low))
-        margin = float(size / budget.epsilon) * math.log(20) / scale
-        return self._figure(f"sum of {column}", noisy / scale, margin, budget)
+    def ask_marginals(self, *columns: Sequence[str] | str) -> MarginalsQuestion:
+        """The question behind `marginals`, to preview before it is paid for."""
+        return MarginalsQuestion(self, columns)
 
-    def mean(self, column: str, *, epsilon: Any = None) -> Figure:
-        """The mean of a column, clipped to its declared bounds, over the rows that have a number between them.
+    def ask_quantiles(self, column: str, levels: Sequence[float], *, algorithm: str | None = None) -> QuantilesQuestion:
+        """The question behind `quantiles`, to preview before it is paid for: how many *rows* off the ranks would be."""
+        declared, told = numeric(self.schema, column), check_levels(levels)
+        fine = fine_cells(declared)
+        counted = self._quantile_rows(column).ask_ranges(column, workloads.prefix(fine.size), algorithm=algorithm)
+        return QuantilesQuestion(counted, column, told)
 
-        How far the values are above the lower bound and how far below the upper one are measured together, at the price of
-        one, as in `jostle.mechanisms.clipped_mean`.
-        """
-        declared = _numeric(self.schema, column)
-        low, width = float(declared.low), float(declared.high) - float(declared.low)
-        _, budget = self._paid(column, epsilon, f"mean of {column}")
-        points, rows = self._sums(column, declared, lambda plain: (plain - literal(low)) * literal(STEPS / width), STEPS)
-        both = np.array([points, STEPS * rows - points])
-        noisy = discrete_laplace(both, sensitivity=(STEPS, 2 * STEPS), budget=budget, note=f"mean of {column}")
-        scale = float(budget.neighbours.sensitivity(STEPS, 2 * STEPS) / budget.epsilon)
-        again = noisy + np.random.default_rng(0).laplace(scale=scale, size=(4000, 2))
-        value, others = (low + width * _share(pair) for pair in (noisy, again))
-        return self._figure(f"mean of {column}", float(value), float(np.quantile(np.abs(others - value), 0.95)), budget)
-
-    def _paid(self, column: str, epsilon: Any, note: str) -> tuple[Any, Any]:
-        return self._payer.records(EngineColumns.of(self._views, [column]), epsilon, filtered=True, note=note)
-
-    def _sums(self, name: str, column: Numeric, point: Any, most: int | None = None) -> tuple[int, int]:
-        """The exact sum of points on a lattice over the rows with a number, and how many those are."""
-
-        def value(rows: Rows) -> tuple[Expression, Expression]:
-            cell, at = rows.cell(name), point(rows.table[name]).floor().cast("int64")
-            counting = (cell >= 0) & (cell < column.values)
-            return counting, at if most is None else (at > most).ifelse(most, at)
-
-        sums = [view.sums(name, value) for view in self._views]
-        return sum(total for total, _ in sums), sum(rows for _, rows in sums)
-
-    def _figure(self, what: str, value: float, margin: float, budget: Any) -> Figure:
-        return Figure(
-            what=what,
-            value=float(value),
-            margin=margin,
-            spent=budget.epsilon,
-            remaining=self._payer.remaining,
-            neighbours=budget.neighbours,
-        )
+    def ask_total(self, kind: Any, column: str, by: str | None = None) -> Total:
+        """The question behind `sum` and `mean`."""
+        return Total(self, kind, column, by)
 
 
-class Question:
-    """Something to be asked of a table: it can be previewed at no cost, and released at a price."""
+@dataclass(frozen=True)
+class QuantilesQuestion:
+    """Quantiles to be asked of a table. Its preview is of ranks: how many rows too many or too few may be below a value."""
 
-    def __init__(
-        self,
-        table: Measurements,
-        columns: EngineColumns,
-        names: Sequence[str],
-        asked: Workload,
-        about: Mapping[str, Sequence[str]],
-        what: str,
-        algorithm: str | None = None,
-        tunables: dict[str, Any] | None = None,
-    ) -> None:
-        self._table, self._columns, self._names = table, columns, names
-        self.workload, self.about, self.what = asked, about, what
-        self._tunables = tunables or {}
-        if "seed" in self._tunables:
-            raise BadInput("seed", "a release cannot be seeded", "leave it out")
-        self.algorithm, self._why = planned(asked, algorithm, self._tunables)
+    counted: Question
+    column: str
+    levels: tuple[float, ...]
+
+    @property
+    def what(self) -> str:
+        """In words."""
+        return f"quantiles of {self.column}"
 
     def preview(self, *, epsilon: Any) -> Preview:
-        """How far answers would be off: from public things alone, at no cost."""
-        return preview(self.algorithm, self.workload, epsilon, self._neighbours, self._tunables)
+        """How many rows off the ranks would be."""
+        return self.counted.preview(epsilon=epsilon)
 
     def epsilon_within(self, within: float) -> Any:
-        """The ε at which answers are expected to be so close, in 95 of 100 cases."""
-        return epsilon_within(within, partial(self.preview))
+        """The ε at which ranks are expected to be so close, in 95 of 100 cases."""
+        return self.counted.epsilon_within(within)
 
-    def release(self, *, epsilon: Any = None, within: float | None = None) -> Release:
-        """Ask it, and pay for it."""
-        if within is not None:
-            if epsilon is not None:
-                raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
-            epsilon = self.epsilon_within(within)
-        note = f"{self.algorithm.name}: {self.what}"[:400]
-        payer = self._table._payer
-        records, budget = payer.records(self._columns, epsilon, filtered=self._filtered, note=note)
-        source = records.vector(*self._names)
-        if not isinstance(source, ReleaseSource):
-            raise InternalError("a release became a simulation")
-        return answered(
-            source,
-            budget,
-            self.workload,
-            self.algorithm,
-            self._why,
-            remaining=lambda: payer.remaining,
-            tunables=self._tunables,
-            about=self.about,
-        )
-
-    @property
-    def _filtered(self) -> bool:
-        declared = self._table.schema
-        return self._table._filtered or any(declared[name].drops for name in self._names if name in declared)
-
-    @property
-    def _neighbours(self) -> Neighbours:
-        neighbours = self._table._payer.neighbours
-        return neighbours.among_filtered() if self._filtered else neighbours
-
-    def __repr__(self) -> str:
-        return f"<Question: {self.what}, by {self.algorithm.name}>"
+    def release(self, *, epsilon: Any = None, within: float | None = None) -> Quantiles:
+        """Ask it, and pay for it; `within` is in rows."""
+        cells = numeric(self.counted._table.schema, self.column)
+        released = self.counted.release(epsilon=epsilon, within=within)
+        return Quantiles(column=self.column, levels=self.levels, cells=cells, release=released)
 
 
 def _asked_ranges(column: Column, ranges: Any) -> tuple[Workload, dict[str, list[str]]]:
@@ -253,16 +231,3 @@ def _asked_ranges(column: Column, ranges: Any) -> tuple[Workload, dict[str, list
         )
     asked = workloads.ranges(column.size, cells[:, 0], cells[:, 1] + 1)
     return asked, {"first": [str(first) for first, _ in pairs], "last": [str(last) for _, last in pairs]}
-
-
-def _numeric(schema: Schema, name: str) -> Numeric:
-    column = schema.column(name)
-    if not isinstance(column, Numeric):
-        raise BadInput("column", f"{name!r} is not declared as numbers", "use one that is an Integer or a Real")
-    return column
-
-
-def _share(pair: Any) -> Any:
-    """What part of the whole the first of two noisy numbers is; half where there seems to be nothing."""
-    whole = pair.sum(axis=-1)
-    return np.clip(np.where(whole > 0, pair[..., 0] / np.where(whole > 0, whole, 1), 0.5), 0.0, 1.0)

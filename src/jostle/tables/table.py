@@ -19,8 +19,10 @@ from jostle.schema import Boolean, Category, Column, Integer, Schema
 from jostle.tables import measure, predicates
 from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import checked
+from jostle.tables.digests import fine_cells
 from jostle.tables.lookups import looked_up_column
 from jostle.tables.payers import PartPayer, Payer
+from jostle.tables.totals import numeric
 from jostle.tables.unit import Unit
 from jostle.tables.view import Derive, InCell, View, Where
 
@@ -163,6 +165,10 @@ class Table(measure.Measurements):
         return self._payer.records(source, epsilon, filtered=filtered, note=f"records of {', '.join(complete.sizes)}"[:200])
 
     # --------------------------------------------------------------------------------------------------- the rest
+
+    def _quantile_rows(self, column: str) -> Table:
+        fine = fine_cells(numeric(self.schema, column))
+        return self._with([view.foreseen(column) for view in self._views]).bin(column, fine)
 
     @property
     def _filtered(self) -> bool:

@@ -76,10 +76,17 @@ class Where:
 
 @dataclass(frozen=True)
 class InCell:
-    """Keep the rows in one cell of a column; None stands for any cell."""
+    """Keep the rows in one cell of a column; None stands for any cell, or any below a number."""
 
     name: str
-    cell: int | None
+    cell: int | None = None
+    below: int | None = None
+
+    def keeps(self, cell: Expression) -> Expression:
+        """Whether a row with that cell is kept."""
+        if self.cell is not None:
+            return cell == self.cell
+        return cell >= 0 if self.below is None else (cell >= 0) & (cell < self.below)
 
 
 @dataclass(frozen=True)
@@ -168,7 +175,11 @@ class View:
 
     def having(self, name: str) -> View:
         """The rows that have a cell in this column."""
-        return self.then(InCell(name, None))
+        return self.then(InCell(name))
+
+    def foreseen(self, name: str) -> View:
+        """The rows whose value in this column is among those that the schema foresees."""
+        return self.then(InCell(name, below=self.schema[name].values))
 
     def rows(self, names: Sequence[str]) -> Rows:
         """The rows after all steps, with these columns."""
@@ -194,8 +205,7 @@ class View:
         if isinstance(step, Where):
             return replace(rows, table=rows.table.filter(_bound(step.condition, rows.table)))
         if isinstance(step, InCell):
-            cell = rows.cell(step.name)
-            return replace(rows, table=rows.table.filter(cell >= 0 if step.cell is None else cell == step.cell))
+            return replace(rows, table=rows.table.filter(step.keeps(rows.cell(step.name))))
         table = rows.table.mutate(**{VALUE: _bound(step.value, rows.table)})
         table, raws = run(table, {step.name: raw(table[VALUE], self.engine)}, self.engine)
         table, placed = run(table, {step.name: place(step.column, raws[step.name])}, self.engine)
@@ -222,14 +232,16 @@ class View:
         grouped = table.group_by(*(table[name] for name in numbers)).agg(**{COUNT: table.count()})
         return asked("counting rows", grouped.to_pyarrow)
 
-    def sums(self, name: str, value: Callable[[Rows], tuple[Expression, Expression]]) -> tuple[int, int]:
-        """The exact sum of a whole number, given which rows count and the number; and how many rows count."""
-        rows = self.rows([name])
-        counting, number = value(rows)
-        table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **{VALUE: number}))
-        totals = table.agg(**{VALUE: table[VALUE].sum(), COUNT: table.count()})
+    def sums(
+        self, names: Sequence[str], value: Callable[[Rows], tuple[Expression, Expression, Expression]]
+    ) -> tuple[Counts, list[int], Counts]:
+        """Given which rows count, a whole number and a group: the groups, their exact sums, and how many rows count."""
+        rows = self.rows(names)
+        counting, number, group = value(rows)
+        table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **{VALUE: number, CELL: group}))
+        totals = table.group_by(table[CELL]).agg(**{VALUE: table[VALUE].sum(), COUNT: table.count()})
         answer = asked("adding up", totals.to_pyarrow)
-        return int(answer[VALUE][0].as_py() or 0), int(answer[COUNT][0].as_py() or 0)
+        return whole(answer, CELL), [int(total) for total in answer[VALUE].to_pylist()], whole(answer, COUNT)
 
     def sampled_once(self, names: Sequence[str] | None = None) -> View:
         """The same rows, bounded now and for good: whatever is asked of them then is asked of the same rows."""

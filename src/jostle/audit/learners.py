@@ -1,0 +1,68 @@
+"""Every learner in the registry, on so few records that one of them matters; what is released is what a model predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from jostle import learn
+from jostle.audit.entries import Audited, Pair
+from jostle.audit.records import Rows, of_records
+from jostle.kernel.budget import Budget
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Vector
+from jostle.kernel.records import Records
+from jostle.learn import Learner, Task
+from jostle.schema import Boolean, Category, Integer
+
+MIXED = Task(
+    ("colour", "size"),
+    "sick",
+    {"colour": Category(["red", "blue"]), "size": Integer(0, 3), "sick": Boolean()},
+)
+"""A category and a number, each with a cell for what nobody foresaw."""
+
+NUMBERS = Task(("size",), "sick", {"size": Integer(0, 3), "sick": Boolean()})
+"""For learners that take numbers alone."""
+
+TASKS = {"Grid": NUMBERS}
+"""The task of each learner that is not for any."""
+
+
+def entries() -> list[Audited]:
+    """Every registered learner, a user's own included."""
+    return [_entry(found) for found in learn.every().values()]
+
+
+def pairs(task: Task) -> Callable[[Neighbours], list[Pair]]:
+    """A rare label among many alike, a value that nobody else has, and nothing against one record."""
+    width = len(task.attributes)
+    usual, rare = (0,) * width, tuple(task.sizes[name] - 1 for name in task.attributes)
+    crowd: Rows = ((*usual, 0),) * 6
+
+    def found(relation: Neighbours) -> list[Pair]:
+        alone = Pair("nothing and one record", (), ((*usual, 1),))
+        if relation.relation == "add_remove":
+            return [Pair("a rare label", crowd, (*crowd, (*usual, 1))), alone, Pair("rare", crowd, (*crowd, (*rare, 1)))]
+        # Rows without a label do not count, and a record may lose its label: then it is there, or it is not.
+        return [Pair("rare values and label", crowd, (*crowd[1:], (*rare, 1))), alone, Pair("gone", crowd, crowd[1:])]
+
+    return found
+
+
+def _entry(found: Learner) -> Audited:
+    task = TASKS.get(found.name, MIXED)
+    grid = np.indices(tuple(task.sizes[name] for name in task.attributes)).reshape(len(task.attributes), -1)
+    codes = dict(zip(task.attributes, grid, strict=True))
+
+    def ask(records: Records, budget: Budget) -> Vector:
+        return found.run(records, task, budget).scores(codes)[:, 1:]  # the first class has the rest
+
+    return Audited(
+        name=f"classifier: {found.name}",
+        family="classifier",
+        pairs=pairs(task),
+        pace="slow",
+        **of_records(ask, task.sizes, filtered=True),
+    )

@@ -1,0 +1,215 @@
+"""The kernel's operators on records: histograms, choices among splits, parts, and minimisers of a loss.
+
+An input is a tuple of records, and a record a tuple of codes. As for vectors, hard pairs are found from what a criterion
+computes, by trying all records, and not from the span that it states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from jostle.audit.entries import RELATIONS, Audited, FreePurse, Pair
+from jostle.kernel.budget import Budget
+from jostle.kernel.criteria import CappedEntropy, ClearMajority, Criterion, Gini, Majority
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.objective import Additive
+from jostle.kernel.partition import Vector
+from jostle.kernel.records import ArrayColumns, Records, ReleaseRecords, SimulatedRecords, Split
+from jostle.kernel.strategy import identity, total
+
+Rows = tuple[tuple[int, ...], ...]
+Ask = Callable[[Records, Budget], Any]
+
+SIZES = {"a": 2, "b": 2, "class": 2}
+"""The attributes of the records that operators are audited on."""
+
+SPLITS = (Split("a", np.array([0, 1])), Split("b", np.array([0, 1])))
+
+_STARTS: tuple[Rows, ...] = (
+    (),
+    ((0, 0, 0),),
+    ((0, 0, 0), (0, 1, 1)),
+    ((0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0)),
+    ((0, 0, 0),) * 6 + ((0, 1, 1),) * 2,
+    ((0, 0, 0),) * 6 + ((1, 1, 1),) * 6,
+)
+"""Nothing, one, a clear choice, a tie, and crowds."""
+
+
+def columns(rows: Rows, sizes: Mapping[str, int]) -> ArrayColumns:
+    """Records as the kernel wants them."""
+    table = np.array(rows, dtype=np.int64).reshape(len(rows), len(sizes))
+    return ArrayColumns({name: table[:, place] for place, name in enumerate(sizes)}, sizes)
+
+
+def of_records(ask: Ask, sizes: Mapping[str, int], *, filtered: bool = False) -> dict[str, Any]:
+    """Runs of what is asked of a record source with one budget; the answer is a row of numbers."""
+
+    def sampled(records: SimulatedRecords | ReleaseRecords, epsilon: Fraction, samples: int) -> Vector:
+        rows = [np.ravel(ask(records, records.grant(epsilon))) for _ in range(samples)]
+        return np.asarray(rows, dtype=np.float64)
+
+    def run(side: Rows, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+        table = columns(side, sizes)
+        return sampled(SimulatedRecords(table, seed=seed, neighbours=neighbours, filtered=filtered), epsilon, samples)
+
+    def exact(side: Rows, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+        table = columns(side, sizes)
+        return sampled(ReleaseRecords(table, purse=FreePurse(neighbours), filtered=filtered), epsilon, samples)
+
+    return {"run": run, "exact": exact}
+
+
+def neighbours_of(rows: Rows, relation: Neighbours, sizes: Mapping[str, int]) -> Iterator[tuple[str, Rows]]:
+    """Every neighbour of some records, and in words what was done to them.
+
+    >>> len(list(neighbours_of(((0, 0, 0),), Neighbours("replace"), SIZES)))
+    7
+    """
+    every = list(product(*(range(size) for size in sizes.values())))
+    if relation.relation == "add_remove":
+        yield from ((f"one record more: {new}", (*rows, new)) for new in every)
+    else:
+        for place, old in enumerate(rows):
+            if old not in rows[:place]:
+                yield from (
+                    (f"{old} becomes {new}", (*rows[:place], new, *rows[place + 1 :])) for new in every if new != old
+                )
+
+
+def worst_pairs(relation: Neighbours, apart: Callable[[Rows, Rows], float], number: int = 2) -> list[Pair]:
+    """The neighbours that something moves furthest between, of all neighbours of the records to start from."""
+    found = [
+        (apart(rows, moved), Pair(what, rows, moved))
+        for rows in _STARTS
+        for what, moved in neighbours_of(rows, relation, SIZES)
+    ]
+    return [pair for _, pair in sorted(found, key=lambda one: -one[0])[:number]]
+
+
+def entries() -> list[Audited]:
+    """Every operator on records."""
+    return [*_histograms(), *(_choice(name, one) for name, one in criteria().items()), _choices_by_group(), *_minimisers()]
+
+
+def criteria() -> dict[str, Criterion]:
+    """One criterion of every kind. The price and the cap are small, so that both are reached."""
+    return {
+        "Majority": Majority(),
+        "ClearMajority": ClearMajority(price=1.0),
+        "Gini": Gini(),
+        "CappedEntropy": CappedEntropy(cap=4),
+    }
+
+
+def _histograms() -> Iterator[Audited]:
+    def vector(records: Records, budget: Budget) -> Vector:
+        return records.vector("a", "class").laplace(identity((2, 2)), budget)
+
+    def derived(records: Records, budget: Budget) -> Vector:
+        return records.derive("same", ("a", "b"), np.array([[0, 1], [1, 0]])).vector("same").laplace(identity(2), budget)
+
+    def parts(records: Records, budget: Budget) -> list[Any]:
+        return [np.ravel(part.vector("b").laplace(total(2), token)) for part, token in records.split("a", budget)]
+
+    def counted(records: Records, budget: Budget) -> list[float]:
+        """What is public of the total, and a measurement of it."""
+        known = -1 if records.total is None else records.total
+        return [float(known), *np.ravel(records.vector("a").laplace(total(2), budget))]
+
+    def moved(relation: Neighbours) -> list[Pair]:
+        if relation.relation == "add_remove":
+            return [Pair("nothing and one record", (), ((0, 0, 0),)), Pair("one more", _STARTS[4], (*_STARTS[4], (1, 1, 1)))]
+        return [Pair("a record changes all its values", ((0, 0, 0),), ((1, 0, 1),))]
+
+    def counts(relation: Neighbours) -> list[Pair]:
+        """Among filtered records, one may also begin to count."""
+        return [Pair("nothing and one record", (), ((0, 0, 0),))]
+
+    for name, ask, pairs in (("vector", vector, moved), ("derive", derived, moved), ("split", parts, moved)):
+        yield Audited(name=f"records: {name}", family="operator", pairs=pairs, tight=RELATIONS, **of_records(ask, SIZES))
+    yield Audited(
+        name="records: filtered", family="operator", pairs=counts, tight=RELATIONS, **of_records(counted, SIZES, filtered=True)
+    )
+
+
+def _choice(name: str, criterion: Criterion) -> Audited:
+    def scores(rows: Rows) -> Vector:
+        table = columns(rows, SIZES)
+        found = [criterion.scores(table.counts((split.attribute, "class")).reshape(1, 2, 2))[0] for split in SPLITS]
+        return np.array(found) / criterion.unit
+
+    def apart(rows: Rows, moved: Rows) -> float:
+        before, after = scores(rows), scores(moved)
+        moves = after - before
+        return float(moves.max() - moves.min()) - min(float(before.max() - before.min()), 4.0) / 100  # a tie shows most
+
+    def ask(records: Records, budget: Budget) -> list[int]:
+        return records.choose_each(SPLITS, criterion, budget, label="class")
+
+    return Audited(
+        name=f"records: choose_each, {name}",
+        family="operator",
+        pairs=lambda relation: worst_pairs(relation, apart),
+        **of_records(ask, SIZES),
+    )
+
+
+def _choices_by_group() -> Audited:
+    """A record that leaves its group moves the scores of two groups at once."""
+    sizes = {"group": 2, **SIZES}
+
+    def ask(records: Records, budget: Budget) -> list[int]:
+        return records.choose_each(SPLITS, Majority(), budget, label="class", by="group")
+
+    def pairs(relation: Neighbours) -> list[Pair]:
+        rows = tuple((group, 0, 0, 0) for group in (0, 1)) + tuple((group, 0, 1, 1) for group in (0, 1))
+        if relation.relation == "add_remove":
+            return [Pair("one record more in a group", rows[:3], rows)]
+        others = rows[:2]
+        return [Pair("a record leaves its group", (*others, (0, 1, 0, 1)), (*others, (1, 1, 0, 1)))]
+
+    return Audited(name="records: choose_each by group", family="operator", pairs=pairs, **of_records(ask, sizes))
+
+
+def _minimisers() -> Iterator[Audited]:
+    """One coefficient, and a small ridge: so a record's curvature would show if it were not bounded."""
+
+    def entry(name: str, classes: int, ridge: float) -> Audited:
+        sizes = {"a": 1, "class": classes}
+        objective = Additive("class", {"a": np.ones((1, 1))}, ridge=ridge)
+
+        def ask(records: Records, budget: Budget) -> Vector:
+            return records.minimise(objective, budget)
+
+        def pairs(relation: Neighbours) -> list[Pair]:
+            many: Rows = ((0, 0),) * 3
+            if relation.relation == "add_remove":
+                return [Pair("nothing and one record", (), ((0, 1),)), Pair("the first of a class", many, (*many, (0, 1)))]
+            return [Pair("another class", ((0, 0),), ((0, 1),)), Pair("the same in a crowd", many, (*many[1:], (0, 1)))]
+
+        return Audited(name=name, family="operator", pairs=pairs, **of_records(ask, sizes))
+
+    yield entry("records: minimise", 2, 0.125)
+    yield entry("records: minimise, three classes", 3, 8.0)
+
+
+def moved_records(one: Sequence[Any], other: Sequence[Any]) -> tuple[int, int]:
+    """How many records are in one alone, and in the other alone.
+
+    >>> moved_records(((0, 1), (0, 1)), ((0, 1), (1, 1)))
+    (1, 1)
+    """
+    left = list(other)
+    alone = 0
+    for record in one:
+        if record in left:
+            left.remove(record)
+        else:
+            alone += 1
+    return alone, len(left)

@@ -1,0 +1,79 @@
+"""Accuracy first: raise ε step by step until the answers are good enough, and pay for the last step and the tests alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from jostle.kernel.budget import Budget, exact
+from jostle.kernel.errors import BadInput
+from jostle.kernel.partition import Vector
+from jostle.kernel.source import counts
+from jostle.linear.workloads import Workload
+from jostle.mechanisms.gradual import GradualRelease
+from jostle.mechanisms.threshold import AboveThreshold
+
+
+@dataclass(frozen=True, eq=False)
+class Accurate:
+    """Answers that were good enough, or the best that the budget could buy."""
+
+    answers: Vector
+    estimate: Vector
+    enough: bool
+    """Whether the test said so; it is a noisy test."""
+
+    steps: int
+    """How many steps were taken."""
+
+    spent: Fraction
+    """The last step's ε and the test's."""
+
+
+def accuracy_first(
+    x: Any, workload: Workload, *, within: float, budget: Budget, steps: int = 8, test: Any = 0.2, note: str = ""
+) -> Accurate:
+    """Answer a workload on counts so that no answer is off by more than `within`, with as little ε as that takes.
+
+    `budget` is the most that may be spent; `test` is the share of it for all tests together. The steps' ε double. What was
+    not reached is not charged.
+
+    Ligett, Neel, Roth, Waggoner, Wu: Accuracy first: selecting a differential privacy level for accuracy-constrained ERM,
+    NIPS 2017, Algorithms 2 and 4.
+
+    Privacy: the first t gradual releases together are ε_t-differentially private. The largest error of an answer, given what
+    was released, is moved by one record as far as one query is; all tests together are one above-threshold search. Both run
+    side by side, and pure ε adds up then too. So what is spent is ε_t + ε of the tests: ex-post privacy, as the paper calls
+    it, since t depends on the data; never more than the budget.
+
+    >>> from jostle import mechanisms, workloads
+    >>> budget = mechanisms.simulation(seed=0).grant(4)
+    >>> found = accuracy_first([500, 20, 90, 7], workloads.prefix(4), within=40, budget=budget)
+    >>> found.enough, found.spent < 4
+    (True, True)
+    """
+    vector, domain = counts(x)
+    if not isinstance(workload, Workload):
+        raise BadInput("workload", "must be a workload", "pass for instance jostle.workloads.prefix(100)")
+    workload.check(domain)
+    share = exact(test, "test")
+    if share >= 1 or isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= 40:
+        raise BadInput("test, steps", "are out of bounds", "pass a share below 1, and 1 to 40 steps")
+    if not np.isfinite(within) or within <= 0:
+        raise BadInput("within", f"must be above 0, got {within!r}", "say how far off an answer may be")
+    if type(budget) is not Budget:
+        raise BadInput("budget", "must be a token", "pass for instance account.grant(1)")
+    low, high = (Fraction(bound, workload.queries.unit) for bound in workload.queries.bounds)
+    tests, rest = budget.split(share, 1 - share)
+    epsilons = [rest.epsilon / 2 ** (steps - 1 - step) for step in range(steps)]
+    release = GradualRelease(vector, sensitivity=(1, 2), epsilons=epsilons, budget=rest, note=note)
+    search = AboveThreshold(-within, sensitivity=(max(-low, high), high - low), budget=tests, note=note)
+    truth, estimate, enough = workload @ vector, np.zeros(vector.size), False
+    while not enough and release.spent < rest.epsilon:
+        estimate = np.asarray(release.next(), dtype=np.float64)
+        enough = search.above(-float(np.abs(workload @ estimate - truth).max()))
+    taken = epsilons.index(release.spent) + 1
+    return Accurate(workload @ estimate, estimate.reshape(domain), enough, taken, release.spent + tests.epsilon)

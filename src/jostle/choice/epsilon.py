@@ -1,0 +1,198 @@
+"""Choosing ε: the least that keeps answers within a wished-for error, known before anything is spent.
+
+>>> from jostle import workloads
+>>> wish = epsilon_for(workloads.identity(100), within=10, confidence=0.95, algorithm="Laplace")
+>>> wish.epsilon, wish.how
+(Fraction(57, 200), 'a closed form')
+
+Privacy: nothing here looks at private data. Errors come from formulas, or from simulations on public data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_UP, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from jostle import algorithms
+from jostle.algorithms import TASKS, Algorithm
+from jostle.choice import rules
+from jostle.kernel.errors import BadInput
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Counts
+from jostle.kernel.source import counts
+from jostle.linear.workloads import Workload
+from jostle.mechanisms import utility
+from jostle.simulate import estimates
+
+EVERYWHERE = ("Laplace", "HB", "OPT")
+"""Algorithms whose error does not depend on the data: what is tried if none is named."""
+
+LARGEST = 1e4
+"""No larger ε is looked for: it would promise nothing."""
+
+SURE = 0.95
+"""How sure a simulated quantile is not to be too small."""
+
+_AROUND = (0.25, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0)
+
+
+@dataclass(frozen=True)
+class EpsilonFor:
+    """The least ε that meets a wish, and what other ε would give."""
+
+    epsilon: Fraction
+    """Rounded up to three digits."""
+
+    algorithm: str
+    """What answers with so little."""
+
+    within: float
+    confidence: float
+    how: str
+    """Where the errors come from."""
+
+    curve: tuple[tuple[float, float], ...]
+    """Pairs of ε and the error that it gives with this confidence."""
+
+    def __str__(self) -> str:
+        return (
+            f"ε = {float(self.epsilon):g} keeps each answer within ±{self.within:g} with {self.confidence:.0%} confidence "
+            f"({self.algorithm}; by {self.how})"
+        )
+
+    def plot(self) -> Any:
+        """A Plotly figure of the curve, with the wish."""
+        import plotly.graph_objects as go
+
+        x, y = zip(*self.curve, strict=True)
+        figure = go.Figure(go.Scatter(x=x, y=y, mode="lines+markers", name=self.algorithm))
+        figure.add_hline(y=self.within, line_dash="dot", annotation_text=f"±{self.within:g}")
+        figure.add_vline(x=float(self.epsilon), line_dash="dot", annotation_text=f"ε = {float(self.epsilon):g}")
+        title = f"Each answer is within so much with {self.confidence:.0%} confidence"
+        return figure.update_xaxes(title="ε", type="log").update_yaxes(title="error", type="log").update_layout(title=title)
+
+
+def epsilon_for(
+    workload: Workload,
+    within: float,
+    confidence: float = 0.95,
+    algorithm: str | Algorithm | None = None,
+    neighbours: Neighbours | str = "add_remove",
+    stand_in: Any = None,
+    *,
+    seed: int = 0,
+) -> EpsilonFor:
+    """The least ε at which each answer is off by at most `within`, with this confidence, query by query.
+
+    Without an algorithm, the best of those whose error is the same on all data is taken. One whose error depends on the data
+    needs a `stand_in`: public counts that look like the private ones, such as last year's; the promise then holds as far as
+    they do. Where no stand-in is to be had, the answer can only be known by looking: see `accuracy_first`.
+    """
+    if not isinstance(workload, Workload):
+        raise BadInput("workload", "must be a workload", "pass for instance jostle.workloads.prefix(100)")
+    if isinstance(within, bool) or not isinstance(within, (int, float)) or not (math.isfinite(within) and within > 0):
+        raise BadInput("within", f"must be a number above 0, got {within!r}", "say how far off an answer may be")
+    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0.5 <= confidence <= 0.999:
+        raise BadInput("confidence", f"must lie between 0.5 and 0.999, got {confidence!r}", "pass for instance 0.95")
+    relation, data = Neighbours.of(neighbours), _stand_in(stand_in, workload)
+    plans = _plans(workload, algorithm, stand_in is not None)
+    models = [_Errors(plan, workload, data, float(confidence), relation, seed) for plan in plans]
+    model = min(models, key=lambda one: one(Fraction(1))) if len(models) > 1 else models[0]
+    epsilon = _least(model, float(within))
+    around = [_rounded(float(epsilon) * factor) for factor in _AROUND]
+    curve = tuple((float(one), model(one)) for one in around)
+    return EpsilonFor(epsilon, model.plan.name, float(within), float(confidence), model.how, curve)
+
+
+def _stand_in(stand_in: Any, workload: Workload) -> Counts:
+    if stand_in is None:
+        return np.zeros(workload.domain, dtype=np.int64)
+    if type(stand_in) not in (np.ndarray, list, tuple):
+        raise BadInput("stand_in", f"is of type {type(stand_in).__name__}, which may be private", "pass public counts")
+    vector, domain = counts(stand_in)
+    workload.check(domain)
+    return vector.reshape(domain)
+
+
+def _plans(workload: Workload, algorithm: str | Algorithm | None, has_stand_in: bool) -> list[Algorithm]:
+    if algorithm is not None:
+        plan = algorithms.get(algorithm)
+        plan.check(workload, {})
+        if plan.data_dependent and not has_stand_in:
+            problem = f"is needed, as the error of {plan.name} depends on the data"
+            raise BadInput("stand_in", problem, "pass public counts like yours, leave the algorithm out, or accuracy_first")
+        return [plan]
+    dimensions = len(workload.domain)
+    if dimensions not in TASKS.values():
+        raise BadInput("workload", f"has {dimensions} dimensions", f"use {' or '.join(map(str, TASKS.values()))}")
+    names = [*EVERYWHERE, *([rules.usual(workload)[0]] if has_stand_in else [])]
+    return [algorithms.get(name) for name in dict.fromkeys(names)]
+
+
+class _Errors:
+    """How far off answers are for an ε, with the wished-for confidence; each ε is looked at once."""
+
+    def __init__(
+        self, plan: Algorithm, workload: Workload, data: Counts, confidence: float, neighbours: Neighbours, seed: int
+    ) -> None:
+        self.plan = plan
+        self._workload, self._data, self._confidence = workload, data, confidence
+        self._neighbours, self._seed = neighbours, seed
+        self._known: dict[Fraction, float] = {}
+        closed = plan.name == "Laplace" and workload.kind == "identity"
+        self._one: Callable[[Fraction], float] = self._formula if closed else self._simulated
+        self.how = "a closed form" if closed else "simulation" + (" on the stand-in" if plan.data_dependent else "")
+
+    def __call__(self, epsilon: Fraction) -> float:
+        if epsilon not in self._known:
+            self._known[epsilon] = self._one(epsilon)
+        return self._known[epsilon]
+
+    def _formula(self, epsilon: Fraction) -> float:
+        size = float(self._neighbours.sensitivity(1, 2))
+        return float(utility.discrete_laplace_error(float(epsilon), sensitivity=size, confidence=self._confidence))
+
+    def _simulated(self, epsilon: Fraction) -> float:
+        """The worst query's quantile; an order statistic that is not too small with probability SURE."""
+        from scipy.stats import binom
+
+        trials = max(100, math.ceil(5 / (1 - self._confidence)))
+        runs = estimates(
+            self.plan, self._data, self._workload, epsilon, trials=trials, seed=self._seed, neighbours=self._neighbours
+        )
+        truth = self._workload @ self._data.reshape(-1)
+        off = np.sort(np.concatenate([np.abs((self._workload @ batch) - truth) for batch in runs]), axis=0)
+        place = min(int(binom.ppf(SURE, trials, self._confidence)), trials - 1)
+        return float(off[place].max())
+
+
+def _least(error: Callable[[Fraction], float], within: float) -> Fraction:
+    """The least ε, to three digits, by bisection from a guess: errors fall with ε, about as 1/ε."""
+    high = max(min(error(Fraction(1)) / within, LARGEST), 1e-6)
+    while error(_rounded(high)) > within:
+        high *= 1.5
+        if high > LARGEST:
+            raise BadInput("within", f"{within:g} is not reached by any ε up to {LARGEST:g}", "allow for more error")
+    low = high / 2
+    while low > 1e-9 and error(_rounded(low)) <= within:
+        low, high = low / 2, low
+    for _ in range(8):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if error(_rounded(middle)) <= within else (middle, high)
+    return _rounded(high)
+
+
+def _rounded(epsilon: float) -> Fraction:
+    """Up to three digits.
+
+    >>> _rounded(0.12341)
+    Fraction(31, 250)
+    """
+    number = Decimal(repr(epsilon))
+    return Fraction(number.quantize(Decimal(1).scaleb(number.adjusted() - 2), rounding=ROUND_UP))

@@ -1,0 +1,199 @@
+"""Who may talk to the explorer: whoever has the token that was printed at start-up, from a page of the explorer's own.
+
+Four checks stand before every page. The `Host` header must name this machine, so that a foreign name that resolves to it is
+turned away. The visitor needs a cookie, which is given for the token alone. What changes anything needs a second secret in
+a header, which no foreign page can send or read. And no request is larger than an upload may be.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import secrets
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LARGEST_REQUEST: Final = 8 * 2**20
+"""In bytes: an upload and the form around it."""
+
+CSRF_HEADER: Final = "x-jostle-csrf"
+OPEN: Final = ("/enter", "/static/")
+"""What a visitor without a cookie may see: the page that asks for the token, and files that everybody has."""
+
+PROTECTION: Final = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+        "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+}
+"""Nothing is loaded from elsewhere, and no other page may frame, read or open ours. Plotly sets styles of its own."""
+
+
+def _secret() -> str:
+    return secrets.token_urlsafe(24)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Access:
+    """The secrets of one run of the explorer, and the names that it answers to."""
+
+    host: str = "127.0.0.1"
+    """The address that it is bound to."""
+
+    port: int = 8000
+    """The port that it is bound to."""
+
+    token: str = field(default_factory=_secret, repr=False)
+    """What is printed at start-up."""
+
+    session: str = field(default_factory=_secret, repr=False)
+    """What the cookie holds."""
+
+    csrf: str = field(default_factory=_secret, repr=False)
+    """What the explorer's own pages send with every change."""
+
+    @property
+    def cookie(self) -> str:
+        """The cookie's name: cookies of one host are shared by all of its ports."""
+        return f"jostle_{self.port}"
+
+    @property
+    def address(self) -> str:
+        """Where a browser on this machine finds it."""
+        host = "127.0.0.1" if self.everywhere else self.host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether it is bound to every address of this machine."""
+        return self.host in ("0.0.0.0", "::")  # noqa: S104  # compared, not bound
+
+    def knows(self, host: str) -> bool:
+        """Whether a `Host` header means this server.
+
+        >>> access = Access(port=8000)
+        >>> access.knows("localhost:8000"), access.knows("evil.example:8000"), access.knows("localhost:9")
+        (True, False, False)
+        """
+        name, colon, port = host.rpartition(":")
+        if not colon or port != str(self.port):
+            return False
+        bare = name.strip("[]").lower()
+        if bare in {"localhost", "127.0.0.1", "::1", self.host.lower()}:
+            return True
+        return self.everywhere and (bare == socket.gethostname().lower() or _is_address(bare))
+
+    def has_token(self, offered: str | None) -> bool:
+        """Whether this is the token; compared in constant time."""
+        return _same(offered, self.token)
+
+    def is_visitor(self, cookies: dict[str, str]) -> bool:
+        """Whether the cookie is the one that was given for the token."""
+        return _same(cookies.get(self.cookie), self.session)
+
+    def admit(self, response: Response) -> Response:
+        """Give the cookie with a response."""
+        response.set_cookie(self.cookie, self.session, httponly=True, samesite="strict", path="/")
+        return response
+
+
+class Guard:
+    """The four checks, around an application."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self.app, self.access = app, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer for the application what it must not see."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        refused = self._refused(Request(scope))
+        if refused is not None:
+            await refused(scope, receive, _protected(send))
+        else:
+            await self.app(scope, _limited(receive), _protected(send))
+
+    def _refused(self, request: Request) -> Response | None:
+        headers, path = request.headers, request.url.path
+        if not self.access.knows(headers.get("host", "")):
+            return _refusal(421, "This address is not the explorer's. Use the one that was printed at start-up.")
+        if _length(headers) > LARGEST_REQUEST:
+            return _refusal(413, f"This is larger than {LARGEST_REQUEST // 2**20} MB. Send a smaller file.")
+        if path.startswith(OPEN):
+            return None
+        if not self.access.is_visitor(request.cookies):
+            if request.method != "GET" or _wants_json(headers):
+                return _refusal(401, "You are not signed in here. Open the address that was printed at start-up.")
+            return Response(status_code=303, headers={"location": "/enter"})
+        if request.method not in ("GET", "HEAD") and not _same(headers.get(CSRF_HEADER), self.access.csrf):
+            return _refusal(403, "This did not come from a page of this explorer. Load the page again and repeat it.")
+        return None
+
+
+class TooLarge(Exception):
+    """A request that went on for too long."""
+
+
+def _limited(receive: Receive) -> Receive:
+    """The same request, until it is too large: a length that was announced may be a lie, and none may be announced."""
+    seen = 0
+
+    async def counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > LARGEST_REQUEST:
+            raise TooLarge
+        return message
+
+    return counted
+
+
+def _protected(send: Send) -> Send:
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            there = Headers(raw=message["headers"])
+            added: Iterable[tuple[str, str]] = PROTECTION.items()
+            if "cache-control" not in there:
+                added = (*added, ("cache-control", "no-store"))
+            message["headers"] = [*message["headers"], *((name.encode(), value.encode()) for name, value in added)]
+        await send(message)
+
+    return guarded
+
+
+def _refusal(status: int, message: str) -> Response:
+    return JSONResponse({"error": message}, status_code=status)
+
+
+def _length(headers: Headers) -> int:
+    told = headers.get("content-length", "0")
+    return int(told) if told.isascii() and told.isdigit() and len(told) < 16 else LARGEST_REQUEST + 1
+
+
+def _wants_json(headers: Headers) -> bool:
+    return "application/json" in headers.get("accept", "")
+
+
+def _same(offered: str | None, secret: str) -> bool:
+    return offered is not None and hmac.compare_digest(offered.encode(), secret.encode())
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,156 @@
+"""Classify: every private learner on a public labelled table, against ε, by simulation."""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from jostle import learn, plots
+from jostle.datasets.artificial import SIGNALS
+from jostle.datasets.labelled import EXPERIMENTS, Labelled
+from jostle.explorer import uploads
+from jostle.explorer.forms import Form
+from jostle.explorer.jobs import Job, Shown
+from jostle.explorer.pages import render
+from jostle.kernel.errors import BadInput, JostleError
+from jostle.learn.experiments import Encoded, encoded, error, parts
+from jostle.learn.report import CHOSEN
+from jostle.learn.task import Task
+
+SECONDS: Final = 15.0
+"""A learner that takes longer than this for one ε makes no further draws there."""
+
+MOST_TESTED: Final = 4_000
+TRAINING: Final = 0.7
+MADE_UP: Final = {f"artificial-{seed}": f"made up: {signal}" for seed, signal in list(enumerate(SIGNALS))[:7]}
+
+
+@dataclass
+class Learned:
+    """One learner over the values of ε."""
+
+    name: str
+    means: dict[float, float] = field(default_factory=dict)
+    spreads: dict[float, float] = field(default_factory=dict)
+
+    @property
+    def mean(self) -> float:
+        """Over all ε, to rank by."""
+        return float(np.mean(list(self.means.values())))
+
+
+def page_facts() -> dict[str, Any]:
+    """What the page's form offers."""
+    return {"tables": tables(), "learners": learn.names()}
+
+
+def tables() -> dict[str, str]:
+    """The tables that are there, with what a person would call them."""
+    folder = os.environ.get("JOSTLE_DATA", "")
+    real = {name: f"public: {name}" for name in EXPERIMENTS} if folder and Path(folder, "adult.data").is_file() else {}
+    return real | MADE_UP
+
+
+async def prepare(form: Form) -> Callable[[Job], Shown]:
+    """Check what was asked, and give the work that answers it."""
+    epsilons = form.numbers("epsilons", 1e-3, 100, 8)
+    draws, most = form.whole("draws", 1, 20, default=3), form.whole("records", 50, 50_000, default=2_000)
+    wanted = form.choices("learner", learn.names())
+    file = await form.file("upload", uploads.LARGEST_TABLE)
+    known = tables()
+    name = form.choice("labelled", [*known, "upload"])
+    if file is None and name == "upload":
+        raise BadInput("upload", "no file was chosen", "choose a CSV file, or another table")
+    table = None
+    if file is not None:
+        written = await form.file("schema_file", uploads.LARGEST_FILE)
+        schema = form.text("schema") if written is None else uploads.text_of(written[1], "schema_file")
+        table = uploads.labelled(*file, schema, form.needed("label", "name the column to predict"))
+
+    def work(job: Job) -> Shown:
+        job.step(0, len(wanted), "reading")
+        task, train, test = parts(name, 0) if table is None else divided(table)
+        few = {column: codes[:most] for column, codes in train.items()}
+        tested = {column: codes[:MOST_TESTED] for column, codes in test.items()}
+        found, refused = [], []
+        for number, learner in enumerate(wanted):
+            job.step(number, len(wanted), learner)
+            try:
+                found.append(attempt(learner, task, few, tested, epsilons, draws, job))
+            except JostleError as problem:
+                refused.append((learner, str(problem)))
+        return shown(table.name if table else known[name], task, few, found, refused, epsilons)
+
+    return work
+
+
+def divided(table: Labelled) -> tuple[Task, Encoded, Encoded]:
+    """An uploaded table: what is to be learned, the records to learn from, and those to test with."""
+    order = np.random.default_rng(0).permutation(len(table))
+    cut = round(TRAINING * len(table))
+    task = Task(table.attributes, table.label, table.schema)
+    train, test = (encoded(task, table.take(rows)) for rows in (order[:cut], order[cut:]))
+    if not len(train[table.label]) or not len(test[table.label]):
+        raise BadInput("label", "has no value that the schema foresees", "list the classes as they are in the file")
+    return task, train, test
+
+
+def attempt(name: str, task: Task, train: Encoded, test: Encoded, epsilons: list[float], draws: int, job: Job) -> Learned:
+    """Some draws of the noise at each ε."""
+    learner, learned = learn.get(name), Learned(name)
+    for epsilon in epsilons:
+        began, wrong = time.monotonic(), list[float]()
+        for draw in range(draws):
+            job.check()
+            seed = zlib.crc32(f"{name}/{epsilon}/{draw}".encode())
+            wrong.append(error(learner, task, train, test, epsilon, seed=seed, neighbours="add_remove"))
+            if time.monotonic() - began > SECONDS:
+                break
+        learned.means[epsilon] = float(np.mean(wrong))
+        learned.spreads[epsilon] = float(np.std(wrong))
+    return learned
+
+
+def shown(title: str, task: Task, train: Encoded, found: list[Learned], refused: list[Any], epsilons: list[float]) -> Shown:
+    """The piece of the page with the results."""
+    ranked = sorted(found, key=lambda one: one.mean)
+    share = np.bincount(train[task.label]).max() / train[task.label].size
+    html = render(
+        "classify_result.html",
+        title=title,
+        records=train[task.label].size,
+        found=ranked,
+        refused=refused,
+        epsilons=epsilons,
+        chosen=CHOSEN,
+        guess=1 - float(share),
+        task=task,
+    )
+    return Shown(html, {"learners": learner_figure(ranked).to_json()} if ranked else {})
+
+
+def learner_figure(found: list[Learned]) -> Any:
+    """Misclassified records over ε."""
+    figure = plots.new("Misclassified records against ε", x="ε", y="share of the records", log_x=True)
+    dashes = ("solid", "dash", "dot")
+    for place, one in enumerate(found):
+        width = 4 if one.name == CHOSEN else 1.5
+        colour, dash = plots.PALETTE[place % len(plots.PALETTE)], dashes[place // len(plots.PALETTE) % len(dashes)]
+        figure.add_scatter(
+            x=list(one.means),
+            y=list(one.means.values()),
+            error_y={"array": list(one.spreads.values()), "thickness": 1},
+            name=one.name,
+            line={"color": colour, "width": width, "dash": dash},
+            mode="lines+markers",
+        )
+    figure.update_yaxes(rangemode="tozero", tickformat=".0%")
+    legend = {"orientation": "h", "yanchor": "top", "y": -0.18, "x": 0}
+    return figure.update_layout(height=560, legend=legend)

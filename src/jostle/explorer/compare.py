@@ -1,0 +1,219 @@
+"""Compare: every algorithm on the same public input, by simulation."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+
+from jostle import algorithms, plots
+from jostle.choice.selectors import Selector
+from jostle.choice.traces import collect_traces
+from jostle.explorer import inputs
+from jostle.explorer.forms import Form
+from jostle.explorer.inputs import Input
+from jostle.explorer.jobs import Job, Shown
+from jostle.explorer.pages import render
+from jostle.kernel.errors import JostleError
+from jostle.kernel.partition import Vector
+from jostle.simulate import estimates
+
+PYTHIA: Final = "Pythia"
+MOST_TRIALS: Final = 200
+SECONDS: Final = 12.0
+"""An algorithm that takes longer than this is stopped after the trial under way, and says how many it had."""
+
+SPREAD: Final = (0.05, 0.95)
+WIDEST: Final = 1024
+"""Cells of a line that are drawn one by one; more are added up."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tried:
+    """One algorithm on the input."""
+
+    name: str
+    """Which."""
+
+    errors: Vector
+    """The root mean squared error of an answer, one a trial."""
+
+    bias: float
+    """How far the mean over the trials is off, root mean squared over the answers, as far as so many trials can tell."""
+
+    deviation: float
+    """The standard deviation over the trials, root mean squared over the answers."""
+
+    first: Vector
+    """The estimate of the first trial, in the data's shape."""
+
+    seconds: float
+    """How long a trial took."""
+
+    choices: tuple[tuple[str, int], ...] = ()
+    """What was chosen how often, by an algorithm that chooses."""
+
+    @cached_property
+    def mean(self) -> float:
+        """Root mean squared over answers and trials."""
+        return float(np.sqrt((self.errors**2).mean()))
+
+    @property
+    def low(self) -> float:
+        """One trial in twenty is better than this."""
+        return float(np.quantile(self.errors, SPREAD[0]))
+
+    @property
+    def high(self) -> float:
+        """One trial in twenty is worse than this."""
+        return float(np.quantile(self.errors, SPREAD[1]))
+
+
+def page_facts() -> dict[str, Any]:
+    """What the page's form offers."""
+    return {
+        "sources": list(inputs.sources().values()),
+        "workloads": inputs.WORKLOADS,
+        "algorithms": sorted({n for task in algorithms.TASKS for n in algorithms.names(task)}),
+        "most_trials": MOST_TRIALS,
+    }
+
+
+async def prepare(form: Form, selectors: dict[str, Selector]) -> Callable[[Job], Shown]:
+    """Check what was asked, and give the work that answers it."""
+    given = await inputs.read(form)
+    trials = form.whole("trials", 2, MOST_TRIALS, default=10)
+    wanted = form.choices("algorithm", algorithms.names(given.task))
+    # Those that run all trials at once are quick: a page that is stopped early has them already.
+    ordered = sorted(wanted, key=lambda name: (name == PYTHIA, not algorithms.get(name).batched))
+    selector = next((one for one in selectors.values() if one.about.task == given.task), None)
+
+    def work(job: Job) -> Shown:
+        tried: list[Tried] = []
+        failed: list[tuple[str, str]] = []
+        for number, name in enumerate(ordered):
+            job.step(number, len(ordered), name)
+            try:
+                tried.append(attempt(name, given, trials, job, selector))
+            except JostleError as refused:
+                failed.append((name, str(refused)))
+        job.step(len(ordered), len(ordered), "drawing")
+        return shown(given, sorted(tried, key=lambda one: one.mean), failed)
+
+    return work
+
+
+def attempt(name: str, given: Input, trials: int, job: Job, selector: Selector | None = None) -> Tried:
+    """Some trials of one algorithm; fewer than asked for if they take too long."""
+    tunables = {"selector": selector} if name == PYTHIA and selector is not None else {}
+    truth, began = given.workload @ given.data, time.monotonic()
+    off: list[Vector] = []
+    first: Vector | None = None
+    with collect_traces() as traces:
+        for batch in estimates(name, given.data, given.workload, given.epsilon, trials=trials, seed=0, **tunables):
+            job.check()
+            first = batch[0] if first is None else first
+            off.extend((given.workload @ batch) - truth)
+            if time.monotonic() - began > SECONDS:
+                break
+    errors, many = np.asarray(off), len(off)
+    variance = float(errors.var(axis=0, ddof=1).mean()) if many > 1 else float("nan")
+    # The mean of few trials is off by chance, too: what that explains is no bias.
+    bias = float((errors.mean(axis=0) ** 2).mean()) - (variance / many if many > 1 else 0.0)
+    return Tried(
+        name=name,
+        errors=np.sqrt((errors**2).mean(axis=1)),
+        bias=float(np.sqrt(max(bias, 0.0))),
+        deviation=float(np.sqrt(variance)),
+        first=np.reshape(first, given.data.shape),
+        seconds=(time.monotonic() - began) / many,
+        choices=tuple(Counter(trace.choice for trace in traces).most_common()) if name == PYTHIA else (),
+    )
+
+
+def shown(given: Input, tried: list[Tried], failed: list[tuple[str, str]]) -> Shown:
+    """The piece of the page with the results."""
+    figures = {"errors": error_figure(tried), "parts": parts_figure(tried)} if tried else {}
+    noisy = {f"noisy-{place}": one.name for place, one in enumerate(tried)}
+    figures |= {key: noisy_figure(given, tried[place]) for place, key in enumerate(noisy)}
+    pythia = next((one for one in tried if one.name == PYTHIA), None)
+    html = render(
+        "compare_result.html",
+        given=given,
+        tried=tried,
+        failed=failed,
+        noisy=noisy,
+        pythia=pythia,
+        best=next((one for one in tried if one.name != PYTHIA), None),
+    )
+    return Shown(html, {name: figure.to_json() for name, figure in figures.items()})
+
+
+def error_figure(tried: list[Tried]) -> Any:
+    """Errors with their spread, the least above."""
+    figure = plots.new("Error of an answer", x="root mean squared error; whiskers: 90 % of the trials", log_x=True)
+    for chooses, colour in ((False, plots.ACCENT), (True, plots.CONTRAST)):
+        mine = [one for one in tried if (one.name == PYTHIA) is chooses]
+        figure.add_scatter(
+            x=[one.mean for one in mine],
+            y=[one.name for one in mine],
+            error_x={
+                "array": [max(one.high - one.mean, 0) for one in mine],
+                "arrayminus": [max(one.mean - one.low, 0) for one in mine],
+                "thickness": 1.5,
+            },
+            mode="markers",
+            marker={"size": 10, "color": colour, "symbol": "diamond" if chooses else "circle"},
+            name=PYTHIA if chooses else "algorithms",
+            showlegend=False,
+        )
+    order = [one.name for one in tried]
+    figure.update_yaxes(categoryorder="array", categoryarray=order[::-1], type="category")
+    return figure.update_layout(height=120 + 24 * len(tried))
+
+
+def parts_figure(tried: list[Tried]) -> Any:
+    """What is off always, and what by chance."""
+    figure = plots.new("Bias and spread", x="of an answer, root mean squared", log_x=True)
+    names = [one.name for one in tried]
+    floor = min((one.deviation for one in tried if one.deviation > 0), default=1.0) / 100
+    bias = [one.bias if one.bias > floor else None for one in tried]
+    figure.add_scatter(
+        x=[one.deviation for one in tried], y=names, mode="markers", name="standard deviation", marker={"size": 9}
+    )
+    marker = {"size": 9, "symbol": "x", "color": plots.PALETTE[3]}
+    figure.add_scatter(x=bias, y=names, mode="markers", name="bias", marker=marker)
+    figure.update_yaxes(categoryorder="array", categoryarray=names[::-1], type="category")
+    return figure.update_layout(height=140 + 24 * len(tried))
+
+
+def noisy_figure(given: Input, one: Tried) -> Any:
+    """The true histogram and an estimate of it: lines, or two maps in the same colours."""
+    if given.data.ndim == 1:
+        return _lines(given, one)
+    from plotly.subplots import make_subplots
+
+    figure = make_subplots(cols=2, subplot_titles=["true", one.name], horizontal_spacing=0.08)
+    top = float(max(given.data.max(), 1))
+    for column, values in ((1, given.data), (2, one.first)):
+        figure.add_heatmap(z=values, zmin=0, zmax=top, coloraxis="coloraxis", row=1, col=column)
+    plots.themed(figure)
+    figure.update_layout(coloraxis={"colorscale": "Cividis", "cmin": 0, "cmax": top, "colorbar": {"thickness": 10}})
+    figure.update_xaxes(showticklabels=False).update_yaxes(showticklabels=False)
+    return figure.update_layout(height=380)
+
+
+def _lines(given: Input, one: Tried) -> Any:
+    step = -(-given.data.size // WIDEST)
+    along = np.arange(0, given.data.size, step)
+    figure = plots.new(x="cell" if step == 1 else f"cell, {step} added up", y="count")
+    noisy = np.add.reduceat(one.first, along)
+    figure.add_scatter(x=along, y=noisy, name=f"{one.name}, one run", line={"color": plots.ACCENT, "width": 1.5})
+    true = np.add.reduceat(given.data, along)
+    figure.add_scatter(x=along, y=true, name="true", line={"color": plots.CONTRAST, "width": 1.5, "dash": "dot"})
+    return figure.update_layout(height=380)

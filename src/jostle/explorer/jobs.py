@@ -1,0 +1,146 @@
+"""Work that takes a while: done in the background, with progress, and stopped when nobody wants it any more."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from jostle.kernel.errors import BadInput, JostleError
+
+AT_ONCE: Final = 2
+MOST_WAITING: Final = 8
+MOST_KEPT: Final = 40
+"""So many finished jobs are remembered, the oldest are forgotten first."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a job found, for a page: a piece of HTML, and Plotly figures as JSON by the names that the HTML has for them."""
+
+    html: str
+    """Escaped by the template that made it."""
+
+    figures: dict[str, str] = field(default_factory=dict)
+    """One JSON text a figure."""
+
+
+class Cancelled(Exception):
+    """Raised inside a job that somebody stopped."""
+
+
+@dataclass(eq=False)
+class Job:
+    """One piece of work and how far it is."""
+
+    title: str
+    """What it does, in words."""
+
+    key: str = field(default_factory=lambda: secrets.token_urlsafe(12))
+    """How a page asks for it."""
+
+    state: str = "waiting"
+    """`waiting`, `running`, `done`, `failed` or `cancelled`."""
+
+    done: int = 0
+    """Steps that are done."""
+
+    total: int = 0
+    """Steps in all; 0 if not known."""
+
+    message: str = ""
+    """What it does now; or why it failed."""
+
+    shown: Shown | None = None
+    """What it found."""
+
+    _stop: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    def step(self, done: int, total: int, message: str = "") -> None:
+        """Tell how far the work is. Raises `Cancelled` if it should end here."""
+        self.done, self.total, self.message = done, total, message
+        self.check()
+
+    def check(self) -> None:
+        """Raise `Cancelled` if the work should end here."""
+        if self._stop.is_set():
+            raise Cancelled
+
+    def cancel(self) -> None:
+        """Ask the work to end at its next step."""
+        self._stop.set()
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing more will happen."""
+        return self.state in ("done", "failed", "cancelled")
+
+    def to_json(self) -> dict[str, Any]:
+        """What a page needs to know."""
+        told: dict[str, Any] = {"state": self.state, "done": self.done, "total": self.total, "message": self.message}
+        if self.shown is not None:
+            told |= {"html": self.shown.html, "figures": self.shown.figures}
+        return told
+
+
+Work = Callable[[Job], Shown]
+
+
+class Jobs:
+    """All jobs of a running explorer.
+
+    >>> jobs = Jobs()
+    >>> job = jobs.start("nothing", lambda job: Shown("<p>done</p>"))
+    >>> jobs.close()
+    >>> job.state, job.shown.html
+    ('done', '<p>done</p>')
+    """
+
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="jostle-explorer")
+        self._jobs: dict[str, Job] = {}
+        self._lock = threading.Lock()
+
+    def start(self, title: str, work: Work) -> Job:
+        """Begin some work, or refuse it if too much is waiting already."""
+        job = Job(title)
+        with self._lock:
+            if sum(not other.finished for other in self._jobs.values()) >= MOST_WAITING:
+                raise BadInput("form", "too much work is waiting already", "cancel some of it, or wait until it is done")
+            for old in [other.key for other in self._jobs.values() if other.finished][: len(self._jobs) - MOST_KEPT + 1]:
+                del self._jobs[old]
+            self._jobs[job.key] = job
+        self._pool.submit(_do, job, work)
+        return job
+
+    def get(self, key: str) -> Job | None:
+        """The job with that key, if it is still remembered."""
+        return self._jobs.get(key)
+
+    def stop(self) -> None:
+        """Ask all work to end."""
+        for job in list(self._jobs.values()):
+            job.cancel()
+
+    def close(self) -> None:
+        """Wait until all work has ended."""
+        self._pool.shutdown(wait=True)
+
+
+def _do(job: Job, work: Work) -> None:
+    """Run a job, and tell how it ended. What was not foreseen is told by its kind alone: its words might quote values."""
+    try:
+        job.check()
+        job.state = "running"
+        job.shown = work(job)
+        job.state = "done"
+    except Cancelled:
+        job.message, job.state = "Stopped.", "cancelled"
+    except JostleError as refused:
+        job.message, job.state = str(refused), "failed"
+    except Exception as failure:  # noqa: BLE001  # a page must hear of every end
+        job.message = f"Something went wrong that should not ({type(failure).__name__}). Nothing was lost; try again."
+        job.state = "failed"

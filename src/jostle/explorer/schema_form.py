@@ -1,0 +1,94 @@
+"""A schema, as a person fills it in: one row a column. Names and declared types come from the table, values never do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from typing import Any, Final
+
+from jostle.explorer.forms import Form
+from jostle.kernel.errors import BadInput
+from jostle.schema import KINDS, Boolean, Category, Column, Date, Integer, Real, Schema
+
+MOST_COLUMNS: Final = 200
+KIND_NAMES: Final = tuple(KINDS)
+
+
+def draft(columns: dict[str, str]) -> list[dict[str, str]]:
+    """One row for each column of a table, with a guess at its kind from its declared type."""
+    return [{"name": name, "type": kind, "kind": _guess(kind)} for name, kind in columns.items()][:MOST_COLUMNS]
+
+
+def read(form: Form) -> Schema:
+    """The columns that are ticked, each with what was said about it."""
+    described: dict[str, Column] = {}
+    for number in range(MOST_COLUMNS):
+        name = form.text(f"column-{number}-name", longest=500)
+        if not name:
+            break
+        if form.text(f"column-{number}-use"):
+            described[name] = _column(form, f"column-{number}")
+    if not described:
+        raise BadInput("schema", "describes no column", "tick at least one and say which values it may have")
+    return Schema(described)
+
+
+def _column(form: Form, row: str) -> Column:
+    kind = form.choice(f"{row}-kind", KIND_NAMES)
+    try:
+        return _MAKERS[kind](form, row)
+    except BadInput as error:
+        field = error.argument if error.argument.startswith(row) else f"{row}-{error.argument}"
+        raise BadInput(field, error.problem, error.remedy) from None
+
+
+def _category(form: Form, row: str) -> Column:
+    words = [word.strip() for word in form.text(f"{row}-categories").replace("\n", ",").split(",")]
+    named = [word for word in words if word]
+    if not named:
+        raise BadInput("categories", "are missing", "list the values that are possible, with commas between")
+    return Category(named)
+
+
+def _integer(form: Form, row: str) -> Column:
+    low, high = (form.whole(f"{row}-{end}", -(2**52), 2**52) for end in ("low", "high"))
+    return Integer(low, high, bins=_bins(form, row))
+
+
+def _real(form: Form, row: str) -> Column:
+    low, high = (form.number(f"{row}-{end}", -1e300, 1e300) for end in ("low", "high"))
+    return Real(low, high, bins=_bins(form, row) or 64)
+
+
+def _date(form: Form, row: str) -> Column:
+    low, high = (_day(form, f"{row}-{end}") for end in ("low", "high"))
+    every: Any = form.choice(f"{row}-every", ["month", "day", "week", "year"])
+    return Date(low, high, every=every)
+
+
+def _bins(form: Form, row: str) -> int | None:
+    return form.whole(f"{row}-bins", 1, 2**20) if form.text(f"{row}-bins") else None
+
+
+def _day(form: Form, name: str) -> date:
+    try:
+        return date.fromisoformat(form.text(name))
+    except ValueError:
+        raise BadInput(name, "must be a date", "write it as 2024-12-31") from None
+
+
+_MAKERS: Final[dict[str, Callable[[Form, str], Column]]] = {
+    "category": _category,
+    "integer": _integer,
+    "real": _real,
+    "date": _date,
+    "boolean": lambda form, row: Boolean(),
+}
+
+
+def _guess(declared: str) -> str:
+    said = declared.lower().lstrip("!")
+    for part, kind in (("int", "integer"), ("float", "real"), ("decimal", "real"), ("bool", "boolean")):
+        if part in said:
+            return kind
+    return "date" if said.startswith(("date", "timestamp")) else "category"

@@ -1,0 +1,215 @@
+"""The application: its routes, and how it is served on this machine."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import webbrowser
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from jostle.choice.selectors import Selector
+from jostle.explorer import classify, compare, release, why
+from jostle.explorer.access import Access, Guard, TooLarge
+from jostle.explorer.forms import Form
+from jostle.explorer.jobs import Job, Jobs, Shown
+from jostle.explorer.pages import HERE, render
+from jostle.kernel.errors import BadInput, JostleError
+
+MOST_FIELDS = 2000
+
+
+class Explorer:
+    """What one running explorer has: its secrets, its jobs, the selectors to look at, and the curator's desk."""
+
+    def __init__(self, access: Access, selectors: Sequence[Path] = ()) -> None:
+        self.access, self.jobs, self.desk = access, Jobs(), release.Desk()
+        self.selectors: dict[str, Selector] = why.found(selectors)
+
+    # ------------------------------------------------------------------------------------------------------ pages
+
+    async def enter(self, request: Request) -> Response:
+        """The page that asks for the token; with the right one it lets the visitor in."""
+        offered = request.query_params.get("token")
+        if request.method == "POST":
+            async with request.form(max_files=0, max_fields=5) as fields:
+                offered = str(fields.get("token", ""))
+        if self.access.has_token(offered):
+            # A page and not a redirect: a browser that came from elsewhere would not send the new cookie along.
+            return self.access.admit(HTMLResponse(render("entered.html")))
+        wrong = offered is not None
+        return HTMLResponse(render("enter.html", wrong=wrong), status_code=403 if wrong else 200)
+
+    async def home(self, request: Request) -> Response:
+        """The first page."""
+        return Response(status_code=303, headers={"location": "/compare"})
+
+    def page(self, name: str, facts: Callable[[], dict[str, Any]]) -> Callable[[Request], Response]:
+        """A page of the navigation. Not a coroutine, so it is made beside the loop that serves the others."""
+
+        def shown(request: Request) -> Response:
+            return HTMLResponse(render(f"{name}.html", here=name, csrf=self.access.csrf, **facts()))
+
+        return shown
+
+    # ------------------------------------------------------------------------------------------------------- work
+
+    def working(self, title: str, prepare: Callable[[Form], Any]) -> Callable[[Request], Any]:
+        """A route that checks a form and starts a job."""
+
+        async def start(request: Request) -> Response:
+            async with request.form(max_files=3, max_fields=MOST_FIELDS, max_part_size=2**20) as fields:
+                work = await prepare(Form(fields))
+            return JSONResponse({"job": self.jobs.start(title, work).key})
+
+        return start
+
+    def answering(self, answer: Callable[[Form], Any]) -> Callable[[Request], Any]:
+        """A route that answers a form at once."""
+
+        async def respond(request: Request) -> Response:
+            async with request.form(max_files=3, max_fields=MOST_FIELDS, max_part_size=2**20) as fields:
+                found: Shown = await answer(Form(fields))
+            return JSONResponse({"html": found.html, "figures": found.figures})
+
+        return respond
+
+    async def job(self, request: Request) -> Response:
+        """How far a job is, and what it found."""
+        return JSONResponse(self._job(request).to_json())
+
+    async def cancel(self, request: Request) -> Response:
+        """Stop a job."""
+        self._job(request).cancel()
+        return JSONResponse({"state": "cancelling"})
+
+    def _job(self, request: Request) -> Job:
+        found = self.jobs.get(request.path_params["key"])
+        if found is None:
+            raise HTTPException(404, "This work is not known any more. Start it again.")
+        return found
+
+    async def download(self, request: Request) -> Response:
+        """A release as a file."""
+        text, kind, name = self.desk.file(request.path_params["key"], request.path_params["kind"])
+        return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+
+    def routes(self) -> list[Route | Mount]:
+        """All of them."""
+        desk, train = self.desk, why.training(self.selectors)
+        facts: dict[str, Callable[[], dict[str, Any]]] = {
+            "compare": compare.page_facts,
+            "why": lambda: why.page_facts(self.selectors),
+            "release": desk.page_facts,
+            "classify": classify.page_facts,
+        }
+        return [
+            Route("/", self.home),
+            Route("/enter", self.enter, methods=["GET", "POST"]),
+            *(Route(f"/{name}", self.page(name, told)) for name, told in facts.items()),
+            _post("/compare/run", self.working("comparing", lambda form: compare.prepare(form, self.selectors))),
+            _post("/why/look", self.answering(lambda form: why.look(form, self.selectors))),
+            _post("/why/train", self.working("training", train)),
+            _post("/why/upload", self.answering(lambda form: why.upload(form, self.selectors))),
+            _post("/release/columns", self.answering(desk.columns)),
+            _post("/release/open", self.answering(desk.open)),
+            _post("/release/preview", self.working("previewing", desk.preview)),
+            _post("/release/pay", self.working("releasing", desk.pay)),
+            Route("/release/{key}.{kind}", self.download),
+            _post("/classify/run", self.working("learning", classify.prepare)),
+            Route("/jobs/{key}", self.job),
+            _post("/jobs/{key}/cancel", self.cancel),
+            Route("/static/plotly.js", plotly_js),
+            Mount("/static", StaticFiles(directory=HERE / "static")),
+        ]
+
+
+def _post(path: str, endpoint: Callable[[Request], Any]) -> Route:
+    return Route(path, endpoint, methods=["POST"])
+
+
+def plotly_js(request: Request) -> Response:
+    """The script that ships inside the package plotly."""
+    from plotly.offline import get_plotlyjs
+
+    return Response(get_plotlyjs(), media_type="text/javascript", headers={"cache-control": "max-age=86400"})
+
+
+def application(access: Access, selectors: Sequence[Path] = ()) -> Guard:
+    """The explorer, with its checks around it."""
+    explorer = Explorer(access, selectors)
+
+    @asynccontextmanager
+    async def life(app: Starlette) -> AsyncIterator[None]:
+        yield
+        explorer.jobs.stop()
+
+    handlers = {JostleError: _refused, TooLarge: _too_large, HTTPException: _unknown, Exception: _unforeseen}
+    return Guard(Starlette(routes=explorer.routes(), exception_handlers=handlers, lifespan=life), access)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    field = error.argument if isinstance(error, BadInput) else ""
+    words = f"{error.problem}. {error.remedy[:1].upper()}{error.remedy[1:]}." if isinstance(error, BadInput) else str(error)
+    return JSONResponse({"error": words[:1].upper() + words[1:], "field": field}, status_code=422)
+
+
+async def _too_large(request: Request, error: Exception) -> Response:
+    return JSONResponse({"error": "This is too large. Send a smaller file.", "field": ""}, status_code=413)
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    status, words = (error.status_code, error.detail) if isinstance(error, HTTPException) else (404, "")
+    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        return HTMLResponse(render("missing.html", message=words), status_code=status)
+    return JSONResponse({"error": words, "field": ""}, status_code=status)
+
+
+async def _unforeseen(request: Request, error: Exception) -> Response:
+    """By its kind alone: its words might quote values."""
+    words = f"Something went wrong that should not ({type(error).__name__}). Nothing was lost; try again."
+    return JSONResponse({"error": words, "field": ""}, status_code=500)
+
+
+# ------------------------------------------------------------------------------------------------------------ serving
+
+
+def serve(*, host: str, port: int, browser: bool, selectors: Sequence[Path], say: Callable[[str], None]) -> None:
+    """Serve until interrupted. The address with the token is said once the port is bound."""
+    listening = _bound(host, port)
+    access = Access(host=host, port=listening.getsockname()[1])
+    app = application(access, selectors)
+    link = f"{access.address}enter?token={access.token}"
+    say(f"The explorer is at  {link}")
+    say("Whoever has this address can use it. Stop it with Ctrl+C.")
+    if host not in ("127.0.0.1", "localhost", "::1"):
+        say("[bold red]It can be reached from other machines, and what is sent is not encrypted.[/]")
+    if browser:
+        threading.Timer(0.5, webbrowser.open, [link]).start()
+    # Access lines would repeat the token, which is in the first address.
+    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2)
+    with listening:
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        problem = f"{host}:{port} cannot be bound ({error.strerror or type(error).__name__})"
+        raise BadInput("port", problem, "name another port, or leave it out for a free one") from None
+    return listening

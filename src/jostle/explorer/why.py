@@ -1,0 +1,234 @@
+"""Why: a selector as a tree to walk, a map of what it chooses where, and what ε and the scale change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from starlette.concurrency import run_in_threadpool
+
+from jostle import plots
+from jostle.algorithms import TASKS
+from jostle.choice import delphi, selectors
+from jostle.choice.features import FEATURES, Feature
+from jostle.choice.selectors import Decision, Selector
+from jostle.choice.tree_selector import TreeSelector
+from jostle.choice.trees import Leaf, Tree
+from jostle.explorer import inputs, uploads
+from jostle.explorer.forms import Form
+from jostle.explorer.inputs import Input
+from jostle.explorer.jobs import Job, Shown
+from jostle.explorer.pages import render
+from jostle.kernel.errors import BadInput
+from jostle.simulate import measure
+from jostle.simulate.results import Results
+
+STEPS: Final = 28
+"""The map has so many points along each side."""
+
+DEEPEST: Final = 14
+"""Deeper nodes of a tree are left out of the page."""
+
+SMALL: Final[Mapping[str, dict[str, Any]]] = {
+    "range-1d": {"options": ("Laplace", "HB", "Uniform", "DAWA", "AHP"), "sides": (128, 512), "exponents": (7, 11, 15, 19)},
+    "range-2d": {"options": ("Laplace", "HB", "Uniform", "AGrid", "DPCube"), "sides": (16, 32), "exponents": (8, 12, 16, 20)},
+}
+"""What a small selector is trained on: enough to look at, too little to rely on."""
+
+MOST_SHAPES: Final = 6
+TRIALS: Final = 3
+
+
+def found(files: Sequence[Path]) -> dict[str, Selector]:
+    """The selectors to begin with: those that come with jostle, and those in files."""
+    shipped = {f"shipped: {name}": selectors.shipped(name) for name in selectors.shipped_names()}
+    return shipped | {file.name: Selector.load(file) for file in files}
+
+
+def page_facts(known: Mapping[str, Selector]) -> dict[str, Any]:
+    """What the page's form offers."""
+    return {
+        "selectors": {name: selector.about.task for name, selector in known.items()},
+        "sources": list(inputs.sources().values()),
+        "workloads": inputs.WORKLOADS,
+        "features": {name: feature.about for name, feature in FEATURES.items() if name != "workload"},
+        "tasks": list(TASKS),
+    }
+
+
+async def upload(form: Form, known: dict[str, Selector]) -> Shown:
+    """Add a selector's file to those that can be looked at."""
+    file = await form.file("selector_file", uploads.LARGEST_FILE)
+    if file is None:
+        raise BadInput("selector_file", "no file was chosen", "choose a file that `Selector.save` or `jostle train` wrote")
+    name, content = file
+    try:
+        known[name] = Selector.loads(uploads.text_of(content, "selector_file"))
+    except BadInput as refused:
+        raise BadInput("selector_file", refused.problem, refused.remedy) from None
+    return Shown(render("why_added.html", name=name))
+
+
+def training(known: dict[str, Selector]) -> Callable[[Form], Any]:
+    """The work of training a small selector on the public data that are there."""
+
+    async def prepare(form: Form) -> Callable[[Job], Shown]:
+        task = form.choice("task", list(SMALL))
+
+        def work(job: Job) -> Shown:
+            name = f"small one for {task}"
+            known[name] = small(task, job)
+            return Shown(render("why_added.html", name=name))
+
+        return work
+
+    return prepare
+
+
+def small(task: str, job: Job) -> Selector:
+    """A selector from a few algorithms on a few inputs."""
+    how = SMALL[task]
+    offered = [source for source in inputs.sources().values() if source.dimensions == TASKS[task]]
+    shapes = {source.name: source.load() for source in offered[:MOST_SHAPES]}
+    cells = delphi.inputs(task, shapes, sides=how["sides"], exponents=how["exponents"])
+    todo = measure.jobs(cells, how["options"], trials=TRIALS, seed=0)
+    with Results(None) as results, closing(measure.run(todo, results, workers=1)) as outcomes:
+        for done, outcome in enumerate(outcomes):
+            job.step(done, len(todo) + 1, f"measuring {outcome.algorithm}")
+        job.step(len(todo), len(todo) + 1, "growing the trees")
+        table = delphi.table_of(task, cells, list(how["options"]), todo, results)
+    return selectors.train(table.complete())
+
+
+async def look(form: Form, known: Mapping[str, Selector]) -> Shown:
+    """The walk of one public input through a selector, and the map around it."""
+    if not known:
+        raise BadInput("selector", "there is none yet", "train a small one below, or upload one")
+    name = form.choice("selector", list(known))
+    given = await inputs.read(form)
+    selector = known[name]
+    if selector.about.task != given.task:
+        raise BadInput("dataset", f"is for {given.task}, the selector for {selector.about.task}", "choose another of the two")
+    axes = [form.choice(axis, ["", *FEATURES]) for axis in ("across", "along")]
+    number = form.whole("tree", 1, 100, default=1) - 1
+    return await run_in_threadpool(_looked, selector, given, axes, number)
+
+
+def _looked(selector: Selector, given: Input, axes: Sequence[str], number: int) -> Shown:
+    values = {name: FEATURES[name].value(given.data, given.workload, given.epsilon) for name in selector.features_needed}
+    decision = selector.walk(lambda feature: values[feature.name])
+    across, along = _axes(selector, axes)
+    figures = {"regrets": regret_figure(decision)}
+    if along:
+        figures["map"] = map_figure(selector, values, across, along)
+    trees = selector.trees[selector.about.classes[int(values["workload"])]] if isinstance(selector, TreeSelector) else ()
+    html = render(
+        "why_result.html",
+        given=given,
+        decision=decision,
+        values={name: value for name, value in values.items() if name != "workload"},
+        named=selector.about.classes[int(values["workload"])],
+        about={name: FEATURES[name] for name in values},
+        tree=nested(trees[number % len(trees)], values, selector.about.options) if trees else None,
+        number=number % len(trees) + 1 if trees else 0,
+        trees=len(trees),
+        notes=[note for name, value in values.items() for note in selector.about.notes(name, value)],
+        mapped=bool(along),
+        selector=selector,
+    )
+    return Shown(html, {name: figure.to_json() for name, figure in figures.items()})
+
+
+def nested(tree: Tree, values: Mapping[str, float], options: Sequence[str]) -> dict[str, Any]:
+    """A tree for the template: questions with their two ways, and which way these values take."""
+
+    def node(number: int, depth: int, taken: bool) -> dict[str, Any]:
+        here = tree[number]
+        if isinstance(here, Leaf):
+            regret = here.regrets[here.choice]
+            return {"leaf": options[here.choice], "optimal": here.optimal, "inputs": here.inputs, "regret": regret, "taken": taken}
+        if depth > DEEPEST:
+            return {"more": True, "taken": taken}
+        low = values[here.feature] <= here.at
+        ways = [node(here.low, depth + 1, taken and low), node(here.high, depth + 1, taken and not low)]
+        return {"feature": here.feature, "at": here.at, "ways": ways, "taken": taken}
+
+    return node(0, 0, True)
+
+
+def regret_figure(decision: Decision) -> Any:
+    """What each option is expected to cost on inputs like this one."""
+    ranked = sorted(decision.regrets.items(), key=lambda item: item[1])
+    figure = plots.new("Expected regret: error over the best one's", x="times the least error", log_x=True)
+    colours = [plots.ACCENT if name == decision.choice else "#b6bbc6" for name, _ in ranked]
+    words = [plots_text(value) for _, value in ranked]
+    figure.add_bar(
+        x=[value for _, value in ranked], y=[n for n, _ in ranked], orientation="h", marker_color=colours, text=words
+    )
+    figure.update_yaxes(autorange="reversed", type="category")
+    return figure.update_layout(height=120 + 26 * len(ranked))
+
+
+def plots_text(value: float) -> str:
+    """A regret on its bar."""
+    return f"{value:.3g}"
+
+
+def map_figure(selector: Selector, values: Mapping[str, float], across: str, along: str) -> Any:
+    """Which option wins where, over two features; the others stay as they are."""
+    ranges = [_span(selector, name, values[name]) for name in (across, along)]
+    picked = np.empty((STEPS, STEPS), dtype=np.int64)
+    names: list[str] = []
+
+    def measured(told: Mapping[str, float]) -> Callable[[Feature], float]:
+        return lambda feature: told[feature.name]
+
+    for row, upward in enumerate(ranges[1]):
+        for column, sideways in enumerate(ranges[0]):
+            choice = selector.walk(measured({**values, across: float(sideways), along: float(upward)})).choice
+            if choice not in names:
+                names.append(choice)
+            picked[row, column] = names.index(choice)
+    return _coloured(picked, names, ranges, values, (across, along))
+
+
+def _coloured(picked: Any, names: list[str], ranges: Sequence[Any], values: Mapping[str, float], axes: tuple[str, str]) -> Any:
+    figure = plots.new("Which option wins where", x=axes[0], y=axes[1], log_x=True, log_y=True)
+    shades = [plots.PALETTE[place % len(plots.PALETTE)] for place in range(len(names))]
+    scale = [(edge, shade) for place, shade in enumerate(shades) for edge in (place / len(names), (place + 1) / len(names))]
+    figure.add_heatmap(
+        z=picked,
+        x=ranges[0],
+        y=ranges[1],
+        zmin=-0.5,
+        zmax=len(names) - 0.5,
+        colorscale=scale,
+        showscale=False,
+        opacity=0.75,
+        text=np.array(names)[picked],
+        hovertemplate="%{text}<extra></extra>",
+    )
+    for name, shade in zip(names, shades, strict=True):  # a legend: a map of names has none by itself
+        figure.add_scatter(x=[None], y=[None], mode="markers", marker={"size": 11, "color": shade, "symbol": "square"}, name=name)
+    star = {"size": 15, "color": "#ffffff", "symbol": "star", "line": {"color": "#000000", "width": 1.5}}
+    figure.add_scatter(x=[values[axes[0]]], y=[values[axes[1]]], mode="markers", marker=star, name="this input")
+    return figure.update_layout(height=440)
+
+
+def _axes(selector: Selector, wanted: Sequence[str]) -> tuple[str, str]:
+    usable = [name for name in selector.features_needed if name != "workload"]
+    ranked = sorted(usable, key=lambda name: (name != "scale", name != "domain", not FEATURES[name].private))
+    across = wanted[0] if wanted[0] in usable else next(iter(ranked), "")
+    along = wanted[1] if wanted[1] in usable and wanted[1] != across else next((n for n in ranked if n != across), "")
+    return across, along
+
+
+def _span(selector: Selector, name: str, value: float) -> Any:
+    """From the least to the largest value that training saw, or that makes sense, with room for this one."""
+    most = selector.about.scales[1]
+    spans = {"scale": selector.about.scales, "domain": selector.about.cells, "nonzeros": (1.0, selector.about.cells[1])}
+    low, high = spans.get(name, {"length": (1e-4, 1.0), "queries": (1.0, 1e4)}.get(name, (1.0, most)))
+    return np.geomspace(max(min(low, value), 1e-4), max(high, value, 1e-3), STEPS)

@@ -1,0 +1,86 @@
+"""Overlapping histograms made consistent by weighted least squares, exactly and without the vector over all axes.
+
+A histogram over some axes is a sum of orthogonal components, one for each subset S of them: what depends on the axes of S
+together and on no fewer. Noise that is independent and equal in all cells stays uncorrelated between components. So the
+least-squares solution takes each component from all histograms that have it, weighted by how well each knows it: a
+histogram whose cells have variance v knows the sums over a subset S with variance v times the number of cells added up.
+
+The decomposition is Hoeffding's (1948); for private marginals it is used by Xiao, He, Zhang, Kifer: An optimal and scalable
+matrix mechanism for noisy marginals under convex loss functions, NeurIPS 2023. Post-processing alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain, combinations
+from typing import TypeAlias
+
+import numpy as np
+
+from jostle.kernel.partition import Vector
+
+Axes: TypeAlias = tuple[str, ...]
+
+
+def consistent(
+    noisy: Mapping[Axes, Vector], variances: Mapping[Axes, float]
+) -> tuple[dict[Axes, Vector], dict[Axes, float]]:
+    """The nearest consistent histograms, and the variance of their cells; `variances` are those of the noisy cells.
+
+    Axes have names, and the same size wherever they occur.
+
+    >>> noisy = {("a",): np.array([4.0, 8.0]), ("b",): np.array([5.0, 5.0])}
+    >>> found, variances = consistent(noisy, {("a",): 1.0, ("b",): 1.0})
+    >>> found[("a",)].tolist(), found[("b",)].tolist()  # both add up to 11
+    ([3.5, 7.5], [5.5, 5.5])
+    >>> variances[("a",)]
+    0.75
+    """
+    components: dict[frozenset[str], tuple[Axes, Vector, float]] = {}
+    for axes, values in noisy.items():
+        for subset in _subsets(axes):
+            key, weight = frozenset(subset), _precision(axes, values.shape, subset, variances[axes])
+            part = weight * _component(axes, values, subset)
+            order, added, total = components.get(key, (subset, np.zeros(()), 0.0))
+            moved = part if part.ndim == 0 else np.transpose(part, [subset.index(axis) for axis in order])
+            components[key] = order, added + moved, total + weight
+    found, spread = {}, {}
+    for axes, values in noisy.items():
+        found[axes], spread[axes] = _put_together(axes, values.shape, components)
+    return found, spread
+
+
+def _subsets(axes: Axes) -> list[Axes]:
+    return list(chain.from_iterable(combinations(axes, size) for size in range(len(axes) + 1)))
+
+
+def _others(axes: Axes, shape: tuple[int, ...], subset: Axes) -> int:
+    """How many cells are added up to the histogram over a subset."""
+    return int(np.prod([size for axis, size in zip(axes, shape, strict=True) if axis not in subset], dtype=object))
+
+
+def _precision(axes: Axes, shape: tuple[int, ...], subset: Axes, variance: float) -> float:
+    return 1 / (variance * _others(axes, shape, subset))
+
+
+def _component(axes: Axes, values: Vector, subset: Axes) -> Vector:
+    """Sums over the other axes, less the means along each axis of the subset."""
+    part = values.sum(axis=tuple(place for place, axis in enumerate(axes) if axis not in subset))
+    for place in range(part.ndim):
+        part = part - part.mean(axis=place, keepdims=True)
+    return np.asarray(part)
+
+
+def _put_together(
+    axes: Axes, shape: tuple[int, ...], components: Mapping[frozenset[str], tuple[Axes, Vector, float]]
+) -> tuple[Vector, float]:
+    values, variance = np.zeros(shape), 0.0
+    for subset in _subsets(axes):
+        order, added, total = components[frozenset(subset)]
+        part = (added / total) / _others(axes, shape, subset)
+        if part.ndim:
+            part = np.transpose(part, [order.index(axis) for axis in subset])
+        values = values + np.reshape(part, [size if axis in subset else 1 for axis, size in zip(axes, shape, strict=True)])
+        kept = [1 - 1 / size for axis, size in zip(axes, shape, strict=True) if axis in subset]
+        variance += float(np.prod(kept)) / total / _others(axes, shape, subset) ** 2
+    return values, variance

@@ -1,0 +1,178 @@
+"""What can be read from a release of counts at no further cost: quantiles of a column, and the cells with most rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jostle import plots
+from jostle.kernel.budget import round_up
+from jostle.kernel.errors import BadInput
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Counts, Vector
+from jostle.linear.isotonic import isotonic
+from jostle.releases import Release
+from jostle.schema import Integer, Numeric, Real
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+FINE = 4096
+"""Quantiles are looked for among at most so many cells between the bounds."""
+
+
+class Digest(ABC):
+    """Post-processing of a release, with the release behind it."""
+
+    release: Release
+    """The counts that it was read from; further readings cost nothing."""
+
+    @property
+    def spent(self) -> Fraction:
+        """The ε that it was charged."""
+        return self.release.spent
+
+    @property
+    def remaining(self) -> Fraction:
+        """The ε that is left after it."""
+        return self.release.remaining
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """What one person may change without it being noticed."""
+        return self.release.neighbours
+
+    @abstractmethod
+    def to_pandas(self) -> DataFrame:
+        """What was read, with the ends of 95 % intervals."""
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write what `to_pandas` gives to a file."""
+        self.to_pandas().to_csv(path, index=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantiles(Digest):
+    """Values below which given parts of the rows lie, read from one released distribution function."""
+
+    column: str
+    """Of which column."""
+
+    levels: tuple[float, ...]
+    """Which parts."""
+
+    cells: Numeric
+    """The cells that were counted."""
+
+    release: Release
+
+    @cached_property
+    def values(self) -> Vector:
+        """One value for each part, rising with it."""
+        sums = self._sums
+        return np.array([self._where(sums, level * sums[-1]) for level in self.levels])
+
+    @cached_property
+    def _ends(self) -> tuple[Vector, Vector]:
+        """Where the distribution function, moved by its margins, crosses the level; what is known of the total moves too."""
+        sums, off = self._sums, self.release.margins
+        most, least = np.maximum.accumulate(sums + off), np.maximum.accumulate(sums - off)
+        low = [self._where(most, level * (sums[-1] - off[-1])) for level in self.levels]
+        high = [self._where(least, level * (sums[-1] + off[-1])) for level in self.levels]
+        return np.minimum(low, self.values), np.maximum(high, self.values)
+
+    @cached_property
+    def _sums(self) -> Vector:
+        """The released distribution function as one that does not fall, and begins at 0."""
+        return isotonic(self.release.answers, lower=0.0)
+
+    def _where(self, sums: Vector, at: float) -> float:
+        """The point at which sums over the cells reach a number: inside a cell of real numbers, evenly."""
+        place = min(int(np.searchsorted(sums, at)), sums.size - 1)
+        edges = self.cells.edges
+        if isinstance(self.cells, Integer):
+            return float(edges[place])
+        below = sums[place - 1] if place else 0.0
+        share = (at - below) / (sums[place] - below) if sums[place] > below else 0.5
+        return float(edges[place] + (edges[place + 1] - edges[place]) * np.clip(share, 0, 1))
+
+    def to_pandas(self) -> DataFrame:
+        """Each part, its value, and the ends of its 95 % interval."""
+        import pandas as pd  # takes a while to load
+
+        low, high = self._ends
+        return pd.DataFrame({"quantile": self.levels, self.column: self.values, "low": low, "high": high})
+
+    def explain(self) -> str:
+        """The release in words."""
+        read = ", ".join(f"{level:g}: {value:g}" for level, value in zip(self.levels, self.values, strict=True))
+        return f"Quantiles of {self.column} are {read}; all from one distribution function. {self.release.explain()}"
+
+    def plot(self) -> Any:
+        """The values with their 95 % intervals, as a Plotly figure."""
+        low, high = self._ends
+        title = f"Quantiles of {self.column}, ε = {round_up(self.spent):g}"
+        figure = plots.new(title, x="part of the rows", y=self.column)
+        bars = {"array": high - self.values, "arrayminus": self.values - low, "thickness": 1.2}
+        return figure.add_scatter(x=self.levels, y=self.values, error_y=bars, mode="markers", marker={"color": plots.ACCENT})
+
+    def __repr__(self) -> str:
+        return f"<Quantiles of {self.column} at ε = {round_up(self.spent):g}>"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Top(Digest):
+    """The cells with the largest released counts. Those that noise has lifted are likelier to be among them."""
+
+    k: int
+    """How many."""
+
+    release: Release
+
+    @cached_property
+    def places(self) -> Counts:
+        """Which cells, by their released counts, the largest first."""
+        return np.argsort(-self.release.answers, kind="stable")[: self.k]
+
+    def to_pandas(self) -> DataFrame:
+        """The cells, their counts, and the ends of 95 % intervals."""
+        return self.release.to_pandas().iloc[self.places].reset_index(drop=True)
+
+    def explain(self) -> str:
+        """The release in words."""
+        return f"The {len(self.places)} largest of these: {self.release.explain()}"
+
+    def plot(self) -> Any:
+        """Bars with their 95 % intervals, as a Plotly figure."""
+        about = list(zip(*self.release.about.values(), strict=True))
+        labels = [", ".join(about[place]) for place in self.places]
+        title = f"The largest of {' and '.join(self.release.about)}, ε = {round_up(self.spent):g}"
+        return plots.bars(self.release.answers[self.places], self.release.margins[self.places], labels=labels, title=title)
+
+    def __repr__(self) -> str:
+        return f"<Top {self.k} of {' and '.join(self.release.about)} at ε = {round_up(self.spent):g}>"
+
+
+def check_levels(levels: Any) -> tuple[float, ...]:
+    """Parts strictly between 0 and 1, one or several, rising."""
+    try:
+        told = tuple(float(level) for level in (levels if isinstance(levels, (Sequence, np.ndarray)) else [levels]))
+    except (TypeError, ValueError):
+        told = ()
+    if not told or any(not 0 < level < 1 for level in told) or any(np.diff(told) <= 0):
+        raise BadInput("levels", "must be numbers between 0 and 1 that rise", "pass for instance [0.25, 0.5, 0.75]")
+    return told
+
+
+def fine_cells(column: Numeric) -> Numeric:
+    """The same range in up to 4,096 cells, with every value between the bounds in one of them."""
+    if isinstance(column, Integer):
+        return Integer(column.low, column.high, bins=FINE if column.high - column.low >= FINE else None)
+    return Real(float(column.low), float(column.high), bins=FINE)

@@ -1,0 +1,266 @@
+"""Choice makers: the five words, what is paid for what, what was learned, and what is refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jostle import workloads
+from jostle.choice.databases import Public
+from jostle.choice.expressions import largest
+from jostle.choice.language import ChoiceMaker
+from jostle.choice.metafeatures import metafeature
+from jostle.choice.options import Option, as_options, option
+from jostle.choice.questions import CELLS, QUERIES, fact, of
+from jostle.choice.traces import Trace, collect_traces
+from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.ledger import Ledger
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
+from jostle.kernel.source import SimulatedSource
+from jostle.kernel.strategy import identity, total
+from tests.kernel.helpers import recorded
+
+size = metafeature("select sum(values) from db", name="size")
+peak = metafeature(lambda db: largest(db.values), name="peak")
+
+
+@option
+def cells(db: Any, query: Any, budget: Any) -> Any:
+    return db.laplace(identity(db.shape), budget)
+
+
+class Even(Option):
+    def answer(self, db: Any, query: Any, budget: Any) -> Any:
+        return np.full(db.size, db.laplace(total(db.shape), budget)[0] / db.size)
+
+
+def line(n: int) -> list[int]:
+    return [n // 3, 0, 0, 0, 0, 0, 0, n - n // 3]
+
+
+PUBLIC = {f"{n}": line(n) for n in (1, 5, 10, 20, 8000, 8500, 9000, 9500)}
+USUAL: dict[str, Any] = {"trained_on": PUBLIC, "queries": workloads.identity, "epsilon": 0.1}
+
+
+@pytest.fixture(scope="module")
+def maker() -> ChoiceMaker:
+    return ChoiceMaker(options=[cells, Even], informed_by=[size, peak], **USUAL)
+
+
+def test_it_learns_where_the_options_cross_over(maker: ChoiceMaker) -> None:
+    for n, wanted in ((2, "Even"), (10_000, "cells")):
+        source = SimulatedSource(line(n), seed=n)
+        answer = maker(source, workloads.identity(8), source.grant(0.1))
+        assert (maker.trace.choice, answer.shape, source.unspent) == (wanted, (8,), 0)
+
+
+def test_shares_of_questions_and_the_rest_add_up_to_the_budget(maker: ChoiceMaker) -> None:
+    assert len(maker.way.needs) == 1  # one of the two tells all, and the other is never paid for
+    source, recorder = recorded(line(9000))
+    maker(source, workloads.identity(8), source.grant("1/2"))
+    asked, given_ = Fraction(1, 2) * maker.rho, Fraction(1, 2) * (1 - maker.rho)
+    assert [one.epsilon for one in maker.trace.features] == [asked]
+    assert maker.trace.remainder == given_
+    assert recorder.scales == [1 / asked, 1 / given_]  # sensitivity over ε, of the question and of the option
+
+
+def test_a_release_is_charged_what_the_trace_says(maker: ChoiceMaker, tmp_path: Path) -> None:
+    account = Ledger(tmp_path / "budget.db").account("people", cap=1)
+    with collect_traces() as traces:
+        answer = maker.release(line(9000), workloads.identity(8), epsilon="1/4", account=account)
+    assert answer.shape == (8,)
+    assert account.remaining == Fraction(3, 4)
+    assert traces == [maker.trace]
+    assert Trace.loads(maker.trace.dumps()) == maker.trace
+
+
+@given(st.lists(st.integers(0, 50), min_size=8, max_size=8), st.integers(1, 200))
+def test_every_choice_spends_its_budget_whole_and_nothing_else(maker: ChoiceMaker, x: list[int], tenths: int) -> None:
+    source = SimulatedSource(x, seed=tenths)
+    maker(source, workloads.identity(8), source.grant(Fraction(tenths, 10)))
+    trace = maker.trace
+    assert source.unspent == 0
+    assert sum((one.epsilon for one in trace.features), trace.remainder) == trace.epsilon == Fraction(tenths, 10)
+
+
+def test_an_option_that_spends_nothing_leaves_its_part_to_the_account(tmp_path: Path) -> None:
+    @option
+    def zeros(db: Any, query: Any, budget: Any) -> Any:
+        return np.zeros(8)
+
+    maker = ChoiceMaker(options=[zeros], trained_on=PUBLIC, queries=workloads.identity)
+    account = Ledger(tmp_path / "budget.db").account("people", cap=1)
+    maker.release(line(5), workloads.identity(8), epsilon=1, account=account)
+    assert account.remaining == 1
+    assert maker.trace.notes == ("zeros left ε = 1 unspent",)
+
+
+def test_several_budgets_make_the_budget_a_free_question() -> None:
+    maker = ChoiceMaker(
+        options=[cells, Even],
+        trained_on={"one": line(30), "other": line(33)},
+        queries=workloads.identity,
+        epsilon=(0.01, 10),
+    )
+    source = SimulatedSource(line(30), seed=0)
+    choices = []
+    for epsilon in (0.01, 10):
+        maker(source, workloads.identity(8), source.grant(epsilon))
+        choices.append(maker.trace.choice)
+        assert maker.trace.remainder == maker.trace.epsilon
+    assert (maker.way.needs, choices) == (("epsilon",), ["Even", "cells"])
+
+
+def test_a_prediction_is_calibrated_and_decides() -> None:
+    class Guess(Even):
+        def predict(self, F: Any) -> float:
+            return -float(np.log(max(F.size, 1.0)))
+
+    maker = ChoiceMaker(options=[cells, Guess], informed_by=[size, peak], **USUAL)
+    assert maker.by == "predictions"
+    assert "·predict(size)" in maker.explain()
+    source = SimulatedSource(line(2), seed=2)
+    maker(source, workloads.identity(8), source.grant(0.1))
+    assert maker.trace.choice == "Guess"
+
+
+def test_a_wrong_prediction_is_found_out() -> None:
+    wrong = option(cells._function, name="wrong", predict=lambda F: 1.0 / (10 + F.size))  # it gets better with the size
+    maker = ChoiceMaker(options=[wrong, Even], informed_by=[size], **USUAL)
+    assert "log loss of wrong" in maker.explain()
+    with pytest.raises(BadInput, match="the predict of wrong raised AttributeError.*let it use some of size"):
+        ChoiceMaker(options=[option(cells._function, name="wrong", predict=lambda F: F.sise)], informed_by=[size], **USUAL)
+
+
+def test_it_explains_itself_in_words_numbers_and_pictures(maker: ChoiceMaker) -> None:
+    (needed,) = maker.way.needs
+    story = maker.explain()
+    assert f"{needed}: without it the mean regret would be" in story
+    assert "Even, above it cells" in story
+    figure = maker.plot()
+    assert [trace.name for trace in figure.data[1:]] == ["cells was best", "Even was best"]
+
+
+def test_on_databases_that_it_did_not_learn_from_it_beats_every_option(maker: ChoiceMaker) -> None:
+    judged = maker.held_out(trials=8)
+    assert judged.regret < 2 < judged.regrets[judged.best_single]
+    assert str(judged).startswith("mean regret over 8 held-out databases: choice ")
+    assert judged.to_pandas().shape == (8, 4)
+
+
+def test_traces_of_many_runs_make_a_table(maker: ChoiceMaker) -> None:
+    twin = maker.with_way(maker.way)
+    for n in (1, 9_000):
+        source = SimulatedSource(line(n), seed=0)
+        twin(source, workloads.identity(8), source.grant(0.1))
+    table = twin.table()
+    assert table["choice"].tolist() == ["Even", "cells"]
+    assert table["for features"].tolist() == [0.005, 0.005]
+    assert maker.way.needs[0] in table.columns
+    with pytest.raises(BadInput, match="no choice was made yet"):
+        _ = maker.with_way(maker.way).trace
+
+
+def test_values_outside_of_training_are_noted(maker: ChoiceMaker) -> None:
+    source = SimulatedSource(line(10**6), seed=0)
+    maker(source, workloads.identity(8), source.grant(0.1))
+    assert "is outside of the training range" in maker.trace.notes[0]
+
+
+def test_records_have_metafeatures_of_their_histograms() -> None:
+    def table(n: int) -> ArrayColumns:
+        return ArrayColumns({"a": np.arange(n) % 3, "class": np.zeros(n, dtype=int)}, {"a": 3, "class": 2})
+
+    @option
+    def guess(db: Any, query: Any, budget: Any) -> int:
+        return 1
+
+    @option
+    def count(db: Any, query: Any, budget: Any) -> int:
+        return int(db.vector("class").laplace(identity(2), budget).argmax())
+
+    public = [Public(data=table(n), query="class") for n in (1, 2, 50, 80)]
+    maker = ChoiceMaker(
+        options=[guess, count],
+        informed_by=[of(size, "class")],
+        trained_on=public,
+        loss=lambda answer, data, query: float(answer != 0),
+    )
+    records = SimulatedRecords(table(60), seed=0)
+    assert maker(records, "class", records.grant(1)) == 0
+    source = SimulatedSource([1, 2], seed=0)
+    with pytest.raises(BadInput, match="holds counts, and choice was trained on records"):
+        maker(source, "class", source.grant(1))
+    with pytest.raises(BadInput, match="size does not fit the kind of database"):
+        ChoiceMaker(options=[guess], informed_by=[size], trained_on=public, loss=lambda *_: 0.0)
+
+
+def test_facts_are_public_and_free() -> None:
+    @fact
+    def wide(db: Any, query: Any, epsilon: float) -> float:
+        return db.size / query.shape[0]
+
+    maker = ChoiceMaker(options=[cells, Even], informed_by=[wide, CELLS, QUERIES], **USUAL)
+    assert maker.outcomes is not None
+    assert maker.outcomes.features[0, 0].tolist() == [1.0, 8.0, 8.0]
+    assert maker.outcomes.paid == (False, False, False)
+
+
+@pytest.mark.parametrize(
+    ("told", "message"),
+    [
+        ({"options": []}, "options: are none"),
+        ({"options": "HB"}, "options: must be a list of options"),
+        ({"options": [cells, cells]}, "options: two are called cells"),
+        ({"options": [dict]}, "options: dict is a class without the base class Option"),
+        ({"options": [lambda db: 0]}, "must take a database, a query and a budget"),
+        ({"trained_on": []}, "trained_on: must be public databases"),
+        ({"trained_on": [[1, 2], [[1], [2]]]}, "trained_on: mixes 1-dimensional counts and 2-dimensional counts"),
+        (
+            {"trained_on": [[1, 2], ArrayColumns({"a": np.zeros(2, dtype=int)}, {"a": 2})]},
+            "trained_on: mixes 1-dimensional counts and records",
+        ),
+        ({"trained_on": [SimulatedSource([1], seed=0)]}, "which may be private"),
+        ({"informed_by": [size, size]}, "informed_by: two are called size"),
+        ({"informed_by": [len]}, "is no metafeature"),
+        ({"informed_by": [metafeature(lambda db: db.values.sum() / db.values.sum(), name="ratio")]}, "private number"),
+        ({"informed_by": [metafeature(lambda db: db.y_range + db.values.sum(), name="flat")]}, "informed_by|axis|y"),
+        ({"rho": 1}, "rho: must lie between 0 and 1"),
+        ({"by": "dice"}, "by: 'dice' is unknown"),
+        ({"epsilon": (1, 1)}, "epsilon: must be one number, or different ones"),
+        ({"trials": 0}, "trials: must be a whole number"),
+        ({"queries": None}, "all failed on public data .*loss: is needed where no workload is asked"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_refused_with_a_remedy(told: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        ChoiceMaker(**({"options": [cells, Even], "informed_by": [size]} | USUAL | told))
+
+
+def test_a_call_is_checked_before_anything_is_charged(maker: ChoiceMaker) -> None:
+    source = SimulatedSource(line(5), seed=0)
+    with pytest.raises(BadInput, match="budget: must be a token"):
+        maker(source, workloads.identity(8), 1.0)  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match="not on list"):
+        maker(line(5), workloads.identity(8), source.grant(1))
+    many = SimulatedSource(line(5), seed=0, trials=3)
+    with pytest.raises(BadInput, match="runs several trials at once"):
+        maker(many, workloads.identity(8), many.grant(1))
+    token = source.grant("1e-40")
+    with pytest.raises(BadInput, match="cannot be measured, as epsilon asks for noise beyond"):
+        maker(source, workloads.identity(8), token)
+    assert token.split(1, 1)  # still whole
+
+
+def test_names_of_registered_algorithms_are_options() -> None:
+    one, two = as_options(["HB", "Laplace"])
+    source = SimulatedSource([1, 2, 3], seed=0)
+    assert one.answer(source, workloads.prefix(3), source.grant(1)).shape == (3,)
+    with pytest.raises(BadInput, match="Laplace answers workloads"):
+        two.check(source, "how many?")

@@ -1,0 +1,118 @@
+"""Choice points inside programs: what they pay, how they learn from whole runs, and recursion over disjoint parts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jostle.choice.databases import Public
+from jostle.choice.inside import ChoicePoint, always, fixed_runs, held_out_runs, learn
+from jostle.choice.metafeatures import metafeature
+from jostle.choice.traces import collect_traces
+from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.ledger import Ledger
+from jostle.kernel.partition import Partition
+from jostle.kernel.source import ReleaseSource, SimulatedSource
+from jostle.kernel.strategy import identity, total
+
+size = metafeature("select sum(values) from db", name="size")
+EPSILON = Fraction(1, 10)
+
+
+def halving(point: ChoicePoint) -> Any:
+    """Counts of cells by halving: at each node either an even guess or, on both sides, the same again."""
+
+    def estimate(db: Any, query: Any, budget: Any, depth: int = 0) -> Any:
+        branch, budget = point(db, budget, depth=depth) if db.size > 1 else ("even", budget)
+        if branch == "even":
+            return np.full(db.size, db.laplace(total(db.shape), budget)[0] / db.size)
+        halves = db.split(Partition.intervals([0, db.size // 2], db.size), budget)
+        return np.concatenate([estimate(part, query, token, depth + 1) for part, token in halves])
+
+    return estimate
+
+
+def loss(answer: Any, x: Any, query: Any) -> float:
+    return float(np.abs(answer - x).sum())
+
+
+def databases() -> list[Public]:
+    rng = np.random.default_rng(0)
+    found = []
+    for number in range(6):
+        for scale in (40, 80):
+            x = np.zeros(128, dtype=int)
+            x[rng.integers(0, 128, 3)] = rng.integers(5, 30, 3) * scale
+            found.append(Public(data=x, name=f"{number} × {scale}", group=str(number), epsilon=EPSILON))
+    return found
+
+
+@pytest.fixture(scope="module")
+def taught() -> tuple[ChoicePoint, Any, Any]:
+    point = ChoicePoint("halve", ["even", "halve"], informed_by=[size], facts=["depth"])
+    program = halving(point)
+    return point, program, learn(program, [point], trained_on=databases(), loss=loss, epsilon=EPSILON, runs=6)
+
+
+def test_it_learns_to_stop_where_nearly_nothing_is_left(taught: tuple[ChoicePoint, Any, Any]) -> None:
+    point, program, lessons = taught
+    assert "size" in point.way.needs
+    chosen = np.mean(held_out_runs(program, lessons, databases(), loss))
+    fixed = {branch: np.mean(fixed_runs(program, {"halve": branch}, databases(), loss)) for branch in point.branches}
+    assert chosen < min(fixed.values())
+
+
+def test_all_parts_together_are_charged_once(taught: tuple[ChoicePoint, Any, Any], tmp_path: Path) -> None:
+    _, program, _ = taught
+    account = Ledger(tmp_path / "budget.db").account("people", cap=1)
+    source = ReleaseSource([0] * 12 + [900, 0, 700, 0], purse=account.purse())
+    with collect_traces() as traces:
+        answer = program(source, None, source.grant("1/2"))
+    assert answer.shape == (16,)
+    assert account.remaining == Fraction(1, 2)
+    assert len(traces) > 1
+    for trace in traces:
+        assert sum((one.epsilon for one in trace.features), trace.remainder) == trace.epsilon <= Fraction(1, 2)
+
+
+def test_a_point_takes_its_share_and_gives_the_rest_back() -> None:
+    point = ChoicePoint("go on", ["stop", "go"], informed_by=[size], facts=["depth"], share="1/5")
+    source = SimulatedSource([5, 6], seed=0)
+    branch, rest = point(source, source.grant(1), depth=3)
+    assert (branch, rest.epsilon) == ("stop", 1)  # it has learned nothing, and asks nothing
+    with always({"go on": "go"}):
+        assert point(source, rest, depth=3).branch == "go"
+    assert point(source, source.grant(1), depth=0).branch == "stop"
+
+
+def test_a_token_of_one_part_buys_nothing_in_another() -> None:
+    source = SimulatedSource([1, 2, 3, 4], seed=0)
+    (left, _), (_, other) = source.split(Partition.intervals([0, 2], 4), source.grant(1))
+    with pytest.raises(PlanError, match="was not granted for"):
+        left.laplace(identity(2), other)
+
+
+def test_lessons_are_repeatable(taught: tuple[ChoicePoint, Any, Any]) -> None:
+    point = ChoicePoint("halve", ["even", "halve"], informed_by=[size], facts=["depth"])
+    again = learn(halving(point), [point], trained_on=databases(), loss=loss, epsilon=EPSILON, runs=6)
+    assert again.losses == taught[2].losses
+    assert point.way == taught[0].way
+
+
+def test_bad_input_is_refused() -> None:
+    with pytest.raises(BadInput, match="branches: must be two names"):
+        ChoicePoint("p", ["one"])
+    with pytest.raises(BadInput, match="share: must lie between 0 and 1"):
+        ChoicePoint("p", ["a", "b"], share=1)
+    point = ChoicePoint("p", ["a", "b"], facts=["depth"])
+    source = SimulatedSource([1], seed=0)
+    with pytest.raises(BadInput, match="facts: p wants depth"):
+        point(source, source.grant(1))
+    with pytest.raises(BadInput, match="budget: must be a token"):
+        point(source, 1.0, depth=0)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="points: must be choice points with different names"):
+        learn(halving(point), [], trained_on=[[1]], loss=loss)
