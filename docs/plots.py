@@ -1,12 +1,17 @@
 """The pictures of the documentation, drawn from the library itself whenever the pages are built.
 
-`mkdocs build` runs this as a hook: each figure becomes a small page of its own, which a document shows in a frame. Nothing
-is stored in the repository. To look at one alone: `python docs/plots.py laplace` writes `laplace.html`.
+`mkdocs build` runs this as a hook: each figure becomes a small page of its own, which a document shows in a frame. None is
+stored in the repository, but the data of those that rest on long measurements: a report beside which there is a .json file
+of figures shows each in place of the comment that names it.
+
+To look at one alone: `python docs/plots.py laplace` writes `laplace.html`.
 """
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import sys
 from collections.abc import Callable
 from itertools import pairwise
@@ -21,6 +26,7 @@ from jostle.mechanisms import RandomizedResponse, utility
 from jostle.mechanisms.gradual import chain
 
 FOLDER = "mechanisms/plots"
+REPORTS = "results"
 LIBRARY = "plotly.min.js"
 HEIGHT = 440
 """In pixels, as the frames in the documents leave room for: they are 460 high. Titles have at most 35 characters a line, so
@@ -258,14 +264,43 @@ def on_files(files: Any, *, config: Any) -> Any:
     files.append(File.generated(config, f"{FOLDER}/{LIBRARY}", content=get_plotlyjs()))
     for name in FIGURES:
         files.append(File.generated(config, f"{FOLDER}/{name}.html", content=page(name)))
+    for report in sorted((Path(__file__).parent / REPORTS).glob("*.json")):
+        for name, figure in json.loads(report.read_text("utf-8")).items():
+            made = _paged(_responsive(go.Figure(figure)), f"{report.stem}-{name}", f"../../{FOLDER}/{LIBRARY}")
+            files.append(File.generated(config, f"{REPORTS}/plots/{report.stem}-{name}.html", content=made))
     return files
+
+
+def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
+    """For mkdocs: a frame in place of each comment that names a figure of the report's."""
+    source = Path(page.file.src_uri)
+    stored = Path(__file__).parent / source.with_suffix(".json")
+    if source.parent.as_posix() != REPORTS or not stored.is_file():
+        return markdown
+    figures = json.loads(stored.read_text("utf-8"))
+
+    def frame(found: re.Match[str]) -> str:
+        name = found[1]
+        height = figures[name]["layout"].get("height", HEIGHT) + 20
+        link, style = f"plots/{source.stem}-{name}.html", 'style="border:0"'
+        return f'<iframe src="{link}" title="{name}" width="100%" height="{height}" {style}></iframe>'
+
+    return re.sub(r"<!-- picture: ([\w-]+) -->", frame, markdown)
 
 
 def page(name: str, library: str | bool = LIBRARY) -> str:
     """A figure as a page of its own, as wide as its frame and without a margin that would make the frame scroll."""
+    return _paged(FIGURES[name](), name, library)
+
+
+def _paged(figure: go.Figure, name: str, library: str | bool) -> str:
     config = {"displayModeBar": False, "responsive": True}
-    drawn = FIGURES[name]().to_html(include_plotlyjs=library, config=config, div_id=name)
+    drawn = figure.to_html(include_plotlyjs=library, config=config, div_id=name)
     return str(drawn).replace("<body>", '<body style="margin:0; overflow:hidden">', 1)
+
+
+def _responsive(figure: go.Figure) -> go.Figure:
+    return figure.update_layout(template="plotly_white", autosize=True, height=figure.layout.height or HEIGHT)
 
 
 def _figure(title: str, x: str, y: str, *, log_x: bool = False) -> go.Figure:

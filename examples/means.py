@@ -88,7 +88,7 @@ def columns():
     ]
 
 
-def make(**more):
+def make(trials=16):
     """The choice maker."""
     return ChoiceMaker(
         name="mean",
@@ -98,8 +98,7 @@ def make(**more):
         loss=error,
         epsilon=0.1,
         rho=0.1,
-        trials=16,
-        **more,
+        trials=trials,
     )
 
 

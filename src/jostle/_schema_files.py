@@ -42,7 +42,9 @@ def read(path: Path) -> Schema:
         said = tomllib.loads(path.read_text("utf-8"))
     except OSError:
         raise BadInput("schema", f"there is no file {str(path)!r} that can be read", "check the path") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError:
+        raise BadInput("schema", f"{path.name} is nested too deeply", "write plain lists") from None
+    except ValueError as error:  # TOML's own error, letters that are none, and numbers too long to be read
         raise BadInput("schema", f"{path.name} is no TOML: {error}", "repair that line") from None
     columns = said.pop("columns", None)
     if said or not isinstance(columns, dict) or not columns:
@@ -63,7 +65,8 @@ def _column(name: str, about: object) -> Column:
     if not isinstance(about, dict):
         raise BadInput(f"columns.{name}", "must be a table", "write its lines under [columns.NAME]")
     settings = {key: value for key, value in about.items() if key not in ("kind", TO_CONFIRM)}
-    kind = KINDS.get(about.get("kind", ""))
+    named = about.get("kind")
+    kind = KINDS.get(named) if isinstance(named, str) else None
     if kind is None:
         raise BadInput(f"columns.{name}.kind", "is missing or unknown", f"use one of {', '.join(KINDS)}")
     known = [f.name for f in fields(kind)]  # type: ignore[arg-type]  # every kind is a dataclass
@@ -90,7 +93,7 @@ def write_draft(kinds: Mapping[str, str], path: Path) -> None:
         if kind not in _GUESSES:
             raise BadInput("kinds", f"{kind!r} is unknown", f"use one of {', '.join(_GUESSES)}")
         guess = _GUESSES[kind]
-        drafts[name] = {"kind": kind, **guess, **({TO_CONFIRM: [*guess]} if guess else {TO_CONFIRM: ["kind"]})}
+        drafts[name] = {"kind": kind, **guess, TO_CONFIRM: ["kind", *guess]}
     _save(drafts, path, f"A draft. Put in what is publicly known of each column, then delete its line {TO_CONFIRM}.")
 
 

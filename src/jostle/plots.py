@@ -29,13 +29,27 @@ CONTRAST: Final = "#b3261e"
 MUTED: Final = "#8a8f98"
 """Everything else."""
 
-PALETTE: Final = ("#3349a6", "#b3261e", "#1b7f5c", "#a35c00", "#7b3fa0", "#0b7285", "#8a8f98", "#5c6f00", "#c2417c", "#3d3d3d")
+PALETTE: Final = (
+    "#3349a6",
+    "#b3261e",
+    "#1b7f5c",
+    "#a35c00",
+    "#7b3fa0",
+    "#0b7285",
+    "#8a8f98",
+    "#5c6f00",
+    "#c2417c",
+    "#3d3d3d",
+)
 """For things without rank. Every colour has a contrast of 3 to 1 on white at least, which lines and points need."""
 
 BAND: Final = "rgba(51, 73, 166, 0.18)"
 """An interval around what is meant."""
 
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+_LOG: Final = {"type": "log", "nticks": 6}
+"""With more ticks, the digits between powers of ten would be written, too."""
+
 LONGEST_AXIS: Final = 4096
 """A line with more points than this is thinned: no screen has so many columns."""
 
@@ -49,8 +63,8 @@ def new(title: str = "", *, x: str = "", y: str = "", log_x: bool = False, log_y
     import plotly.graph_objects as go
 
     figure = themed(go.Figure(), title)
-    figure.update_xaxes(title_text=x, type="log" if log_x else None)
-    return figure.update_yaxes(title_text=y, type="log" if log_y else None)
+    figure.update_xaxes(title_text=x, **(_LOG if log_x else {}))
+    return figure.update_yaxes(title_text=y, **(_LOG if log_y else {}))
 
 
 def themed(figure: go.Figure, title: str = "") -> go.Figure:
@@ -99,7 +113,9 @@ def html(figure: go.Figure) -> str:
     return str(figure.to_html(full_html=False, include_plotlyjs=True))
 
 
-def line(values: Any, margins: Any = None, *, labels: Sequence[str] | None = None, title: str = "", x: str = "") -> go.Figure:
+def line(
+    values: Any, margins: Any = None, *, labels: Sequence[str] | None = None, title: str = "", x: str = ""
+) -> go.Figure:
     """Answers one after the other, with the band that the truth is in.
 
     >>> len(line([3.0, 5.0], [1.0, 1.0]).data)
@@ -135,7 +151,9 @@ def bars(values: Any, margins: Any = None, *, labels: Sequence[str], title: str 
     return figure.update_xaxes(type="category")
 
 
-def heat(values: Any, *, title: str = "", x: str = "", y: str = "", labels: Sequence[Sequence[str]] | None = None) -> go.Figure:
+def heat(
+    values: Any, *, title: str = "", x: str = "", y: str = "", labels: Sequence[Sequence[str]] | None = None
+) -> go.Figure:
     """Counts over a grid: the first axis runs upwards, the second to the right.
 
     >>> heat([[1, 2], [3, 4]]).data[0].type

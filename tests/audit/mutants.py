@@ -18,6 +18,7 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.mechanisms import aggregates, arguments, gradual, local, ranks, sampling, stability, threshold
 from tests.algorithms import test_php, test_ugrid
+from tests.audit.mutants_of_records import OF_RECORDS
 from tests.audit.planted import (
     ADD,
     LEDGER,
@@ -366,5 +367,6 @@ MUTANTS = [
         lambda patch: patch.setattr(source.CountingPurse, "durable", True),
         tested(test_source.test_a_release_wants_a_durable_purse_with_exact_noise),
     ),
+    *OF_RECORDS,
 ]
 """The bugs."""

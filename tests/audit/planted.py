@@ -94,6 +94,7 @@ class Fixture:
 WATCHED = Fixture(lambda patch, folder: test_source.watched._get_wrapped_function()(patch))
 LEDGER = Fixture(lambda patch, folder: ledger.Ledger(folder / "budget.db"))
 PATCH = Fixture(lambda patch, folder: patch)
+FOLDER = Fixture(lambda patch, folder: folder)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jostle import simulate
-from jostle.choice import deployed, experiment_pages, experiment_pictures, experiment_report
+from jostle.choice import deployed, experiment_numbers, experiment_pages, experiment_pictures, experiment_report
 from jostle.choice.delphi import ErrorTable
 from jostle.choice.evaluation import leave_one_out
 from jostle.choice.experiments import AS_PUBLISHED, OURS, RHOS, THETAS, VARIANTS, Experiment, experiment
@@ -131,6 +131,22 @@ def test_every_other_setting_is_one_that_training_knows(found):
     assert list(found.thetas) == list(THETAS)
 
 
+def test_the_luck_of_the_least_of_noisy_means(cells, found):
+    assert found.luck == 0, "the means of that table have no errors"
+    rows = np.full((len(cells), len(OPTIONS)), 100.0)
+    table = table_of(cells, rows)
+    table.stderrs = np.ones_like(rows)
+    least_of_nine = 1.48501  # the expected distance of the least of nine standard normal values from their mean
+    assert experiment(table).luck == pytest.approx(least_of_nine / 100, rel=0.05)
+
+
+def test_gaps_are_those_of_the_data_sets_means(found):
+    one, other = judged(found, "HB"), judged(found, "Laplace")
+    mine, its = one.by("dataset"), other.by("dataset")
+    assert one.beyond(other) == pytest.approx([mine[name] - its[name] for name in found.table.datasets])
+    assert one.beyond(one) == pytest.approx(0)
+
+
 # ------------------------------------------------------------------------------------------------------ partial tables
 
 
@@ -206,7 +222,7 @@ def report(found):
     checked = [deployed.Deployed(way=OURS, runs=list(deployed.runs(todo, workers=1)), trials=2)]
     variants = [found.judge(OURS.but("depth 2", depth=2))]
     parts = experiment_report.sections(found, deployed=checked, variants=variants)
-    return parts, checked, experiment_report.numbers(found, deployed=checked, variants=variants)
+    return parts, checked, experiment_numbers.numbers(found, deployed=checked, variants=variants)
 
 
 def test_every_section_has_rows_as_wide_as_its_headings_and_a_picture_that_is_drawn(found, report):

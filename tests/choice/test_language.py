@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jostle import workloads
+from jostle.choice import saved
 from jostle.choice.databases import Public
 from jostle.choice.expressions import largest
 from jostle.choice.language import ChoiceMaker
-from jostle.choice.metafeatures import metafeature
+from jostle.choice.metafeatures import measured, metafeature
 from jostle.choice.options import Option, as_options, option
 from jostle.choice.questions import CELLS, QUERIES, fact, of
 from jostle.choice.traces import Trace, collect_traces
+from jostle.choice.trees import Leaf, Split
+from jostle.choice.ways import RegretTree
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.records import ArrayColumns, SimulatedRecords
@@ -130,12 +134,22 @@ def test_a_prediction_is_calibrated_and_decides() -> None:
     assert maker.trace.choice == "Guess"
 
 
-def test_a_wrong_prediction_is_found_out() -> None:
-    wrong = option(cells._function, name="wrong", predict=lambda F: 1.0 / (10 + F.size))  # it gets better with the size
-    maker = ChoiceMaker(options=[wrong, Even], informed_by=[size], **USUAL)
-    assert "log loss of wrong" in maker.explain()
-    with pytest.raises(BadInput, match="the predict of wrong raised AttributeError.*let it use some of size"):
-        ChoiceMaker(options=[option(cells._function, name="wrong", predict=lambda F: F.sise)], informed_by=[size], **USUAL)
+def test_a_belief_that_is_the_wrong_way_round_is_found_out_and_turned() -> None:
+    class Wrong(Even):
+        def predict(self, F: Any) -> float:
+            return float(np.log(max(F.size, 1.0)))
+
+    maker = ChoiceMaker(options=[cells, Wrong], informed_by=[size], **USUAL)
+    assert "more performance was predicted where the loss was larger" in maker.explain()
+    source = SimulatedSource(line(2), seed=2)
+    maker(source, workloads.identity(8), source.grant(0.1))
+    assert maker.trace.choice == "Wrong"
+
+
+def test_a_prediction_from_what_is_not_there_is_refused() -> None:
+    misspelt = option(cells._function, name="misspelt", predict=lambda F: F.sise)
+    with pytest.raises(BadInput, match="the predict of misspelt raised AttributeError.*let it use some of size"):
+        ChoiceMaker(options=[misspelt], informed_by=[size], **USUAL)
 
 
 def test_it_explains_itself_in_words_numbers_and_pictures(maker: ChoiceMaker) -> None:
@@ -264,3 +278,73 @@ def test_names_of_registered_algorithms_are_options() -> None:
     assert one.answer(source, workloads.prefix(3), source.grant(1)).shape == (3,)
     with pytest.raises(BadInput, match="Laplace answers workloads"):
         two.check(source, "how many?")
+
+
+def test_a_choice_is_saved_and_read_back(maker: ChoiceMaker, tmp_path: Path) -> None:
+    file = tmp_path / "choice.json"
+    saved.save(maker, file)
+    again = saved.load(file, options=[cells, Even], informed_by=[size, peak])
+    answers = []
+    for one in (maker, again):
+        source = SimulatedSource(line(9000), seed=4)
+        answers.append(one(source, workloads.identity(8), source.grant(0.1)))
+    assert np.array_equal(*answers)
+    assert again.trace == maker.trace
+    with pytest.raises(BadInput, match="options: lack 'Even' in version 1"):
+        saved.load(file, options=[cells], informed_by=[size, peak])
+    with pytest.raises(BadInput, match="informed_by: the way asks for"):
+        saved.load(file, options=[cells, Even])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"format": "jostle choice"', '"format": "jostle selector"'),
+        ('"low": 1', '"low": 0'),  # a walk in circles
+        ('"choice": 0', '"choice": 7'),
+        ('"schema": 1', '"schema": 2'),
+        ('"tree": [', '"more": 1, "tree": ['),
+    ],
+)
+def test_a_damaged_file_is_refused(maker: ChoiceMaker, old: str, new: str) -> None:
+    text = saved.dumps(maker)
+    assert old in text
+    with pytest.raises(BadInput, match="^choice: "):
+        saved.loads(text.replace(old, new, 1), options=[cells, Even], informed_by=[size, peak])
+
+
+def test_a_metafeature_that_fails_is_named() -> None:
+    def fails(value: float) -> float:
+        raise ZeroDivisionError(f"at {value}")
+
+    broken = metafeature(lambda db: measured(db.values.sum(), then=fails), name="broken")
+    with pytest.raises(PlanError, match="the metafeature broken failed: its function raised ZeroDivisionError$"):
+        ChoiceMaker(options=[cells, Even], informed_by=[broken], **USUAL)
+
+
+def test_a_prediction_may_look_at_more_for_some_databases_and_stumble_over_noise() -> None:
+    class Careful(Even):
+        def predict(self, F: Any) -> float:
+            if F.size > 10**9:
+                return float(F.peak)  # never seen in training: the median stands in
+            return math.log(F.size)  # noisy sizes may be negative
+
+    maker = ChoiceMaker(options=[cells, Careful], informed_by=[size, peak], **USUAL | {"by": "predictions"})
+    model = maker.way.models["Careful"]
+    assert model.needs == ("size",)
+    assert np.isfinite(model.log_losses(["size"], np.array([[-5.0], [1e10]]))).all()
+
+
+def test_only_the_questions_of_the_walk_are_paid_for() -> None:
+    """A large size ends the walk; a small one leads to a second question."""
+    leaves = [Leaf(choice, (1.0, 1.0), 1, 1.0) for choice in (0, 1, 1)]
+    way = RegretTree(("cells", "Even"), (Split("size", 100.0, 1, 2), Split("peak", 5.0, 3, 4), *leaves))
+    maker = ChoiceMaker.following(way, options=[cells, Even], informed_by=[size, peak], rho="1/5")
+    for n, asked in ((9, ["size", "peak"]), (1000, ["size"])):
+        source, recorder = recorded(line(n))
+        maker(source, workloads.identity(8), source.grant(1))
+        assert [seen.name for seen in maker.trace.features] == asked
+        assert {seen.epsilon for seen in maker.trace.features} == {Fraction(1, 10)}
+        assert maker.trace.remainder == 1 - Fraction(len(asked), 10)
+        assert recorder.scales == [*[Fraction(10)] * len(asked), 1 / maker.trace.remainder]
+    assert "follows a regret tree" in maker.explain()

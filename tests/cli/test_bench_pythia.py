@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +47,9 @@ def test_it_measures_reports_and_needs_no_measuring_the_second_time(jostle, fold
     page = (tmp_path / "page.md").read_text("utf-8")
     assert "Made by `jostle bench pythia --task range-1d --deployed 2 --quick`." in page
     assert all(f"(Fig. {number})" in page for number in (4, 7, 8, 9, 10, 11))
+    figures = json.loads((tmp_path / "page.json").read_text("utf-8"))
+    assert set(figures) == set(re.findall(r"<!-- picture: ([\w-]+) -->", page))
+    assert all(figure["data"] and "template" not in figure["layout"] for figure in figures.values())
     assert "Plotly.newPlot" in (tmp_path / "jostle-pythia" / "pythia-range-1d.html").read_text("utf-8")
     monkeypatch.setattr(measure, "measure", lambda job: pytest.fail("it measured again"))
     before = sorted((folder / "store").iterdir())
@@ -55,6 +60,16 @@ def test_it_measures_reports_and_needs_no_measuring_the_second_time(jostle, fold
     assert {one["name"] for one in numbers["deployed"]} == {"Pythia", "Pythia as published"}
     assert all(one["inputs"] == 2 for one in numbers["deployed"])
     assert sorted((folder / "store").iterdir()) == before, "what was only read is left as it is"
+
+
+@pytest.mark.parametrize("task", ["range-1d", "range-2d"])
+def test_the_published_pages_have_their_pictures(task):
+    page = Path(__file__).resolve().parents[2] / "docs" / "results" / f"pythia-{task}.md"
+    text = page.read_text("utf-8")
+    assert "Made by `jostle bench pythia" in text
+    assert set(re.findall(r"<!-- picture: ([\w-]+) -->", text)) == set(
+        json.loads(page.with_suffix(".json").read_text("utf-8"))
+    )
 
 
 @pytest.mark.parametrize(

@@ -36,11 +36,21 @@ def test_a_part_of_a_part_is_a_part(once: Fraction, changed: Fraction) -> None:
         assert inside.sensitivity(once, changed) >= Neighbours(relation).sensitivity(once, changed)
 
 
+@given(moves, moves, st.integers(1, 50))
+def test_among_filtered_records_one_may_come_or_go(once: Fraction, changed: Fraction, rows: int) -> None:
+    assert Neighbours("add_remove", rows).among_filtered().sensitivity(once, changed) == rows * once
+    filtered = Neighbours("replace", rows).among_filtered()
+    assert filtered.sensitivity(once, changed) == rows * max(once, changed)
+    assert filtered.in_part().sensitivity(once, changed) == rows * max(2 * once, changed)
+    assert Neighbours("replace", rows).in_part().among_filtered().sensitivity(once, changed) == rows * max(2 * once, changed)
+
+
 def test_the_total_is_public_only_if_nobody_can_change_it() -> None:
     assert Neighbours("replace").total_is_public
     assert not Neighbours("add_remove").total_is_public
     assert not Neighbours("replace", rows=2).total_is_public
     assert not Neighbours("replace").in_part().total_is_public
+    assert not Neighbours("replace").among_filtered().total_is_public
 
 
 @pytest.mark.parametrize("bad", ["bounded", "", None, 1, ["replace"]])

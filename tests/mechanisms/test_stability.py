@@ -9,7 +9,6 @@ import pytest
 
 from jostle import mechanisms
 from jostle.kernel.errors import BadInput
-from jostle.mechanisms.arguments import Lattice, Moves
 from tests.mechanisms.helpers import RELATIONS, recorded
 
 
@@ -27,13 +26,23 @@ ROWS = {"training": np.ones(10), "validation": np.full(10, 7.0)}
 @pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
 @pytest.mark.parametrize(
     ("stability", "moves"),
-    [((2, 1), (2, 4)), ((1, 2), (2, 4)), (((1, 1), (2, 0)), (2, 1)), (((1, 1), (2, 3)), (2, 3))],
+    [
+        ((2, 1), (2, 4)),
+        ((1, 2), (2, 4)),
+        ((1, 3), (3, 6)),
+        ((3, 1), (3, 6)),
+        (((1, 1), (2, 0)), (2, 1)),
+        (((1, 1), (2, 3)), (2, 3)),
+        (((2, 3), (3, 2)), (3, 3)),
+    ],
 )
 def test_the_noise_is_for_the_less_stable_of_the_two(stability, moves, neighbours):
+    """Beside the scores that it is added to, since a lattice that is too fine would make both larger: they are 4 apart."""
     budget, recorder = recorded("1/3", neighbours)
     mechanisms.stable_selection([1, 5, 9], train, score, **ROWS, stability=stability, budget=budget)
-    unit = Fraction(2) ** Lattice.for_moves(Moves.of(moves), neighbours).exponent
-    assert recorder.scales == [neighbours.sensitivity(2 * moves[0], 2 * moves[1]) * 3 / unit]
+    (scale,), (scores,) = recorder.scales, recorder.values
+    apart = Fraction(int(scores.max()) - int(scores.min()), 4)
+    assert scale / apart == neighbours.sensitivity(2 * moves[0], 2 * moves[1]) * 3
 
 
 def test_it_chooses_what_validates_best(account):

@@ -110,9 +110,7 @@ def audit_charges(only: Sequence[str] | None = None) -> list[ChargeVerdict]:
         ]
 
 
-def _charged(
-    ledger: Ledger, plan: Algorithm, task: str, relation: str, way: str, tunables: dict[str, Any]
-) -> ChargeVerdict:
+def _charged(ledger: Ledger, plan: Algorithm, task: str, relation: str, way: str, tunables: dict[str, Any]) -> ChargeVerdict:
     shape = SHAPES[TASKS[task]]
     name = f"{plan.name}, {way}" if way else plan.name
     account = ledger.account(f"{name} {task} {relation}", cap=1, neighbours=relation)

@@ -12,12 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from jostle import mechanisms, simulate
+from jostle.audit import hostile
+from jostle.audit.hostile import Odd, mutated
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import JostleError
 from jostle.kernel.ledger import Ledger
@@ -37,6 +40,10 @@ ODD: tuple[Any, ...] = (
 """Values of every kind, sensible ones among them, so that calls get past the first check."""
 
 
+def _any_kind(generator: np.random.Generator, usual: Any) -> Any:
+    return ODD[int(generator.integers(len(ODD)))]
+
+
 @dataclass(frozen=True)
 class Target:
     """A function to be tried."""
@@ -49,6 +56,9 @@ class Target:
 
     usual: dict[str, Any]
     """Arguments that work; some of them are replaced in each case."""
+
+    odd: Odd = _any_kind
+    """How an argument is replaced: by a value of any kind, or a text by a hostile one."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +81,25 @@ class Crash:
         return f"{self.target}({self.arguments}) raised {self.error}"
 
 
-def targets(ledger: Ledger) -> list[Target]:
-    """What is tried, on a ledger that is public."""
+def targets(ledger: Ledger, folder: Path) -> list[Target]:
+    """What is tried, on a ledger that is public, and in a folder of its own."""
+    return [*_functions(ledger), *_readers(folder)]
+
+
+def _readers(folder: Path) -> list[Target]:
+    """Everything that reads a text, with hostile ones."""
+    json = mutated(hostile.JSON_WORDS)
+    chooser = (resources.files("jostle.learn") / "shipped" / "classifier.json").read_text("utf-8")
+    return [
+        Target("schema file", hostile.read_schema(folder), {"text": hostile.SCHEMA}, mutated(hostile.SCHEMA_WORDS)),
+        *(Target("sql", hostile.read_sql, {"text": text}, mutated(hostile.SQL_WORDS)) for text in hostile.SQL),
+        Target("selector", hostile.read_selector, {"text": hostile.selector_text()}, json),
+        Target("chooser", hostile.read_chooser(folder), {"text": chooser}, json),
+    ]
+
+
+def _functions(ledger: Ledger) -> list[Target]:
+    """The public functions, with arguments of every kind."""
     account = ledger.account("fuzz", cap=10**9)
 
     def budgeted(name: str) -> Callable[..., Any]:
@@ -134,8 +161,8 @@ def targets(ledger: Ledger) -> list[Target]:
     ]
 
 
-def fuzz(*, cases: int, seed: int) -> list[Crash]:
-    """So many calls, over all targets in turn; what crashed.
+def fuzz(*, cases: int, seed: int, more: Sequence[Target] = ()) -> list[Crash]:
+    """So many calls, over all targets, and more of the caller's own, in turn; what crashed.
 
     >>> fuzz(cases=8, seed=0)
     []
@@ -143,12 +170,12 @@ def fuzz(*, cases: int, seed: int) -> list[Crash]:
     generator = np.random.default_rng(seed)
     crashes = []
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "budget.db") as ledger:
-        tried = targets(ledger)
+        tried = [*targets(ledger, Path(folder)), *more]
         for case in range(cases):
             target = tried[case % len(tried)]
             given = dict(target.usual)
             names = [str(name) for name in generator.permutation(list(given))[: generator.integers(1, 3)]]
-            given |= {name: ODD[int(generator.integers(len(ODD)))] for name in names}
+            given |= {name: target.odd(generator, given[name]) for name in names}
             crash = attempt(target, given, names)
             if crash is not None:
                 crashes.append(crash)

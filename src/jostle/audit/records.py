@@ -134,7 +134,11 @@ def _histograms() -> Iterator[Audited]:
     for name, ask, pairs in (("vector", vector, moved), ("derive", derived, moved), ("split", parts, moved)):
         yield Audited(name=f"records: {name}", family="operator", pairs=pairs, tight=RELATIONS, **of_records(ask, SIZES))
     yield Audited(
-        name="records: filtered", family="operator", pairs=counts, tight=RELATIONS, **of_records(counted, SIZES, filtered=True)
+        name="records: filtered",
+        family="operator",
+        pairs=counts,
+        tight=RELATIONS,
+        **of_records(counted, SIZES, filtered=True),
     )
 
 
@@ -195,7 +199,7 @@ def _minimisers() -> Iterator[Audited]:
 
         return Audited(name=name, family="operator", pairs=pairs, **of_records(ask, sizes))
 
-    yield entry("records: minimise", 2, 0.125)
+    yield entry("records: minimise", 2, 1 / 64)
     yield entry("records: minimise, three classes", 3, 8.0)
 
 

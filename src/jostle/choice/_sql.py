@@ -85,7 +85,7 @@ class _Reader:
             return self.parameters[name]
         if name == "domain_size":
             return e.db.size
-        if name.endswith("_range"):
+        if name.endswith("_range") and not name.startswith("_"):
             return getattr(e.db, name)
         raise BadInput(f"`{name}`", "is neither the values nor a parameter here", f"pass it: sql(…, {name}=8)")
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jostle.choice.handed import handed
-from jostle.choice.options import Option, checked
+from jostle.choice.options import Option, Wrong, checked
 from jostle.choice.questions import Question, private
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
@@ -184,7 +184,8 @@ def outcomes(
             for row, one in enumerate(databases):
                 losses[row, column] = _cost(option, one, loss, trials, [seed, row], neighbours)
         except Exception as error:  # noqa: BLE001  # an option may raise anything; the data are public, so the message is
-            failed[option.name] = f"{type(error).__name__} on {one.name}: {error}"
+            told = str(error) if isinstance(error, Wrong) else f"it raised {type(error).__name__}: {error}"
+            failed[option.name] = f"on {one.name} {told}"
     kept = [column for column, option in enumerate(options) if option.name not in failed]
     if not kept:
         stories = "; ".join(f"{name}: {story}" for name, story in failed.items())

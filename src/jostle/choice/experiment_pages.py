@@ -10,8 +10,8 @@ from typing import Any
 from jostle.choice.experiment_report import Grid, Section
 
 
-def markdown(parts: Sequence[Section], *, command: str, level: int = 1) -> str:
-    """A page; its first section is the head.
+def markdown(parts: Sequence[Section], *, command: str, about: str = "") -> str:
+    """A page; its first section is the head. Where a picture belongs, a comment names it, after what it is `about`.
 
     >>> print(markdown([Section(title="Regret", grids=[Grid(headings=["", "all"], rows=[["HB", "1.2"]])])], command="do"))
     # Regret
@@ -25,8 +25,9 @@ def markdown(parts: Sequence[Section], *, command: str, level: int = 1) -> str:
     """
     blocks: list[str] = []
     for number, part in enumerate(parts):
-        blocks.append(f"{'#' * (level + min(number, 1))} {part.title}")
+        blocks.append(f"{'#' if number == 0 else '##'} {part.title}")
         blocks += [*part.texts, *([f"Made by `{command}`."] if number == 0 else [])]
+        blocks += [f"<!-- picture: {about}{part.figure} -->"] if part.figure else []
         blocks += [block for grid in part.grids for block in _markdown_table(grid)]
         if part.drawing:
             blocks.append(f"```text\n{part.drawing}\n```")
@@ -41,7 +42,7 @@ def _markdown_table(grid: Grid) -> list[str]:
 
 _STYLE = """body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem }
 .wide { overflow-x: auto } table { border-collapse: collapse } pre { background: #f6f6f6; padding: 1rem }
-th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #ddd }
+th, td { padding: .2rem .7rem; text-align: right; white-space: nowrap; border-bottom: 1px solid #ddd }
 th:first-child, td:first-child { text-align: left }"""
 
 

@@ -138,6 +138,11 @@ class Judged:
         best = self.table.only(*names).errors.min(axis=1)
         return np.asarray(self.errors / np.maximum(best, 1e-12))
 
+    def beyond(self, other: Judged) -> Vector:
+        """How far its mean regret lies above another's on each data set: inputs of one data set are not independent."""
+        mine, its = self.by("dataset"), other.by("dataset")
+        return np.array([mine[name] - its[name] for name in mine])
+
     def by(self, what: str, queries: str | None = None, *, of_all: bool = False) -> dict[Any, float]:
         """Mean regrets by "queries", "dataset", "side" or "exponent" of the inputs; of one workload, if it is named."""
         groups: dict[Any, list[float]] = {}
@@ -194,6 +199,18 @@ class Experiment:
             Judged(name=f"informed decision over {what}", table=self.table, errors=table.errors.min(axis=1))
             for what, table in (("the suite", self.table.only(*SUITE[self.task])), ("all options", self.table))
         ]
+
+    @cached_property
+    def luck(self) -> float:
+        """By which share the least mean of all options looks smaller than it is, as the table's means are themselves noisy.
+
+        A bootstrap: the table stands for the truth, and fresh means are drawn around it. Regrets against all options are too
+        large by about so much.
+        """
+        rng = np.random.default_rng(self.seed)
+        drawn = self.table.errors + self.table.stderrs * rng.standard_normal((50, *self.table.errors.shape))
+        best = self.table.errors.min(axis=1)
+        return float(np.mean(1 - drawn.min(axis=2) / np.maximum(best, 1e-12)))
 
     @cached_property
     def ours(self) -> Judged:

@@ -25,7 +25,7 @@ class _Handed:
         self._inner = inner
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "again":
+        if name.startswith("_") or name in ("again", "over"):  # these make other sources with the same purse
             raise AttributeError(name)
         return getattr(self._inner, name)
 

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Sequence
 from copy import copy
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from jostle.choice import traces
 from jostle.choice.databases import Loss, Outcomes, outcomes, public_databases, root_mean_square
@@ -30,9 +30,11 @@ from jostle.choice.traces import Seen, Trace
 from jostle.choice.ways import BySelector, Way, learn_predictions, learn_tree
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput, show
-from jostle.kernel.ledger import Account
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import ReleaseSource
+
+if TYPE_CHECKING:
+    from jostle.kernel.ledger import Account
 
 KEPT_TRACES = 10_000
 """So many of its last traces a choice maker remembers."""
@@ -106,7 +108,7 @@ class ChoiceMaker:
         self._kept: deque[Trace] = deque(maxlen=KEPT_TRACES)
 
     @classmethod
-    def following(cls, way: Way, *, options: Any, informed_by: Any, rho: float, name: str = "choice") -> ChoiceMaker:
+    def following(cls, way: Way, *, options: Any, informed_by: Any, rho: Any, name: str = "choice") -> ChoiceMaker:
         """A choice maker that was not trained here but follows a given way: a selector of Pythia (`BySelector`), for one."""
         made = cls.__new__(cls)
         made.name, made.options, made._questions = name, as_options(options), as_questions(informed_by)

@@ -189,7 +189,7 @@ def answered(one: Option, db: Any, query: Any, budget: Budget) -> Any:
     before, amount = db.unspent, budget.epsilon
     try:
         return checked(one.answer(handed(db), query, budget), query)
-    except _Wrong as wrong:
+    except Wrong as wrong:
         problem = str(wrong)
     except Exception as error:  # noqa: BLE001  # whatever the option raised, its budget is charged
         problem = f"it raised {type(error).__name__}"
@@ -199,24 +199,24 @@ def answered(one: Option, db: Any, query: Any, budget: Budget) -> Any:
     ) from None
 
 
-class _Wrong(JostleError):
+class Wrong(JostleError):
     """What an option returned cannot be released."""
 
 
 def checked(answer: Any, query: Any) -> Any:
     """The answer, if it is of finite numbers and, for a workload, one a query; other kinds of answers pass as they are."""
     if answer is None:
-        raise _Wrong("it returned nothing")
+        raise Wrong("it returned nothing")
     if isinstance(query, Workload):
         try:
             numbers = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError):
-            raise _Wrong("it returned no numbers") from None
+            raise Wrong("it returned no numbers") from None
         if numbers.shape != query.shape[:1]:
-            raise _Wrong(f"it returned numbers of shape {numbers.shape}, not {query.shape[:1]}")
+            raise Wrong(f"it returned numbers of shape {numbers.shape}, not {query.shape[:1]}")
         answer = numbers
     if isinstance(answer, (int, float, np.ndarray, np.number)) and not np.isfinite(answer).all():
-        raise _Wrong("it returned numbers that are not finite")
+        raise Wrong("it returned numbers that are not finite")
     return answer
 
 

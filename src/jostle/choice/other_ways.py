@@ -123,7 +123,7 @@ class ByValidation:
             raise BadInput("budget", "must be a token that was granted for the source", "pass for instance db.grant(0.5)")
         for option in self.options:
             option.check(db, query)
-        cells = self._cells(handed(db))
+        cells = _cells(handed(db), self.on)
         last, *parts = budget.split(self.share, *[(1 - self.share) / len(self.options)] * len(self.options))
         answers = [answered(one, db, query, part) for one, part in zip(self.options, parts, strict=True)]
         rows = np.array([np.asarray(self.weights(answer, cells, query), dtype=np.float64).reshape(-1) for answer in answers])
@@ -132,18 +132,18 @@ class ByValidation:
         at = cells.choose(range(len(answers)), QueryScore(matrix(rows, cells.shape)), last)
         return answers[at], self.options[at].name
 
-    def _cells(self, db: Any) -> Any:
-        if is_records(db) != bool(self.on):
-            raise BadInput(
-                "on", "must name attributes of records, and nothing of counts", "pass for instance on=('a', 'class')"
-            )
-        return db.vector(*self.on) if self.on else db
-
     def run(self, one: Public, seed: Any, neighbours: Neighbours) -> Ran:
         """On a public database."""
         source = one.source(seed, neighbours)
         answer, choice = self._chosen(source, one.query, source.grant(one.epsilon))
         return Ran(answer, choice, one.epsilon)
+
+
+def _cells(db: Any, on: Sequence[str]) -> Any:
+    """The counts on which scores are taken: those of the combinations of attributes, where the database holds records."""
+    if is_records(db) != bool(on):
+        raise BadInput("on", "must name attributes of records, and nothing of counts", "pass on=('a', 'class')")
+    return db.vector(*on) if on else db
 
 
 class Candidates:
@@ -158,10 +158,17 @@ class Candidates:
     """
 
     def __init__(
-        self, options: Any, weights: Weights, *, threshold: float, otherwise: Callable[[Any, Any], Any], stop: float = 0.05
+        self,
+        options: Any,
+        weights: Weights,
+        *,
+        threshold: float,
+        otherwise: Callable[[Any, Any], Any],
+        stop: float = 0.05,
+        on: Sequence[str] = (),
     ) -> None:
         self.options, self.weights, self.name = as_options(options), weights, "candidates"
-        self.threshold, self.otherwise, self.stop = float(threshold), otherwise, stop
+        self.threshold, self.otherwise, self.stop, self.on = float(threshold), otherwise, stop, tuple(on)
         if not 0 < stop < 1:
             raise BadInput("stop", f"must lie between 0 and 1, got {stop!r}", "pass for instance 0.05")
 
@@ -173,8 +180,9 @@ class Candidates:
             source = one.source(np.random.SeedSequence(int(rng.integers(2**62))), neighbours)
             first, second = source.grant(one.epsilon / 2).split(4, 1)
             answer = answered(option, source, one.query, first)
-            row = np.asarray(self.weights(answer, source, one.query), dtype=np.float64).reshape(1, -1)
-            if source.laplace(matrix(row, source.shape), second)[0] >= self.threshold:
+            cells = _cells(source, self.on)
+            row = np.asarray(self.weights(answer, cells, one.query), dtype=np.float64).reshape(1, -1)
+            if cells.laplace(matrix(row, cells.shape), second)[0] >= self.threshold:
                 return Ran(answer, option.name, one.epsilon)
         return Ran(self.otherwise(one.source(0, neighbours), one.query), "otherwise", one.epsilon)
 

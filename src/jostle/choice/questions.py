@@ -17,7 +17,7 @@ from jostle.choice.features import Feature
 from jostle.choice.handed import is_records
 from jostle.choice.metafeatures import Metafeature
 from jostle.kernel.budget import Budget
-from jostle.kernel.errors import BadInput
+from jostle.kernel.errors import BadInput, JostleError, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.linear.workloads import Workload
 
@@ -124,7 +124,12 @@ class Of:
 
     def measure(self, db: Any, query: Any, epsilon: Fraction, token: Budget) -> float:
         """Paid for with the token; what is not a number counts as 0, as the noise may lead anywhere."""
-        value = float(self.feature.measure(self._source(db), token))
+        try:
+            value = float(self.feature.measure(self._source(db), token))
+        except JostleError:
+            raise
+        except Exception as error:  # noqa: BLE001  # its function saw noisy numbers alone; what it says about them is left out
+            raise PlanError(f"the metafeature {self.name} failed: its function raised {type(error).__name__}") from None
         return value if np.isfinite(value) else 0.0
 
     def noise(self, db: Any, query: Any, epsilon: Fraction, share: Fraction) -> float:

@@ -90,8 +90,8 @@ def improve(maker: ChoiceMaker, *, population: int = 300, generations: int = 8, 
     if found is None or len(set(found.groups)) < 4 or not found.questions:
         raise BadInput("maker", "has too little to learn from", "train it on four groups at least, and some metafeatures")
     now = maker.way if isinstance(maker.way, Predictions) else learn_predictions(found, maker.options)
-    groups = {group: at for at, group in enumerate(dict.fromkeys(found.groups))}
-    odd = np.array([groups[group] % 2 == 1 for group in found.groups])
+    groups = np.unique(found.groups)
+    odd = np.isin(found.groups, np.random.default_rng(seed).permutation(groups)[1::2])
     models: dict[str, LossModel] = {}
     story = []
     for at, option in enumerate(found.options):

@@ -102,7 +102,9 @@ class TreeSelector(Selector):
             for number, node in enumerate(tree):
                 for child in (node.low, node.high) if isinstance(node, Split) else ():
                     ends = {"x": [where[number][0], where[child][0]], "y": [where[number][1], where[child][1]]}
-                    figure.add_trace(go.Scatter(**ends, mode="lines", line_color=plots.MUTED, hoverinfo="skip"), row=row, col=1)
+                    figure.add_trace(
+                        go.Scatter(**ends, mode="lines", line_color=plots.MUTED, hoverinfo="skip"), row=row, col=1
+                    )
             texts = [
                 f"{node.feature} ≤ {node.at:.4g}"
                 if isinstance(node, Split)

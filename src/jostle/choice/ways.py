@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, Protocol
 
 import numpy as np
@@ -222,6 +221,8 @@ class Calibrated:
     predict: Callable[[Any], float]
     slope: float
     constant: float
+    usual: Mapping[str, float]
+    """The median of every feature in training: what `predict` sees of those that it did not look at there."""
 
     @property
     def text(self) -> str:
@@ -231,18 +232,40 @@ class Calibrated:
 
     def log_losses(self, names: Sequence[str], features: Vector) -> Vector:
         """The line, at what was predicted."""
-        return np.asarray(self.constant + self.slope * believed(self.predict, names, features))
+        rows = [dict(self.usual) | dict(zip(names, map(float, row), strict=True)) for row in features]
+        return np.asarray(self.constant + self.slope * np.array([_believed(self.predict, Features(row)) for row in rows]))
 
 
-def believed(predict: Callable[[Any], float], names: Sequence[str], features: Vector) -> Vector:
-    """What a programmer's function predicts for each row; what is not a finite number counts as 0."""
-    found = np.zeros(len(features))
-    for row, values in enumerate(features):
+class Features:
+    """Metafeatures by their names, as `predict` sees them, such as F.records.
+
+    >>> Features({"records": 7.0}).records
+    7.0
+    """
+
+    def __init__(self, values: Mapping[str, float]) -> None:
+        self._values, self._looked_at = values, dict[str, None]()
+
+    def __getattr__(self, name: str) -> float:
+        if name.startswith("__") or name not in self._values:
+            raise AttributeError(f"there is no metafeature {name}; there are {', '.join(self._values) or 'none'}")
+        self._looked_at[name] = None
+        return self._values[name]
+
+    def looked_at(self) -> tuple[str, ...]:
+        """Those that were asked for."""
+        return tuple(self._looked_at)
+
+
+def _believed(predict: Callable[[Any], float], seen: Features) -> float:
+    """What a programmer's function predicts. Noise leads anywhere: where it cannot compute a finite number, it is 0."""
+    try:
         with np.errstate(all="ignore"):
-            value = predict(SimpleNamespace(**dict(zip(names, map(float, values), strict=True))))
-        number = float(value) if not isinstance(value, complex) else np.nan
-        found[row] = number if np.isfinite(number) else 0.0
-    return found
+            value = predict(seen)
+        number = 0.0 if isinstance(value, complex) else float(value)
+    except (ArithmeticError, ValueError):
+        return 0.0
+    return number if np.isfinite(number) else 0.0
 
 
 def learn_tree(found: Outcomes, *, rho: float, depth: int, least: float, worth: float = 0.005) -> RegretTree:
@@ -289,27 +312,14 @@ def calibrated(
     >>> model.text
     '-3 -3·predict(size)'
     """
+    rows = [Features(dict(zip(names, map(float, row), strict=True))) for row in features]
     try:
-        predicted = believed(predict, names, features)
+        predicted = np.array([_believed(predict, row) for row in rows])
     except Exception as error:
         problem = f"the predict of {option} raised {type(error).__name__}: {error}"
         raise BadInput("options", problem, f"let it use some of {', '.join(names) or 'no feature'}") from error
     spread = predicted - predicted.mean()
     slope = float(spread @ log_losses / max(float(spread @ spread), 1e-12))
-    used = _used(predict, names)
-    return Calibrated(used, predict, slope, float(log_losses.mean() - slope * predicted.mean()))
-
-
-def _used(predict: Callable[[Any], float], names: Sequence[str]) -> tuple[str, ...]:
-    """The features that a programmer's function looks at, as seen when it is called."""
-    looked_at: list[str] = []
-
-    class Watched:
-        def __getattr__(self, name: str) -> float:
-            if name not in names:
-                raise AttributeError(f"there is no metafeature {name}; there are {', '.join(names)}")
-            looked_at.append(name)
-            return 0.5
-
-    predict(Watched())
-    return tuple(dict.fromkeys(looked_at))
+    used = tuple(dict.fromkeys(name for row in rows for name in row.looked_at()))
+    usual = {name: float(np.median(features[:, at])) for at, name in enumerate(names)}
+    return Calibrated(used, predict, slope, float(log_losses.mean() - slope * predicted.mean()), usual)

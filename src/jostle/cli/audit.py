@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,10 +17,18 @@ from rich.text import Text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.random import Generator
+
     from jostle.audit.charges import ChargeVerdict
     from jostle.audit.examine import Verdict
+    from jostle.audit.fuzz import Target
 
 WIDTH = 140
+
+_WORDS = (
+    *("audit", "bench", "budget", "classify", "demo", "train", "kernel", "learn", "--help"),
+    *("--epsilon", "--seed", "--only", "--json", "--full", "--", "-1", "", "--seed=x", "--only="),
+)
 
 
 def audit(
@@ -128,8 +138,24 @@ def _faults(kills: int, seed: int, console: Console) -> bool:
 def _fuzz(cases: int, seed: int, console: Console) -> bool:
     from jostle.audit.fuzz import fuzz
 
-    crashes = fuzz(cases=cases, seed=seed)
+    crashes = fuzz(cases=cases, seed=seed, more=[_command_line()])
     for crash in crashes[:20]:
         console.print(Text(f"FINDING {crash}", style="bold red"))
     console.print(f"{cases:,} cases, {len(crashes)} that ended in anything but an answer or a refusal.")
     return bool(crashes)
+
+
+def _command_line() -> Target:
+    """The parsers of all commands, with arguments of every kind. The last one is unknown, so that nothing is ever begun."""
+    from jostle.audit.fuzz import Target
+    from jostle.audit.hostile import NASTY
+    from jostle.cli.main import app
+
+    def call(arguments: list[str]) -> None:
+        with suppress(SystemExit), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            app([*arguments, "--no-such-option"])
+
+    def odd(generator: Generator, usual: list[str]) -> list[str]:
+        return [str(generator.choice(_WORDS if generator.random() < 0.7 else NASTY)) for _ in range(4)]
+
+    return Target("command line", call, {"arguments": []}, odd)

@@ -21,6 +21,7 @@ from jostle.cli.bench_mechanisms import mechanisms
 from jostle.cli.bench_pythia import pythia
 from jostle.cli.bench_reference import reference
 from jostle.cli.bench_speed import speed
+from jostle.cli.bench_tables import tables
 
 bench = typer.Typer(help="Measure jostle on this machine.", no_args_is_help=True)
 bench.command()(learn)
@@ -28,6 +29,7 @@ bench.command()(mechanisms)
 bench.command()(pythia)
 bench.command()(reference)
 bench.command()(speed)
+bench.command()(tables)
 
 
 @bench.callback()

@@ -33,7 +33,9 @@ def pythia(
     ),
     collect: Annotated[bool, typer.Option(help="Measure what the store does not have.")] = True,
     out: Annotated[Path, typer.Option(help="The folder of pages with pictures, one a task.")] = Path("jostle-pythia"),
-    report: Annotated[Path | None, typer.Option(help="Write the numbers to this Markdown file.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write the numbers to this Markdown file, and the figures to a .json file beside it.")
+    ] = None,
     deployed: Annotated[int, typer.Option(help="Run Pythia itself on so many inputs of a task; 0 for none.")] = 60,
     settings: Annotated[bool, typer.Option("--settings", help="Compare other settings of training, too.")] = False,
     trials: Annotated[int | None, typer.Option(help="Runs of an option on an input; 20 unless said.")] = None,
@@ -49,6 +51,8 @@ def pythia(
 
     Stop it whenever you like: the same command goes on where it was stopped. With --no-collect it reports on what there is.
     """
+    from jostle.choice.experiment_pages import markdown, page
+    from jostle.choice.experiment_pictures import pictures, plain
     from jostle.kernel.errors import BadInput
     from jostle.simulate.grid import WORKLOADS
 
@@ -76,20 +80,26 @@ def pythia(
     command = _command(task, options, trials, seed, deployed, settings=settings, collect=collect, quick=quick)
     console = Console(highlight=False)
     pages, said = [], []
+    figures: dict[str, Any] = {}
     for name in [task] if task is not None else WORKLOADS:
         found, checked, parts, numbers = _experiment(name, asked)
         if as_json:
             said.append(numbers | {"trials": asked.trials})
         else:
             _show(parts, console)
-        pages.append(parts)
-        file = _page(found, checked, parts, command, out)
+        drawn = pictures(found, checked)
+        pages.append(markdown(parts, command=command, about=f"{name}-"))
+        figures |= {f"{name}-{figure}": plain(drawn[figure]) for figure in drawn}
+        out.mkdir(exist_ok=True)
+        file = out / f"pythia-{name}.html"
+        file.write_text(page(parts, drawn, command=command), encoding="utf-8")
         if not as_json:
             console.print(f"With pictures: open {file}\n")
     if as_json:
         typer.echo(json.dumps(said, ensure_ascii=False))
     if report is not None:
-        _write_report(report, pages, command)
+        report.write_text("\n".join(pages), encoding="utf-8")
+        report.with_suffix(".json").write_text(json.dumps(figures, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +119,13 @@ class _Asked:
 
 
 def _experiment(task: str, asked: _Asked) -> tuple[Experiment, list[Deployed], list[Section], dict[str, Any]]:
-    from jostle.choice import experiment_report, experiments
+    from jostle.choice import experiment_numbers, experiment_report, experiments
 
     found = experiments.experiment(_table(task, asked), named=asked.own, seed=asked.seed)
     checked = _deployed(found, asked) if asked.deployed else []
     variants = list(found.variants()) if asked.settings else []
     parts = experiment_report.sections(found, deployed=checked, variants=variants, trials=asked.trials)
-    return found, checked, parts, experiment_report.numbers(found, deployed=checked, variants=variants)
+    return found, checked, parts, experiment_numbers.numbers(found, deployed=checked, variants=variants)
 
 
 def _table(task: str, asked: _Asked) -> ErrorTable:
@@ -174,22 +184,6 @@ def _command(task: str | None, options: str | None, trials: int | None, seed: in
     words += [f"--deployed {deployed}"] if deployed != 60 else []
     words += ["--no-collect"] if not flags["collect"] else []
     return " ".join([*words, *(f"--{name}" for name in ("settings", "quick") if flags[name])])
-
-
-def _page(found: Experiment, checked: list[Deployed], parts: list[Section], command: str, out: Path) -> Path:
-    from jostle.choice.experiment_pages import page
-    from jostle.choice.experiment_pictures import pictures
-
-    out.mkdir(exist_ok=True)
-    file = out / f"pythia-{found.task}.html"
-    file.write_text(page(parts, pictures(found, checked), command=command), encoding="utf-8")
-    return file
-
-
-def _write_report(report: Path, pages: Sequence[Sequence[Section]], command: str) -> None:
-    from jostle.choice.experiment_pages import markdown
-
-    report.write_text("\n".join(markdown(parts, command=command) for parts in pages), encoding="utf-8")
 
 
 def _show(parts: Sequence[Section], console: Console) -> None:

@@ -96,7 +96,9 @@ def _picture(income: Counts, released: Release, out: Path) -> None:
     upto, truth = (np.arange(CELLS) + 1) * WIDTH, np.cumsum(income)
     figure = make_subplots(rows=2, shared_xaxes=True, row_heights=[0.6, 0.4], vertical_spacing=0.06)
     figure.add_scatter(x=upto, y=released.answers, name="released", line_color=plots.ACCENT, row=1, col=1)
-    figure.add_scatter(x=upto, y=truth, name="true (public data)", line={"color": plots.CONTRAST, "dash": "dot"}, row=1, col=1)
+    figure.add_scatter(
+        x=upto, y=truth, name="true (public data)", line={"color": plots.CONTRAST, "dash": "dot"}, row=1, col=1
+    )
     figure.add_scatter(
         x=np.concatenate([upto, upto[::-1]]),
         y=np.concatenate([released.margins, -released.margins[::-1]]),

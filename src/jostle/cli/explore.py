@@ -13,7 +13,9 @@ from jostle.kernel.errors import BadInput
 
 def explore(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 0,
-    host: Annotated[str, typer.Option(help="The address to bind to. Other machines can reach any but 127.0.0.1.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="The address to bind to. Other machines can reach any but 127.0.0.1.")
+    ] = "127.0.0.1",
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
     selector: Annotated[
         list[Path] | None, typer.Option(help="A selector's file, to look at beside those shipped.", show_default=False)
@@ -25,4 +27,6 @@ def explore(
     except ImportError:
         raise BadInput("explore", "the explorer's packages are not installed", "pip install 'jostle[explorer]'") from None
     console = Console(highlight=False)
-    serving.serve(host=host, port=port, browser=browser, selectors=selector or [], say=lambda text: console.print(text, soft_wrap=True))
+    serving.serve(
+        host=host, port=port, browser=browser, selectors=selector or [], say=lambda text: console.print(text, soft_wrap=True)
+    )

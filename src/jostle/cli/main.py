@@ -16,6 +16,8 @@ from jostle.cli.budget import budget
 from jostle.cli.classify import classify
 from jostle.cli.demo import demo
 from jostle.cli.explore import explore
+from jostle.cli.release import release
+from jostle.cli.schema import schema
 from jostle.cli.train import train
 from jostle.kernel.errors import JostleError
 
@@ -27,6 +29,8 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command()(demo)
+app.command()(schema)
+app.command()(release)
 app.command()(budget)
 app.command()(classify)
 app.command()(audit)

@@ -12,6 +12,7 @@ import ipaddress
 import secrets
 import socket
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -123,7 +124,10 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, _protected(send))
         else:
-            await self.app(scope, _limited(receive), _protected(send))
+            # What the application did not foresee was told to the page by its kind. The server would print its words, too,
+            # which may quote values.
+            with suppress(Exception):
+                await self.app(scope, _limited(receive), _protected(send))
 
     def _refused(self, request: Request) -> Response | None:
         headers, path = request.headers, request.url.path

@@ -130,6 +130,7 @@ def shown(title: str, task: Task, train: Encoded, found: list[Learned], refused:
         refused=refused,
         epsilons=epsilons,
         chosen=CHOSEN,
+        place=next((place for place, one in enumerate(ranked, start=1) if one.name == CHOSEN), 0),
         guess=1 - float(share),
         task=task,
     )

@@ -92,7 +92,9 @@ def sources() -> dict[str, Source]:
     for number, task in ((1, "range-1d"), (2, "range-2d")):
         if folder and (Path(folder) / FILES[task]).is_file():
             shapes = public_shapes(task, Path(folder))
-            found += [Source(f"{n} ({number}D)", number, f"public data, {number}D", lambda s=s: s) for n, s in shapes.items()]
+            found += [
+                Source(f"{n} ({number}D)", number, f"public data, {number}D", lambda s=s: s) for n, s in shapes.items()
+            ]
     return {source.name: source for source in found}
 
 
@@ -124,7 +126,9 @@ def _workload(name: str, domain: tuple[int, ...]) -> Workload:
     dimensions, _ = WORKLOADS[name]
     if dimensions not in (0, len(domain)):
         offered = ", ".join(w for w, (n, _) in WORKLOADS.items() if n in (0, len(domain)))
-        raise BadInput("workload", f"is for {dimensions} dimensions, the data have {len(domain)}", f"choose one of {offered}")
+        raise BadInput(
+            "workload", f"is for {dimensions} dimensions, the data have {len(domain)}", f"choose one of {offered}"
+        )
     if name == "identity":
         return workloads.identity(domain if len(domain) > 1 else domain[0])
     if name == "prefix":

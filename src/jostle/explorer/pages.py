@@ -26,9 +26,9 @@ def _templates() -> jinja2.Environment:
     return made
 
 
-def render(name: str, **told: Any) -> str:
+def render(template: str, /, **told: Any) -> str:
     """A template with what it is told."""
-    return _templates().get_template(name).render(**told)
+    return _templates().get_template(template).render(**told)
 
 
 def brief(number: float) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,7 +29,7 @@ from jostle.linear import workloads
 
 if TYPE_CHECKING:
     from jostle.releases import Release
-    from jostle.tables.measure import Question
+    from jostle.tables.questions import Question
     from jostle.tables.table import Table
 
 PATIENCE: Final = 5.0
@@ -52,7 +52,8 @@ class Asked:
     table: Table
     question: Question
     epsilon: str
-    labels: tuple[tuple[str, ...], ...]
+    about: dict[str, list[str]]
+    """What each answer is about, where the question does not say it in words."""
 
 
 class Desk:
@@ -165,14 +166,13 @@ class Desk:
         with self._turn:
             condition = form.text("where")
             rows = table.where(condition) if condition else table
-            labels = tuple(tuple(table.schema.column(name).labels) for name in picked)
             if kind == "histogram":
-                question = rows.ask(*picked, algorithm=chosen)
-            elif len(picked) > 1:
+                return Asked(table, rows.ask(*picked, algorithm=chosen), epsilon, {})
+            if len(picked) > 1:
                 raise BadInput("kind", "cumulative counts are of one column", "leave the second column out")
-            else:
-                question = rows.ask_ranges(picked[0], workloads.prefix(len(labels[0])), algorithm=chosen)
-        return Asked(table, question, epsilon, labels)
+            labels = table.schema.column(picked[0]).labels
+            question = rows.ask_ranges(picked[0], workloads.prefix(len(labels)), algorithm=chosen)
+            return Asked(table, question, epsilon, {f"{picked[0]} up to": labels})
 
     def _previewed(self, job: Job, asked: Asked) -> Shown:
         remaining, wanted = asked.table.remaining, float(asked.epsilon)
@@ -215,6 +215,7 @@ class Desk:
         try:
             with self._turn:
                 released = asked.question.release(epsilon=asked.epsilon)
+                released = replace(released, about=asked.about or released.about)
         except BaseException:
             self._questions[key] = asked  # it can be tried again, and the ledger says whether it was charged
             raise
@@ -232,7 +233,7 @@ class Desk:
             more=max(len(released.answers) - 12, 0),
             budget=self._budget_html(asked.table),
         )
-        figures = {"released": release_figure(released, asked.labels)}
+        figures = {"released": released.plot()}
         if released.trace is not None:
             figures["trace"] = released.trace.plot()
         return Shown(html, {name: figure.to_json() for name, figure in figures.items()})
@@ -255,18 +256,17 @@ def preview_figure(points: Any, wanted: float, margin: float) -> Any:
     """How far off a typical answer is expected to be, against ε."""
     figure = plots.new("What ε buys", x="ε", y="± at 95 %", log_x=True, log_y=True)
     figure.add_scatter(
-        x=[e for e, _ in points], y=[p.margin for _, p in points], mode="lines", name="typical answer", line_color=plots.ACCENT
+        x=[e for e, _ in points],
+        y=[p.margin for _, p in points],
+        mode="lines",
+        name="typical answer",
+        line_color=plots.ACCENT,
     )
     dashed = {"color": plots.MUTED, "dash": "dot"}
     figure.add_scatter(x=[e for e, _ in points], y=[p.widest for _, p in points], mode="lines", name="hardest", line=dashed)
     marker = {"size": 12, "color": plots.CONTRAST, "symbol": "diamond"}
     figure.add_scatter(x=[wanted], y=[margin], mode="markers", name="what you ask", marker=marker)
     return figure.update_layout(height=340)
-
-
-def release_figure(released: Release, labels: tuple[tuple[str, ...], ...]) -> Any:
-    """What was released, with the intervals that the truth is in."""
-    return released.plot(labels=labels)
 
 
 def _expanded(path: str) -> str:

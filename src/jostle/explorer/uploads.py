@@ -133,7 +133,9 @@ def _counts(found: Any) -> Counts:
         numbers = np.empty(0)
     fits = numbers.ndim in (1, 2) and numbers.size >= 2 and min(numbers.shape) >= 1
     if not fits or not np.isfinite(numbers).all() or (numbers < 0).any() or (numbers != np.floor(numbers)).any():
-        raise BadInput("upload", "is not a histogram: it must hold whole numbers of 0 or more, in equally long rows", _HISTOGRAM)
+        raise BadInput(
+            "upload", "is not a histogram: it must hold whole numbers of 0 or more, in equally long rows", _HISTOGRAM
+        )
     if numbers.size > MOST_CELLS:
         raise BadInput("upload", f"has {numbers.size:,} cells, and may have {MOST_CELLS:,}", "add neighbouring cells up")
     if not 0 < numbers.sum() <= MOST_COUNT:

@@ -34,7 +34,11 @@ DEEPEST: Final = 14
 
 SMALL: Final[Mapping[str, dict[str, Any]]] = {
     "range-1d": {"options": ("Laplace", "HB", "Uniform", "DAWA", "AHP"), "sides": (128, 512), "exponents": (7, 11, 15, 19)},
-    "range-2d": {"options": ("Laplace", "HB", "Uniform", "AGrid", "DPCube"), "sides": (16, 32), "exponents": (8, 12, 16, 20)},
+    "range-2d": {
+        "options": ("Laplace", "HB", "Uniform", "AGrid", "DPCube"),
+        "sides": (16, 32),
+        "exponents": (8, 12, 16, 20),
+    },
 }
 """What a small selector is trained on: enough to look at, too little to rely on."""
 
@@ -111,7 +115,9 @@ async def look(form: Form, known: Mapping[str, Selector]) -> Shown:
     given = await inputs.read(form)
     selector = known[name]
     if selector.about.task != given.task:
-        raise BadInput("dataset", f"is for {given.task}, the selector for {selector.about.task}", "choose another of the two")
+        raise BadInput(
+            "dataset", f"is for {given.task}, the selector for {selector.about.task}", "choose another of the two"
+        )
     axes = [form.choice(axis, ["", *FEATURES]) for axis in ("across", "along")]
     number = form.whole("tree", 1, 100, default=1) - 1
     return await run_in_threadpool(_looked, selector, given, axes, number)
@@ -149,7 +155,13 @@ def nested(tree: Tree, values: Mapping[str, float], options: Sequence[str]) -> d
         here = tree[number]
         if isinstance(here, Leaf):
             regret = here.regrets[here.choice]
-            return {"leaf": options[here.choice], "optimal": here.optimal, "inputs": here.inputs, "regret": regret, "taken": taken}
+            return {
+                "leaf": options[here.choice],
+                "optimal": here.optimal,
+                "inputs": here.inputs,
+                "regret": regret,
+                "taken": taken,
+            }
         if depth > DEEPEST:
             return {"more": True, "taken": taken}
         low = values[here.feature] <= here.at
@@ -195,7 +207,9 @@ def map_figure(selector: Selector, values: Mapping[str, float], across: str, alo
     return _coloured(picked, names, ranges, values, (across, along))
 
 
-def _coloured(picked: Any, names: list[str], ranges: Sequence[Any], values: Mapping[str, float], axes: tuple[str, str]) -> Any:
+def _coloured(
+    picked: Any, names: list[str], ranges: Sequence[Any], values: Mapping[str, float], axes: tuple[str, str]
+) -> Any:
     figure = plots.new("Which option wins where", x=axes[0], y=axes[1], log_x=True, log_y=True)
     shades = [plots.PALETTE[place % len(plots.PALETTE)] for place in range(len(names))]
     scale = [(edge, shade) for place, shade in enumerate(shades) for edge in (place / len(names), (place + 1) / len(names))]
@@ -212,7 +226,9 @@ def _coloured(picked: Any, names: list[str], ranges: Sequence[Any], values: Mapp
         hovertemplate="%{text}<extra></extra>",
     )
     for name, shade in zip(names, shades, strict=True):  # a legend: a map of names has none by itself
-        figure.add_scatter(x=[None], y=[None], mode="markers", marker={"size": 11, "color": shade, "symbol": "square"}, name=name)
+        figure.add_scatter(
+            x=[None], y=[None], mode="markers", marker={"size": 11, "color": shade, "symbol": "square"}, name=name
+        )
     star = {"size": 15, "color": "#ffffff", "symbol": "star", "line": {"color": "#000000", "width": 1.5}}
     figure.add_scatter(x=[values[axes[0]]], y=[values[axes[1]]], mode="markers", marker=star, name="this input")
     return figure.update_layout(height=440)

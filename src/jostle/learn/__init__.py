@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from jostle.learn.joint import PrivateJoint
     from jostle.learn.logistic import PrivateLogistic
     from jostle.learn.majority import PrivateMajority
+    from jostle.learn.naive_bayes import PrivateGaussianBayes, PrivateMultinomialBayes
+    from jostle.learn.pipeline import PrivateSynthetic
     from jostle.learn.single import PrivateSingle
+    from jostle.learn.sparse import PrivateSparse
     from jostle.learn.tree_estimators import FletcherIslam, FriedmanSchuster, Jagannathan, Mohammed, PatilSingh, SulqTree
 
 __all__ = [
@@ -40,11 +43,15 @@ __all__ = [
     "PatilSingh",
     "PrivateClassifier",
     "PrivateEstimator",
+    "PrivateGaussianBayes",
     "PrivateGrid",
     "PrivateJoint",
     "PrivateLogistic",
     "PrivateMajority",
+    "PrivateMultinomialBayes",
     "PrivateSingle",
+    "PrivateSparse",
+    "PrivateSynthetic",
     "PrivateTree",
     "SulqTree",
     "Task",
@@ -55,6 +62,10 @@ __all__ = [
 ]
 
 _HOMES = {
+    "PrivateSynthetic": "jostle.learn.pipeline",
+    "PrivateSparse": "jostle.learn.sparse",
+    "PrivateMultinomialBayes": "jostle.learn.naive_bayes",
+    "PrivateGaussianBayes": "jostle.learn.naive_bayes",
     "FletcherIslam": "jostle.learn.tree_estimators",
     "PatilSingh": "jostle.learn.tree_estimators",
     "Jagannathan": "jostle.learn.tree_estimators",

@@ -6,6 +6,7 @@ every attribute and what becomes of values that nobody foresaw are in the schema
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -86,10 +87,16 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         self.neighbours, self.account, self.random_state = neighbours, account, random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from private records, and charge ε. Everything is checked first."""
+        """Learn from private records, and charge ε. Everything is checked first.
+
+        X is a frame or an array, with the labels beside it or among the frame's columns; or a private table of
+        `jostle.open`, which has its own schema, account and neighbours.
+        """
         exact(self.epsilon)
         found, tunables = self._learner(), self._tunables()
         found.check(tunables)
+        if _is_private_table(X):
+            return self._fit_table(X, y, found, tunables)
         seed, task = self._seed(), self._task()
         if y is None and self.label in _names_of(X):
             y = X[self.label]
@@ -109,6 +116,23 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             self.spent_ = budget.epsilon - records.unspent
         self.task_, self.classes_, self.simulated_ = task, task.classes, seed is not None
         self.trace_: Any = self._trace(found, records.neighbours)
+        return self
+
+    def _fit_table(self, table: Any, y: Any, found: Learner, tunables: dict[str, Any]) -> Self:
+        """From a private table: its engine sorts the rows into cells, and its account is charged."""
+        import pandas as pd
+
+        given = {"y": y, "account": self.account, "random_state": self.random_state, "schema": self.schema}
+        for name, value in given.items():
+            if value is not None:
+                raise BadInput(name, "is not used with a private table, which has all of it", "leave it out")
+        schema = table.schema
+        task = Task(tuple(name for name in schema if name != self.label), self.label, schema)
+        validate_data(self, X=pd.DataFrame(columns=list(task.attributes)), reset=True, skip_check_array=True)
+        records, budget = table.labelled(task.sizes, task.label, epsilon=self.epsilon, note=found.name)
+        self.model_, self.spent_ = found.run(records, task, budget, **tunables), budget.epsilon
+        self.task_, self.classes_, self.simulated_ = task, task.classes, False
+        self.trace_ = self._trace(found, records.neighbours)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -200,6 +224,12 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         tags.non_deterministic = self.random_state is None
         return tags
+
+
+def _is_private_table(X: Any) -> bool:
+    """Whether it came from `jostle.open`; if that was never loaded, it did not."""
+    module = sys.modules.get("jostle.tables.table")
+    return module is not None and isinstance(X, module.Table)
 
 
 def _names_of(X: Any) -> list[str]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from jostle.choice.documents import LARGEST
 from jostle.choice.trees import Leaf, Split, Tree
 from jostle.kernel.errors import BadInput
 from jostle.learn._cells import foreseen
@@ -129,12 +130,21 @@ class Chooser:
     @classmethod
     def load(cls, path: Path | None = None) -> Chooser:
         """Read a file, or the one that comes with the package."""
-        return _shipped() if path is None else _parsed(path.read_text("utf-8"), str(path))
+        return _shipped() if path is None else _parsed(_text(path), str(path))
 
 
 @lru_cache(maxsize=1)
 def _shipped() -> Chooser:
     return _parsed((files("jostle.learn") / "shipped" / SHIPPED).read_text("utf-8"), SHIPPED)
+
+
+def _text(path: Path) -> str:
+    """No more than a document may have, so that a file from elsewhere cannot fill the memory."""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(LARGEST).decode("utf-8", "replace")
+    except OSError:
+        raise BadInput("chooser", f"{path} cannot be read", "name a file that `Chooser.save` wrote") from None
 
 
 def _shown(node: Split | Leaf) -> dict[str, Any]:
@@ -157,7 +167,7 @@ def _parsed(text: str, name: str) -> Chooser:
         every = [tree for grown in trees.values() for tree in grown]
         leaves = [node for tree in every for node in tree if isinstance(node, Leaf)]
         sound = all(trees.values()) and all(every) and all(len(leaf.regrets) == len(options) for leaf in leaves)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
         sound = False
     if not sound:
         raise BadInput("chooser", f"{name} is no file of a chooser", "write one with `jostle bench learn --train`")

@@ -77,8 +77,10 @@ def variant(text: str) -> tuple[Learner, dict[str, str]]:
     ('GaussianBayes', {'histograms': 'DAWA'})
     """
     name, *words = text.split()
-    tunables = dict(word.split("=", 1) for word in words if "=" in word)
-    found = get(name)
+    found, tunables = get(name), {}
+    for word in words:
+        tunable, _, value = word.partition("=")
+        tunables[tunable] = value
     found.check(tunables)
     return found, tunables
 

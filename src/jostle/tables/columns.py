@@ -34,6 +34,9 @@ class EngineColumns:
     tables: Mapping[str, tuple[tuple[str, ...], Counts]] = field(default_factory=dict)
     """Attributes that are looked up: of which others, and the public table."""
 
+    keeping: frozenset[str] = frozenset()
+    """Columns in which a row without a cell has one more, after the others, and counts."""
+
     among: tuple[tuple[str, int], ...] = ()
     """Which attributes the rows have which values of."""
 
@@ -41,6 +44,13 @@ class EngineColumns:
     def of(cls, views: Sequence[View], names: Sequence[str]) -> EngineColumns:
         """The declared columns of these names."""
         return cls(tuple(views), {name: views[0].schema.column(name).size for name in names})
+
+    @classmethod
+    def labelled(cls, views: Sequence[View], sizes: Mapping[str, int], label: str) -> EngineColumns:
+        """Rows whose label is foreseen, with attributes of these sizes: a cell more than declared is for what has none."""
+        schema = views[0].schema
+        keeping = frozenset(name for name, size in sizes.items() if name != label and size > schema.column(name).size)
+        return cls(tuple(view.foreseen(label) for view in views), dict(sizes), keeping=keeping)
 
     @property
     def rows(self) -> int:
@@ -72,7 +82,7 @@ class EngineColumns:
         needed = self._columns([*names, *(name for name, _ in self.among)])
 
         def keys(rows: Rows) -> tuple[Expression, dict[str, Expression]]:
-            counting = [rows.cell(name) >= 0 for name in needed]
+            counting = [rows.cell(name) >= 0 for name in needed if name not in self.keeping]
             counting += [self._cell(rows, name) == value for name, value in self.among]
             return reduce(and_, counting, ibis.literal(True)), numbers(rows)
 
@@ -88,7 +98,8 @@ class EngineColumns:
 
     def _cell(self, rows: Rows, name: str) -> Expression:
         if name not in self.tables:
-            return rows.cell(name)
+            cell = rows.cell(name)
+            return ibis.ifelse(cell < 0, self.sizes[name] - 1, cell).cast("int64") if name in self.keeping else cell
         of, table = self.tables[name]
         return looked_up(self._flat(rows, of), table)
 
@@ -118,7 +129,7 @@ class EngineColumns:
         kept = []
         for view in self.views:
             for name in names:
-                view = view.having(name) if view.schema[name].drops else view
+                view = view.having(name) if view.schema[name].drops and name not in self.keeping else view
             kept.append(view.sampled_once(names))
         return replace(self, views=tuple(kept))
 

@@ -179,7 +179,13 @@ def _embedded() -> Any:
     """A DuckDB of its own, in memory, which writes nothing to disk: not even what does not fit."""
     import ibis
 
-    return ibis.duckdb.connect(temp_directory="")
+    return _quiet(ibis.duckdb.connect(temp_directory=""))
+
+
+def _quiet(connection: Any) -> Any:
+    """DuckDB would print a bar for long queries on standard output, where released answers go."""
+    connection.con.execute("SET enable_progress_bar = false")
+    return connection
 
 
 def _database_file(path: Path, table: str | None) -> Opened:
@@ -190,7 +196,9 @@ def _database_file(path: Path, table: str | None) -> Opened:
     with path.open("rb") as file:
         is_sqlite = file.read(15) == b"SQLite format 3"
     if not is_sqlite:
-        connection = asked("opening the database", lambda: ibis.duckdb.connect(path, read_only=True, temp_directory=""))
+        connection = asked(
+            "opening the database", lambda: _quiet(ibis.duckdb.connect(path, read_only=True, temp_directory=""))
+        )
         return _one_of(connection, table)
     connection = asked("opening the database", lambda: ibis.sqlite.connect(path))
     _close_with(connection)

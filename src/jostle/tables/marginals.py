@@ -76,9 +76,10 @@ class Marginals(Mapping[Axes, Figures]):
     def explain(self) -> str:
         """The release in words."""
         off = "; ".join(f"{', '.join(axes)} ± {table.margins[0]:.3g}" for axes, table in self.tables.items())
+        spent, left = round_up(self.spent), round_down(self.remaining) + 0.0
         return (
-            f"{len(self)} histograms, consistent with each other by least squares, off at 95 % by: {off}. Measured with Laplace "
-            f"noise at ε = {round_up(self.spent):g} ({self.neighbours} neighbours). ε = {round_down(self.remaining) + 0.0:g} is left."
+            f"{len(self)} histograms, consistent with each other by least squares, off at 95 % by: {off}. "
+            f"Measured with Laplace noise at ε = {spent:g} ({self.neighbours} neighbours). ε = {left:g} is left."
         )
 
     def to_pandas(self) -> DataFrame:
@@ -168,7 +169,7 @@ class MarginalsQuestion:
             spread[axes] = source.noise_variance(cells, share)
             noisy[axes] = source.laplace(cells, share).reshape(source.shape)
         found, after = consistent(noisy, spread)
-        told = {"spent": whole, "remaining": payer.remaining, "neighbours": records.neighbours}
+        told: dict[str, Any] = {"spent": whole, "remaining": payer.remaining, "neighbours": records.neighbours}
         tables = {axes: self._figures(axes, found[axes].reshape(-1), after[axes], told) for axes in self.sets}
         return Marginals(tables=tables, **told)
 

@@ -93,7 +93,7 @@ class Measurements(ABC):
         return self.ask_ranges(column, ranges, algorithm=algorithm, **tunables).release(epsilon=epsilon, within=within)
 
     def marginals(self, *columns: Sequence[str] | str, epsilon: Any = None, within: float | None = None) -> Marginals:
-        """Histograms over several sets of columns, which agree with each other: `marginals(("age", "sex"), ("sex", "race"))`.
+        """Histograms over several sets of columns, which agree: `marginals(("age", "sex"), ("sex", "race"))`.
 
         Each set is measured with a share of ε; the vector over all columns is never built. Rows that lack a cell in one of
         the columns do not count in any.
@@ -146,7 +146,8 @@ class Measurements(ABC):
     def ask_count(self) -> Question:
         """The question behind `count`, to preview before it is paid for."""
         columns = EngineColumns(self._views, {ROWS: 1}, {ROWS: ((), np.zeros(1, dtype=np.int64))})
-        return Question(self, columns, [ROWS], workloads.identity(1), {"figure": ["count"]}, "count", "Laplace")
+        one, because = workloads.identity(1), "because one number is asked for"
+        return Question(self, columns, [ROWS], one, {"figure": ["count"]}, "count", "Laplace", because=because)
 
     def ask(self, *columns: str, algorithm: str | None = None, **tunables: Any) -> Question:
         """The question behind `histogram`, to preview before it is paid for."""
@@ -176,9 +177,18 @@ class Measurements(ABC):
 
     def ask_quantiles(self, column: str, levels: Sequence[float], *, algorithm: str | None = None) -> QuantilesQuestion:
         """The question behind `quantiles`, to preview before it is paid for: how many *rows* off the ranks would be."""
-        declared, told = numeric(self.schema, column), check_levels(levels)
-        fine = fine_cells(declared)
-        counted = self._quantile_rows(column).ask_ranges(column, workloads.prefix(fine.size), algorithm=algorithm)
+        told, fine = check_levels(levels), fine_cells(numeric(self.schema, column))
+        because = None if algorithm else "because its error is the same on all data, so that the intervals are right"
+        counted = Question(
+            rows := self._quantile_rows(column),
+            EngineColumns.of(rows._views, [column]),
+            [column],
+            workloads.prefix(fine.size),
+            {},
+            f"quantiles of {column}",
+            algorithm or "OPT",
+            because=because,
+        )
         return QuantilesQuestion(counted, column, told)
 
     def ask_total(self, kind: Any, column: str, by: str | None = None) -> Total:

@@ -37,13 +37,15 @@ class Question:
         what: str,
         algorithm: str | None = None,
         tunables: dict[str, Any] | None = None,
+        because: str | None = None,
     ) -> None:
         self._table, self._columns, self._names = table, columns, names
         self.workload, self.about, self.what = asked, about, what
         self._tunables = tunables or {}
         if "seed" in self._tunables:
             raise BadInput("seed", "a release cannot be seeded", "leave it out")
-        self.algorithm, self._why = planned(asked, algorithm, self._tunables)
+        self.algorithm, why = planned(asked, algorithm, self._tunables)
+        self._why = because or why
 
     def preview(self, *, epsilon: Any) -> Preview:
         """How far answers would be off: from public things alone, at no cost."""

@@ -12,11 +12,12 @@ from typing import Any, NoReturn, final
 
 from ibis.common.exceptions import IbisError
 
+from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.schema import Boolean, Category, Column, Integer, Schema
-from jostle.tables import measure, predicates
+from jostle.tables import measure, predicates, select
 from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import checked
 from jostle.tables.digests import fine_cells
@@ -152,7 +153,7 @@ class Table(measure.Measurements):
             )
         return parts
 
-    def records(self, *columns: str, epsilon: Any = None, in_memory: bool = False) -> tuple[Any, Any]:
+    def records(self, *columns: str, epsilon: Any = None, in_memory: bool = False) -> tuple[ReleaseRecords, Budget]:
         """A record source over some columns, and a token for it: what a private classifier learns from.
 
         Rows that lack a cell in one of the columns do not count. Where the unit is a person, rows are bounded once. By
@@ -163,6 +164,31 @@ class Table(measure.Measurements):
         source = complete.in_memory() if in_memory else complete
         filtered = self._filtered or any(self.schema[name].drops for name in complete.sizes)
         return self._payer.records(source, epsilon, filtered=filtered, note=f"records of {', '.join(complete.sizes)}"[:200])
+
+    def labelled(
+        self, sizes: Mapping[str, int], label: str, *, epsilon: Any = None, note: str = "", in_memory: bool = True
+    ) -> tuple[ReleaseRecords, Budget]:
+        """A record source for a classifier, and a token for it: rows with a class, and a cell for whatever a row has.
+
+        `sizes` are those of a task: where a column would drop a row that lacks a value, the row has a cell more.
+        """
+        complete = EngineColumns.labelled(self._views, sizes, label).complete()
+        return self._payer.records(complete.in_memory() if in_memory else complete, epsilon, filtered=True, note=note[:200])
+
+    # ------------------------------------------------------------------------------------------------------- SQL
+
+    def sql(self, text: str, *, epsilon: Any = None, within: float | None = None) -> Any:
+        """Answer a SELECT statement: `SELECT age, COUNT(*) FROM people WHERE sex = 'F' GROUP BY age`.
+
+        It is the same question as `histogram`, `count`, `sum`, `mean` or `quantiles` would ask, at the same price, and the
+        answer is what those give. Every cell of the columns after GROUP BY has an answer, also those without rows. What is
+        not supported is refused, with the clause named.
+        """
+        return self.ask_sql(text).release(epsilon=epsilon, within=within)
+
+    def ask_sql(self, text: str) -> Any:
+        """The question behind `sql`, to preview before it is paid for."""
+        return select.asked(text, self)
 
     # --------------------------------------------------------------------------------------------------- the rest
 

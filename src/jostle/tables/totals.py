@@ -146,7 +146,11 @@ class Total:
         return self.table.schema.column(self.by)
 
     def _figures(self, values: Any, margins: Vector, budget: Budget) -> Figure | Figures:
-        told = {"spent": budget.epsilon, "remaining": self.table._payer.remaining, "neighbours": budget.neighbours}
+        told: dict[str, Any] = {
+            "spent": budget.epsilon,
+            "remaining": self.table._payer.remaining,
+            "neighbours": budget.neighbours,
+        }
         if self.by is None:
             return Figure(what=self.what, value=float(values[0]), margin=float(margins[0]), **told)
         return Figures(

@@ -3,6 +3,8 @@
 
 const csrf = document.querySelector('meta[name="csrf"]').content;
 const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };
+// Not form.dataset: a field of that name would hide it.
+const option = (form, name) => form.getAttribute(`data-${name}`);
 const drawn = new Map(); // for each place that holds results: the figures in it, by name
 
 async function talk(path, body) {
@@ -73,24 +75,34 @@ function draw(place, element) {
   if (!text) return;
   const figure = JSON.parse(text);
   const narrow = element.clientWidth < 480;
+  element.style.height = `${figure.layout.height || 420}px`; // the place has the height, so that the figure can follow its width
+  delete figure.layout.height;
   figure.layout.autosize = true;
-  if (narrow) {
-    figure.layout.margin = { ...figure.layout.margin, l: 48, r: 8 };
-    figure.layout.font = { ...figure.layout.font, size: 11 };
-  }
+  if (narrow) fitNarrow(figure.layout);
   Plotly.newPlot(element, figure.data, figure.layout, { ...CONFIG, displayModeBar: narrow ? false : "hover" });
+}
+
+// On a phone, long words are broken into lines, and the legend goes below, where it has room.
+function fitNarrow(layout) {
+  const broken = (text) => (text || "").replace(/(.{24,}?) /g, "$1<br>");
+  layout.font = { ...layout.font, size: 11 };
+  const lines = layout.title?.text ? broken(layout.title.text).split("<br>").length : 0;
+  if (lines) layout.title = { ...layout.title, text: broken(layout.title.text), font: { size: 13 } };
+  layout.margin = { ...layout.margin, l: 48, r: 8, t: 24 + 18 * lines };
+  layout.legend = { ...layout.legend, yanchor: "top", y: -0.22 };
+  if (layout.xaxis?.title?.text) layout.xaxis.title.text = broken(layout.xaxis.title.text);
 }
 
 // ----------------------------------------------------------------------------------------------------------- work
 
 async function run(form) {
   const button = form.querySelector('button[type="submit"]'), cancel = form.querySelector("[data-cancel]");
-  const place = document.getElementById(form.dataset.into);
+  const place = document.getElementById(option(form, "into"));
   clear(form);
   button.disabled = true;
   let done = false;
   try {
-    const started = await talk(form.dataset.run, new FormData(form));
+    const started = await talk(option(form, "run"), new FormData(form));
     if (cancel) { cancel.hidden = false; cancel.disabled = false; cancel.onclick = () => { cancel.disabled = true; talk(`/jobs/${started.job}/cancel`, new FormData()).catch(() => {}); }; }
     const told = await follow(form, started.job);
     if (told.state === "done") { show(place, told); done = true; }
@@ -122,7 +134,7 @@ async function send(form) {
   clear(form);
   button.disabled = true;
   try {
-    show(document.getElementById(form.dataset.into), await talk(form.dataset.send, new FormData(form)));
+    show(document.getElementById(option(form, "into")), await talk(option(form, "send"), new FormData(form)));
   } catch (problem) {
     complain(form, problem, true);
   } finally {
@@ -150,9 +162,9 @@ function live(form) {
     if (busy) { again = true; return; }
     busy = true;
     try {
-      const told = await talk(form.dataset.live, new FormData(form));
+      const told = await talk(option(form, "live"), new FormData(form));
       clear(form);
-      show(document.getElementById(form.dataset.into), told, true);
+      show(document.getElementById(option(form, "into")), told, true);
     } catch (problem) {
       clear(form);
       complain(form, problem, false);
@@ -180,8 +192,8 @@ function live(form) {
 function dimensions(source) {
   const target = document.getElementById(source.dataset.dimensionsFor);
   const number = source.selectedOptions[0].dataset.dimensions;
-  for (const option of target.options) option.hidden = option.disabled = number !== "0" && !["0", number].includes(option.dataset.dimensions);
-  if (target.selectedOptions[0].disabled) target.value = [...target.options].find((option) => !option.disabled).value;
+  for (const choice of target.options) choice.hidden = choice.disabled = number !== "0" && !["0", number].includes(choice.dataset.dimensions);
+  if (target.selectedOptions[0].disabled) target.value = [...target.options].find((choice) => !choice.disabled).value;
   const cells = document.getElementById("cells");
   if (number === "2" && Number(cells.value) > 128) cells.value = 32;
   if (number === "1" && Number(cells.value) <= 32) cells.value = 256;
@@ -196,9 +208,9 @@ function prepare(root) {
   for (const form of root.querySelectorAll("form[data-run], form[data-send], form[data-live]")) {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      if (form.dataset.run) run(form); else if (form.dataset.send) send(form);
+      if (option(form, "run")) run(form); else if (option(form, "send")) send(form);
     });
-    if (form.dataset.live) live(form);
+    if (option(form, "live")) live(form);
   }
   for (const button of root.querySelectorAll("[data-step]")) button.addEventListener("click", () => step(button));
   for (const row of root.querySelectorAll("[data-kind-row]")) {

@@ -1,0 +1,169 @@
+"""Hostile texts for everything that reads one: schema files, selectors, choosers and SQL.
+
+A text that is valid is cut, doubled, mixed with words of its language and with what parsers choke on: deep nesting, endless
+numbers, texts that look like code. Each must be read or refused, and reading must not run anything that it says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Odd = Callable[[np.random.Generator, Any], Any]
+
+NASTY = (
+    "\x00", "\ud800", "\u202e", "é", "\r\n", "9" * 30, "9" * 5_000, "-1", "1e999", "1e-999", "0x1F", "NaN", "Infinity",
+    "null", "true", "[" * 5_000, "{" * 2_000, "(" * 5_000, '{"a":' * 2_000, '"' * 3, "'" * 3, "\\", "\\u0000",
+    "__import__('os').abort()", "!!python/object/apply:os.abort", "__class__", "../../etc/passwd", ";", "--", "/*", "#",
+    "=", ",", "[]", "{}", '""', "x" * 10_000,
+)  # fmt: skip
+"""What parsers of any language choke on."""
+
+SCHEMA = """
+[columns.age]
+kind = "integer"
+low = 0
+high = 99
+bins = 10
+outside = "clip"
+null = "own"
+
+[columns.sex]
+kind = "category"
+categories = ["F", "M", 3, true]
+
+[columns.income]
+kind = "real"
+low = 0.0
+high = 1e5
+bins = 64
+
+[columns.born]
+kind = "date"
+low = 2000-01-01
+high = 2030-12-31
+every = "month"
+"""
+"""A schema file with a column of several kinds."""
+
+SCHEMA_WORDS = (
+    "[columns.x]", "[[columns]]", "[columns]", "kind = ", "low = ", "high = ", "bins = ", "categories = ", "nan", "inf",
+    "-inf", "1979-05-27T07:32:00Z", "07:32:00", "{ a = 1 }", "[1, 2]", '"own"', '"drop"', "to_confirm = true",
+    "a.b.c.d = 1", "2000-13-45", '"integer"', '"real"', '"date"', '"boolean"', '"category"', "every = ", '"day"', "1e308",
+    "-1e308", "9223372036854775807", "0",
+)  # fmt: skip
+
+SQL = (
+    "stddev(select sum(values) from db group by x/8, y/8)",
+    "(select count(values) from db where values > 0) / domain_size",
+    "select sum(values) from db where x between 1 and 3 and y < 2 group by x/2",
+    "greatest((select sum(values) from db), 3) - 2 * median_deviation(select sum(values) from db group by x)",
+)
+"""Expressions that are understood."""
+
+SQL_WORDS = (
+    "select", "from", "db", "values", "where", "group by", "groupby", "having", "order by", "join", "union", "with", "as",
+    "(", ")", "sum", "count", "stddev", "stddev_samp", "l1", "l2", "linf", "clip", "sqrt", "abs", "least",
+    "total_variation", "x", "y", "z", "*", "/", "/ 0", "+", "-", ">", "<", "=", "and", "or", "not", "1", "0.5", "1e400",
+    "domain_size", "x_range", "__class___range", "null", "case when 1 then 2 end", "over ()", "in (select 1)", ":p", "?",
+    "drop table db", "values > values", "distinct", "x%0", "limit 1",
+)  # fmt: skip
+
+JSON_WORDS = (
+    '"feature"', '"at"', '"low"', '"high"', '"choice"', '"regrets"', '"inputs"', '"optimal"', '"scale"', '"nonzeros"',
+    '"options"', '"trees"', '"rho"', '"Pythia"', '"Laplace"', '"range-2d"', "0", "1", "-1", "2", "10000000", "0.5", "1e308",
+    "[1]", '{"a": 1}', ":",
+)  # fmt: skip
+
+
+def mutated(words: tuple[str, ...]) -> Odd:
+    """A way to spoil a text in a language with these words.
+
+    >>> spoil = mutated(("and", "or"))
+    >>> spoil(np.random.default_rng(1), "a or b") != "a or b"
+    True
+    """
+
+    def spoil(generator: np.random.Generator, text: str) -> str:
+        for _ in range(int(generator.integers(1, 5))):
+            text = _edited(generator, text, words)
+        return text
+
+    return spoil
+
+
+def _edited(generator: np.random.Generator, text: str, words: tuple[str, ...]) -> str:
+    """A line, what a line sets, or any slice is cut out, doubled, or replaced by a word."""
+    if generator.random() < 0.6:
+        lines = text.splitlines(keepends=True) or [""]
+        start = int(generator.integers(len(lines)))
+        name, sets, value = re.split("(?<=[=:])", lines[start], maxsplit=1)[0], "", lines[start]
+        if name != value and generator.random() < 0.7:
+            sets, value = name, value.removeprefix(name).rstrip(",\n")
+        rest = lines[start].removeprefix(sets).removeprefix(value)
+        before, piece, after = "".join(lines[:start]) + sets, value, rest + "".join(lines[start + 1 :])
+    else:
+        start, stop = sorted(int(place) for place in generator.integers(0, len(text) + 1, size=2))
+        stop = min(stop, start + int(generator.integers(1, 40)))
+        before, piece, after = text[:start], text[start:stop], text[stop:]
+    source = words if generator.random() < 0.8 else NASTY
+    word = source[int(generator.integers(len(source)))]
+    way = int(generator.integers(5))
+    new = ("", piece * int(generator.integers(2, 4)), word, f"{piece}{word}", f"{word} {piece}")[way]
+    return before + new + after
+
+
+def read_schema(folder: Path) -> Callable[..., Any]:
+    """Read a text as a schema file, and give each column something to encode."""
+    from jostle import _schema_files
+
+    def call(text: str) -> None:
+        file = folder / "schema.toml"
+        file.write_bytes(text.encode("utf-8", "surrogatepass"))
+        for column in _schema_files.read(file).values():
+            column.encode([None, 1, "x"])
+
+    return call
+
+
+def read_sql(text: str) -> None:
+    """Read a text as an expression, and derive its bound for a grid and for a line."""
+    from jostle.choice._private import Number
+    from jostle.choice.expressions import sql
+
+    found = sql(text)
+    for domain in ((4, 4), (8,)):
+        if isinstance(found, Number):
+            found.on(domain)
+
+
+def selector_text() -> str:
+    """A selector's file."""
+    from jostle.audit.plans import SELECTOR
+
+    return SELECTOR.dumps()
+
+
+def read_selector(text: str) -> None:
+    """Read a text as a selector, and walk it with answers of every size."""
+    from jostle.choice.selectors import Selector
+
+    found = Selector.loads(text)
+    for answer in (-1e300, 0.0, 1.0, 1e300):
+        found.walk(lambda feature, answer=answer: 0.0 if feature.name == "workload" else answer)  # type: ignore[misc]
+
+
+def read_chooser(folder: Path) -> Callable[..., Any]:
+    """Read a text as the file of a chooser among learners."""
+    from jostle.learn.choosing import Chooser
+
+    def call(text: str) -> None:
+        file = folder / "chooser.json"
+        file.write_bytes(text.encode("utf-8", "surrogatepass"))
+        Chooser.load(file)
+
+    return call

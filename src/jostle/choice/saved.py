@@ -1,0 +1,95 @@
+"""Choice makers in files: train once, choose anywhere. A file holds the learned tree; options and metafeatures are code."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from jostle.choice import documents
+from jostle.choice.documents import Entries
+from jostle.choice.language import ChoiceMaker
+from jostle.choice.options import as_options
+from jostle.choice.trees import Leaf, Split, Tree
+from jostle.choice.ways import RegretTree
+from jostle.kernel.errors import BadInput
+
+FORMAT: Final = "jostle choice"
+SCHEMA: Final = 1
+MOST_NODES: Final = 10_000
+
+
+def dumps(maker: ChoiceMaker) -> str:
+    """What was learned, as JSON.
+
+    >>> from jostle import workloads
+    >>> told = {"options": ["Laplace", "Uniform"], "queries": workloads.identity}
+    >>> maker = ChoiceMaker(trained_on=[[0, 9], [5, 5]], **told)
+    >>> loads(dumps(maker), options=["Uniform", "Laplace"])
+    <ChoiceMaker choice among Uniform, Laplace>
+    """
+    if not isinstance(maker.way, RegretTree):
+        raise BadInput("maker", f"decides by {maker.way.kind}, which may be code", "train it with by='regret tree'")
+    versions = {option.name: option.version for option in maker.options}
+    document = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "name": maker.name,
+        "rho": str(maker.rho),
+        "options": [{"name": name, "version": versions[name]} for name in maker.way.options],
+        "tree": [asdict(node) for node in maker.way.tree],
+    }
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def save(maker: ChoiceMaker, file: str | Path) -> None:
+    """Write it to a file."""
+    Path(file).write_text(dumps(maker), encoding="utf-8")
+
+
+def load(file: str | Path, *, options: Any, informed_by: Any = ()) -> ChoiceMaker:
+    """Read one that was saved; the options and metafeatures that it was trained with have to be handed over."""
+    return _read(documents.read(Path(file), "choice"), options, informed_by)
+
+
+def loads(text: str, *, options: Any, informed_by: Any = ()) -> ChoiceMaker:
+    """Read one from JSON."""
+    return _read(documents.parse(text, "choice"), options, informed_by)
+
+
+def _read(entries: Entries, options: Any, informed_by: Any) -> ChoiceMaker:
+    if "format" not in entries or entries.text("format") != FORMAT or entries.whole("schema", 0, 10**6) != SCHEMA:
+        raise BadInput("choice", f"is no choice of schema {SCHEMA}", "pass what `save` wrote")
+    name, rho = entries.text("name"), entries.text("rho")
+    listed = [(one.text("name"), one.whole("version", 0, 10**6), one) for one in entries.each("options")]
+    tree = _tree(entries, len(listed))
+    for *_, one in listed:
+        one.done()
+    entries.done()
+    versions = {option.name: option.version for option in as_options(options)}
+    for option, version, _ in listed:
+        if versions.get(option) != version:
+            raise BadInput("options", f"lack {option[:50]!r} in version {version}", "hand over what it was trained with")
+    way = RegretTree(tuple(option for option, *_ in listed), tree)
+    return ChoiceMaker.following(way, options=options, informed_by=informed_by, rho=rho, name=name)
+
+
+def _tree(entries: Entries, options: int) -> Tree:
+    listed = entries.each("tree")
+    if not 1 <= len(listed) <= MOST_NODES or not options:
+        raise entries.bad("tree", f"must have from 1 to {MOST_NODES} nodes, and options")
+    nodes: list[Split | Leaf] = []
+    for number, node in enumerate(listed):
+        nodes.append(_node(node, number, len(listed), options))
+        node.done()
+    return tuple(nodes)
+
+
+def _node(node: Entries, number: int, nodes: int, options: int) -> Split | Leaf:
+    if "feature" not in node:
+        choice, regrets = node.whole("choice", 0, options - 1), node.numbers("regrets", options)
+        return Leaf(choice, regrets, node.whole("inputs", 0, 10**9), node.number("optimal", 0.0, 1.0))
+    # Ways lead to later nodes only, so every walk ends.
+    low, high = (node.whole(way, number + 1, nodes - 1) for way in ("low", "high"))
+    return Split(node.text("feature"), node.number("at"), low, high)

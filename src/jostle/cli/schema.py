@@ -1,0 +1,44 @@
+"""`jostle schema`: a draft of a schema, from the names and types of a table's columns alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from jostle.kernel.errors import BadInput
+
+
+def schema(
+    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, DuckDB or SQLite file, or postgresql:// URL.")],
+    out: Annotated[Path | None, typer.Option(help="Where the draft goes; beside the data, as .toml, unless said.")] = None,
+    table: Annotated[str | None, typer.Option(help="Which table of a database.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a text file without them.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> None:
+    """Draft the public description of a table. No value of it is read: its owner has to put in bounds and lists.
+
+    A draft is refused by every release until each column is confirmed.
+    """
+    from jostle._schema_files import TO_CONFIRM, write_draft
+    from jostle.tables.drafts import kinds_of
+
+    target = out or Path("schema.toml" if "://" in data else f"{Path(data).stem}.toml")
+    if not target.absolute().parent.is_dir():
+        raise BadInput("out", f"the folder of {target} does not exist", "name one that does")
+    if target.exists() and not force:
+        raise BadInput("out", f"there is a file {target}", "name another with --out, or write over it with --force")
+    named = [part.strip() for part in columns.split(",")] if columns else None
+    found = kinds_of(data, table=table, columns=named)
+    write_draft(found, target)
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"[bold]{escape(str(target))}[/] has {len(found)} columns, from their names and types alone:")
+    for name, kind in found.items():
+        console.print(f"  {escape(name)}: {kind}?")
+    console.print(
+        "\nNo value was read, because that would be a leak. Open the file, put in what is publicly known of each column, "
+        f"delete those you do not need, and delete each line {TO_CONFIRM}. Until then, releases refuse it."
+    )

@@ -1,0 +1,124 @@
+"""Planted privacy bugs in what works on records, expressions, selectors and tables: the second half of the list."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from jostle.choice import pythia
+from jostle.kernel import expressions, objective, records
+from jostle.kernel.budget import Budget
+from jostle.kernel.criteria import CappedEntropy
+from jostle.kernel.neighbours import Neighbours
+from jostle.mechanisms import arguments, stability
+from jostle.tables.view import View
+from tests.audit.planted import (
+    ADD,
+    FOLDER,
+    REPLACE,
+    Mutant,
+    attribute,
+    audited,
+    charges,
+    stated,
+    tested,
+    without_charge,
+    wrapped,
+)
+from tests.kernel import test_criteria, test_objective, test_records
+from tests.mechanisms import test_stability
+from tests.tables import test_tables
+
+
+def capped_at_the_count(original: Any, self: Any, splits: Any, criterion: Any, token: Any, **how: Any) -> Any:
+    """The entropy of as many records as there are, which is a private number."""
+    count = max(2, self._Records__columns.rows)
+    return original(self, splits, CappedEntropy(cap=count), token, **how)
+
+
+def one_less(original: Any, of: Any) -> Any:
+    term = original(of)
+    term.low, term.high, term.span = term.low + 1, term.high - 1, term.span - 1
+    return term
+
+
+def kept_share(original: Any, self: Any, feature: Any) -> Any:
+    before = self.rest.epsilon
+    seen = original(self, feature)
+    self.rest = Budget(before, self.rest._purse)
+    return seen
+
+
+def unused_share_again(original: Any, asked: Any, workload: Any) -> Any:
+    asked.rest = Budget(asked.rest.epsilon + asked._share, asked.rest._purse)
+    return original(asked, workload)
+
+
+OF_RECORDS = [
+    # ---------------------------------------------------------------------------------------------- records
+    Mutant(
+        "choices among splits: the factor 2 of `replace` forgotten",
+        wrapped(records, "calibrate", lambda f, moves, epsilon: f(moves / 2, epsilon)),
+        audited("records: choose_each, Majority", REPLACE, samples=4_000),
+    ),
+    Mutant(
+        "entropy: sensitivity from the true count",
+        wrapped(records._Records, "choose_each", capped_at_the_count),
+        tested(test_records.test_noise_is_span_times_neighbours_over_epsilon, Neighbours(), CappedEntropy(cap=64)),
+    ),
+    Mutant(
+        "entropy: the line beyond the cap as steep as one bit",
+        attribute(CappedEntropy, "span", lambda self: 2**20),
+        tested(test_criteria.test_capped_entropys_slopes_never_decrease_and_end_at_the_span, 64),
+    ),
+    Mutant(
+        "the number of filtered records is told",
+        stated(Neighbours, "total_is_public", lambda self: self.relation == "replace" and self.rows == 1 and not self.part),
+        audited("records: filtered", REPLACE, samples=1_500),
+    ),
+    Mutant(
+        "objective perturbation without the Jacobian",
+        wrapped(objective, "calibration", lambda f, *asked: replace(f(*asked), bend=64.0)),
+        audited("records: minimise", ADD, samples=2_000),
+    ),
+    Mutant(
+        "objective perturbation with half the noise",
+        wrapped(objective, "calibration", lambda f, *asked: replace(f(*asked), pull=f(*asked).pull / 2)),
+        tested(test_objective.test_the_operator_draws_that_noise_and_no_other, 2),
+    ),
+    Mutant(
+        "objective perturbation: where the search ended is not hidden",
+        wrapped(objective, "calibration", lambda f, *asked: replace(f(*asked), hide=Fraction(0))),
+        tested(test_objective.test_the_operator_draws_that_noise_and_no_other, 3),
+    ),
+    # ------------------------------------------------------------------------------------------ expressions
+    Mutant(
+        "expressions: a bound off by one",
+        wrapped(expressions, "variation", one_less),
+        audited("statistic: Derived, variation", ADD, epsilon="2"),
+    ),
+    Mutant(
+        "expressions: two entries of a group cannot move apart",
+        stated(expressions.Term, "span", lambda self: 0),
+        audited("statistic: Derived, weighted sum", REPLACE),
+    ),
+    # -------------------------------------------------------------------------------------------- selectors
+    Mutant("Pythia: a feature is measured but not charged", without_charge("statistic"), charges("Pythia")),
+    Mutant(
+        "Pythia: a feature's share goes to the option, too", wrapped(pythia._Asked, "_ask", kept_share), charges("Pythia")
+    ),
+    Mutant("Pythia: an unused share is returned twice", wrapped(pythia, "_bound", unused_share_again), charges("Pythia")),
+    # ------------------------------------------------------------------------------------- the rest
+    Mutant(
+        "stable selection: training forgotten",
+        attribute(stability, "_together", lambda pair: arguments.Moves.of(pair[1])),
+        tested(test_stability.test_the_noise_is_for_the_less_stable_of_the_two, (2, 1), (2, 4), Neighbours()),
+    ),
+    Mutant(
+        "tables: a person's further rows are kept",
+        attribute(View, "bounded", lambda self, table: table),
+        tested(test_tables.test_a_persons_rows_are_drawn_anew_and_bounded_over_all_parts, FOLDER),
+    ),
+]
+"""The bugs."""

@@ -1,0 +1,153 @@
+"""Other ways to choose: what they cost, what they promise, and that they can be compared."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jostle import workloads
+from jostle.choice.accuracy_first import accuracy_first
+from jostle.choice.databases import Public, root_mean_square
+from jostle.choice.language import ChoiceMaker
+from jostle.choice.metafeatures import metafeature
+from jostle.choice.options import as_options, option
+from jostle.choice.other_ways import ByLargeMargin, ByValidation, Candidates, Learned, Single, compare
+from jostle.kernel.errors import BadInput
+from jostle.kernel.ledger import Ledger
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
+from jostle.kernel.source import ReleaseSource, SimulatedSource, simulation
+from jostle.kernel.strategy import identity
+from tests.kernel.helpers import recorded
+
+
+@option
+def low(db: Any, query: Any, budget: Any) -> int:
+    """Guesses that records are in the lower half, and spends a little to look busy."""
+    db.laplace(identity(db.shape), budget)
+    return 0
+
+
+@option
+def high(db: Any, query: Any, budget: Any) -> int:
+    db.laplace(identity(db.shape), budget)
+    return 1
+
+
+def fits(answer: int, db: Any, query: Any) -> Any:
+    """A record adds 1 to the score of the answer whose half it is in."""
+    return (np.arange(db.size) >= db.size // 2) == bool(answer)
+
+
+def test_validation_takes_the_answer_that_fits_and_is_calibrated_to_one_record() -> None:
+    source, recorder = recorded([1, 2, 30, 40])
+    choosing = ByValidation([low, high], fits, share="1/5")
+    assert choosing(source, None, source.grant(1)) == 1
+    kinds = [(kind, scale) for kind, scale, _ in recorder.asked]
+    each = Fraction(2, 5)
+    assert kinds == [("discrete_laplace", 1 / each), ("discrete_laplace", 1 / each), ("noisy_max", Fraction(5))]
+    assert source.unspent == 0
+
+
+def test_validation_is_charged_to_a_ledger_and_works_on_records(tmp_path: Path) -> None:
+    account = Ledger(tmp_path / "budget.db").account("people", cap=1)
+    source = ReleaseSource([1, 2, 300, 400], purse=account.purse())
+    assert ByValidation([low, high], fits)(source, None, source.grant("1/2")) == 1
+    assert account.remaining == Fraction(1, 2)
+
+    @option
+    def never(db: Any, query: Any, budget: Any) -> int:
+        return 0
+
+    @option
+    def always(db: Any, query: Any, budget: Any) -> int:
+        return 1
+
+    codes = {"a": np.arange(90) % 3, "class": np.ones(90, dtype=int)}
+    records = SimulatedRecords(ArrayColumns(codes, {"a": 3, "class": 2}), seed=0)
+    right = ByValidation([never, always], lambda answer, db, query: np.arange(2) == answer, on=["class"])
+    assert right(records, None, records.grant(1)) == 1
+    with pytest.raises(BadInput, match="on: must name attributes of records"):
+        right(source, None, source.grant("1/4"))
+
+
+def test_weights_beyond_one_are_refused() -> None:
+    source = SimulatedSource([1, 2], seed=0)
+    with pytest.raises(BadInput, match="weights: must be 2 numbers from 0 to 1"):
+        ByValidation([low], lambda answer, db, query: [2.0, 0.0])(source, None, source.grant(1))
+
+
+def test_candidates_reach_the_threshold_or_give_up() -> None:
+    one = Public(data=[0, 0, 500, 500])
+    trying = Candidates([low, high], fits, threshold=800, otherwise=lambda db, query: -1, stop=0.01)
+    runs = [trying.run(one, np.random.SeedSequence(seed), Neighbours()) for seed in range(40)]
+    taken = [ran.answer for ran in runs]
+    # A round gives up with probability 0.01 and succeeds with 0.495: 1 in 50 runs gives up, and 12 of 40 nearly never do.
+    assert taken.count(1) > 28
+    assert 0 not in taken
+    assert {ran.epsilon for ran in runs} == {1}
+    with pytest.raises(BadInput, match="stop: must lie between 0 and 1"):
+        Candidates([low], fits, threshold=1, otherwise=lambda db, query: 0, stop=0)
+
+
+def test_ways_are_compared_on_public_databases() -> None:
+    size = metafeature("select sum(values) from db", name="size")
+    names = ["Laplace", "Uniform"]
+    public = [
+        Public(data=x, query=workloads.identity(16), name=f"{i}")
+        for i, x in enumerate([[0] * 16, [2] * 16, [0] * 15 + [900], [0] * 14 + [400, 2000]])
+    ]
+    maker = ChoiceMaker(options=names, informed_by=[size], trained_on=public)
+
+    def near(answer: Any, db: Any, query: Any) -> Any:
+        """A record scores where its cell is believed to hold more than most."""
+        return np.asarray(answer) >= np.median(answer) + 20
+
+    def error(name: str, data: Any, query: Any) -> float:
+        return -float(np.std(data)) if name == "Uniform" else -1.4
+
+    rules = [
+        Learned(maker),
+        *(Single(one) for one in as_options(names)),
+        ByValidation(names, near),
+        Candidates(names, near, threshold=100, otherwise=lambda db, query: np.zeros(16)),
+        ByLargeMargin(names, error, sensitivity=1),
+    ]
+    table = compare(rules, public, root_mean_square, trials=3)
+    assert list(table.columns) == [
+        "database",
+        "learned",
+        "Laplace",
+        "Uniform",
+        "validation",
+        "candidates",
+        "large margin",
+    ]
+    assert np.isfinite(table.iloc[:, 1:].to_numpy()).all()
+    means = table.iloc[:, 1:].mean()
+    assert means["learned"] < min(means["Laplace"] * 1.2, means["Uniform"])
+
+
+def test_accuracy_first_pays_for_the_last_step_and_the_tests_alone(tmp_path: Path) -> None:
+    account = Ledger(tmp_path / "budget.db").account("people", cap=10)
+    x = np.arange(40) * 7
+    found = accuracy_first(x, workloads.identity(40), within=60, budget=account.purse().grant(8))
+    assert found.enough
+    assert found.spent < 8
+    assert account.remaining == 10 - found.spent  # what was not reached is not charged
+    assert np.abs(found.answers - x).max() < 60 + 40  # the tests' own noise: a scale of 4, and 40 with probability e^-10
+    assert found.spent == Fraction(8) * 4 / 5 / 2 ** (8 - found.steps) + Fraction(8, 5)
+
+
+def test_accuracy_first_stops_at_the_budget_and_says_so() -> None:
+    budget = simulation(seed=0).grant(Fraction(1, 100))
+    found = accuracy_first(np.zeros(64, dtype=int), workloads.prefix(64), within=1, budget=budget, steps=3, test=0.9)
+    assert (found.enough, found.steps, found.spent) == (False, 3, Fraction(1, 100))
+    for told in ({"within": 0}, {"steps": 0}, {"test": 1}, {"workload": "cells"}, {"budget": 1.0}):
+        usual = {"workload": workloads.identity(2), "within": 1, "budget": simulation(seed=0).grant(1)}
+        with pytest.raises(BadInput):
+            accuracy_first([1, 2], **(usual | told))

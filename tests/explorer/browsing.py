@@ -1,0 +1,106 @@
+"""A real explorer in a process of its own, and a real headless Chromium to drive it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+JOSTLE = [sys.executable, "-c", "from jostle.cli.main import main; main()"]
+PATIENCE = 60
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+)
+
+
+@dataclass
+class Running:
+    """An explorer that was started as a person would."""
+
+    address: str
+    token: str
+    process: subprocess.Popen[str]
+
+    @property
+    def link(self) -> str:
+        """What is printed."""
+        return f"{self.address}enter?token={self.token}"
+
+
+def started(folder: Path, *arguments: str) -> Running:
+    """Start one, and read the address that it prints."""
+    quiet = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "JOSTLE_DATA": "", "PYTHONUNBUFFERED": "1"}
+    command = [*JOSTLE, "explore", "--no-browser", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env=os.environ | quiet)
+    said = process.stdout.readline()
+    found = re.search(r"(http://\S+/)enter\?token=(\S+)", said)
+    assert found, f"no address in {said!r}"
+    return Running(found[1], found[2], process)
+
+
+def stopped(running: Running) -> None:
+    """Stop it as Ctrl+C does."""
+    running.process.terminate()
+    running.process.wait(timeout=20)
+    running.process.stdout.close()
+
+
+@pytest.fixture(scope="session")
+def explorer(tmp_path_factory) -> Iterator[Running]:
+    """One explorer for all tests, in an empty folder."""
+    pytest.importorskip("starlette", reason="the explorer is not installed: pip install 'jostle[explorer]'")
+    running = started(tmp_path_factory.mktemp("explorer"))
+    yield running
+    stopped(running)
+
+
+def _why_not() -> str | None:
+    try:
+        import selenium  # noqa: F401
+    except ImportError:
+        return "selenium is not installed: pip install 'jostle[dev]'"
+    missing = [program for program in ("chromium", "chromedriver") if shutil.which(program) is None]
+    return f"{' and '.join(missing)} is not installed" if missing else None
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A browser with an empty profile; skipped where there is none, unless JOSTLE_REQUIRE_ALL=1 asks for every test."""
+    reason = _why_not()
+    if reason:
+        if os.environ.get("JOSTLE_REQUIRE_ALL") == "1":
+            pytest.fail(f"JOSTLE_REQUIRE_ALL=1, but {reason}")
+        pytest.skip(reason)
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    profile = tempfile.mkdtemp(prefix="jostle-chromium-")
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    for flag in (*FLAGS, f"--user-data-dir={profile}", "--window-size=1280,1000"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    driver.set_page_load_timeout(PATIENCE)
+    try:
+        yield driver
+    finally:
+        driver.quit()
+        shutil.rmtree(profile, ignore_errors=True)

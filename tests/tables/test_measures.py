@@ -1,0 +1,277 @@
+"""Quantiles, largest cells, marginals, sums by group, and histograms of three columns; and the same questions in SQL."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from jostle.kernel.errors import BadInput
+from jostle.schema import Category, Integer, Real, Schema
+from jostle.tables.opening import open as open_table
+from jostle.tables.unit import Unit
+
+SCHEMA = Schema(
+    age=Integer(0, 99),
+    sex=Category(["F", "M"]),
+    income=Real(0, 100, bins=8, outside="own", null="own"),
+    race=Category(["a", "b", "c"]),
+    person=Integer(0, 10**6, bins=10),
+)
+RNG = np.random.default_rng(3)
+N = 2000
+FRAME = pd.DataFrame(
+    {
+        "age": RNG.integers(0, 100, N),
+        "sex": RNG.choice(["F", "M", None], N, p=[0.5, 0.4, 0.1]),
+        "income": np.where(RNG.uniform(size=N) < 0.1, np.nan, RNG.gamma(2, 15, N)),
+        "race": RNG.choice(["a", "b", "c"], N),
+        "person": np.arange(N),
+    }
+)
+INSIDE = FRAME[FRAME["income"].between(0, 100)]
+LOTS = 10**4
+"""At this ε noise above 1 on a count has probability below e^(−1,000)."""
+
+
+def opened(tmp_path, *, budget=10**7, **keywords):
+    return open_table(FRAME, schema=SCHEMA, ledger=tmp_path / "ledger.db", budget=budget, **{"name": "people"} | keywords)
+
+
+@pytest.fixture
+def people(tmp_path):
+    return opened(tmp_path)
+
+
+# -------------------------------------------------------------------------------------------------------- quantiles
+
+
+def test_quantiles_are_those_of_the_rows_with_a_number_between_the_bounds(people):
+    found = people.quantiles("income", [0.1, 0.5, 0.9], epsilon=LOTS)
+    assert found.values == pytest.approx(INSIDE["income"].quantile([0.1, 0.5, 0.9]).to_numpy(), abs=0.3)
+    table = found.to_pandas()
+    assert (table["low"] <= table["income"]).all()
+    assert (table["income"] <= table["high"]).all()
+    assert found.spent == LOTS
+    assert people.median("age", epsilon=LOTS).values[0] == np.quantile(FRAME["age"], 0.5, method="inverted_cdf")
+    assert "one distribution function" in found.explain()
+
+
+def test_several_quantiles_cost_as_much_as_one_and_their_intervals_hold(people):
+    """The ranks of the released distribution function are off by more than its margins in 5 of 100 cases."""
+    truth = INSIDE["income"].quantile([0.25, 0.5, 0.75]).to_numpy()
+    inside = 0
+    for _ in range(40):
+        found = people.quantiles("income", [0.25, 0.5, 0.75], epsilon=1)
+        assert found.spent == 1
+        table = found.to_pandas()
+        inside += int(((table["low"] <= truth + 1e-9) & (truth <= table["high"] + 1e-9)).sum())
+    # Each holds with probability 0.95 at least. Dependence within a run is bounded by treating runs as single trials:
+    # 60 of 120 would need 20 runs of 40 in which one fails, whose probability is below 10⁻⁶ at 0.15 a run.
+    assert inside >= 60
+
+
+# ------------------------------------------------------------------------------------------------- top, three columns
+
+
+def test_the_largest_cells(people):
+    found = people.top("race", "sex", k=2, epsilon=LOTS).to_pandas()
+    counts = FRAME.assign(sex=FRAME["sex"].fillna("(missing)")).value_counts(["race", "sex"])
+    assert found["count"].tolist() == pytest.approx(counts.to_list()[:2], abs=0.1)
+    with pytest.raises(BadInput, match="k: must be"):
+        people.top("race", k=0, epsilon=1)
+
+
+def test_a_histogram_of_three_columns(people):
+    found = people.histogram("sex", "race", "age", epsilon=LOTS, algorithm="Laplace").to_pandas()
+    assert list(found.columns) == ["sex", "race", "age", "count", "low", "high"]
+    chosen = found[(found["sex"] == "F") & (found["race"] == "b")].set_index("age")["count"]
+    truth = FRAME[(FRAME["sex"] == "F") & (FRAME["race"] == "b")]["age"].value_counts()
+    assert chosen.to_dict() == pytest.approx({str(age): truth.get(age, 0) for age in range(100)}, abs=0.1)
+
+
+# -------------------------------------------------------------------------------------------------------- marginals
+
+
+def test_marginals_agree_with_each_other_and_with_the_rows(people):
+    found = people.marginals(("age", "sex"), ("sex", "race"), "race", epsilon=1)
+    assert (found.spent, people.remaining) == (1, 10**7 - 1)
+    by_sex = [found["age", "sex"].answers.reshape(100, 4).sum(0), found["sex", "race"].answers.reshape(4, 5).sum(1)]
+    assert by_sex[0] == pytest.approx(by_sex[1])
+    assert found["race"].answers == pytest.approx(found["sex", "race"].answers.reshape(4, 5).sum(0))
+    close = people.marginals(("sex", "race"), ("race", "age"), epsilon=LOTS)["sex", "race"].to_pandas()
+    truth = FRAME.value_counts(["sex", "race"])
+    assert close.set_index(["sex", "race"])["count"]["M", "c"] == pytest.approx(truth["M", "c"], abs=0.5)
+    with pytest.raises(BadInput, match="not among the marginals"):
+        found["age"]
+
+
+def test_marginals_are_within_their_margins_as_often_as_they_say(people):
+    """At least 95 % of the cells are; with 20 runs, under 90 % on average over cells would be far outside."""
+    question = people.ask_marginals(("race", "sex"), ("sex",))
+    shown = question.preview(epsilon=1)
+    truth = FRAME.assign(sex=FRAME["sex"].fillna("(missing)")).value_counts(["race", "sex"])
+    shares = []
+    for _ in range(20):
+        found = question.release(epsilon=1)["race", "sex"]
+        table = found.to_pandas()
+        exact = np.array([truth.get((race, sex), 0) for race, sex in zip(table["race"], table["sex"], strict=True)])
+        shares.append(float((np.abs(found.answers - exact) <= found.margins).mean()))
+        assert shown.widest == pytest.approx(max(found.margins[0], shown.margin), rel=0.6)
+    # Hoeffding over 20 independent runs, each a share in [0, 1]: P(mean < 0.95 − 0.59) < 10⁻⁶.
+    assert np.mean(shares) > 0.95 - math.sqrt(math.log(1e6) / 40)
+
+
+def test_ten_to_the_nine_cells_are_refused_with_what_to_do(people):
+    wide = people.derive("x", "income", Real(0, 100, bins=4096)).derive("y", "income", Real(0, 100, bins=4096))
+    for ask in (lambda: wide.histogram("x", "y", "age", epsilon=1), lambda: wide.marginals(("x", "y", "age"), epsilon=1)):
+        with pytest.raises(BadInput, match=r"1,677,721,600 cells .*Remedy: .*bin\(\)"):
+            ask()
+    for sets in ((), (("age", "sex"), ("sex", "age")), (("age", "age"),), ((),)):
+        with pytest.raises(BadInput, match="columns"):
+            people.marginals(*sets, epsilon=1)
+    assert people.remaining == 10**7
+
+
+# ------------------------------------------------------------------------------------------------------ sums by group
+
+
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_sums_and_means_by_group_at_the_price_of_one(tmp_path, neighbours):
+    table = opened(tmp_path, neighbours=neighbours)
+    sums, means = table.sum("age", by="sex", epsilon=LOTS), table.mean("income", by="sex", epsilon=LOTS)
+    truth = FRAME.assign(sex=FRAME["sex"].fillna("(missing)")).groupby("sex")["age"].sum()
+    assert dict(zip(sums.about["sex"], sums.answers, strict=True)) == pytest.approx(
+        {label: truth.get(label, 0) for label in ("F", "M", "(other)", "(missing)")}, abs=1
+    )
+    assert means.answers[:2] == pytest.approx(INSIDE.groupby("sex")["income"].mean()[["F", "M"]].to_numpy(), abs=0.05)
+    assert table.remaining == 10**7 - 2 * LOTS
+
+
+def test_the_noise_of_sums_by_group_follows_the_neighbours(tmp_path, monkeypatch):
+    drawn = []
+
+    def spy(self, values, scale):
+        drawn.append(scale)
+        return np.asarray(values)
+
+    monkeypatch.setattr("jostle.kernel.noise.ExactNoise.discrete_laplace", spy)
+    for relation, unit, total, mean in (
+        ("add_remove", None, 99, 2**30),
+        ("replace", None, 2 * 99, 2 * 2**30),
+        ("add_remove", Unit("person", max_rows=3), 3 * 99, 3 * 2**30),
+        ("replace", Unit("person", max_rows=3), 6 * 99, 6 * 2**30),
+    ):
+        table = opened(tmp_path, name=f"{relation} {unit}", neighbours=relation, unit=unit)
+        drawn.clear()
+        table.sum("age", by="sex", epsilon="1/2")
+        table.mean("age", by="sex", epsilon="1/2")
+        assert drawn == [2 * total, 2 * mean]
+
+
+def test_the_error_of_a_sum_is_told_before_and_that_of_a_mean_cannot_be(people):
+    shown = people.ask_total("sum", "age").preview(epsilon=Fraction(1, 2))
+    assert shown.margin == pytest.approx(2 * 99 * math.log(20))
+    assert people.sum("age", within=shown.margin).spent == pytest.approx(Fraction(1, 2))
+    with pytest.raises(BadInput, match="which is private"):
+        people.ask_total("mean", "age").preview(epsilon=1)
+
+
+# -------------------------------------------------------------------------------------------------------------- SQL
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("SELECT age, COUNT(*) FROM people WHERE sex = 'F' GROUP BY age", lambda t: t.where("sex = 'F'").ask("age")),
+        ("SELECT race, sex, COUNT(*) AS n FROM people GROUP BY race, sex", lambda t: t.ask("race", "sex")),
+        ("SELECT COUNT(*) FROM people", lambda t: t.ask_count()),
+        ("SELECT COUNT(sex) FROM People WHERE age > 3", lambda t: t.where("age > 3 AND sex IS NOT NULL").ask_count()),
+        ('SELECT SUM(age) FROM "people"', lambda t: t.ask_total("sum", "age")),
+        ("SELECT sex, AVG(income) FROM people GROUP BY sex", lambda t: t.ask_total("mean", "income", "sex")),
+        ("SELECT MEDIAN(age) FROM people", lambda t: t.ask_quantiles("age", [0.5])),
+        (
+            "SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age), MEDIAN(age) FROM people",
+            lambda t: t.ask_quantiles("age", [0.5, 0.9]),
+        ),
+    ],
+)
+def test_sql_asks_the_same_question(people, text, same):
+    question, other = people.ask_sql(text), same(people)
+    assert (type(question), question.what) == (type(other), other.what)
+    mine, theirs = people.sql(text, epsilon=LOTS).to_pandas(), other.release(epsilon=LOTS).to_pandas()
+    assert list(mine.columns) == list(theirs.columns)
+    numbers = mine.select_dtypes("number").columns
+    seldom = mine.index[:2] if "mean" in numbers else mine.index  # a mean over nothing is noise
+    assert mine.loc[seldom, numbers].to_numpy() == pytest.approx(theirs.loc[seldom, numbers].to_numpy(), abs=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "clause"),
+    [
+        ("SELECT * FROM people", r"SELECT \*"),
+        ("SELECT age FROM people", "SELECT age would show rows"),
+        ("SELECT age, COUNT(*) FROM people GROUP BY sex", "SELECT age would show rows"),
+        ("SELECT MAX(age) FROM people", r"SELECT MAX\(age\)"),
+        ("SELECT COUNT(DISTINCT age) FROM people", "DISTINCT age"),
+        ("SELECT SUM(age + 1) FROM people", r"SUM of age \+ 1"),
+        ("SELECT SUM(sex) FROM people", "not declared as numbers"),
+        ("SELECT DISTINCT COUNT(*) FROM people", "clause DISTINCT"),
+        ("SELECT COUNT(*), SUM(age) FROM people", "several aggregates"),
+        ("SELECT COUNT(*) OVER () FROM people", "OVER"),
+        ("SELECT COUNT(*) FILTER (WHERE age > 3) FROM people", "FILTER"),
+        ("SELECT COUNT(*) FROM people JOIN others ON 1 = 1", "clause JOIN"),
+        ("SELECT COUNT(*) FROM people, others", "clause JOIN"),
+        ("SELECT COUNT(*) FROM others", "FROM names 'others'"),
+        ("SELECT COUNT(*) FROM (SELECT 1)", "FROM must name"),
+        ("SELECT COUNT(*) FROM people TABLESAMPLE (10 PERCENT)", "FROM must name"),
+        ("SELECT COUNT(*)", "FROM must name"),
+        ("SELECT COUNT(*) FROM people WHERE age > (SELECT 1)", "SELECT 1"),
+        ("SELECT COUNT(*) FROM people WHERE nobody = 1", "'nobody' is not in the schema"),
+        ("SELECT age, COUNT(*) FROM people GROUP BY nobody", "'nobody', which is not"),
+        ("SELECT COUNT(*) FROM people GROUP BY age + 1", r"GROUP BY age \+ 1"),
+        ("SELECT COUNT(*) FROM people GROUP BY ROLLUP (age)", "ROLLUP"),
+        ("SELECT age, sex, SUM(income) FROM people GROUP BY age, sex", "GROUP BY several"),
+        ("SELECT sex, MEDIAN(age) FROM people GROUP BY sex", "GROUP BY is not supported with quantiles"),
+        ("SELECT COUNT(*) FROM people HAVING COUNT(*) > 3", "clause HAVING"),
+        ("SELECT COUNT(*) FROM people ORDER BY 1", "clause ORDER BY"),
+        ("SELECT COUNT(*) FROM people LIMIT 1", "clause LIMIT"),
+        ("WITH x AS (SELECT 1) SELECT COUNT(*) FROM people", "clause WITH"),
+        ("SELECT COUNT(*) FROM people UNION SELECT 1", "UNION"),
+        ("SELECT COUNT(*) FROM people; SELECT COUNT(*) FROM people", "more than one statement"),
+        ("DROP TABLE people", "DROP"),
+        ("", "more than one statement, or none"),
+        ("SELECT ((", "cannot be read"),
+        (7, "must be a text"),
+    ],
+)
+def test_what_sql_cannot_ask_is_refused_with_the_clause(people, text, clause):
+    with pytest.raises(BadInput, match=clause) as refused:
+        people.sql(text, epsilon=1)
+    assert "Remedy" in str(refused.value)
+    assert people.remaining == 10**7
+
+
+# --------------------------------------------------------------------------------------------------------- pictures
+
+
+def test_every_answer_can_be_drawn_explained_and_written(people, tmp_path):
+    answers = [
+        people.count(epsilon=1),
+        people.histogram("age", epsilon=1, algorithm="Laplace"),
+        people.histogram("race", "sex", epsilon=1, algorithm="Laplace"),
+        people.sum("age", epsilon=1),
+        people.mean("income", by="sex", epsilon=1),
+        people.median("age", epsilon=1),
+        people.top("race", k=2, epsilon=1),
+        people.marginals(("race", "sex"), ("sex", "age"), epsilon=1),
+    ]
+    for place, answer in enumerate(answers):
+        assert len(answer.plot().data) >= 1
+        assert "is left" in answer.explain()
+        assert answer.spent == 1
+        answer.to_csv(tmp_path / f"{place}.csv")
+        assert len(pd.read_csv(tmp_path / f"{place}.csv")) == len(answer.to_pandas())
