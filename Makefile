@@ -3,7 +3,7 @@
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-EXTRAS := postgres,spark,cluster,demo,docs,dev
+EXTRAS := postgres,spark,cluster,synthesis,explorer,demo,docs,dev
 OLDEST := 3.11
 # The interpreter to build the environment with: make setup PYTHON=/path/to/python3
 PYTHON ?=

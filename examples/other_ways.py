@@ -70,7 +70,7 @@ def right(answer, cells, query):
 
 
 def best_tree(counts, depth):
-    """How many records the best tree of that depth gets right: a largest count over all trees, which one record moves by 1."""
+    """How many records the best tree of that depth gets right: the largest of counts, which one record moves by 1."""
     if depth == 0:
         return int(counts.reshape(-1, counts.shape[-1]).sum(axis=0).max())
     axes = range(counts.ndim - 1)

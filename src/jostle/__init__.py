@@ -14,8 +14,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from jostle import algorithms, learn, mechanisms, simulate
+    from jostle import algorithms, choice, learn, mechanisms, simulate
     from jostle.algorithms.registry import algorithm
+    from jostle.choice.epsilon import epsilon_for
+    from jostle.choice.language import ChoiceMaker
+    from jostle.choice.metafeatures import metafeature
+    from jostle.choice.options import Option, option
     from jostle.kernel.budget import Budget
     from jostle.kernel.errors import BadInput, JostleError, Overdraft
     from jostle.kernel.ledger import Ledger
@@ -33,11 +37,13 @@ __all__ = [
     "Boolean",
     "Budget",
     "Category",
+    "ChoiceMaker",
     "Date",
     "Integer",
     "JostleError",
     "Ledger",
     "Neighbours",
+    "Option",
     "Overdraft",
     "Real",
     "Release",
@@ -46,9 +52,13 @@ __all__ = [
     "__version__",
     "algorithm",
     "algorithms",
+    "choice",
+    "epsilon_for",
     "learn",
     "mechanisms",
+    "metafeature",
     "open",
+    "option",
     "release",
     "simulate",
     "workloads",
@@ -59,22 +69,28 @@ _HOMES = {
     "Boolean": "jostle.schema",
     "Budget": "jostle.kernel.budget",
     "Category": "jostle.schema",
+    "ChoiceMaker": "jostle.choice.language",
     "Date": "jostle.schema",
     "Integer": "jostle.schema",
     "JostleError": "jostle.kernel.errors",
     "Ledger": "jostle.kernel.ledger",
     "Neighbours": "jostle.kernel.neighbours",
+    "Option": "jostle.choice.options",
     "Overdraft": "jostle.kernel.errors",
     "Real": "jostle.schema",
     "Release": "jostle.releases",
     "Schema": "jostle.schema",
     "Unit": "jostle.tables.unit",
     "algorithm": "jostle.algorithms.registry",
+    "epsilon_for": "jostle.choice.epsilon",
+    "metafeature": "jostle.choice.metafeatures",
     "open": "jostle.tables.opening",
+    "option": "jostle.choice.options",
     "release": "jostle.releases",
 }
 _MODULES = {
     "algorithms": "jostle.algorithms",
+    "choice": "jostle.choice",
     "learn": "jostle.learn",
     "mechanisms": "jostle.mechanisms",
     "simulate": "jostle.simulate",

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from examples import figure_1_2, means, tree_choice
+from examples import figure_1_2, means, other_ways, tree_choice
 from jostle import workloads
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.records import SimulatedRecords
@@ -49,3 +49,11 @@ def test_choices_inside_a_tree() -> None:
     grown = tree_choice.tree(records, None, records.grant(1))
     assert records.unspent == 0
     assert tree_choice.mistakes(grown, table.truth, None) < 0.5
+
+
+def test_other_ways_side_by_side() -> None:
+    means_ = other_ways.compared(trials=1).iloc[:, 1:].mean()
+    assert list(means_.index[:4]) == ["learned", "validation", "candidates", "large margin"]
+    for way in ("learned", "validation", "large margin"):
+        assert means_[way] < min(means_["majority"], means_["deep"])
+    assert means_["learned"] < 1.1 * means_["stump"]  # hardly anything is lost where there is nothing to gain

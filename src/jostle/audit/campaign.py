@@ -16,7 +16,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.simulate.parallel import in_parallel
 
-QUICK = {"batched": 40_000, "single": 1_500, "slow": 120, "exact": 400}
+QUICK = {"batched": 40_000, "single": 1_500, "slow": 100, "exact": 300}
 """Samples on each side of a pair, by how an entry is run: minutes in all."""
 
 QUICK_PAIRS = 2
@@ -72,8 +72,8 @@ def jobs(entries: Sequence[Audited], *, full: bool = False, seed: int = 0) -> li
         for relation in entry.relations:
             planned += [(entry, relation, epsilon, "simulated", samples[entry.pace]) for epsilon in epsilons[entry.pace]]
     for entry in entries:
-        if entry.exact is not None and (full or entry.family != "algorithm"):
-            number = samples["exact"] // (10 if entry.family == "algorithm" else 1)
+        if entry.exact is not None and (full or (entry.pace != "slow" and entry.family != "algorithm")):
+            number = samples["exact"] // (10 if entry.family in ("algorithm", "classifier") else 1)
             planned += [(entry, relation, e, "exact", number) for relation in entry.relations for e in epsilons["exact"]]
     confidence = 1 - (1 - CONFIDENCE) / max(1, len(planned))
     order = {"slow": 0, "single": 1, "batched": 2}

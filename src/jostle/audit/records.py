@@ -182,7 +182,7 @@ def _choices_by_group() -> Audited:
 
 
 def _minimisers() -> Iterator[Audited]:
-    """One coefficient, and a small ridge: so a record's curvature would show if it were not bounded."""
+    """One coefficient, and a small ridge."""
 
     def entry(name: str, classes: int, ridge: float) -> Audited:
         sizes = {"a": 1, "class": classes}
@@ -194,12 +194,12 @@ def _minimisers() -> Iterator[Audited]:
         def pairs(relation: Neighbours) -> list[Pair]:
             many: Rows = ((0, 0),) * 3
             if relation.relation == "add_remove":
-                return [Pair("nothing and one record", (), ((0, 1),)), Pair("the first of a class", many, (*many, (0, 1)))]
-            return [Pair("another class", ((0, 0),), ((0, 1),)), Pair("the same in a crowd", many, (*many[1:], (0, 1)))]
+                return [Pair("the first of a class", many, (*many, (0, 1)))]
+            return [Pair("another class", ((0, 0),), ((0, 1),))]
 
         return Audited(name=name, family="operator", pairs=pairs, **of_records(ask, sizes))
 
-    yield entry("records: minimise", 2, 1 / 64)
+    yield entry("records: minimise", 2, 1 / 16)
     yield entry("records: minimise, three classes", 3, 8.0)
 
 

@@ -110,14 +110,14 @@ async def prepare(form: Form, selectors: dict[str, Selector]) -> Callable[[Job],
 
 def attempt(name: str, given: Input, trials: int, job: Job, selector: Selector | None = None) -> Tried:
     """Some trials of one algorithm; fewer than asked for if they take too long."""
-    tunables = {"selector": selector} if name == PYTHIA and selector is not None else {}
+    tunables: dict[str, Any] = {"selector": selector} if name == PYTHIA and selector is not None else {}
     truth, began = given.workload @ given.data, time.monotonic()
     off: list[Vector] = []
-    first: Vector | None = None
+    kept: list[Vector] = []
     with collect_traces() as traces:
         for batch in estimates(name, given.data, given.workload, given.epsilon, trials=trials, seed=0, **tunables):
             job.check()
-            first = batch[0] if first is None else first
+            kept = kept or [batch[0]]
             off.extend((given.workload @ batch) - truth)
             if time.monotonic() - began > SECONDS:
                 break
@@ -130,7 +130,7 @@ def attempt(name: str, given: Input, trials: int, job: Job, selector: Selector |
         errors=np.sqrt((errors**2).mean(axis=1)),
         bias=float(np.sqrt(max(bias, 0.0))),
         deviation=float(np.sqrt(variance)),
-        first=np.reshape(first, given.data.shape),
+        first=kept[0].reshape(given.data.shape),
         seconds=(time.monotonic() - began) / many,
         choices=tuple(Counter(trace.choice for trace in traces).most_common()) if name == PYTHIA else (),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -85,7 +86,7 @@ class Input:
 
 def sources() -> dict[str, Source]:
     """Every public histogram that is there: from installed packages, from JOSTLE_DATA, and made up."""
-    found = [Source(f"hills {n}D (made up)", n, "always there", lambda n=n: _hills(n)) for n in (1, 2)]
+    found = [Source(f"hills {n}D (made up)", n, "always there", partial(_hills, n)) for n in (1, 2)]
     if _has_census():
         found.insert(0, Source("census: weekly income", 1, "always there", _income))
     folder = os.environ.get("JOSTLE_DATA", "")
@@ -93,7 +94,7 @@ def sources() -> dict[str, Source]:
         if folder and (Path(folder) / FILES[task]).is_file():
             shapes = public_shapes(task, Path(folder))
             found += [
-                Source(f"{n} ({number}D)", number, f"public data, {number}D", lambda s=s: s) for n, s in shapes.items()
+                Source(f"{n} ({number}D)", number, f"public data, {number}D", partial(_same, s)) for n, s in shapes.items()
             ]
     return {source.name: source for source in found}
 
@@ -141,6 +142,10 @@ def _workload(name: str, domain: tuple[int, ...]) -> Workload:
         starts, stops = np.sort(np.random.default_rng(0).integers(0, domain[0], (2, RECTANGLES)), axis=0)
         return workloads.ranges(domain[0], starts, stops + 1)
     return workloads.random_rectangles(domain, RECTANGLES, seed=0, lengths=name)
+
+
+def _same(shape: Counts) -> Counts:
+    return shape
 
 
 def _has_census() -> bool:

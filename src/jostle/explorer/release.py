@@ -28,6 +28,7 @@ from jostle.kernel.errors import BadInput
 from jostle.linear import workloads
 
 if TYPE_CHECKING:
+    from jostle.kernel.ledger import Ledger
     from jostle.releases import Release
     from jostle.tables.questions import Question
     from jostle.tables.table import Table
@@ -64,6 +65,7 @@ class Desk:
         self._tables: dict[str, Table] = {}
         self._questions: dict[str, Asked] = {}
         self._released: dict[str, Release] = {}
+        self._ledger: Ledger | None = None
 
     def page_facts(self) -> dict[str, Any]:
         """What the page shows at first; a table that is open stays so when the page is loaded again."""
@@ -108,10 +110,25 @@ class Desk:
                 book = Ledger(_expanded(ledger), timeout=PATIENCE)
             except BadInput as refused:
                 raise BadInput("ledger", refused.problem, refused.remedy) from None
-            opened = open_table(data, schema=schema, ledger=book, neighbours=relation, table=table, **rest)
+            try:
+                opened = open_table(data, schema=schema, ledger=book, neighbours=relation, table=table, **rest)
+            except BaseException:
+                book.close()
+                raise
+            self._put_away()
             key = secrets.token_urlsafe(12)
-            self._tables = {key: opened}
+            self._tables, self._ledger = {key: opened}, book
             return key
+
+    def close(self) -> None:
+        """Let go of the table and its ledger, after what is under way."""
+        with self._turn:
+            self._put_away()
+
+    def _put_away(self) -> None:
+        if self._ledger is not None:
+            self._ledger.close()
+        self._tables, self._questions, self._ledger = {}, {}, None
 
     def _table(self, form: Form) -> tuple[str, Table]:
         key = form.text("table_key")

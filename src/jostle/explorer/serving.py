@@ -153,6 +153,7 @@ def application(access: Access, selectors: Sequence[Path] = ()) -> Guard:
     async def life(app: Starlette) -> AsyncIterator[None]:
         yield
         explorer.jobs.stop()
+        explorer.desk.close()
 
     handlers = {JostleError: _refused, TooLarge: _too_large, HTTPException: _unknown, Exception: _unforeseen}
     return Guard(Starlette(routes=explorer.routes(), exception_handlers=handlers, lifespan=life), access)
@@ -208,6 +209,7 @@ def _bound(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
+        listening.listen(128)  # whoever is quick to follow the address waits, and is not turned away
     except OSError as error:
         listening.close()
         problem = f"{host}:{port} cannot be bound ({error.strerror or type(error).__name__})"

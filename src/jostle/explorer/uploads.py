@@ -27,12 +27,12 @@ _HISTOGRAM = "upload a CSV of whole numbers (one column, or a grid), or a JSON l
 
 
 def histogram(content: bytes) -> Counts:
-    """A histogram in one or two dimensions.
+    r"""A histogram in one or two dimensions.
 
     A CSV has one number a line, a grid of numbers, or a heading with a column called `count`. JSON is a list of numbers,
     a list of such lists, or either under the name `counts`.
 
-    >>> histogram(b"age,count\\n0-9,12\\n10-19,40\\n").tolist(), histogram(b"[[1, 2], [3, 4]]").tolist()
+    >>> histogram(b"age,count\n0-9,12\n10-19,40\n").tolist(), histogram(b"[[1, 2], [3, 4]]").tolist()
     ([12, 40], [[1, 2], [3, 4]])
     """
     text = _text(content, "upload", _HISTOGRAM)
@@ -101,7 +101,9 @@ def _rows(text: str, field: str) -> list[list[str]]:
     try:
         rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if any(cell.strip() for cell in row)]
     except csv.Error:
-        raise BadInput(field, "is no CSV that can be read", "upload lines of values with commas between them") from None
+        rows = []
+    if not rows:
+        raise BadInput(field, "is no CSV that can be read", "upload lines of values with commas between them")
     return rows
 
 

@@ -21,6 +21,9 @@ from jostle.kernel.partition import Vector
 
 Axes: TypeAlias = tuple[str, ...]
 
+NO_NOISE = 1e-30
+"""Variances below this count as this: at a very large ε they are 0 in floats."""
+
 
 def consistent(
     noisy: Mapping[Axes, Vector], variances: Mapping[Axes, float]
@@ -60,7 +63,7 @@ def _others(axes: Axes, shape: tuple[int, ...], subset: Axes) -> int:
 
 
 def _precision(axes: Axes, shape: tuple[int, ...], subset: Axes, variance: float) -> float:
-    return 1 / (variance * _others(axes, shape, subset))
+    return 1 / (max(variance, NO_NOISE) * _others(axes, shape, subset))
 
 
 def _component(axes: Axes, values: Vector, subset: Axes) -> Vector:

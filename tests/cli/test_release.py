@@ -1,0 +1,232 @@
+"""`jostle release` and `jostle schema`, as they are called from a shell."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jostle.cli.main import main
+from jostle.kernel.ledger import Ledger
+
+SCHEMA = """
+[columns.age]
+kind = "integer"
+low = 0
+high = 99
+bins = 10
+
+[columns.sex]
+kind = "category"
+categories = ["F", "M"]
+"""
+ROWS = [("31", "F", "1"), ("45", "M", "1"), ("20", "F", "2"), ("x", "F", "3"), ("38", "", "3")]
+
+
+def write(folder: Path, rows=ROWS) -> None:
+    with (folder / "people.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("age", "sex", "person"), *rows])
+    (folder / "people.toml").write_text(SCHEMA, "utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def jostle(monkeypatch, capsys):
+    """Call the command; gives its exit status, standard output and standard error."""
+
+    def call(*arguments: object) -> tuple[object, str, str]:
+        monkeypatch.setattr(sys, "argv", ["jostle", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "140")
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code or 0, *capsys.readouterr()
+
+    return call
+
+
+ASKED = ("release", "people.csv", "--schema", "people.toml", "--ledger", "budget.db")
+
+
+def test_a_release_is_explained_written_drawn_and_charged(folder, jostle):
+    status, output, errors = jostle(
+        *(*ASKED, "--budget", 1, "--by", "age", "--where", "sex = 'F'", "--epsilon", 0.5),
+        *("--algorithm", "Laplace", "--out", "ages.csv", "--plot", "ages.html"),
+    )
+    assert (status, errors) == (0, "")
+    assert "10 identity queries over 10 cells by Laplace, at ε = 0.5" in output
+    assert "jostle budget budget.db" in output
+    lines = (folder / "ages.csv").read_text("utf-8").splitlines()
+    assert lines[0] == "age,count,low,high"
+    assert [line.split(",")[0] for line in lines[1:3]] == ["0–9", "10–19"]
+    assert "Plotly.newPlot" in (folder / "ages.html").read_text("utf-8")
+    with Ledger(folder / "budget.db") as ledger:
+        assert [event.kind for event in ledger.events("people")] == ["open", "charge"]
+
+
+def test_json_and_csv_are_all_there_is_on_standard_output(folder, jostle):
+    status, output, errors = jostle(*ASKED, "--budget", 1, "--by", "sex,age", "--epsilon", "1/4", "--format", "json")
+    assert (status, errors) == (0, "")
+    told = json.loads(output)
+    assert (told["spent"], told["remaining"]) == ("1/4", "3/4")
+    assert len(told["answers"]) == 40
+    assert set(told["answers"][0]) == {"sex", "age", "count", "low", "high"}
+    status, output, _ = jostle(*ASKED, "--epsilon", "1/4", "--format", "csv")
+    assert output.splitlines()[0] == "figure,count,low,high"
+    status, output, _ = jostle(
+        *ASKED, "--sql", "SELECT sex, AVG(age) FROM people GROUP BY sex", "--epsilon", 0.25, "--format", "csv"
+    )
+    assert status == 0
+    assert output.splitlines()[0] == "sex,mean,low,high"
+
+
+def test_a_preview_charges_nothing_and_needs_no_ledger(folder, jostle):
+    asked = ("release", "people.csv", "--schema", "people.toml", "--by", "age", "--preview")
+    status, output, _ = jostle(*asked, "--within", 20)
+    assert status == 0
+    assert "Nothing was charged." in output
+    told = json.loads(jostle(*asked, "--epsilon", 0.5, "--format", "json")[1])
+    assert (told["epsilon"], told["reckoned_by"]) == ("1/2", "Laplace")
+    persons = json.loads(jostle(*asked, "--epsilon", 0.5, "--format", "json", "--unit", "person:2")[1])
+    assert persons["margin"] == pytest.approx(2 * told["margin"], rel=0.2)
+    assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "people.toml"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "complaint"),
+    [
+        (("--by", "agge", "--epsilon", 1, "--budget", 1), 2, "use one of age, sex"),
+        (("--by", "age", "--budget", 1), 2, "--epsilon 0.5 or --within 10"),
+        (("--by", "age", "--epsilon", 1, "--within", 3, "--budget", 1), 2, "--epsilon 0.5 or --within 10"),
+        (("--by", "age", "--epsilon", 1), 2, "budget: is missing"),
+        (("--by", "age", "--epsilon", "x", "--budget", 1), 2, "epsilon"),
+        (("--by", "age", "--epsilon", 1, "--budget", 1, "--unit", "person"), 2, "unit"),
+        (("--by", "age", "--epsilon", 1, "--budget", 1, "--neighbours", "friends"), 2, "neighbours"),
+        (("--by", "age", "--epsilon", 1, "--budget", 1, "--where", "sex ="), 2, "where"),
+        (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "nowhere/ages.csv"), 2, "cannot be written"),
+        (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "ages.xls"), 2, "does not end in .csv"),
+        (("--by", "age", "--epsilon", 1, "--budget", 1, "--plot", "ages.gif"), 2, ".html or .png"),
+        (("--sql", "SELECT * FROM people", "--epsilon", 1, "--budget", 1), 2, "SELECT *"),
+        (("--sql", "SELECT 1", "--by", "age", "--epsilon", 1, "--budget", 1), 2, "says it all"),
+        (("--algorithm", "HB", "--epsilon", 1, "--budget", 1), 2, "is for histograms"),
+        (("--by", "age", "--epsilon", 2, "--budget", 1), 3, "short of it by 1"),
+    ],
+)
+def test_what_is_refused_says_so_and_charges_nothing(folder, jostle, arguments, status, complaint):
+    found, output, errors = jostle(*ASKED, *arguments)
+    assert (found, output) == (status, "")
+    assert complaint in errors
+    assert "Traceback" not in errors
+    if (folder / "budget.db").exists():
+        with Ledger(folder / "budget.db") as ledger:
+            assert "charge" not in [event.kind for event in ledger.events()]
+
+
+def test_what_cannot_be_reached_ends_with_status_4(folder, jostle, monkeypatch):
+    away = ("release", "postgresql://me:hush@127.0.0.1:1/db", "--table", "t", "--name", "people")
+    told = ("--schema", "people.toml", "--ledger", "budget.db", "--budget", 1, "--by", "age", "--epsilon", 0.5)
+    status, output, errors = jostle(*away, *told)
+    assert (status, output) == (4, "")
+    assert "connecting to the database" in errors
+    assert "hush" not in errors
+    Ledger(folder / "budget.db").close()
+    other = sqlite3.connect(folder / "budget.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    try:
+        assert jostle(*ASKED, "--budget", 1, "--by", "age", "--epsilon", 0.5)[0] == 4
+    finally:
+        other.close()
+
+
+def test_a_file_that_cannot_be_written_after_all_does_not_lose_the_answers(folder, jostle, monkeypatch):
+    monkeypatch.setattr("pandas.DataFrame.to_csv", _full_disk(__import__("pandas").DataFrame.to_csv))
+    status, output, errors = jostle(*ASKED, "--budget", 1, "--epsilon", 0.5, "--out", "count.csv")
+    assert status == 2
+    assert "figure,count,low,high" in output
+    assert "keep what was printed" in errors
+
+
+def _full_disk(to_csv):
+    def written(self, path=None, **keywords):
+        if path is not None:
+            raise OSError(28, "no space left")
+        return to_csv(self, path, **keywords)
+
+    return written
+
+
+CELLS = st.one_of(
+    st.text(max_size=8), st.integers().map(str), st.sampled_from(["F", "M", "31", "1e999", "s3cr3t", '"', "=1+1"])
+)
+
+
+@settings(max_examples=4)
+@given(rows=st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=20), more=st.tuples(CELLS, CELLS, CELLS))
+def test_neighbouring_and_adversarial_files_look_alike_from_the_shell(tmp_path_factory, rows, more):
+    """Everything but the released numbers: exit codes, both streams, and what is charged."""
+    assert seen(tmp_path_factory.mktemp("one"), rows) == seen(tmp_path_factory.mktemp("other"), [*rows, more])
+
+
+def seen(folder, rows):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write(folder, rows)
+        trail = []
+        for arguments in (
+            ("--budget", 1, "--by", "age", "--where", "sex = 'F'", "--epsilon", 0.1, "--algorithm", "Laplace"),
+            ("--sql", "SELECT sex, SUM(age) FROM people WHERE age > 20 GROUP BY sex", "--epsilon", 0.1),
+            ("--sql", "SELECT MAX(age) FROM people", "--epsilon", 0.1),
+            ("--by", "sex", "--epsilon", 1),
+        ):
+            trail.append(call(patch, *ASKED, *arguments, "--format", "json"))
+    return trail
+
+
+def call(patch, *arguments):
+    import contextlib
+    import io
+
+    patch.setattr(sys, "argv", ["jostle", *map(str, arguments)])
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
+        main()
+    told = json.loads(out.getvalue()) if out.getvalue() else {}
+    for answer in told.get("answers", []):
+        for number in ("count", "sum", "low", "high"):
+            answer.pop(number, None)
+    return ended.value.code or 0, told | {"explanation": told.get("explanation", "").split("ypically")[0]}, err.getvalue()
+
+
+# ----------------------------------------------------------------------------------------------------------- schema
+
+
+def test_a_draft_has_names_and_kinds_alone_and_is_refused_until_it_is_confirmed(folder, jostle):
+    status, output, errors = jostle("schema", "people.csv", "--out", "draft.toml")
+    assert (status, errors) == (0, "")
+    assert "No value was read" in output
+    draft = (folder / "draft.toml").read_text("utf-8")
+    assert "31" not in draft
+    assert '"F"' not in draft
+    assert draft.count("to_confirm") == 1 + 3
+    status, _, errors = jostle(*ASKED[:2], "--schema", "draft.toml", *ASKED[4:], "--budget", 1, "--epsilon", 1)
+    assert status == 2
+    assert "still to be confirmed" in errors
+    status, _, errors = jostle("schema", "people.csv", "--out", "draft.toml")
+    assert status == 2
+    assert "--force" in errors
+    assert jostle("schema", "people.csv", "--out", "draft.toml", "--force")[0] == 0
+    (folder / "plain.data").write_text("31,F\n", "utf-8")
+    assert jostle("schema", "plain.data", "--columns", "age,sex")[0] == 0
+    assert '[columns."age"]\nkind = "integer"' in (folder / "plain.toml").read_text("utf-8")
+    assert jostle("schema", "nowhere.csv")[0] == 2

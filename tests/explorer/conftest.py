@@ -1,0 +1,5 @@
+"""The explorer and the browser, for every test of pages."""
+
+from __future__ import annotations
+
+from tests.explorer.browsing import chromium, explorer  # noqa: F401 (fixtures are found by their names here)

@@ -1,0 +1,164 @@
+"""Who gets in, over real connections to a real server."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import subprocess
+
+import pytest
+
+from tests.explorer.browsing import JOSTLE
+
+pytest.importorskip("starlette", reason="the explorer is not installed: pip install 'jostle[explorer]'")
+
+
+class Visitor:
+    def __init__(self, explorer):
+        self.explorer, self.port = explorer, int(explorer.address.rsplit(":", 1)[1].strip("/"))
+
+    def ask(self, method, path, body=None, **headers):
+        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        line.request(method, path, body=body, headers={"Host": f"127.0.0.1:{self.port}"} | named)
+        answer = line.getresponse()
+        answer.text = answer.read().decode()
+        line.close()
+        return answer
+
+    def enter(self):
+        entered = self.ask("GET", f"/enter?token={self.explorer.token}")
+        assert entered.status == 200
+        self.cookie = entered.headers["set-cookie"].split(";")[0]
+        page = self.ask("GET", "/compare", Cookie=self.cookie)
+        self.csrf = re.search(r'name="csrf" content="([^"]+)"', page.text)[1]
+        return self
+
+    def post(self, path, fields=None, **headers):
+        parts = "".join(
+            f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+            for name, value in (fields or {}).items()
+        )
+        kind = {"Content_Type": "multipart/form-data; boundary=b", "Cookie": self.cookie, "X_Jostle_Csrf": self.csrf}
+        return self.ask("POST", path, f"{parts}--b--\r\n".encode(), **(kind | headers))
+
+
+@pytest.fixture(scope="session")
+def stranger(explorer):
+    return Visitor(explorer)
+
+
+@pytest.fixture(scope="session")
+def visitor(explorer):
+    return Visitor(explorer).enter()
+
+
+def test_without_the_token_there_is_the_door_and_nothing_else(stranger):
+    for path in ("/", "/compare", "/why", "/release", "/classify", "/jobs/x", "/release/x.csv"):
+        answer = stranger.ask("GET", path)
+        assert (answer.status, answer.headers["location"], answer.text) == (303, "/enter", "")
+    assert stranger.ask("POST", "/compare/run").status == 401
+    assert stranger.ask("GET", "/enter").status == 200
+    wrong = stranger.ask("GET", "/enter?token=guess")
+    assert wrong.status == 403
+    assert "set-cookie" not in wrong.headers
+    assert "not the token" in wrong.text
+
+
+def test_the_cookie_is_out_of_reach_of_scripts_and_of_other_sites(stranger, explorer):
+    cookie = stranger.ask("GET", f"/enter?token={explorer.token}").headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert explorer.token.lower() not in cookie
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "", "localhost.evil:{port}"]
+)
+def test_a_foreign_host_is_turned_away_even_with_the_cookie(visitor, host):
+    answer = visitor.ask("GET", "/compare", Host=host.format(port=visitor.port), Cookie=visitor.cookie)
+    assert answer.status in (400, 421)
+    assert "csrf" not in answer.text
+
+
+def test_localhost_is_this_machine_too(visitor):
+    assert visitor.ask("GET", "/compare", Host=f"localhost:{visitor.port}", Cookie=visitor.cookie).status == 200
+
+
+@pytest.mark.parametrize(
+    "path", ["/compare/run", "/why/train", "/release/open", "/release/pay", "/classify/run", "/jobs/x/cancel"]
+)
+def test_what_changes_anything_needs_the_second_secret(visitor, path):
+    for wrong in ("", "guess", visitor.csrf[:-1]):
+        assert visitor.post(path, X_Jostle_Csrf=wrong).status == 403
+
+
+def test_every_answer_forbids_what_is_not_ours(visitor):
+    for path in ("/compare", "/static/style.css", "/enter"):
+        headers = visitor.ask("GET", path, Cookie=visitor.cookie).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src 'self';" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert headers["x-content-type-options"] == "nosniff"
+    assert visitor.ask("GET", "/compare", Cookie=visitor.cookie).headers["cache-control"] == "no-store"
+
+
+def test_a_request_that_is_too_large_is_refused_however_it_is_announced(visitor):
+    announced = visitor.post("/compare/run", {"dataset": "x" * (9 * 2**20)})
+    assert announced.status == 413
+    line = http.client.HTTPConnection("127.0.0.1", visitor.port, timeout=30)
+    headers = {"Host": f"127.0.0.1:{visitor.port}", "Cookie": visitor.cookie, "X-Jostle-Csrf": visitor.csrf}
+    headers["Content-Type"] = "multipart/form-data; boundary=b"
+    piece = b"x" * 2**18
+    start = b'--b\r\nContent-Disposition: form-data; name="upload"; filename="x"\r\n\r\n'
+    try:
+        line.request("POST", "/compare/run", body=iter([start, *[piece] * 40]), headers=headers, encode_chunked=True)
+        assert line.getresponse().status == 413
+    except (ConnectionResetError, BrokenPipeError):
+        pass  # the server hung up in the middle, which is as good
+    line.close()
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "field"),
+    [
+        ("/compare/run", {"epsilon": "-1"}, "epsilon"),
+        ("/compare/run", {"epsilon": "nan"}, "epsilon"),
+        ("/compare/run", {"dataset": "../../etc/passwd"}, "dataset"),
+        ("/compare/run", {"workload": "mixed"}, "workload"),
+        ("/compare/run", {"cells": "1e9"}, "cells"),
+        ("/compare/run", {"dataset": "upload"}, "upload"),
+        ("/why/upload", {}, "selector_file"),
+        ("/release/open", {"data": "nowhere.csv"}, "schema"),
+        ("/release/columns", {"data": "nowhere.csv"}, "data"),
+        ("/release/pay", {"question": "x"}, "question"),
+        ("/release/preview", {"table_key": "x"}, "data"),
+        ("/classify/run", {"epsilons": "lots"}, "epsilons"),
+        ("/classify/run", {"epsilons": "1", "labelled": "upload"}, "upload"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(visitor, path, fields, field):
+    answer = visitor.post(path, fields)
+    told = json.loads(answer.text)
+    assert (answer.status, told["field"]) == (422, field)
+    assert "Traceback" not in answer.text
+
+
+def test_what_is_not_there_has_a_page_or_a_message(visitor):
+    assert visitor.ask("GET", "/nowhere", Cookie=visitor.cookie).status == 404
+    assert "not known any more" in visitor.ask("GET", "/jobs/x", Cookie=visitor.cookie).text
+    page = visitor.ask("GET", "/release/x.csv", Cookie=visitor.cookie, Accept="text/html")
+    assert page.status == 404
+    assert "To the explorer" in page.text
+    assert visitor.ask("GET", "/static/../pages.py", Cookie=visitor.cookie).status == 404
+
+
+def test_a_port_that_is_taken_is_said_in_one_line(explorer, tmp_path):
+    port = explorer.address.rsplit(":", 1)[1].strip("/")
+    command = [*JOSTLE, "explore", "--no-browser", "--port", port]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "port: 127.0.0.1" in done.stderr
+    assert "Traceback" not in done.stderr

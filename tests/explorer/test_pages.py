@@ -1,0 +1,368 @@
+"""Every page, driven end to end in a real browser."""
+
+from __future__ import annotations
+
+import csv
+import http.client
+import io
+import random
+import sqlite3
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+pytest.importorskip("starlette", reason="the explorer is not installed: pip install 'jostle[explorer]'")
+
+from jostle import Ledger
+from tests.explorer.browsing import PATIENCE, started, stopped
+from tests.explorer.tiny import tiny_selector
+
+PAGES = ("compare", "why", "release", "classify")
+UNSEEN = "Zarathustra"  # a value of the private table that no page may ever show
+
+CONTRASTS = """
+const light = (c) => { const v = c.map((x) => (x /= 255) <= .03928 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4);
+                       return .2126 * v[0] + .7152 * v[1] + .0722 * v[2]; };
+const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+const ground = (e) => { for (; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor);
+                        if (c.length === 3 || c[3] > .99) return c.slice(0, 3); } return [255, 255, 255]; };
+const low = [];
+for (const e of document.querySelectorAll("body *")) {
+  const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+  if (!own || !e.checkVisibility() || e.closest("svg, :disabled, option")) continue;
+  const a = light(parse(getComputedStyle(e).color).slice(0, 3)), b = light(ground(e));
+  const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+  if (ratio < 4.5) low.push(e.tagName + " " + e.textContent.trim().slice(0, 40) + " " + ratio.toFixed(2));
+}
+return low;
+"""
+
+
+class Browser:
+    """The browser, with the words that tests need."""
+
+    def __init__(self, driver, address):
+        self.driver, self.address = driver, address
+
+    def open(self, page):
+        self.driver.get(self.address + page)
+
+    def find(self, selector):
+        return self.driver.find_element("css selector", selector)
+
+    def every(self, selector):
+        return self.driver.find_elements("css selector", selector)
+
+    def until(self, reached):
+        from selenium.common.exceptions import StaleElementReferenceException
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        return WebDriverWait(self.driver, PATIENCE, 0.05, [StaleElementReferenceException]).until(lambda _: reached())
+
+    def text(self, selector):
+        return self.find(selector).text
+
+    def fill(self, name, value):
+        field = self.find(f"[name='{name}']")
+        if field.tag_name == "select":
+            self.driver.execute_script(
+                "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('change', {bubbles: true}))",
+                field,
+                value,
+            )
+            assert field.get_attribute("value") == value
+        else:
+            if field.get_attribute("type") != "file":
+                field.clear()
+            field.send_keys(value)
+
+    def tick(self, name, *values):
+        self.driver.execute_script("for (const e of document.querySelectorAll('details')) e.open = true")
+        for value in values:
+            self.find(f"[name='{name}'][value='{value}']").click()
+
+    def send(self, form):
+        self.find(f"form[data-run='{form}'] button[type=submit], form[data-send='{form}'] button[type=submit]").click()
+
+    def figures(self, place):
+        return self.until(lambda: self.every(f"{place} .js-plotly-plot .main-svg")) and len(
+            self.every(f"{place} .js-plotly-plot")
+        )
+
+    def wrong(self, field):
+        place = f"[data-wrong='{field}']"
+        self.until(lambda: self.find(place).is_displayed())
+        assert self.find(f"[name='{field}']").get_attribute("aria-invalid") == "true"
+        return self.text(place)
+
+    def complaints(self):
+        """What the console has against the page; answers that refuse a form are no fault of it."""
+        return [line["message"] for line in self.driver.get_log("browser") if "status of 4" not in line["message"]]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with a private table and a selector."""
+    folder = tmp_path_factory.mktemp("curator")
+    draw = random.Random(1)
+    rows = [(draw.randrange(100), draw.choice("FM"), draw.choice(["Bern", "Basel", UNSEEN])) for _ in range(2000)]
+    with (folder / "people.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("age", "sex", "city"), *rows])
+    tiny_selector().save(folder / "selector.json")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def running(place, chromium):
+    made = started(place, "--selector", str(place / "selector.json"))
+    yield made
+    stopped(made)
+
+
+@pytest.fixture(scope="module")
+def visiting(running, chromium):
+    browser = Browser(chromium, running.address)
+    browser.driver.get(running.link)
+    browser.until(lambda: browser.driver.current_url.endswith("/compare"))
+    return browser
+
+
+@pytest.fixture
+def browser(visiting):
+    visiting.driver.get_log("browser")
+    yield visiting
+    assert visiting.complaints() == []
+
+
+def test_the_door_takes_the_token_and_nothing_else(running, chromium):
+    browser = Browser(chromium, running.address)
+    browser.driver.delete_all_cookies()
+    browser.open("compare")
+    assert browser.driver.current_url.endswith("/enter")
+    browser.fill("token", "guess\n")
+    browser.until(lambda: browser.every("#token-wrong"))
+    assert "not the token" in browser.text("#token-wrong")
+    browser.fill("token", running.token + "\n")
+    browser.until(lambda: browser.driver.current_url.endswith("/compare"))
+    assert browser.text("h1") == "Compare algorithms"
+
+
+def test_algorithms_are_compared_on_a_line(browser):
+    browser.open("compare")
+    assert "public" in browser.text(".lead")
+    browser.fill("dataset", "hills 1D (made up)")
+    browser.fill("cells", "128")
+    browser.tick("algorithm", "Laplace", "HB", "Uniform", "Pythia")
+    browser.fill("trials", "4\n")  # the keyboard alone: Enter sends the form
+    assert browser.figures("#result") == 3
+    said = browser.text("#result")
+    assert "Simulated on public data" in said
+    assert "Pythia chose" in said
+    assert [row.text.split()[0] for row in browser.every("#result tbody tr")].count("HB") == 1
+    browser.driver.execute_script(
+        "const s = document.getElementById('which'); s.value = 'noisy-3'; s.dispatchEvent(new Event('change'))"
+    )
+    last = browser.every("#result tbody tr")[3].text.split()[0]
+    browser.until(lambda: f"{last}, one run" in browser.text("[data-switched]"))
+
+
+def test_an_uploaded_grid_is_compared_and_a_bad_file_is_refused_at_its_field(browser, tmp_path):
+    (tmp_path / "picture.csv").write_bytes(bytes(range(256)))
+    (tmp_path / "grid.csv").write_text("\n".join(",".join(str((i * j) % 7) for i in range(16)) for j in range(16)))
+    browser.open("compare")
+    browser.fill("dataset", "upload")
+    browser.fill("upload", str(tmp_path / "picture.csv"))
+    browser.send("/compare/run")
+    assert browser.wrong("upload").startswith("Is not a text file")
+    browser.fill("upload", str(tmp_path / "grid.csv"))
+    browser.fill("workload", "short")
+    browser.fill("cells", "16")
+    browser.tick("algorithm", "Laplace", "UGrid")
+    browser.send("/compare/run")
+    assert browser.figures("#result") == 3
+    assert not browser.find("[data-wrong='upload']").is_displayed()
+    assert browser.driver.execute_script("return document.querySelector('[data-switched]').data.map((t) => t.type)") == [
+        "heatmap",
+        "heatmap",
+    ]
+
+
+def test_long_work_shows_progress_and_can_be_cancelled(browser):
+    browser.open("compare")
+    browser.fill("dataset", "hills 1D (made up)")
+    browser.fill("cells", "4096")
+    browser.fill("trials", "200")
+    browser.send("/compare/run")
+    browser.until(lambda: " of " in browser.text("[data-progress-text]"))
+    browser.find("[data-cancel]").click()
+    browser.until(lambda: browser.text("[data-alert]") == "Stopped. Nothing was kept.")
+    assert browser.find("form button[type=submit]").is_enabled()
+    assert browser.find("[name='cells']").get_attribute("value") == "4096"
+
+
+def test_a_selector_is_walked_with_sliders(browser):
+    browser.open("why")
+    browser.fill("dataset", "hills 1D (made up)")
+    browser.fill("workload", "identity")
+
+    def chosen(position):
+        browser.driver.execute_script(
+            "const s = document.getElementById('scale-slider'); s.value = arguments[0]; s.dispatchEvent(new Event('input'))",
+            position,
+        )
+        shown = f"{round(10**position):,} records"
+        browser.until(lambda: shown in browser.text("#result"))
+        return browser.text("#result .choice")
+
+    assert chosen(1) == "Uniform"  # ten records: all noise is worse than no shape
+    assert chosen(7) == "Laplace"
+    assert browser.figures("#result") >= 1
+    assert browser.text("#result .leaf.taken") == "Laplace"
+    ways = browser.every("#result .tree details summary")
+    assert ways
+    ways[0].send_keys("\n")  # a branch is closed and opened with the keyboard
+    assert browser.find("#result .tree details").get_attribute("open") is None
+
+
+def test_a_table_is_released_and_no_private_value_is_shown(browser, place):
+    browser.open("release")
+    browser.fill("data", str(place / "people.csv"))
+    browser.fill("ledger", str(place / "budget.db"))
+    browser.fill("budget", "1")
+    browser.find("[data-step]").click()
+    browser.until(lambda: browser.every("[name='column-2-name']"))
+    browser.fill("column-0-kind", "integer")
+    browser.fill("column-0-low", "99")
+    browser.fill("column-0-high", "0")
+    browser.fill("column-1-categories", "F, M")
+    browser.fill("column-2-categories", "Bern, Basel")
+    browser.send("/release/open")
+    assert "must be above low" in browser.wrong("column-0-high").lower()
+    browser.fill("column-0-low", "0")
+    browser.fill("column-0-high", "99")
+    browser.send("/release/open")
+    browser.until(lambda: browser.every("form[data-run='/release/preview']"))
+    assert "of ε = 1 is left for people" in browser.text("[data-budget]")
+
+    browser.fill("epsilon", "0.25")
+    browser.send("/release/preview")
+    assert browser.figures("#preview") == 1
+    assert "At ε = 0.25" in browser.text("#preview")
+    assert _events(place) == ["open"]  # a preview costs nothing
+    browser.send("/release/pay")
+    assert browser.figures("#released") == 1
+    assert "ε = 0.75 is left" in browser.text("#released")
+    assert browser.text("[data-budget] .big") == "0.75"
+    assert set(_events(place)) == {"open", "charge"}
+    assert not browser.find("form[data-run='/release/pay'] button").is_enabled()
+
+    table = _download(browser, "#released a[href$='.csv']")
+    assert list(table[0]) == ["age", "count", "low", "high"]
+    assert len(table) == 100
+
+    browser.fill("first", "city")
+    browser.fill("epsilon", "0.5")
+    browser.send("/release/preview")
+    browser.until(lambda: "At ε = 0.5" in browser.text("#preview"))
+    browser.send("/release/pay")
+    browser.until(lambda: "ε = 0.25 is left" in browser.text("#released"))
+    assert UNSEEN not in browser.driver.page_source
+    assert {row["city"] for row in _download(browser, "#released a[href$='.csv']")} == {
+        "Bern",
+        "Basel",
+        "(other)",
+        "(missing)",
+    }
+
+
+def test_without_budget_and_with_a_ledger_in_use_nothing_is_released(browser, place):
+    browser.open("release")
+    browser.until(lambda: browser.every("form[data-run='/release/preview']"))  # the table is still open
+    browser.fill("epsilon", "5")
+    browser.send("/release/preview")
+    browser.until(lambda: browser.every("#preview .alert"))
+    assert "not enough budget" in browser.text("#preview")
+    assert not browser.every("form[data-run='/release/pay']")
+
+    browser.fill("epsilon", "0.01")
+    browser.fill("where", "city = ")
+    browser.send("/release/preview")
+    assert browser.wrong("where")
+    browser.fill("where", "sex = 'F'")
+    browser.send("/release/preview")
+    browser.until(lambda: browser.every("form[data-run='/release/pay']"))
+    before = _events(place)
+    with sqlite3.connect(place / "budget.db", isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        browser.send("/release/pay")
+        alert = "form[data-run='/release/pay'] [data-alert]"
+        browser.until(lambda: browser.find(alert).is_displayed())
+        other.execute("ROLLBACK")
+    assert "Traceback" not in browser.text(alert)
+    assert "budget.db" in browser.text(alert)
+    assert _events(place) == before
+    browser.send("/release/pay")  # and it works once the other is done
+    browser.until(lambda: "ε = 0.24 is left" in browser.text("#released"))
+
+
+def test_classifiers_are_compared(browser):
+    browser.open("classify")
+    browser.fill("labelled", "artificial-0")
+    browser.fill("records", "500")
+    browser.fill("epsilons", "0.1 2")
+    browser.tick("learner", "Majority", "Single")
+    browser.fill("draws", "1")
+    browser.send("/classify/run")
+    assert browser.figures("#result") == 1
+    assert "Simulated on public data" in browser.text("#result")
+    assert {row.text.split()[0] for row in browser.every("#result tbody tr")} == {"Majority", "Single"}
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_fit_their_width_can_be_read_and_load_nothing_from_elsewhere(browser, width):
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        for page in PAGES:
+            browser.open(page)
+            browser.until(lambda: browser.driver.execute_script("return typeof Plotly") == "object")
+            assert browser.driver.execute_script("return document.documentElement.scrollWidth") <= width, page
+            assert browser.driver.execute_script(CONTRASTS) == [], page
+            fields = browser.every("main input:not([type=hidden]), main select, main textarea")
+            unnamed = [field.get_attribute("name") for field in fields if field.is_displayed() and not field.accessible_name]
+            assert unnamed == [], page
+            loaded = browser.driver.execute_script("return performance.getEntriesByType('resource').map((e) => e.name)")
+            assert all(name.startswith((browser.address, "data:")) for name in loaded), loaded
+    finally:
+        browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_stopped_explorer_is_said_and_what_was_typed_stays(chromium, tmp_path):
+    running = started(tmp_path)
+    browser = Browser(chromium, running.address)
+    browser.driver.get(running.link)
+    browser.until(lambda: browser.every("[name='cells']"))
+    browser.fill("cells", "77")
+    stopped(running)
+    browser.send("/compare/run")
+    browser.until(lambda: "does not answer" in browser.text("[data-alert]"))
+    assert browser.find("[name='cells']").get_attribute("value") == "77"
+
+
+def _events(place: Path) -> list[str]:
+    with Ledger(place / "budget.db", create=False) as ledger:
+        return [event.kind for event in ledger.events()]
+
+
+def _download(browser, link):
+    """A file as the browser would get it: with its cookie."""
+    cookie = next(one for one in browser.driver.get_cookies() if one["name"].startswith("jostle_"))
+    address = urlsplit(browser.find(link).get_attribute("href"))
+    line = http.client.HTTPConnection(address.hostname, address.port, timeout=PATIENCE)
+    line.request("GET", address.path, headers={"Cookie": f"{cookie['name']}={cookie['value']}"})
+    answer = line.getresponse()
+    assert "attachment" in answer.headers["content-disposition"]
+    table = list(csv.DictReader(io.StringIO(answer.read().decode())))
+    line.close()
+    return table

@@ -1,0 +1,225 @@
+"""The parts behind the pages: uploads, jobs, forms, comparisons and walks."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies
+
+pytest.importorskip("starlette", reason="the explorer is not installed: pip install 'jostle[explorer]'")
+
+from starlette.datastructures import FormData
+
+from jostle import BadInput, workloads
+from jostle.explorer import compare, inputs, schema_form, uploads, why
+from jostle.explorer.forms import Form
+from jostle.explorer.inputs import Input
+from jostle.explorer.jobs import MOST_WAITING, Job, Jobs, Shown
+from jostle.schema import Boolean, Category, Date, Integer, Real
+from tests.explorer.tiny import tiny_selector
+
+
+def form(**fields):
+    return Form(FormData(fields))
+
+
+# -------------------------------------------------------------------------------------------------------- uploads
+
+
+@pytest.mark.parametrize(
+    ("content", "counts"),
+    [
+        (b"1\n2\n3\n", [1, 2, 3]),
+        (b"1,2,3", [1, 2, 3]),
+        (b"1;2\n3;4\n", [[1, 2], [3, 4]]),
+        (b"age,count\n1,5\n2,6\n", [5, 6]),
+        (b"\xef\xbb\xbf[1, 2]", [1, 2]),
+        (b'{"counts": [[1, 0], [2, 5]]}', [[1, 0], [2, 5]]),
+        (b"1.0\n2e3\n", [1, 2000]),
+    ],
+)
+def test_histograms_are_read_as_people_write_them(content, counts):
+    assert uploads.histogram(content).tolist() == counts
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "is empty"),
+        (b"\x89PNG\r\n\x1a\n\0\0", "is not a text file"),
+        (b"\xff\xfe\x00", "is not a text file"),
+        (b"hello, world\nbye\n", "is not a histogram"),
+        (b"1\n-2\n", "is not a histogram"),
+        (b"1.5\n2\n", "is not a histogram"),
+        (b"1,2\n3\n", "is not a histogram"),
+        (b"[1, NaN]", "is not a histogram"),
+        (b"[[[1]]]", "is not a histogram"),
+        (b"[" * 100_000, "is no JSON"),
+        (b'{"a": 1}', "is not a histogram"),
+        (b"0\n0\n", "has no records"),
+        (b"1e30\n0\n", "has no records, or more"),
+        (b"1\n" * 300_000, "cells, and may have"),
+    ],
+)
+def test_what_is_no_histogram_is_refused_with_a_reason(content, problem):
+    with pytest.raises(BadInput, match=problem) as refused:
+        uploads.histogram(content)
+    assert refused.value.argument == "upload"
+
+
+@given(strategies.binary(max_size=300))
+def test_no_upload_breaks_the_reader(content):
+    try:
+        counts = uploads.histogram(content)
+    except BadInput:
+        return
+    assert counts.ndim in (1, 2)
+    assert counts.min() >= 0
+
+
+def test_a_labelled_table_is_read_with_its_schema():
+    content = "age,sex,other\n" + "\n".join(f"{20 + i},{'FM'[i % 2]},x" for i in range(20))
+    schema = (
+        '[columns.age]\nkind = "integer"\nlow = 0\nhigh = 99\n[columns.sex]\nkind = "category"\ncategories = ["F", "M"]\n'
+    )
+    table = uploads.labelled("people.csv", content.encode(), schema, "sex")
+    assert (table.name, table.attributes, len(table)) == ("people", ("age",), 20)
+    for wrong, field in (
+        ({"label": "city"}, "column"),
+        ({"schema_text": "x"}, "schema"),
+        ({"content": b"age\n1\n"}, "upload"),
+    ):
+        told = {"name": "people.csv", "content": content.encode(), "schema_text": schema, "label": "sex"} | wrong
+        with pytest.raises(BadInput) as refused:
+            uploads.labelled(**told)
+        assert refused.value.argument == field
+
+
+def test_a_schema_is_filled_in_column_by_column():
+    rows = {
+        "age": {"kind": "integer", "low": "0", "high": "99", "bins": "10"},
+        "sex": {"kind": "category", "categories": "F, M"},
+        "pay": {"kind": "real", "low": "0", "high": "1e5"},
+        "day": {"kind": "date", "low": "2024-01-01", "high": "2024-12-31", "every": "week"},
+        "old": {"kind": "boolean"},
+    }
+    fields = {"column-5-name": "unused", "column-5-kind": "category"}
+    for number, (name, said) in enumerate(rows.items()):
+        fields |= {f"column-{number}-name": name, f"column-{number}-use": "yes"}
+        fields |= {f"column-{number}-{key}": value for key, value in said.items()}
+    made = schema_form.read(form(**fields))
+    assert made["age"] == Integer(0, 99, bins=10)
+    assert made["sex"] == Category(["F", "M"])
+    assert made["pay"] == Real(0.0, 1e5, bins=64)
+    assert made["day"] == Date("2024-01-01", "2024-12-31", every="week")
+    assert made["old"] == Boolean()
+    assert "unused" not in made
+    with pytest.raises(BadInput) as refused:
+        schema_form.read(form(**(fields | {"column-0-high": "-5"})))
+    assert refused.value.argument == "column-0-high"
+
+
+# ----------------------------------------------------------------------------------------------------------- jobs
+
+
+def test_a_job_tells_how_far_it_is_and_stops_when_asked():
+    jobs, reached = Jobs(), threading.Event()
+
+    def work(job):
+        for done in range(10**6):
+            job.step(done, 10**6, "counting")
+            reached.set()
+        return Shown("")
+
+    job = jobs.start("count", work)
+    assert reached.wait(10)
+    job.cancel()
+    jobs.close()
+    assert (job.state, job.total) == ("cancelled", 10**6)
+
+
+def test_a_job_that_fails_says_why_without_quoting_what_it_did_not_foresee():
+    def surprised(job):
+        raise RuntimeError("row 17 has salary 123456")
+
+    def refused(job):
+        raise BadInput("epsilon", "is odd", "pass another")
+
+    jobs = Jobs()
+    first, second = jobs.start("a", surprised), jobs.start("b", refused)
+    jobs.close()
+    assert first.state == second.state == "failed"
+    assert "123456" not in str(first.to_json())
+    assert "RuntimeError" in first.message
+    assert second.message == "epsilon: is odd. Remedy: pass another."
+
+
+def test_there_is_an_end_to_how_much_may_wait():
+    jobs, go = Jobs(), threading.Event()
+
+    def wait(job):
+        go.wait(20)
+        return Shown("")
+
+    for _ in range(MOST_WAITING):
+        jobs.start("wait", wait)
+    with pytest.raises(BadInput, match="too much work"):
+        jobs.start("one more", wait)
+    go.set()
+    jobs.close()
+
+
+# ---------------------------------------------------------------------------------------------------- comparisons
+
+
+def test_bias_and_deviation_are_those_of_the_algorithm():
+    data = np.zeros(64, dtype=np.int64)
+    data[:8] = 1000
+    given_ = Input("steps", data, workloads.identity(64), 1.0)
+    job = Job("compare")
+    laplace = compare.attempt("Laplace", given_, 200, job)
+    # The variance of Laplace noise of scale 1 is 2; the mean of 200 · 64 squares is within 10 % of it (seeded).
+    assert laplace.deviation == pytest.approx(np.sqrt(2), rel=0.1)
+    assert laplace.bias < 0.2
+    uniform = compare.attempt("Uniform", given_, 50, job)
+    assert uniform.bias == pytest.approx(np.sqrt(((data - data.mean()) ** 2).mean()), rel=0.01)
+    assert uniform.bias > 50 * uniform.deviation
+
+
+def test_an_input_has_the_cells_and_records_that_were_asked_for():
+    for name, source in inputs.sources().items():
+        for cells in (16, 100):
+            read = asyncio.run(inputs.read(form(dataset=name, cells=str(cells), scale="5000", workload="identity")))
+            assert read.data.shape == (cells,) * source.dimensions
+            assert read.scale == 5000
+
+
+# ---------------------------------------------------------------------------------------------------------- walks
+
+
+@pytest.fixture(scope="module")
+def selector():
+    return tiny_selector()
+
+
+def test_the_marked_way_through_the_tree_ends_at_the_choice(selector):
+    for scale in ("60", "100000000"):
+        fields = {"selector": "it", "dataset": "hills 1D (made up)", "workload": "identity", "cells": "64", "scale": scale}
+        read = asyncio.run(inputs.read(form(**fields)))
+        values = {n: why.FEATURES[n].value(read.data, read.workload, read.epsilon) for n in selector.features_needed}
+        decision = selector.walk(lambda feature, values=values: values[feature.name])
+        node = why.nested(selector.trees["identity"][0], values, selector.about.options)
+        while "leaf" not in node:
+            node = next(way for way in node["ways"] if way["taken"])
+        assert node["leaf"] == decision.choice
+        shown = asyncio.run(why.look(form(**fields), {"it": selector}))
+        assert f"{decision.choice}</span> is chosen" in shown.html
+        assert "regrets" in shown.figures
+
+
+def test_a_selector_for_another_task_is_refused(selector):
+    with pytest.raises(BadInput, match="range-2d"):
+        asyncio.run(why.look(form(selector="it", dataset="hills 2D (made up)", workload="identity"), {"it": selector}))

@@ -1,0 +1,135 @@
+"""What goes wrong outside: locked ledgers, killed queries, empty and odd tables. The budget is never understated."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import psycopg
+import pyarrow as pa
+import pytest
+
+from jostle.kernel.errors import BadInput, LedgerError
+from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
+from jostle.tables import columns
+from jostle.tables.opening import open as open_table
+from jostle.tables.unit import Unit
+from jostle.tables.view import EngineError
+from tests.tables.engines import _into_postgres
+
+SCHEMA = Schema(
+    a=Integer(0, 9),
+    b=Real(0, 1, bins=4),
+    c=Category(["x", "y"]),
+    d=Date("2024-01-01", "2024-12-31", every="month"),
+    e=Boolean(),
+)
+
+
+def test_a_locked_ledger_refuses_the_release_and_the_next_one_succeeds(tmp_path, monkeypatch):
+    monkeypatch.setattr("jostle.kernel.store.TIMEOUT", 0.2, raising=False)
+    table = open_table(
+        pd.DataFrame({"a": [1, 2]}), schema={"a": Integer(0, 9)}, ledger=tmp_path / "l.db", budget=1, name="t"
+    )
+    other = sqlite3.connect(tmp_path / "l.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    try:
+        with pytest.raises(LedgerError):
+            table.histogram("a", epsilon="1/2", algorithm="Laplace")
+    finally:
+        other.execute("ROLLBACK")
+        other.close()
+    assert table.remaining == 1
+    assert table.histogram("a", epsilon="1/2", algorithm="Laplace").spent * 2 == 1
+
+
+@pytest.mark.parametrize("unit", [None, Unit("p", max_rows=2)])
+@pytest.mark.parametrize("rows", [0, 5])
+def test_empty_tables_and_columns_of_nulls_are_released_as_any_other(tmp_path, rows, unit):
+    frame = pa.table({name: pa.nulls(rows, pa.string()) for name in (*SCHEMA, "p")})
+    table = open_table(frame, schema=SCHEMA, ledger=tmp_path / "l.db", budget=10**6, name="t", unit=unit)
+    counted = rows if unit is None else 0  # a row without a person does not count
+    assert table.count(epsilon=10**4).answers == pytest.approx([counted])
+    assert table.histogram("a", epsilon=10**4, algorithm="Laplace").answers == pytest.approx(np.zeros(10))
+    assert table.histogram("c", "e", epsilon=10**4).answers.sum() == pytest.approx(counted, abs=1)
+    assert table.sum("b", epsilon=10**4).value == pytest.approx(0, abs=0.01)
+    assert 0 <= table.mean("b", epsilon=1).value <= 1
+    assert 0 <= table.median("b", epsilon=1).values[0] <= 1
+    assert len(table.mean("a", by="d", epsilon=1).answers) == 12
+    assert table.marginals(("a", "c"), ("c", "e"), epsilon=1)["c", "e"].answers.shape == (16,)
+    assert len(table.top("c", k=9, epsilon=1).to_pandas()) == 4
+    records, _ = table.records("a", "c", epsilon=1, in_memory=True)
+    assert records.vector("a").shape == (10,)
+
+
+def test_a_million_categories(tmp_path):
+    many = Category([f"item {number}" for number in range(10**6)])
+    frame = pd.DataFrame({"item": ["item 7", "item 999999", "item 7", "nothing", None]})
+    table = open_table(frame, schema={"item": many}, ledger=tmp_path / "l.db", budget=10, name="t")
+    counts = columns.EngineColumns.of(table._views, ["item"]).counts(["item"])
+    assert counts[[7, 999_999, 10**6, 10**6 + 1]].tolist() == [2, 1, 1, 1]
+    assert counts.sum() == 5
+    assert table.ask("item").preview(epsilon=1).margin == pytest.approx(3)
+    with pytest.raises(BadInput, match="at most 1048576 cells"):
+        Category(list(range(2**20 + 1)))
+
+
+# ---------------------------------------------------------------------------------------------------- killed queries
+
+
+def killing(act, ask):
+    """Ask while somebody else keeps killing, until the asking ends."""
+    ended = threading.Event()
+
+    def keep_killing():
+        while not ended.wait(0.02):
+            act()
+
+    killer = threading.Thread(target=keep_killing)
+    killer.start()
+    try:
+        return ask()
+    finally:
+        ended.set()
+        killer.join()
+
+
+def long_question(table):
+    """Bounding persons of a few million rows takes longer than until the first kill."""
+    return table.histogram("x", epsilon=1, algorithm="Laplace")
+
+
+def test_an_interrupted_query_in_duckdb_charges_nothing(tmp_path):
+    rows = 3 * 10**6
+    frame = pa.table({"x": np.arange(rows) % 4096, "p": np.arange(rows) // 3})
+    table = open_table(
+        frame, schema={"x": Integer(0, 4095)}, ledger=tmp_path / "l.db", budget=1, name="t", unit=Unit("p", max_rows=2)
+    )
+    connection = table._views[0].base.get_backend().con
+    with pytest.raises(EngineError, match="counting rows"):
+        killing(connection.interrupt, lambda: long_question(table))
+    assert table.remaining == 1
+    assert long_question(table).spent == 1
+
+
+def test_a_terminated_session_in_postgres_charges_nothing(tmp_path, postgres):
+    url, keywords = _into_postgres({"x": (pa.int64(), [1, 2, 3]), "p": (pa.int64(), [1, 1, 2])}, tmp_path, postgres)
+    plain, search_path = url.replace("+psycopg", "").split("?options=")
+    with psycopg.connect(plain, options=search_path.replace("%3D", "="), autocommit=True) as connection:
+        connection.execute("CREATE VIEW slow AS SELECT x, p FROM people, LATERAL (SELECT pg_sleep(x)) AS waits")
+        opening = {"schema": {"x": Integer(0, 9)}, "ledger": tmp_path / "l.db", "budget": 1, "name": "t"}
+        table = open_table(url, table="slow", **opening)
+        others = (
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND state = 'active' AND query LIKE '%slow%'"
+        )
+        began = time.monotonic()
+        with pytest.raises(EngineError, match="counting rows"):
+            killing(lambda: connection.execute(others), lambda: long_question(table))
+        assert time.monotonic() - began < 5
+    assert table.remaining == 1
+    again = open_table(url, **opening | keywords)
+    assert long_question(again).spent == 1
