@@ -3,7 +3,7 @@
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-EXTRAS := postgres,spark,cluster,synthesis,explorer,demo,docs,dev
+EXTRAS := postgres,spark,cluster,synthesis,explorer,png,demo,docs,dev
 OLDEST := 3.11
 # The interpreter to build the environment with: make setup PYTHON=/path/to/python3
 PYTHON ?=
@@ -59,7 +59,7 @@ demo: $(READY)  ## one private histogram, end to end
 test: $(READY)  ## style, types, import contracts, tests and every documented example
 	@status=0; \
 	$(MAKE) --no-print-directory lint || status=1; \
-	$(BIN)/python -m pytest || status=1; \
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile || status=1; \
 	exit $$status
 
 lint: $(READY)  ## ruff's rules and format, and mypy; all of them run

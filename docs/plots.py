@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from jostle import mechanisms
+from jostle import mechanisms, plots
 from jostle.mechanisms import RandomizedResponse, utility
 from jostle.mechanisms.gradual import chain
 
@@ -32,7 +32,7 @@ HEIGHT = 440
 """In pixels, as the frames in the documents leave room for: they are 460 high. Titles have at most 35 characters a line, so
 that a telephone shows them whole."""
 
-BLUE, RED, GREEN, GREY = "#1f77b4", "#d62728", "#2ca02c", "#7f7f7f"
+BLUE, RED, GREEN, GREY = plots.ACCENT, plots.CONTRAST, plots.PALETTE[2], plots.MUTED
 EPSILONS = np.geomspace(0.05, 5, 60)
 
 
@@ -304,20 +304,14 @@ def _responsive(figure: go.Figure) -> go.Figure:
 
 
 def _figure(title: str, x: str, y: str, *, log_x: bool = False) -> go.Figure:
-    figure = go.Figure()
-    figure.update_layout(
+    figure = plots.new(x=x, y=y, log_x=log_x)
+    return figure.update_layout(
         title={"text": title, "font_size": 15, "x": 0.02, "y": 0.95, "yanchor": "top"},
-        xaxis_title=x,
-        yaxis_title=y,
-        template="plotly_white",
         autosize=True,
         height=HEIGHT,
         margin={"l": 10, "r": 10, "t": 65, "b": 10},
         legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "xref": "container", "x": 0.02},
     )
-    figure.update_xaxes(automargin=True)
-    figure.update_yaxes(automargin=True)
-    return figure.update_xaxes(type="log") if log_x else figure
 
 
 if __name__ == "__main__":

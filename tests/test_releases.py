@@ -22,17 +22,18 @@ def ledger(tmp_path):
 @pytest.mark.parametrize(
     ("shape", "workload", "expected"),
     [
-        ((8,), None, "Bayes"),
-        ((32,), workloads.prefix(32), "Adaptive"),
+        ((8,), None, "Pythia"),
+        ((32,), workloads.prefix(32), "Pythia"),
         ((32,), workloads.total(32), "OPT"),
         ((4, 4), workloads.marginals((4, 4)), "OPT"),
-        ((8, 8), workloads.random_rectangles((8, 8), 40, seed=0), "AdaptiveGrid"),
+        ((8, 8), workloads.random_rectangles((8, 8), 40, seed=0), "Pythia"),
     ],
 )
 def test_the_usual_algorithm_fits_the_question(ledger, shape, workload, expected):
     account = ledger.account("d", cap=1)
     released = jostle.release(np.ones(shape, dtype=int), workload, epsilon=0.25, account=account, note="why")
     assert released.algorithm.name == expected
+    assert (released.trace is not None) == (expected == "Pythia")
     assert released.estimate.shape == shape
     assert released.spent == Fraction(1, 4)
     assert released.remaining == account.remaining == Fraction(3, 4)

@@ -179,6 +179,31 @@ def spending(statement: Statement) -> go.Figure:
     return figure.update_layout(barmode="stack", height=height).update_yaxes(type="category", autorange="reversed")
 
 
+def shares(names: Sequence[str], values: Any, *, title: str, y: str) -> go.Figure:
+    """Many positive numbers under each of some names, as boxes on a log scale, the least median first.
+
+    >>> [box.name for box in shares(["a", "b"], np.array([[3.0, 1.0], [9.0, 2.0]]), title="Regrets", y="regret").data]
+    ['b', 'a']
+    """
+    table = np.asarray(values, dtype=np.float64)
+    figure = new(title, y=y, log_y=True)
+    for column in np.argsort(np.nanmedian(table, axis=0)):
+        figure.add_box(y=table[:, column], name=names[column], marker_color=ACCENT, line={"width": 1.2}, showlegend=False)
+    return figure
+
+
+def audited(verdicts: Sequence[Any]) -> go.Figure:
+    """What an audit proved of each entry, beside what is claimed: a bound above its claim refutes it."""
+    figure = new("Audit: privacy loss that was found, and claimed", x="ε")
+    names = [f"{one.name}, {one.neighbours}" for one in verdicts]
+    colours = [CONTRAST if one.finding else ACCENT for one in verdicts]
+    found = {"x": [one.bound for one in verdicts], "marker": {"color": colours, "size": 9}}
+    figure.add_scatter(y=names, mode="markers", name="at least (proved by samples)", **found)
+    claims = {"x": [one.claimed for one in verdicts], "marker": {"symbol": "line-ns-open", "size": 16, "color": "#1f2430"}}
+    figure.add_scatter(y=names, mode="markers", name="at most (claimed)", **claims)
+    return figure.update_layout(height=160 + 22 * len(names)).update_yaxes(type="category", autorange="reversed")
+
+
 def _name_ticks(figure: go.Figure, places: Any, words: Sequence[str]) -> None:
     step = math.ceil(len(words) / 12)
     figure.update_xaxes(tickmode="array", tickvals=[int(place) for place in places[::step]], ticktext=list(words[::step]))

@@ -91,10 +91,11 @@ class Release:
         """The release in words: what answered, why, how far off it may be, and what is left."""
         queries, cells = self.workload.shape
         plural = "query" if queries == 1 else "queries"
-        chosen = "" if self.trace is None else f", which chose {self.trace.choice}"
+        name = self.algorithm.name
+        by = name if self.trace is None else f"{self.trace.choice}, which {name} chose ({'; '.join(self.trace.path)})"
         return (
             f"{queries} {self.workload.kind} {plural} over {cells} cell{'' if cells == 1 else 's'} "
-            f"by {self.algorithm.name}{chosen}, at ε = {round_up(self.spent):g} "
+            f"by {by}, at ε = {round_up(self.spent):g} "
             f"({self.neighbours} neighbours), {self.reason}. "
             f"Typically off by ±{np.median(self.margins):.3g} at 95 %. ε = {round_down(self.remaining) + 0.0:g} is left."
         )
@@ -144,9 +145,10 @@ def release(
 ) -> Release:
     """Answer a workload on private counts, and charge ε to an account of a ledger.
 
-    Without a workload, every cell is asked for. Without an algorithm, one is taken that suits the question; the data have no
-    part in that. Everything is checked before anything is charged. The answers are ε-differentially private under the
-    account's neighbours; the noise is exact and cannot be seeded.
+    Without a workload, every cell is asked for. Without an algorithm, Pythia picks one for cells and ranges, privately and
+    within ε, and says why in the release's trace; few or other queries are measured nearly as they are (OPT). Everything is
+    checked before anything is charged. The answers are ε-differentially private under the account's neighbours; the noise is
+    exact and cannot be seeded.
 
     >>> import jostle, tempfile
     >>> ledger = jostle.Ledger(tempfile.mkdtemp() + "/budget.db")
@@ -177,11 +179,15 @@ def release(
 
 
 def planned(asked: Workload, algorithm: str | Algorithm | None, tunables: dict[str, Any]) -> tuple[Algorithm, str]:
-    """Which algorithm answers, and why: the one that was named, or one by a public rule; checked."""
+    """Which algorithm answers, and why: the one that was named, Pythia, or one by a public rule; checked."""
     usual, why = rules.usual(asked)
-    plan = algorithms.get(usual if algorithm is None else algorithm)
+    if algorithm is not None:
+        usual, why = algorithm, "as you asked"
+    elif usual in rules.FOR_RANGES:
+        usual, why = "Pythia", "because the choice was left to it"
+    plan = algorithms.get(usual)
     plan.check(asked, tunables)
-    return plan, why if algorithm is None else "as you asked"
+    return plan, why
 
 
 def answered(

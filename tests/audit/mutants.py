@@ -205,12 +205,12 @@ MUTANTS = [
     Mutant(
         "distances taken for scores that only rise",
         wrapped(statistics.QueryDistance, "ranges", lambda f, self: tuple(r // 2 for r in f(self))),
-        audited("choose: QueryDistance", ADD, samples=3_000),
+        audited("choose: QueryDistance", ADD, samples=2_000),
     ),
     Mutant(
         "answers: `replace` as add or remove",
         attribute(statistics.QueryScore, "ranges", lambda self: (1, 1)),
-        audited("choose: QueryScore of two", REPLACE, samples=3_000),
+        audited("choose: QueryScore of two", REPLACE, samples=2_000),
     ),
     Mutant(
         "cuts of a line: half the range",
@@ -297,7 +297,7 @@ MUTANTS = [
             "reach",
             lambda self, neighbours, monotone: neighbours.sensitivity(self.add_remove, self.replace),
         ),
-        audited("permute_and_flip", ADD, samples=3_000),
+        audited("permute_and_flip", ADD, samples=2_000),
     ),
     Mutant(
         "exponential mechanism at half the scale",
@@ -341,7 +341,7 @@ MUTANTS = [
     Mutant(
         "stable selection: validation forgotten",
         attribute(stability, "_together", lambda stability: arguments.Moves.of(stability[0])),
-        audited("stable_selection", ADD, samples=3_000),
+        audited("stable_selection", ADD, samples=2_000),
     ),
     # ------------------------------------------------------------------------------------- what must not be seen
     Mutant(

@@ -62,7 +62,7 @@ OF_RECORDS = [
     Mutant(
         "choices among splits: the factor 2 of `replace` forgotten",
         wrapped(records, "calibrate", lambda f, moves, epsilon: f(moves / 2, epsilon)),
-        audited("records: choose_each, Majority", REPLACE, samples=4_000),
+        audited("records: choose_each, Majority", REPLACE, samples=2_000),
     ),
     Mutant(
         "entropy: sensitivity from the true count",

@@ -25,7 +25,7 @@ def test_a_planted_bug_is_noticed(mutant: Mutant, tmp_path) -> None:
 @pytest.mark.parametrize("detector", DETECTORS.values(), ids=list(DETECTORS))
 def test_without_a_bug_nothing_is_noticed(detector: Detector, tmp_path) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        detector.look(patch, tmp_path)
+        detector.calm(patch, tmp_path)
 
 
 def test_there_are_enough_and_each_has_its_own_name() -> None:

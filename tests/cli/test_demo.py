@@ -20,8 +20,7 @@ def test_the_demo_releases_explains_and_draws(tmp_path):
     assert done.returncode == 0, done.stderr
     for part in (
         "29,501 people",
-        "by Adaptive, at ε = 0.1",
-        "because many ranges",
+        "by Adaptive, which Pythia chose (workload prefix; domain > 192), at ε = 0.1",
         "Laplace",
         "ε = 99.9 is left",
         "open jostle-demo.html",

@@ -141,6 +141,7 @@ def test_what_cannot_be_reached_ends_with_status_4(folder, jostle, monkeypatch):
     assert "connecting to the database" in errors
     assert "hush" not in errors
     Ledger(folder / "budget.db").close()
+    monkeypatch.setitem(Ledger.__init__.__kwdefaults__, "timeout", 0.2)
     other = sqlite3.connect(folder / "budget.db", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     try:
@@ -182,15 +183,13 @@ def seen(folder, rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         write(folder, rows)
-        trail = []
-        for arguments in (
+        questions = (
             ("--budget", 1, "--by", "age", "--where", "sex = 'F'", "--epsilon", 0.1, "--algorithm", "Laplace"),
             ("--sql", "SELECT sex, SUM(age) FROM people WHERE age > 20 GROUP BY sex", "--epsilon", 0.1),
             ("--sql", "SELECT MAX(age) FROM people", "--epsilon", 0.1),
             ("--by", "sex", "--epsilon", 1),
-        ):
-            trail.append(call(patch, *ASKED, *arguments, "--format", "json"))
-    return trail
+        )
+        return [call(patch, *ASKED, *question, "--format", "json") for question in questions]
 
 
 def call(patch, *arguments):
@@ -206,6 +205,19 @@ def call(patch, *arguments):
         for number in ("count", "sum", "low", "high"):
             answer.pop(number, None)
     return ended.value.code or 0, told | {"explanation": told.get("explanation", "").split("ypically")[0]}, err.getvalue()
+
+
+def test_the_tutorial_on_real_data(folder, jostle, jostle_data):
+    """The public census file, as a new user would release it; the truth may be looked at."""
+    columns = "age,workclass,fnlwgt,education,education_num,marital_status,occupation,relationship,race,sex"
+    more = "capital_gain,capital_loss,hours_per_week,native_country,income"
+    (folder / "adult.toml").write_text(SCHEMA.replace('"F", "M"', '"Female", "Male"'), "utf-8")
+    told = ("--columns", f"{columns},{more}", "--schema", "adult.toml", "--ledger", "b.db", "--budget", 1000)
+    asked = ("--sql", "SELECT sex, COUNT(*) FROM adult GROUP BY sex", "--epsilon", 100, "--format", "json")
+    status, output, errors = jostle("release", jostle_data / "adult.data", *told, *asked)
+    assert (status, errors) == (0, "")
+    women, men, *_ = (answer["count"] for answer in json.loads(output)["answers"])
+    assert (women, men) == pytest.approx((10_771, 21_790), abs=1)
 
 
 # ----------------------------------------------------------------------------------------------------------- schema

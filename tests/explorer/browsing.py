@@ -27,6 +27,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
     "--disable-dev-shm-usage",
+    "--hide-scrollbars",
 )
 
 
@@ -65,7 +66,6 @@ def stopped(running: Running) -> None:
 @pytest.fixture(scope="session")
 def explorer(tmp_path_factory) -> Iterator[Running]:
     """One explorer for all tests, in an empty folder."""
-    pytest.importorskip("starlette", reason="the explorer is not installed: pip install 'jostle[explorer]'")
     running = started(tmp_path_factory.mktemp("explorer"))
     yield running
     stopped(running)
@@ -80,6 +80,21 @@ def _why_not() -> str | None:
     return f"{' and '.join(missing)} is not installed" if missing else None
 
 
+def browser_with(profile: str) -> Any:
+    """A headless Chromium over an empty profile."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    for flag in (*FLAGS, f"--user-data-dir={profile}", "--window-size=1280,1000"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    driver.set_page_load_timeout(PATIENCE)
+    return driver
+
+
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """A browser with an empty profile; skipped where there is none, unless JOSTLE_REQUIRE_ALL=1 asks for every test."""
@@ -88,17 +103,8 @@ def chromium() -> Iterator[Any]:
         if os.environ.get("JOSTLE_REQUIRE_ALL") == "1":
             pytest.fail(f"JOSTLE_REQUIRE_ALL=1, but {reason}")
         pytest.skip(reason)
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
     profile = tempfile.mkdtemp(prefix="jostle-chromium-")
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    for flag in (*FLAGS, f"--user-data-dir={profile}", "--window-size=1280,1000"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
-    driver.set_page_load_timeout(PATIENCE)
+    driver = browser_with(profile)
     try:
         yield driver
     finally:

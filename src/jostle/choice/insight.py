@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jostle import plots
 from jostle.choice.databases import Outcomes
 from jostle.choice.traces import Trace
 from jostle.kernel.errors import BadInput
@@ -15,7 +16,6 @@ from jostle.kernel.partition import Vector
 if TYPE_CHECKING:
     from jostle.choice.language import ChoiceMaker
 
-COLOURS = ("#3b5bdb", "#f08c00", "#2f9e44", "#c2255c", "#0c8599", "#6741d9", "#868e96")
 """Of the options on a map, in turn."""
 
 STEPS = 64
@@ -111,7 +111,7 @@ def choice_map(maker: ChoiceMaker) -> Any:
     across, up = axes[0], axes[1] if len(names) > 1 else np.zeros(1)
     grid = [[_choice(maker, found, dict(zip(names, map(float, (x, y)), strict=False))) for x in across] for y in up]
     numbers = [[found.options.index(option) for option in row] for row in grid]
-    colours = [COLOURS[at % len(COLOURS)] for at in range(len(found.options))]
+    colours = [plots.PALETTE[at % len(plots.PALETTE)] for at in range(len(found.options))]
     steps = [[(at + end) / len(colours), colour] for at, colour in enumerate(colours) for end in (0, 1)]
     ground = {"colorscale": steps, "zmin": -0.5, "zmax": len(colours) - 0.5, "showscale": False, "opacity": 0.35}
     figure = go.Figure(go.Heatmap(x=across, y=up, z=numbers, text=grid, hoverinfo="text", **ground))
@@ -125,7 +125,7 @@ def choice_map(maker: ChoiceMaker) -> Any:
         marks = {"mode": "markers", "marker_color": colours[at], "name": f"{option} was best", "text": texts}
         figure.add_trace(go.Scatter(x=columns[0], y=y, **marks))
     figure.update_xaxes(title=names[0]).update_yaxes(title=names[1] if len(names) > 1 else "")
-    return figure.update_layout(title=f"{maker.name}: which option is taken where")
+    return plots.themed(figure, f"{maker.name}: which option is taken where")
 
 
 def _known(maker: ChoiceMaker) -> Outcomes:

@@ -7,6 +7,9 @@ from jostle.linear.workloads import Workload
 FEW = 16
 """So many queries are few: a strategy made for them beats one that serves all."""
 
+FOR_RANGES = ("Bayes", "Adaptive", "AdaptiveGrid")
+"""What answers the questions that selectors are trained for: there Pythia can choose."""
+
 
 def usual(asked: Workload) -> tuple[str, str]:
     """Which algorithm answers if none is named, and why. The data have no part in it.

@@ -271,7 +271,8 @@ class Working:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        if self._bar.console.is_terminal:  # stopping what was not started prints an empty line
+            self._bar.stop()
 
     def on(self, what: str) -> None:
         """What is done from now on."""

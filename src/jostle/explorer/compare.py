@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -19,7 +19,8 @@ from jostle.explorer.forms import Form
 from jostle.explorer.inputs import Input
 from jostle.explorer.jobs import Job, Shown
 from jostle.explorer.pages import render
-from jostle.kernel.errors import JostleError
+from jostle.explorer.why import SHIPPED
+from jostle.kernel.errors import BadInput, JostleError
 from jostle.kernel.partition import Vector
 from jostle.simulate import estimates
 
@@ -74,9 +75,10 @@ class Tried:
         return float(np.quantile(self.errors, SPREAD[1]))
 
 
-def page_facts() -> dict[str, Any]:
+def page_facts(known: Mapping[str, Selector]) -> dict[str, Any]:
     """What the page's form offers."""
     return {
+        "selectors": [name for name in known if not name.startswith(SHIPPED)],
         "sources": list(inputs.sources().values()),
         "workloads": inputs.WORKLOADS,
         "algorithms": sorted({n for task in algorithms.TASKS for n in algorithms.names(task)}),
@@ -84,14 +86,17 @@ def page_facts() -> dict[str, Any]:
     }
 
 
-async def prepare(form: Form, selectors: dict[str, Selector]) -> Callable[[Job], Shown]:
+async def prepare(form: Form, selectors: Mapping[str, Selector]) -> Callable[[Job], Shown]:
     """Check what was asked, and give the work that answers it."""
     given = await inputs.read(form)
     trials = form.whole("trials", 2, MOST_TRIALS, default=10)
     wanted = form.choices("algorithm", algorithms.names(given.task))
     # Those that run all trials at once are quick: a page that is stopped early has them already.
     ordered = sorted(wanted, key=lambda name: (name == PYTHIA, not algorithms.get(name).batched))
-    selector = next((one for one in selectors.values() if one.about.task == given.task), None)
+    named = form.text("selector")
+    if named and (named not in selectors or selectors[named].about.task != given.task):
+        raise BadInput("selector", f"is none for {given.task}", "choose another one, or the usual one")
+    selector = selectors.get(named)
 
     def work(job: Job) -> Shown:
         tried: list[Tried] = []

@@ -16,7 +16,7 @@ from jostle.datasets.shapes import FILES, public_shapes, rebin, scaled, smoothed
 from jostle.explorer import uploads
 from jostle.explorer.forms import Form
 from jostle.kernel.errors import BadInput
-from jostle.kernel.partition import Counts
+from jostle.kernel.partition import Counts, Vector
 from jostle.linear import workloads
 from jostle.linear.workloads import Workload
 
@@ -24,6 +24,7 @@ UPLOADED: Final = "upload"
 LARGEST_SIDE: Final = MappingProxyType({1: 4096, 2: 256})
 MOST_RECORDS: Final = 10**9
 RECTANGLES: Final = 1000
+MADE_UP: Final = ("hills", "steps", "slope", "spikes")
 
 WORKLOADS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
     {
@@ -86,9 +87,11 @@ class Input:
 
 def sources() -> dict[str, Source]:
     """Every public histogram that is there: from installed packages, from JOSTLE_DATA, and made up."""
-    found = [Source(f"hills {n}D (made up)", n, "always there", partial(_hills, n)) for n in (1, 2)]
+    found = [
+        Source(f"{kind} {n}D (made up)", n, f"made up, {n}D", partial(_made_up, kind, n)) for n in (1, 2) for kind in MADE_UP
+    ]
     if _has_census():
-        found.insert(0, Source("census: weekly income", 1, "always there", _income))
+        found.insert(0, Source("census: weekly income", 1, "census", _income))
     folder = os.environ.get("JOSTLE_DATA", "")
     for number, task in ((1, "range-1d"), (2, "range-2d")):
         if folder and (Path(folder) / FILES[task]).is_file():
@@ -160,9 +163,22 @@ def _income() -> Counts:
     return weekly_income(cells=512)
 
 
-def _hills(dimensions: int) -> Counts:
-    """Two hills and an empty plain: made by hand, so it is public everywhere."""
-    at = np.arange(1024 if dimensions == 1 else 128) / (1024 if dimensions == 1 else 128)
-    line = 900 * np.exp(-(((at - 0.3) / 0.07) ** 2)) + 350 * np.exp(-(((at - 0.6) / 0.02) ** 2))
-    hills = line if dimensions == 1 else np.outer(line, line[::-1]) / 300
-    return np.rint(hills).astype(np.int64)
+def _along(kind: str, cells: int) -> Vector:
+    at = np.arange(cells) / cells
+    if kind == "hills":
+        hills = 900 * np.exp(-(((at - 0.3) / 0.07) ** 2)) + 350 * np.exp(-(((at - 0.6) / 0.02) ** 2))
+        return np.asarray(hills)
+    if kind == "steps":
+        return np.repeat([400.0, 20.0, 150.0, 0.0, 900.0, 60.0, 5.0, 250.0], cells // 8)
+    if kind == "slope":
+        return np.asarray(1000 * np.exp(-6 * at))
+    spikes = np.zeros(cells)
+    spikes[(np.arange(1, 16) * 37) % cells] = 1000.0 / np.arange(1, 16)
+    return spikes
+
+
+def _made_up(kind: str, dimensions: int) -> Counts:
+    """A shape that was made by hand, so it is public everywhere. A grid has it along both axes, one of them turned round."""
+    line = _along(kind, 1024 if dimensions == 1 else 128)
+    shape = line if dimensions == 1 else np.outer(line, line[::-1]) / 100
+    return np.rint(shape).astype(np.int64)

@@ -21,7 +21,7 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["navigation"] = NAVIGATION
+    made.globals |= {"navigation": NAVIGATION, "zip": zip}
     made.filters["brief"] = brief
     return made
 

@@ -112,8 +112,10 @@ class Desk:
                 raise BadInput("ledger", refused.problem, refused.remedy) from None
             try:
                 opened = open_table(data, schema=schema, ledger=book, neighbours=relation, table=table, **rest)
-            except BaseException:
+            except BaseException as refused:
                 book.close()
+                if isinstance(refused, BadInput) and refused.argument == "cap":  # the ledger's word for it
+                    raise BadInput("budget", refused.problem, refused.remedy) from None
                 raise
             self._put_away()
             key = secrets.token_urlsafe(12)

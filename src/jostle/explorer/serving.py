@@ -108,7 +108,7 @@ class Explorer:
         """All of them."""
         desk, train = self.desk, why.training(self.selectors)
         facts: dict[str, Callable[[], dict[str, Any]]] = {
-            "compare": compare.page_facts,
+            "compare": lambda: compare.page_facts(self.selectors),
             "why": lambda: why.page_facts(self.selectors),
             "release": desk.page_facts,
             "classify": classify.page_facts,
@@ -171,15 +171,20 @@ async def _too_large(request: Request, error: Exception) -> Response:
 
 async def _unknown(request: Request, error: Exception) -> Response:
     status, words = (error.status_code, error.detail) if isinstance(error, HTTPException) else (404, "")
-    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
-        return HTMLResponse(render("missing.html", message=words), status_code=status)
-    return JSONResponse({"error": words, "field": ""}, status_code=status)
+    return _told(request, status, words)
 
 
 async def _unforeseen(request: Request, error: Exception) -> Response:
     """By its kind alone: its words might quote values."""
     words = f"Something went wrong that should not ({type(error).__name__}). Nothing was lost; try again."
-    return JSONResponse({"error": words, "field": ""}, status_code=500)
+    return _told(request, 500, words)
+
+
+def _told(request: Request, status: int, words: str) -> Response:
+    """A page for a person who follows a link, a message for a page's script."""
+    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        return HTMLResponse(render("missing.html", message=words), status_code=status)
+    return JSONResponse({"error": words, "field": ""}, status_code=status)
 
 
 # ------------------------------------------------------------------------------------------------------------ serving

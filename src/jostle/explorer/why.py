@@ -26,6 +26,7 @@ from jostle.kernel.errors import BadInput
 from jostle.simulate import measure
 from jostle.simulate.results import Results
 
+SHIPPED: Final = "shipped: "
 STEPS: Final = 28
 """The map has so many points along each side."""
 
@@ -33,22 +34,19 @@ DEEPEST: Final = 14
 """Deeper nodes of a tree are left out of the page."""
 
 SMALL: Final[Mapping[str, dict[str, Any]]] = {
-    "range-1d": {"options": ("Laplace", "HB", "Uniform", "DAWA", "AHP"), "sides": (128, 512), "exponents": (7, 11, 15, 19)},
-    "range-2d": {
-        "options": ("Laplace", "HB", "Uniform", "AGrid", "DPCube"),
-        "sides": (16, 32),
-        "exponents": (8, 12, 16, 20),
-    },
+    "range-1d": {"options": ("Laplace", "HB", "Uniform", "AHP", "EFPA"), "sides": (128, 1024)},
+    "range-2d": {"options": ("Laplace", "HB", "Uniform", "AGrid", "DPCube"), "sides": (16, 32)},
 }
-"""What a small selector is trained on: enough to look at, too little to rely on."""
+"""What a small selector is trained on: enough to look at, too little to rely on. Its trees are grown large, to be walked."""
 
+EXPONENTS: Final = (5, 8, 11, 14, 17, 20)
 MOST_SHAPES: Final = 6
 TRIALS: Final = 3
 
 
 def found(files: Sequence[Path]) -> dict[str, Selector]:
     """The selectors to begin with: those that come with jostle, and those in files."""
-    shipped = {f"shipped: {name}": selectors.shipped(name) for name in selectors.shipped_names()}
+    shipped = {f"{SHIPPED}{name}": selectors.shipped(name) for name in selectors.shipped_names()}
     return shipped | {file.name: Selector.load(file) for file in files}
 
 
@@ -97,14 +95,14 @@ def small(task: str, job: Job) -> Selector:
     how = SMALL[task]
     offered = [source for source in inputs.sources().values() if source.dimensions == TASKS[task]]
     shapes = {source.name: source.load() for source in offered[:MOST_SHAPES]}
-    cells = delphi.inputs(task, shapes, sides=how["sides"], exponents=how["exponents"])
+    cells = delphi.inputs(task, shapes, sides=how["sides"], exponents=EXPONENTS)
     todo = measure.jobs(cells, how["options"], trials=TRIALS, seed=0)
     with Results(None) as results, closing(measure.run(todo, results, workers=1)) as outcomes:
         for done, outcome in enumerate(outcomes):
             job.step(done, len(todo) + 1, f"measuring {outcome.algorithm}")
         job.step(len(todo), len(todo) + 1, "growing the trees")
         table = delphi.table_of(task, cells, list(how["options"]), todo, results)
-    return selectors.train(table.complete())
+    return selectors.train(table.complete(), least=4.0, prune=False)
 
 
 async def look(form: Form, known: Mapping[str, Selector]) -> Shown:
@@ -124,25 +122,23 @@ async def look(form: Form, known: Mapping[str, Selector]) -> Shown:
 
 
 def _looked(selector: Selector, given: Input, axes: Sequence[str], number: int) -> Shown:
-    values = {name: FEATURES[name].value(given.data, given.workload, given.epsilon) for name in selector.features_needed}
-    decision = selector.walk(lambda feature: values[feature.name])
     across, along = _axes(selector, axes)
-    figures = {"regrets": regret_figure(decision)}
-    if along:
-        figures["map"] = map_figure(selector, values, across, along)
+    told = dict.fromkeys((*selector.features_needed, across, along))
+    values = {name: FEATURES[name].value(given.data, given.workload, given.epsilon) for name in told}
+    decision = selector.walk(lambda feature: values[feature.name])
+    figures = {"regrets": regret_figure(decision), "map": map_figure(selector, values, across, along)}
     trees = selector.trees[selector.about.classes[int(values["workload"])]] if isinstance(selector, TreeSelector) else ()
     html = render(
         "why_result.html",
         given=given,
         decision=decision,
-        values={name: value for name, value in values.items() if name != "workload"},
+        values={name: values[name] for name in selector.features_needed if name != "workload"},
         named=selector.about.classes[int(values["workload"])],
         about={name: FEATURES[name] for name in values},
         tree=nested(trees[number % len(trees)], values, selector.about.options) if trees else None,
         number=number % len(trees) + 1 if trees else 0,
         trees=len(trees),
         notes=[note for name, value in values.items() for note in selector.about.notes(name, value)],
-        mapped=bool(along),
         selector=selector,
     )
     return Shown(html, {name: figure.to_json() for name, figure in figures.items()})
@@ -174,19 +170,19 @@ def nested(tree: Tree, values: Mapping[str, float], options: Sequence[str]) -> d
 def regret_figure(decision: Decision) -> Any:
     """What each option is expected to cost on inputs like this one."""
     ranked = sorted(decision.regrets.items(), key=lambda item: item[1])
-    figure = plots.new("Expected regret: error over the best one's", x="times the least error", log_x=True)
+    figure = plots.new("Expected regret", x="error over the least of those it was trained against", log_x=True)
     colours = [plots.ACCENT if name == decision.choice else "#b6bbc6" for name, _ in ranked]
-    words = [plots_text(value) for _, value in ranked]
+    words = [f"{value:.3g}" for _, value in ranked]
     figure.add_bar(
-        x=[value for _, value in ranked], y=[n for n, _ in ranked], orientation="h", marker_color=colours, text=words
+        x=[value for _, value in ranked],
+        y=[n for n, _ in ranked],
+        orientation="h",
+        marker_color=colours,
+        text=words,
+        textangle=0,
     )
     figure.update_yaxes(autorange="reversed", type="category")
     return figure.update_layout(height=120 + 26 * len(ranked))
-
-
-def plots_text(value: float) -> str:
-    """A regret on its bar."""
-    return f"{value:.3g}"
 
 
 def map_figure(selector: Selector, values: Mapping[str, float], across: str, along: str) -> Any:
@@ -235,10 +231,9 @@ def _coloured(
 
 
 def _axes(selector: Selector, wanted: Sequence[str]) -> tuple[str, str]:
-    usable = [name for name in selector.features_needed if name != "workload"]
-    ranked = sorted(usable, key=lambda name: (name != "scale", name != "domain", not FEATURES[name].private))
-    across = wanted[0] if wanted[0] in usable else next(iter(ranked), "")
-    along = wanted[1] if wanted[1] in usable and wanted[1] != across else next((n for n in ranked if n != across), "")
+    """Those that were asked for; else what the selector looks at, and scale and domain where that is too little."""
+    ranked = dict.fromkeys([*(name for name in wanted if name), *selector.features_needed, "scale", "domain"])
+    across, along = [name for name in ranked if name != "workload"][:2]
     return across, along
 
 

@@ -105,14 +105,15 @@ def _(column: Category, value: Raw) -> Stages[Placed]:
     for stored, keys in category_keys(column, value):
         wanted = [(stored == (literal(key) if isinstance(key, float) else key), code) for key, code in keys.items()]
         found = ibis.ifelse(stored.isnull(), found, ibis.cases(*wanted, else_=unknown)) if wanted else found
-    return (yield from place_category(column, value, found))
-
-
-def place_category(column: Category, value: Raw, found: Expression) -> Stages[Placed]:
-    """A category by its number in the list, which is the list's length for what is not there."""
     made = yield {"found": found}
-    found = made["found"]
-    names = looked_up(found, np.array([*column.names, OTHER], dtype=object))
+    names = looked_up(made["found"], np.array([*column.names, OTHER], dtype=object))
+    return (yield from place_category(column, value, made["found"], names))
+
+
+def place_category(column: Category, value: Raw, found: Expression, names: Expression) -> Stages[Placed]:
+    """A category by its number in the list, which is the list's length for what is not there, and its name."""
+    made = yield {"found": found, "names": names}
+    found, names = made["found"], made["names"]
     plain = ibis.ifelse(value.present, names, ibis.null("string"))
     return Placed(plain, _ruled(column, found, found == column.values, ~value.present))
 

@@ -184,7 +184,9 @@ def _embedded() -> Any:
 
 def _quiet(connection: Any) -> Any:
     """DuckDB would print a bar for long queries on standard output, where released answers go."""
-    connection.con.execute("SET enable_progress_bar = false")
+    # Asked first: in a notebook without ipywidgets there is no bar, and DuckDB does not let it be switched off once more.
+    if connection.con.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0][0]:
+        connection.con.execute("SET enable_progress_bar = false")
     return connection
 
 

@@ -56,7 +56,8 @@ def make(rows: int, folder: Path) -> Path:
     # Cells are skewed as real ones are; persons' rows are all over the file, so that they have to be brought together.
     cells, persons = f"floor({CELLS} * pow(random(), 2))", f"floor(random() * {max(rows // ROWS_A_PERSON, 1)})"
     query = f"SELECT {cells}::INTEGER AS x, {persons}::BIGINT AS person FROM range({rows:d})"  # noqa: S608  # whole numbers
-    with duckdb.connect(config={"temp_directory": str(folder), "enable_progress_bar": "false"}) as connection:
+    with duckdb.connect(config={"temp_directory": str(folder)}) as connection:
+        connection.execute("SET enable_progress_bar = false")
         connection.execute("SELECT setseed(0.5)")
         connection.execute(f"COPY ({query}) TO '{_quoted(unfinished)}' (FORMAT PARQUET)")
     return unfinished.rename(path)

@@ -22,7 +22,7 @@ import sqlglot.expressions as sge
 
 from jostle.kernel.errors import BadInput, JostleError
 from jostle.kernel.partition import Counts
-from jostle.schema import Category, Column, Schema
+from jostle.schema import OTHER, Category, Column, Schema
 from jostle.tables.cells import Placed, category_keys, place, place_category
 from jostle.tables.readings import Raw, raw
 from jostle.tables.stages import RESERVED, Expression, Stages, run
@@ -307,9 +307,9 @@ def _numbers(table: Any, name: str) -> Expression | None:
     return table[beside] if beside in table.columns else None
 
 
-def _placing(column: Column, value: Raw, found: Expression | None) -> Stages[Placed]:
+def _placing(column: Column, value: Raw, found: tuple[Expression, Expression] | None) -> Stages[Placed]:
     if isinstance(column, Category) and found is not None:
-        return place_category(column, value, found)
+        return place_category(column, value, *found)
     return place(column, value)
 
 
@@ -320,22 +320,25 @@ def _person(raw: Expression) -> Expression:
 
 def _with_long_lists(
     table: Any, columns: Mapping[str, Column], raws: Mapping[str, Raw]
-) -> tuple[Any, dict[str, Expression]]:
-    """The table joined to its long lists of categories, and each value's number in its list.
+) -> tuple[Any, dict[str, tuple[Expression, Expression]]]:
+    """The table joined to its long lists of categories, and each value's number in its list, and its name.
 
     A key is in a list once, so a row stays one row.
     """
-    codes: dict[str, list[str]] = {}
+    joined: dict[str, list[int]] = {}
     long = {n: c for n, c in columns.items() if isinstance(c, Category) and c.values > MANY_CATEGORIES}
     for name, column in long.items():
+        names = column.names
         for stored, keys in category_keys(column, raws[name]):
             if keys:
-                number = sum(map(len, codes.values()))
-                key, code = f"{RESERVED}key_{number}", f"{RESERVED}code_{number}"
-                codes.setdefault(name, []).append(code)
-                listed = ibis.memtable(pa.table({key: [*keys], code: [*keys.values()]}))
+                number, codes = sum(map(len, joined.values())), [*keys.values()]
+                joined.setdefault(name, []).append(number)
+                key, code, word = (f"{RESERVED}{what}_{number}" for what in ("key", "code", "word"))
+                words = [names[place] for place in codes]
+                listed = ibis.memtable(pa.table({key: [*keys], code: codes, word: words}))
                 table = table.left_join(listed, stored == listed[key])
-    return table, {
-        name: ibis.coalesce(*(table[code] for code in codes.get(name, [])), ibis.literal(column.values))
-        for name, column in long.items()
-    }
+    found = {}
+    for name, column in long.items():
+        codes, words = ([table[f"{RESERVED}{what}_{n}"] for n in joined.get(name, [])] for what in ("code", "word"))
+        found[name] = ibis.coalesce(*codes, ibis.literal(column.values)), ibis.coalesce(*words, ibis.literal(OTHER))
+    return table, found

@@ -5,6 +5,7 @@ const csrf = document.querySelector('meta[name="csrf"]').content;
 const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };
 // Not form.dataset: a field of that name would hide it.
 const option = (form, name) => form.getAttribute(`data-${name}`);
+const running = new Set(); // jobs that this page started and that may be stopped
 const drawn = new Map(); // for each place that holds results: the figures in it, by name
 
 async function talk(path, body) {
@@ -103,8 +104,9 @@ async function run(form) {
   let done = false;
   try {
     const started = await talk(option(form, "run"), new FormData(form));
-    if (cancel) { cancel.hidden = false; cancel.disabled = false; cancel.onclick = () => { cancel.disabled = true; talk(`/jobs/${started.job}/cancel`, new FormData()).catch(() => {}); }; }
+    if (cancel) offerToStop(cancel, started.job);
     const told = await follow(form, started.job);
+    running.delete(started.job);
     if (told.state === "done") { show(place, told); done = true; }
     else if (told.state === "failed") complain(form, { error: told.message }, false);
     else { const text = form.querySelector("[data-alert]"); text.textContent = "Stopped. Nothing was kept."; text.hidden = false; }
@@ -116,6 +118,20 @@ async function run(form) {
     form.querySelector("[data-progress]").hidden = true;
   }
 }
+
+function offerToStop(button, job) {
+  running.add(job);
+  button.hidden = button.disabled = false;
+  button.onclick = () => {
+    button.disabled = true;
+    talk(`/jobs/${job}/cancel`, new FormData()).catch(() => {}); // if nobody answers, nobody works either
+  };
+}
+
+// Nobody waits for the work of a page that was left. What is being paid for is never stopped.
+addEventListener("pagehide", () => {
+  for (const job of running) fetch(`/jobs/${job}/cancel`, { method: "POST", keepalive: true, headers: { "X-Jostle-Csrf": csrf } });
+});
 
 async function follow(form, job) {
   const box = form.querySelector("[data-progress]"), bar = box.querySelector("progress"), text = box.querySelector("[data-progress-text]");

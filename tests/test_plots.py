@@ -1,0 +1,112 @@
+"""Pictures: one look, files that need nothing else, and something to look at on every result."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import jostle
+from jostle import BadInput, Ledger, plots, workloads
+from jostle.audit.examine import Verdict
+from jostle.choice.traces import Seen, Trace
+from tests.explorer.tiny import tiny_selector
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with Ledger(tmp_path / "budget.db") as made:
+        made.account("people", cap=10)
+        yield made
+
+
+def released(ledger, x, workload=None):
+    return jostle.release(x, workload, epsilon=1, account=ledger.account("people"), algorithm="Laplace")
+
+
+def looks_alike(figure):
+    assert figure.layout.font.family == plots.FONT
+    assert tuple(figure.layout.colorway) == plots.PALETTE
+    return figure
+
+
+def test_a_release_is_drawn_by_what_was_asked(ledger):
+    few = looks_alike(released(ledger, [5, 9, 1]).plot())
+    assert few.data[0].type == "bar"
+    assert len(few.data[0].error_y.array) == 3
+    many = looks_alike(released(ledger, np.arange(100), workloads.prefix(100)).plot())
+    assert [trace.name for trace in many.data] == ["95 % interval", "released"]
+    grid = looks_alike(released(ledger, np.ones((3, 4), dtype=int)).plot())
+    assert (grid.data[0].type, np.shape(grid.data[0].z)) == ("heatmap", (3, 4))
+
+
+def test_a_long_line_is_thinned_and_keeps_its_ends_apart(ledger):
+    figure = plots.line(np.arange(100_000), np.ones(100_000))
+    assert len(figure.data[1].x) <= plots.LONGEST_AXIS
+
+
+def test_a_notebook_shows_a_release_in_words_and_escapes_them(ledger):
+    shown = released(ledger, [5, 9, 1])._repr_html_()
+    assert "Typically off by" in shown
+    assert "<table" in shown
+    trace = Trace(
+        task="range-1d",
+        selector="<b>rule</b>",
+        choice="HB",
+        epsilon=Fraction(1),
+        remainder=Fraction(9, 10),
+        features=(Seen(name="scale", value=12.5, epsilon=Fraction(1, 10), noise=3.0),),
+        regrets={"HB": 1.1, "Laplace": 3.0},
+    )
+    assert "<b>rule" not in trace._repr_html_()
+    assert "0.9" in trace._repr_html_()
+    assert len(looks_alike(trace.plot()).data) == 2
+
+
+def test_the_ledger_an_audit_and_a_selector_are_drawn(ledger):
+    released(ledger, [5, 9, 1])
+    spent, left = looks_alike(plots.spending(ledger.statement())).data
+    assert (list(spent.x), list(left.x)) == ([1.0], [9.0])
+    told = {"family": "plan", "neighbours": "replace", "engine": "exact", "confidence": 0.999, "samples": 9}
+    verdicts = [Verdict(name=n, claimed=1.0, bound=b, pair="p", event="e", **told) for n, b in (("good", 0.9), ("bad", 1.4))]
+    assert list(looks_alike(plots.audited(verdicts)).data[0].marker.color) == [plots.ACCENT, plots.CONTRAST]
+    assert looks_alike(tiny_selector().plot()).data
+
+
+def test_every_colour_can_be_told_from_white():
+    for colour in plots.PALETTE:
+        parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
+        linear = np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        assert 1.05 / (linear @ [0.2126, 0.7152, 0.0722] + 0.05) >= 3
+
+
+def test_html_needs_nothing_from_elsewhere(tmp_path):
+    page = plots.save(plots.bars([1], labels=["a"]), tmp_path / "picture.html").read_text("utf-8")
+    assert "Plotly.newPlot" in page
+    assert 'src="http' not in page
+
+
+def test_a_picture_is_saved_as_png_where_there_is_a_browser(tmp_path):
+    missing = [name for name in ("chromium",) if shutil.which(name) is None]
+    try:
+        import kaleido  # noqa: F401
+    except ImportError:
+        missing.append("kaleido")
+    if missing:
+        if os.environ.get("JOSTLE_REQUIRE_ALL") == "1":
+            pytest.fail(f"JOSTLE_REQUIRE_ALL=1, but {' and '.join(missing)} is not installed")
+        pytest.skip(f"{' and '.join(missing)} is not installed")
+    file = plots.save(plots.bars([1, 2], labels=["a", "b"]), tmp_path / "picture.png")
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"), [("picture.gif", "neither .html nor .png"), ("nowhere/picture.html", "folder")]
+)
+def test_what_cannot_be_saved_is_refused(tmp_path, name, problem):
+    with pytest.raises(BadInput, match=problem):
+        plots.save(plots.new(), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
