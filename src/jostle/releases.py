@@ -181,13 +181,11 @@ def release(
 def planned(asked: Workload, algorithm: str | Algorithm | None, tunables: dict[str, Any]) -> tuple[Algorithm, str]:
     """Which algorithm answers, and why: the one that was named, Pythia, or one by a public rule; checked."""
     usual, why = rules.usual(asked)
-    if algorithm is not None:
-        usual, why = algorithm, "as you asked"
-    elif usual in rules.FOR_RANGES:
+    if usual in rules.FOR_RANGES:
         usual, why = "Pythia", "because the choice was left to it"
-    plan = algorithms.get(usual)
+    plan = algorithms.get(usual if algorithm is None else algorithm)
     plan.check(asked, tunables)
-    return plan, why
+    return plan, why if algorithm is None else "as you asked"
 
 
 def answered(

@@ -346,7 +346,7 @@ def test_a_preview_costs_nothing_and_within_keeps_its_word(people):
         (lambda t: t.histogram("agge", epsilon=1), "column"),
         (lambda t: t.histogram(epsilon=1), "columns"),
         (lambda t: t.histogram("age", "age", epsilon=1), "columns"),
-        (lambda t: t.derive("a", "income", WIDE).histogram("a", "born", "age", epsilon=1), "columns"),
+        (lambda t: t.derive("a", "income", WIDE).histogram("a", "born", "age", "sex", epsilon=1), "columns"),
         (lambda t: t.histogram("age"), "epsilon"),
         (lambda t: t.histogram("age", epsilon=0), "epsilon"),
         (lambda t: t.histogram("age", epsilon=1, within=3), "within"),
