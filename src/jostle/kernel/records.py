@@ -261,7 +261,7 @@ class _Records:
         )
 
     def over(self, columns: Columns) -> Self:
-        """The same purse over other columns of the same rows, some of which may not count: for trusted code behind `Columns`.
+        """The same purse over other columns of the same rows, some of which may not count: for trusted code alone.
 
         Each row must come from one row of these records, so that stability is 1.
         """
