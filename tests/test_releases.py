@@ -136,3 +136,26 @@ def test_margins_cover_the_truth_about_as_often_as_they_say(name, kind, least, d
         )
         covered.append((np.abs((workload @ estimate) - (workload @ x)) <= margins).mean())
     assert np.mean(covered) > least
+
+
+def test_within_takes_the_least_epsilon_that_keeps_the_promise(ledger):
+    account = ledger.account("d", cap=5)
+    truth = np.full(64, 40)
+    released = jostle.release(truth, within=10, confidence=0.9, account=account)
+    wish = jostle.epsilon_for(workloads.identity(64), 10, 0.9)
+    assert released.spent == wish.epsilon
+    assert released.algorithm.name == wish.algorithm
+    assert "keeps each answer within ±10 with 90% confidence" in released.explain()
+    # 64 answers, each beyond 10 with probability 0.1 at most: 40 of them with less than 1e-20
+    assert (np.abs(released.answers - truth) > 10).sum() < 40
+
+
+def test_within_and_epsilon_are_one_or_the_other(ledger):
+    account = ledger.account("d", cap=5)
+    with pytest.raises(jostle.BadInput, match="^within: "):
+        jostle.release([1, 2], within=1, epsilon=1, account=account)
+    with pytest.raises(jostle.BadInput, match="^stand_in: "):
+        jostle.release([1, 2], within=1, algorithm="Bayes", account=account)
+    with pytest.raises(jostle.BadInput, match="^epsilon: "):
+        jostle.release([1, 2], account=account)
+    assert account.remaining == 5

@@ -15,6 +15,7 @@ import numpy as np
 from jostle import algorithms, plots
 from jostle.algorithms import TASKS, Algorithm
 from jostle.choice import rules
+from jostle.choice.epsilon import epsilon_for
 from jostle.choice.traces import Trace, collect_traces
 from jostle.kernel.budget import Budget, round_down, round_up
 from jostle.kernel.errors import BadInput
@@ -137,7 +138,9 @@ def release(
     x: Any,
     workload: Workload | None = None,
     *,
-    epsilon: Any,
+    epsilon: Any = None,
+    within: float | None = None,
+    confidence: float = 0.95,
     account: Account,
     algorithm: str | Algorithm | None = None,
     note: str = "",
@@ -149,6 +152,9 @@ def release(
     within ε, and says why in the release's trace; few or other queries are measured nearly as they are (OPT). Everything is
     checked before anything is charged. The answers are ε-differentially private under the account's neighbours; the noise is
     exact and cannot be seeded.
+
+    In place of `epsilon`, `within` says how far off an answer may be, with `confidence`: the least ε that keeps this promise
+    on any data is then taken, and an algorithm whose error is the same on all of them. `epsilon_for` shows it beforehand.
 
     >>> import jostle, tempfile
     >>> ledger = jostle.Ledger(tempfile.mkdtemp() + "/budget.db")
@@ -170,11 +176,18 @@ def release(
         )
     if "seed" in tunables:
         raise BadInput("seed", "a release cannot be seeded", "leave it out, or simulate on public data with jostle.simulate")
+    promised = None
+    if within is not None:
+        if epsilon is not None:
+            raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
+        promised = epsilon_for(asked, within, confidence, algorithm, account.neighbours)
+        epsilon, algorithm = promised.epsilon, promised.algorithm
     plan, why = planned(asked, algorithm, tunables)
     if not isinstance(note, str) or len(note) > LONGEST_NOTE:
         raise BadInput("note", f"must be a text of at most {LONGEST_NOTE} characters", "say it in fewer words")
     source = ReleaseSource(vector, purse=account.purse(), shape=domain, note=f"{plan.name}: {note}" if note else plan.name)
     budget = source.grant(epsilon)
+    why = why if promised is None else f"because {promised}"
     return answered(source, budget, asked, plan, why, remaining=lambda: account.remaining, tunables=tunables)
 
 
