@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from jostle.tables.table import Table
 
-OVERDRAFT, FAILED = 3, 4
-"""Exit codes besides 2, which is for what was asked wrongly: there is not enough budget, or something cannot be reached."""
+OVERDRAFT, FAILED, UNWRITTEN = 3, 4, 5
+"""Exit codes besides 2, which is for what was asked wrongly: there is not enough budget, something cannot be reached, or the
+release was made and printed, but a file could not be written."""
 
 SHOWN = 40
 """So many lines of answers a terminal is shown."""
@@ -106,8 +107,9 @@ def release(
 ) -> None:
     """Release counts of a private table, with error bars, and write down what they cost.
 
-    Exit codes: 0 done, 2 asked wrongly, 3 not enough budget, 4 the data, the engine or the ledger cannot be reached.
-    In all but the first, nothing was released; what was charged, if anything, is in the ledger.
+    Exit codes: 0 done, 2 asked wrongly, 3 not enough budget, 4 the data, the engine or the ledger cannot be reached: nothing
+    was released, and what was charged, if anything, is in the ledger. 5: released, charged and printed, but a file could not
+    be written.
     """
     wanted = _Wanted(_names(by or []), where, sql, algorithm, out, plot, form)
     _check(wanted, epsilon, within, ledger, preview=preview)
@@ -227,8 +229,8 @@ def _deliver(answer: Answer, wanted: _Wanted, ledger: str | None) -> None:
     except OSError:
         if wanted.form == "text" and wanted.out is not None:
             typer.echo(frame.to_csv(index=False), nl=False)
-        problem = "a file could not be written; the answers were charged, and are on standard output"
-        raise BadInput("out", problem, "keep what was printed") from None
+        typer.echo("A file could not be written. The answers were charged, and are on standard output: keep them.", err=True)
+        raise typer.Exit(UNWRITTEN) from None
     if wanted.form == "text":
         for what, path in (("The answers are in", wanted.out), ("The picture is in", wanted.plot)):
             if path is not None:
