@@ -53,12 +53,18 @@ class Ledger:
         with self._store.transaction() as connection:
             _check_version(connection.execute(sa.select(META.c.version)).scalar_one_or_none())
 
-    def account(self, name: str, *, cap: object = None, neighbours: Neighbours | str | None = None) -> Account:
-        """Open the account of a data set; or make it, which needs a cap, and is under `add_remove` unless stated."""
+    def account(
+        self, name: str, *, cap: object = None, neighbours: Neighbours | str | None = None, note: str = ""
+    ) -> Account:
+        """Open the account of a data set; or make it, which needs a cap, and is under `add_remove` unless stated.
+
+        The note is kept with the account when it is made.
+        """
         _check_text(name, "name", LONGEST_NAME)
+        _check_text(note, "note", LONGEST_NOTE, empty=True)
         limit = None if cap is None else _amount(cap, "cap")
         relation = None if neighbours is None else Neighbours.of(neighbours)
-        has = self.balance(name) if limit is None else self._opened(name, limit, relation or Neighbours())
+        has = self.balance(name) if limit is None else self._opened(name, limit, relation or Neighbours(), note)
         if limit is not None and limit != has.cap:
             remedy = f"leave cap out, or change it with ledger.set_cap({name!r}, …, note=…)"
             raise BadInput("cap", f"account {name!r} has a cap of {show(has.cap)}, not {show(limit)}", remedy)
@@ -141,7 +147,7 @@ class Ledger:
     def __repr__(self) -> str:
         return f"<Ledger at {self._store.where}>"
 
-    def _opened(self, name: str, cap: Fraction, neighbours: Neighbours) -> Balance:
+    def _opened(self, name: str, cap: Fraction, neighbours: Neighbours, note: str) -> Balance:
         with self._store.transaction() as connection:
             found = _balances(connection, name)
         if found:
@@ -151,7 +157,7 @@ class Ledger:
             _check_version(connection.execute(sa.select(META.c.version).with_for_update()).scalar_one_or_none())
             if not _balances(connection, name):
                 has = Balance(dataset=name, neighbours=neighbours, cap=cap, spent=Fraction(0))
-                event = _new_event("open", has, cap)
+                event = _new_event("open", has, cap, note=note)
                 amounts = {"measure": has.measure, "cap": _text(cap), "spent": _text(has.spent)}
                 who = {"name": name, "relation": neighbours.relation, "rows": neighbours.rows, "created": event.at}
                 connection.execute(ACCOUNTS.insert().values(who | amounts))

@@ -19,6 +19,9 @@ from jostle.tables.view import View
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
 
+LONGEST_PROMISE = 500
+"""So much of what an account protects is written down with it."""
+
 
 def open(  # the name is the product's, and callers say jostle.open
     data: Any,
@@ -69,6 +72,7 @@ def open(  # the name is the product's, and callers say jostle.open
         raise BadInput("ledger", "is missing, so charges could not be written down", "pass a path, for instance 'budget.db'")
     relation = Neighbours(neighbours, whose.max_rows if whose else 1)
     wanted = [*described, *([whose.column] if whose and whose.column not in described else [])]
+    _check_different(data)
     opened = connect(data, table=table, wanted=wanted, columns=columns, engine=engine)
     backend = opened.table.get_backend().name
     if backend not in ENGINES:
@@ -77,7 +81,7 @@ def open(  # the name is the product's, and callers say jostle.open
     called = name or opened.name
     if called is None:
         raise BadInput("name", "is missing: a frame has none of its own", "pass what the data set is called, name='people'")
-    account = _account(ledger, called, budget, relation)
+    account = _account(ledger, called, budget, relation, whose)
     view = View.of(opened.table, described, whose, filtered=opened.filtered, origin=opened.origin)
     return Table([view], AccountPayer(account), called, whose)
 
@@ -92,7 +96,17 @@ def _schema(schema: Any) -> Schema:
     raise BadInput("schema", "must describe the columns", "pass a Schema, or the path of a schema file")
 
 
-def _account(ledger: Any, name: str, budget: Any, relation: Neighbours) -> Any:
+def _check_different(data: Any) -> None:
+    """A file that is named twice would count every row twice."""
+    if isinstance(data, (list, tuple)) and all(isinstance(one, (str, os.PathLike)) for one in data):
+        places = [Path(one).resolve() for one in data]
+        nested = any(one in other.parents for one in places for other in places)
+        if len(set(places)) < len(places) or nested:
+            raise BadInput("data", "names some file twice, whose rows would count twice", "name each file once")
+
+
+def _account(ledger: Any, name: str, budget: Any, relation: Neighbours, unit: Unit | None) -> Any:
+    """The account of the data, which remembers what it protects: another unit would not be what was promised."""
     from jostle.kernel.ledger import Ledger  # a database toolkit, which takes a while to load
 
     book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
@@ -100,4 +114,9 @@ def _account(ledger: Any, name: str, budget: Any, relation: Neighbours) -> Any:
         raise BadInput(
             "budget", f"is missing, and the ledger has no account {name!r}", "say how much ε may be spent, budget=1"
         )
-    return book.account(name, cap=budget, neighbours=relation)
+    protects = "protects each row" if unit is None else f"protects each {unit.column}"
+    account = book.account(name, cap=budget, neighbours=relation, note=protects[:LONGEST_PROMISE])
+    kept = book.events(name)[0].note
+    if kept not in ("", protects[:LONGEST_PROMISE]):
+        raise BadInput("unit", f"the account {name!r} {kept}", "use the same unit as before, or another name for the data")
+    return account

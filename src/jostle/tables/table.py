@@ -6,8 +6,9 @@ most one row afterwards (stability 1). What would let a row count several times 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, NoReturn, final
 
 from ibis.common.exceptions import IbisError
@@ -22,7 +23,8 @@ from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import checked
 from jostle.tables.digests import fine_cells
 from jostle.tables.lookups import looked_up_column
-from jostle.tables.payers import PartPayer, Payer
+from jostle.tables.payers import AccountPayer, PartPayer, Payer
+from jostle.tables.stages import RESERVED
 from jostle.tables.totals import numeric
 from jostle.tables.unit import Unit
 from jostle.tables.view import Derive, InCell, View, Where
@@ -86,7 +88,7 @@ class Table(measure.Measurements):
 
     def derive(self, name: str, value: Condition, column: Column) -> Table:
         """One more column, with a value from the others and a declared range, row by row."""
-        Schema({name: column})  # which says what is wrong with either
+        self._check_new(name, column)
         return self._with([view.then(Derive(name, column, _operation(view, value, "derive"))) for view in self._views])
 
     def bin(self, name: str, column: Column) -> Table:
@@ -110,26 +112,35 @@ class Table(measure.Measurements):
         key = self.schema.column(on)
         if not isinstance(key, (Category, Boolean)) and not (isinstance(key, Integer) and key.width == 1):
             raise BadInput("on", f"{on!r} has cells of several values", "look up by a category, or by single whole numbers")
-        Schema({name: column})
+        self._check_new(name, column)
         return self._with([view.then(looked_up_column(on, key, lookup, name, column)) for view in self._views])
 
     def union(self, other: Table) -> Table:
         """The rows of both tables, which must be different ones that share an account.
 
-        A row is in one of them, so it still is one row. Where the unit is a person, the rows of one person in both would add
-        up to more than the account is kept for: open both as one table then, `jostle.open([one, another], …)`.
+        A row is in one of them, so it still is one row. They must come from different files, or be different frames: whether
+        two tables of one database are different ones cannot be told. Where the unit is a person, the rows of one person in
+        both would add up to more than the account is kept for: open both as one table, `jostle.open([one, another], …)`.
         """
-        if not isinstance(other, Table) or other.name != self.name or type(other._payer) is not type(self._payer):
-            raise BadInput("other", "is no table with this one's account", "open both under the same name")
+        if not isinstance(other, Table) or not _same_account(self._payer, other._payer):
+            problem = "is no table with this one's account, in the same ledger and under the same neighbours"
+            raise BadInput("other", problem, "open both under the same name, with the same ledger")
         if self.unit is not None or other.unit is not None:
             problem = "a person's rows in both tables would add up, and the account is kept for fewer"
             raise BadInput("other", problem, "open both as one table, where each person's rows are bounded together")
         mine, others = ({at for view in table._views for at in view.origin} for table in (self, other))
-        if mine & others or isinstance(self._payer, PartPayer):
+        if any(_may_share_rows(one, another) for one in mine for another in others):
             raise BadInput("other", "has rows of this table, which would count twice", "say both conditions in one: … OR …")
         if dict(other.schema) != dict(self.schema):
             raise BadInput("other", "has other columns", "select the same columns of both, declared alike")
         return self._with([*self._views, *other._views])
+
+    def _check_new(self, name: str, column: Column) -> None:
+        """A new column must not take the place of what says whose row it is, or of names that are used inside."""
+        Schema({name: column})  # which says what is wrong with either
+        taken = name.lower().startswith(RESERVED) or (self._unit is not None and name.lower() == self._unit.column.lower())
+        if taken:
+            raise BadInput("name", f"{name!r} is kept for other things", "give the column another name")
 
     def partition(self, by: str, *, epsilon: Any = None) -> dict[str, Table]:
         """A table for each cell of a column, by its label, each with ε to spend: charged once, because they are disjoint.
@@ -224,3 +235,24 @@ def _operation(view: View, said: Condition, argument: str) -> Any:
     if argument == "where" and not operation.dtype.is_boolean():
         raise BadInput(argument, "is neither true nor false", "compare something, for instance age >= 18")
     return operation
+
+
+def _same_account(one: Payer, other: Payer) -> bool:
+    """Whether both pay from one account: of one ledger, not only of one name."""
+    if not isinstance(one, AccountPayer) or not isinstance(other, AccountPayer):
+        return False
+    mine, others = ((repr(p.account.ledger), p.account.name, p.account.neighbours) for p in (one, other))
+    return mine == others
+
+
+def _may_share_rows(one: Hashable, other: Hashable) -> bool:
+    """Whether two origins may be the same data: surely not if they are different files, or different objects in memory."""
+    if not (isinstance(one, tuple) and isinstance(other, tuple)):
+        return True
+    (place, _), (another, _) = one, other
+    if isinstance(place, str) and isinstance(another, str):
+        if "://" in place or "://" in another:
+            return "://" in place and "://" in another
+        first, second = Path(place), Path(another)
+        return first == second or first in second.parents or second in first.parents
+    return bool(place == another)

@@ -1,0 +1,58 @@
+"""Ways around the promise that a reviewer found, each of which is refused now."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import jostle
+from jostle.schema import Integer, Schema
+
+SCHEMA = Schema(x=Integer(0, 999))
+
+
+def rows(number, **more):
+    return pd.DataFrame({"pid": [1] * number, "x": range(number)} | more)
+
+
+def opened(data, folder, *, book="budget.db", **keywords):
+    return jostle.open(data, schema=SCHEMA, budget=100, ledger=str(folder / book), **{"name": "p"} | keywords)
+
+
+@pytest.mark.parametrize("name", ["jostle_person", "Jostle_Cell_0", "pid", "PID"])
+def test_no_new_column_takes_the_place_of_the_person(tmp_path, name):
+    table = opened(rows(1000), tmp_path, unit="pid:1")
+    with pytest.raises(jostle.BadInput, match="^name: .* is kept for other things"):
+        table.derive(name, lambda form: form.x, Integer(0, 999))
+    with pytest.raises(jostle.BadInput, match="^name: .* is kept for other things"):
+        table.join({1: 2}, on="x", name=name, column=Integer(0, 9))
+
+
+def test_a_union_is_of_one_account_not_of_one_name(tmp_path):
+    one = opened(rows(5), tmp_path)
+    for other in (opened(rows(7), tmp_path, book="other.db"), opened(rows(7), tmp_path, book="b.db", neighbours="replace")):
+        with pytest.raises(jostle.BadInput, match="^other: is no table with this one's account"):
+            one.union(other)
+
+
+def test_the_same_rows_under_two_names_are_no_union(tmp_path):
+    import duckdb
+
+    with duckdb.connect(tmp_path / "d.duckdb") as connection:
+        connection.execute("CREATE TABLE t AS SELECT range AS x FROM range(10)")
+    tables = [opened(tmp_path / "d.duckdb", tmp_path, table=name) for name in ("t", "main.t")]
+    with pytest.raises(jostle.BadInput, match="^other: has rows of this table"):
+        tables[0].union(tables[1])
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    rows(10).to_parquet(folder / "a.parquet")
+    with pytest.raises(jostle.BadInput, match="^data: names some file twice"):
+        opened([folder / "a.parquet"] * 2, tmp_path)
+
+
+def test_an_account_remembers_whom_it_protects(tmp_path):
+    opened(rows(100), tmp_path, unit="pid:1")
+    for unit in (None, "x:1"):
+        with pytest.raises(jostle.BadInput, match="^unit: the account 'p' protects each pid"):
+            opened(rows(100), tmp_path, unit=unit)
+    opened(rows(100), tmp_path, unit="pid:1")
