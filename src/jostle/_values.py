@@ -93,6 +93,8 @@ def as_days(array: NDArray[Any]) -> NDArray[np.datetime64]:
 def _day(value: Any) -> Any:
     if isinstance(value, date):
         return np.datetime64("NaT") if value != value else np.datetime64(date(value.year, value.month, value.day))
+    if isinstance(value, np.datetime64):
+        return value.astype("datetime64[D]")
     if isinstance(value, str) and (found := _DAY.match(value.strip(BLANKS))):
         try:
             return np.datetime64(date.fromisoformat(found[1]))

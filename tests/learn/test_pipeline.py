@@ -267,9 +267,9 @@ def test_files_are_read_without_a_complaint_about_any_record(tmp_path: Path) -> 
     task = Task(("age", "job"), "pay", {"age": Integer(0, 99), "job": Category(["a", "b"]), "pay": Category(["<5", ">5"])})
     (tmp_path / "plain.csv").write_text("31, a, <5\n\n?, b, >5.\nold,c\n, , , ,\n", encoding="utf-8")
     codes = held_out.encode(task, held_out.read(tmp_path / "plain.csv", task))
-    assert codes["age"].tolist() == [31, 100, 100, 100]
-    assert codes["job"].tolist() == [0, 1, 2, 3]
-    assert codes["pay"].tolist() == [0, 1, -1, -1]
+    assert codes["age"].tolist() == [31, 100, 100, 100, 100]  # an empty line is a record of which nothing is known
+    assert codes["job"].tolist() == [0, 3, 1, 2, 3]
+    assert codes["pay"].tolist() == [0, -1, 1, -1, -1]
     (tmp_path / "named.csv").write_text("pay,id,job,age\n<5,7,b,12\n", encoding="utf-8")
     codes = held_out.encode(task, held_out.read(tmp_path / "named.csv", task))
     assert [codes[name].tolist() for name in ("age", "job", "pay")] == [[12], [1], [0]]

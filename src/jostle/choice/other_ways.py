@@ -122,7 +122,7 @@ class ByValidation:
         if type(budget) is not Budget:
             raise BadInput("budget", "must be a token that was granted for the source", "pass for instance db.grant(0.5)")
         for option in self.options:
-            option.check(db, query)
+            option.check(handed(db), query)
         cells = _cells(handed(db), self.on)
         last, *parts = budget.split(self.share, *[(1 - self.share) / len(self.options)] * len(self.options))
         answers = [answered(one, db, query, part) for one, part in zip(self.options, parts, strict=True)]

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_array, column_or_1d
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils import column_or_1d
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from jostle.kernel.budget import exact, round_up
 from jostle.kernel.errors import BadInput
@@ -103,8 +103,9 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         if y is None:
             raise BadInput("y", "requires y to be passed, but the target y is None", "pass the labels, or a frame with them")
         table = self._table(X, task, reset=True)
-        labels = column_or_1d(y, dtype=object, warn=True)
-        check_consistent_length(table, labels)
+        labels = _as_labels(y)
+        if len(labels) != table.shape[0]:
+            raise BadInput("y", "must have one label for each row of X", "pass as many labels as rows: inconsistent lengths")
         codes = _encode(task, table)
         codes[task.label] = task.encode_label(labels)
         counted = codes[task.label] >= 0
@@ -212,7 +213,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
                 raise BadInput("X", f"lacks the columns {', '.join(missing)}", f"it has {', '.join(names)}")
             table = X[list(task.attributes)]
         else:
-            table = check_array(X, dtype=None, ensure_all_finite=False, ensure_min_samples=0)
+            table = _as_array(X)
         validate_data(self, X=table, reset=reset, skip_check_array=True)
         if table.shape[1] != len(task.attributes):
             problem = f"has {table.shape[1]} features, the schema has {len(task.attributes)} beside {task.label!r}"
@@ -236,6 +237,51 @@ def _names_of(X: Any) -> list[str]:
     """The columns' names of a frame; none for anything else, also for a frame whose columns are only numbered."""
     names = list(X.columns) if hasattr(X, "columns") and hasattr(X, "__getitem__") else []
     return names if all(isinstance(name, str) for name in names) else []
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    """Two dimensions of values, each as it is.
+
+    One odd value must not change how the others are read, as a common type would; and messages tell nothing of the values,
+    which scikit-learn's own would print.
+    """
+    if hasattr(X, "tocsr"):
+        raise BadInput("X", "is sparse, which is not supported", "pass a dense array or a frame")
+    if isinstance(X, np.ndarray):
+        table = X
+    elif hasattr(X, "columns") and hasattr(X, "to_numpy"):
+        table = X.to_numpy(dtype=object)
+    elif hasattr(X, "__array__"):
+        table = np.asarray(X)
+    else:
+        table = _of_rows(X)
+    if table.ndim != 2:
+        raise BadInput("X", "must have two dimensions", "Reshape your data: one row a record, one column an attribute")
+    if table.dtype.kind == "c":
+        raise BadInput("X", "Complex data not supported", "pass real numbers, texts or dates")
+    return table
+
+
+def _of_rows(X: Any) -> NDArray[Any]:
+    try:
+        rows = [list(row) for row in X]
+    except TypeError:
+        raise BadInput("X", "must have two dimensions", "Reshape your data: pass rows of values, or a frame") from None
+    width = len(rows[0]) if rows else 0
+    if any(len(row) != width for row in rows):
+        raise BadInput("X", "must be rows of as many values each", "pass a frame or a two-dimensional array")
+    table = np.empty((len(rows), width), dtype=object)
+    for place, row in enumerate(rows):
+        for column, value in enumerate(row):
+            table[place, column] = value  # one by one, so that a value that is a list stays one value
+    return table
+
+
+def _as_labels(y: Any) -> Any:
+    try:
+        return column_or_1d(y, dtype=object, warn=True)
+    except (TypeError, ValueError):
+        raise BadInput("y", "must be one label for each row: a 1d array", "pass one column of labels") from None
 
 
 def _encode(task: Task, table: Any) -> dict[str, NDArray[np.int64]]:

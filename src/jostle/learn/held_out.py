@@ -42,14 +42,16 @@ class Tested:
 def read(path: str | Path, task: Task) -> dict[str, NDArray[Any]]:
     """The columns of a text file: by its first line if that names them all, else in the order of the schema.
 
-    No line raises: a value that is not there is missing, and so is "?". A full stop after a class is ignored.
+    A line is a record, whatever is in it, so that none can take others with it: quotes end with their line at the latest. No
+    line raises: a value that is not there is missing, and so is "?". A full stop after a class is ignored.
     """
     names = [*task.columns]
     try:
         with Path(path).open(encoding="utf-8", errors="replace", newline="") as file:
-            rows = [row for row in csv.reader(file, skipinitialspace=True) if row]
-    except (OSError, csv.Error):
+            lines = file.read().split("\n")
+    except OSError:
         raise BadInput("file", f"{path} cannot be read", "name a text file with one record a line") from None
+    rows = [_row(line) for line in (lines[:-1] if not lines[-1] else lines)]
     places = {name: place for place, name in enumerate(names)}
     if rows and set(names) <= {cell.strip() for cell in rows[0]}:
         places = {cell.strip(): place for place, cell in enumerate(rows.pop(0))}
@@ -57,6 +59,13 @@ def read(path: str | Path, task: Task) -> dict[str, NDArray[Any]]:
     classes = {str(known) for known in task.classes}
     columns[task.label] = [_class(cell, classes) for cell in columns[task.label]]
     return {name: np.array(cells, dtype=object) for name, cells in columns.items()}
+
+
+def _row(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line.replace("\r", " ")], skipinitialspace=True), [])
+    except csv.Error:  # a field beyond csv's limit
+        return []
 
 
 def _cell(row: Sequence[str], place: int) -> str | None:

@@ -1,0 +1,65 @@
+"""Ways in which one record touched others, or showed in a message, that a reviewer found: none does now."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import numpy as np
+import pytest
+
+from jostle import BadInput
+from jostle.learn import PrivateMajority
+from jostle.learn.base import _as_array, _encode
+from jostle.learn.held_out import read
+from jostle.learn.task import Task
+from jostle.schema import Category, Date, Integer, Schema
+
+CLASSES = Category(["yes", "no"])
+
+
+def codes(column, values):
+    task = Task(("a",), "class", Schema({"a": column, "class": CLASSES}))
+    return _encode(task, _as_array([[value] for value in values]))["a"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "odd"),
+    [
+        (Integer(0, 99), [31, 72], b"x"),
+        (Category(["a", "b"]), [float("nan")], "a"),
+        (Category([1, 2]), [True], "a"),
+        (Category([1e20, 1e-7]), [1e20, 1e-7], "x"),
+        (Date(date(2024, 1, 1), date(2024, 12, 31)), [np.datetime64("2024-05-01")], None),
+        (Integer(0, 99), [31, 72], (1, 2)),
+    ],
+)
+def test_one_odd_value_changes_no_other_code(column, values, odd):
+    assert codes(column, [*values, odd])[:-1] == codes(column, values)
+
+
+@pytest.mark.parametrize("X", [[31, 72, 83], 42, np.array([31, 72]), np.array([[31 + 1j]]), [[31, 1], [72]]])
+def test_messages_about_data_do_not_tell_the_data(X):
+    model = PrivateMajority(1, {"a": Integer(0, 99), "class": CLASSES}, random_state=0)
+    with pytest.raises(BadInput) as refused:
+        model.fit(X, ["yes", "no", "no"])
+    assert not any(number in str(refused.value) for number in ("31", "72", "42", "83"))
+
+
+def test_labels_of_another_number_are_refused_without_either(tmp_path):
+    model = PrivateMajority(1, {"a": Integer(0, 99), "class": CLASSES}, random_state=0)
+    with pytest.raises(BadInput, match="^y: must have one label for each row of X") as refused:
+        model.fit([[31]] * 17, ["yes"] * 13)
+    assert "17" not in str(refused.value)
+    assert "13" not in str(refused.value)
+
+
+@pytest.mark.parametrize("line", ['"0,yes', "", "0\ryes", '"' * 200_000])
+def test_a_line_is_a_record_whatever_is_in_it(tmp_path, line):
+    task = Task(("a",), "class", Schema({"a": Integer(0, 99), "class": CLASSES}))
+    lines = ["1,yes"] * 1000
+    for place in (0, 500, 999):
+        text = "\n".join([*lines[:place], line, *lines[place + 1 :]]) + "\n"
+        (tmp_path / "t.csv").write_text(text, encoding="utf-8", newline="")
+        found = read(tmp_path / "t.csv", task)
+        assert len(found["a"]) == 1000
+        assert list(found["a"]).count("1") == 999
