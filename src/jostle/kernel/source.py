@@ -236,7 +236,9 @@ class _VectorSource:
         from jostle.kernel import intervals
 
         _check_budget(budget)
-        kept = Fraction(self.size, intervals.ROUNDING)
+        # A person in several parts, or with several records, is hidden in as many steps, each of which may lose it.
+        steps = self.neighbours.rows * (2 if self.neighbours.part else 1)
+        kept = Fraction(self.size * steps, intervals.ROUNDING)
         if budget.epsilon <= 2 * kept:
             raise BadInput("epsilon", "is too small for a cut to be drawn with floating-point numbers", "use a larger one")
         moves = intervals.LN2 * PRICE_UNIT * intervals.NUMERATOR
