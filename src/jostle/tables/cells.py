@@ -66,7 +66,10 @@ def _(column: Real, value: Raw) -> Stages[Placed]:
     made = yield {"inside": clipped(number, literal(column.low), literal(column.high))}
     inside, last = made["inside"], column.values - 1
     if column.even:
-        made = yield {"cell": ((inside - literal(column.low)) * literal(column.rate)).floor().cast("int64")}
+        made = yield {"above": inside - literal(column.low)}
+        # What is clearly in the first cell is not multiplied: PostgreSQL does not suffer products that underflow.
+        scaled = ibis.ifelse(made["above"] < literal(0.5 / column.rate), literal(0.0), made["above"] * literal(column.rate))
+        made = yield {"cell": scaled.floor().cast("int64")}
         cell = ibis.ifelse(made["cell"] > last, last, made["cell"])
     else:
         cell = _sorted_in(inside, column.edges[1:-1].tolist())

@@ -17,12 +17,16 @@ import ibis.expr.operations as ops
 
 from jostle.kernel.errors import BadInput
 from jostle.schema import Numeric, Schema
+from jostle.tables.readings import literal
 
 Range: TypeAlias = tuple[float, float]
 """Between which numbers a value is."""
 
 LARGEST_WHOLE, LARGEST = 2.0**31 - 1, 2.0**53
 """Whole numbers and other numbers stay below these, in absolute value."""
+
+LEAST = 2.0**-432
+"""Factors become multiples of 2^-485, which is the last bit of this: no product of two is below the least float."""
 
 ORDER = (ops.Less, ops.LessEqual, ops.Greater, ops.GreaterEqual, ops.Between)
 COMPARISONS = (*ORDER, ops.Equals, ops.NotEquals, ops.InValues)
@@ -43,7 +47,35 @@ def checked(expression: Any, form: Any, schema: Schema, argument: str) -> Any:
         problem = f"gives a {type(expression).__name__}, not an expression"
         raise BadInput(argument, problem, "pass for instance lambda t: t.age > 30")
     _Check(form.op(), schema, argument).range_of(expression.op())
-    return expression.op()
+    return expression.op().replace(_careful)
+
+
+def _careful(node: Any, arguments: Any) -> Any:
+    """The same operation, but done in a way in which no engine fails.
+
+    - Whole numbers are of 64 bits. An engine would take as few as a constant needs, and their product would overflow.
+    - Factors and dividends lose what is below 2⁻⁴⁸⁵. PostgreSQL does not suffer results that underflow.
+    """
+    made = node if arguments is None else node.__recreate__(arguments)
+    if type(made) not in ARITHMETIC:
+        return made
+    values = [_widened(value.to_expr()) for value in made.args]
+    if isinstance(made, ops.Multiply):
+        values = [_without_dust(value) for value in values]
+    elif isinstance(made, ops.Divide):
+        values[0] = _without_dust(values[0])
+    return type(made)(*values)
+
+
+def _widened(value: Any) -> Any:
+    return value.cast("int64") if value.type().is_integer() else value
+
+
+def _without_dust(value: Any) -> Any:
+    """Added to a small number and taken away from it again, a float is a multiple of 2⁻⁴⁸⁵ and named once."""
+    if isinstance(value.op(), ops.Literal) and (value.op().value == 0 or abs(value.op().value) > LEAST * 2**60):
+        return value
+    return value + literal(LEAST) - literal(LEAST) if value.type().is_floating() else value
 
 
 class _Check:
@@ -100,7 +132,7 @@ class _Check:
     def _literal(self, node: Any) -> Range | None:
         if node.value is None or isinstance(node.value, (str, bool, date)):
             return None
-        if node.dtype.is_numeric() and math.isfinite(node.value):
+        if (node.dtype.is_integer() or node.dtype.is_floating()) and math.isfinite(node.value):
             return float(node.value), float(node.value)
         raise self._refused("has a constant that is neither a finite number, a text, a truth value nor a date")
 
@@ -113,7 +145,7 @@ class _Check:
                 raise self._refused(f"compares a date with {node.arg.value!r}") from None
             return None
         inner = self.range_of(node.arg)
-        if inner is None or not node.to.is_floating():
+        if inner is None or not node.to.is_float64():
             raise self._refused("changes the type of a value")
         return inner
 

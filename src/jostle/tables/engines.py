@@ -94,26 +94,26 @@ def _connect(data: Any, *, table: str | None, wanted: Sequence[str], columns: Se
     if isinstance(data, str) and "://" in data:
         return _url(data, table)
     if isinstance(data, (str, os.PathLike)):
-        return _file(Path(data), table, columns, engine)
+        return _file(Path(data), table, wanted, columns, engine)
     if isinstance(data, Sequence) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
-        return _files([Path(one) for one in data], columns, engine)
+        return _files([Path(one) for one in data], wanted, columns, engine)
     raise BadInput("data", f"a {type(data).__name__} cannot be opened", f"pass {KINDS_OF_DATA}")
 
 
 def check_columns(there: Sequence[str], wanted: Sequence[str]) -> None:
-    """Raise unless all columns are there."""
+    """Raise unless all columns are there. Call it where names are public: not with what a text file's first line says."""
     for name in wanted:
         if name not in there:
             raise BadInput("schema", f"the table has no column {name!r}", f"use some of {', '.join(map(str, there))}")
 
 
-def _file(path: Path, table: str | None, columns: Sequence[str] | None, engine: str) -> Opened:
+def _file(path: Path, table: str | None, wanted: Sequence[str], columns: Sequence[str] | None, engine: str) -> Opened:
     if path.suffix.lower() in DATABASE_FILES:
         return _database_file(path, table)
-    return _files([path], columns, engine)
+    return _files([path], wanted, columns, engine)
 
 
-def _files(paths: Sequence[Path], columns: Sequence[str] | None, engine: str) -> Opened:
+def _files(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, engine: str) -> Opened:
     for path in paths:
         if not path.exists():
             raise BadInput("data", f"there is no file {str(path)!r}", f"check the path, or pass {KINDS_OF_DATA}")
@@ -122,13 +122,13 @@ def _files(paths: Sequence[Path], columns: Sequence[str] | None, engine: str) ->
     if not parquet and not suffixes <= set(TEXT_FILES):
         raise BadInput("data", f"files that end in {', '.join(sorted(suffixes))} are unknown", f"pass {KINDS_OF_DATA}")
     if engine == "spark":
-        return _files_in_spark(paths, columns, parquet=parquet)
+        return _files_in_spark(paths, wanted, columns, parquet=parquet)
     connection = _embedded()
     if parquet:
         names = [str(path / "**" / "*.parquet") if path.is_dir() else str(path) for path in paths]
         asked("opening the file", lambda: connection.con.read_parquet(names, union_by_name=True).create_view("data"))
         return Opened(asked("opening the file", lambda: connection.table("data")), paths[0].stem)
-    header, named = _header(paths[0], columns)
+    header, named = _header(paths[0], wanted, columns)
     asked(
         "opening the file",
         lambda: connection.con.read_csv(
@@ -148,7 +148,7 @@ def _files(paths: Sequence[Path], columns: Sequence[str] | None, engine: str) ->
     return Opened(asked("opening the file", lambda: connection.table("data")), paths[0].stem, filtered=True)
 
 
-def _header(path: Path, columns: Sequence[str] | None) -> tuple[bool, list[str]]:
+def _header(path: Path, wanted: Sequence[str], columns: Sequence[str] | None) -> tuple[bool, list[str]]:
     """Whether the first line has the names, and the names, made different where they are the same."""
     if columns is None:
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
@@ -161,6 +161,10 @@ def _header(path: Path, columns: Sequence[str] | None) -> tuple[bool, list[str]]
         names.append(stripped if stripped.lower() not in map(str.lower, names) else f"{stripped} ({place + 1})")
     if not names:
         raise BadInput("data", f"{path.name} has no line with the columns' names", "pass columns=[…] if it has none")
+    for name in wanted:
+        if name not in names:  # what stands in the first line is not repeated: it may be a row
+            remedy = "check that the first line has the names, or pass columns=[…] if it has none"
+            raise BadInput("schema", f"the text file has no column {name!r}", remedy)
     return columns is None, names
 
 
@@ -289,7 +293,9 @@ def _spark(data: Any, table: str | None) -> Opened:
     return _one_of(asked("using the Spark session", lambda: ibis.pyspark.connect(data)), table)
 
 
-def _files_in_spark(paths: Sequence[Path], columns: Sequence[str] | None, *, parquet: bool) -> Opened:
+def _files_in_spark(
+    paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, *, parquet: bool
+) -> Opened:
     import importlib.util
 
     if importlib.util.find_spec("pyspark") is None:
@@ -298,7 +304,7 @@ def _files_in_spark(paths: Sequence[Path], columns: Sequence[str] | None, *, par
     names = [str(path.resolve()) for path in paths]
     if parquet:
         return Opened(_spark(session.read.parquet(*names), None).table, paths[0].stem)
-    header, named = _header(paths[0], columns)
+    header, named = _header(paths[0], wanted, columns)
     fields = ", ".join(f"`{name.replace('`', '``')}` STRING" for name in named)
     read = session.read.csv(names, schema=fields, header=header, sep=_separator(paths[0]), escape='"', mode="PERMISSIVE")
     return Opened(_spark(read, None).table, paths[0].stem, filtered=True)

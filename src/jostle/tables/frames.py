@@ -81,4 +81,17 @@ def _clean(value: Any) -> str | None:
 def _without_dictionary(column: Any) -> Any:
     import pyarrow as pa
 
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    return _decoded(plain) if pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type) else plain
+
+
+def _decoded(column: Any) -> Any:
+    """Texts whose bytes are no UTF-8 would fail in the engine."""
+    import pyarrow as pa
+
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        values = column.cast(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).to_pylist()
+        return pa.array([None if value is None else value.decode("utf-8", "replace") for value in values], column.type)
+    return column

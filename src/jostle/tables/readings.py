@@ -60,11 +60,13 @@ def raw(column: Expression, engine: str, numbers: Expression | None = None) -> S
         made = yield {"number": truth}
         return Raw(engine, column.notnull(), number=made["number"])
     if kind.is_date() or kind.is_timestamp():
-        made = yield {"day": column if kind.is_date() else column.date()}
+        # DuckDB's times go further than its days, and those that do are as null.
+        day = column.try_cast("date") if engine == "duckdb" else column.date()
+        made = yield {"day": column if kind.is_date() else day}
         return Raw(engine, column.notnull(), day=made["day"])
     if not kind.is_numeric():
         return Raw(engine, column.notnull())
-    made = yield {"number": _as_float(column, kind)}
+    made = yield {"number": _as_float(column, kind, engine)}
     return Raw(engine, made["number"].notnull(), number=made["number"])
 
 
@@ -103,12 +105,23 @@ def day_of(value: Raw) -> Stages[Expression | None]:
     return made["day"]
 
 
+LEAST_DECIMAL = "1e-300"
+"""Decimals nearer to 0 count as 0."""
+
+
+@ibis.udf.scalar.builtin(name="glob")
+def _like_shell(pattern: str, text: str) -> bool:
+    """Whether a text is of a form, as SQLite knows it without decoding the text."""
+
+
 END = {"duckdb": r"\z", "postgres": r"\Z", "pyspark": r"\z", "sqlite": r"\Z"}
 """How a pattern says that nothing follows, not even the end of a line."""
 
 
 def matches(text: Expression, pattern: str, engine: str, *, whole: bool = True) -> Expression:
     """Whether a text is of that form, or begins with it."""
+    if engine == "sqlite":  # hands texts to a function of Python's, which fails on bytes that are none; patterns are ASCII
+        text = ibis.ifelse(_like_shell("*[^ -~]*", text), ibis.null("string"), text)
     return text.re_search(f"^({pattern}){END[engine]}" if whole else f"^{pattern}").fill_null(False)
 
 
@@ -136,7 +149,7 @@ def day_number(day: Expression) -> Stages[Expression]:
     return before + (153 * month + 2) // 5 + number - 1
 
 
-def _as_float(column: Expression, kind: Any) -> Expression:
+def _as_float(column: Expression, kind: Any, engine: str) -> Expression:
     """As a float, null where it is NaN."""
     if kind.is_integer():
         return column.cast("float64")
@@ -146,6 +159,11 @@ def _as_float(column: Expression, kind: Any) -> Expression:
     # A decimal may be too large for a float, which raises; and PostgreSQL's may be NaN, which is above all numbers.
     inside = (column <= LARGEST_DECIMAL) & (column >= -LARGEST_DECIMAL)
     safe = ibis.ifelse(inside, column, ibis.null(kind)).cast("float64")
+    if engine == "postgres":  # whose decimals may be too small for a float, too
+        least = ibis.literal(LEAST_DECIMAL).cast("decimal")
+        tiny = (column < least) & (column > -least)
+        kept = ibis.ifelse(inside & ~tiny, column, ibis.null(kind)).cast("float64")
+        safe = ibis.ifelse(tiny, literal(0.0), kept)
     unusual = ibis.ifelse(column.cast("string") == "NaN", ibis.null("float64"), literal(float("inf")))
     return ibis.cases((column > LARGEST_DECIMAL, unusual), (column < -LARGEST_DECIMAL, literal(float("-inf"))), else_=safe)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput
+from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector
 from jostle.mechanisms.additive import discrete_laplace
 from jostle.schema import Column, Integer, Numeric, Schema
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
 STEPS = 2**30
 """Values of a mean are rounded to this part of the bounds' width."""
 
+NARROWEST = 1e-250
+"""A column's bounds are so far apart at least, or the lattice between them would be too fine for floats."""
+
+MOST_WHOLE = 2**61
+"""Sums count as no more than this. Clipping does not move them further apart."""
+
 MOST_GROUPS = 4096
 """For so many cells of another column there may be a sum each."""
 
@@ -47,7 +54,9 @@ class Total:
     by: str | None = None
 
     def __post_init__(self) -> None:
-        numeric(self.table.schema, self.name)
+        declared = numeric(self.table.schema, self.name)
+        if declared.high - declared.low < NARROWEST:
+            raise BadInput("column", f"{self.name!r} has bounds too close to each other", "declare it in a smaller unit")
         if self.by is not None and self.table.schema.column(self.by).size > MOST_GROUPS:
             raise BadInput("by", f"{self.by!r} has more than {MOST_GROUPS} cells", "group by a coarser column")
 
@@ -81,9 +90,9 @@ class Total:
 
     def _sums(self, epsilon: Any) -> Figure | Figures:
         low, high, scale = self._lattice()
-        budget = self._paid(epsilon)
-        totals, _ = self._added_up(lambda plain: plain * literal(scale), None)
-        noisy = discrete_laplace(totals, sensitivity=self._moves(low, high), budget=budget, note=self.what)
+        budget = self._paid(epsilon, self._moves(low, high))
+        totals, _ = self._added_up(lambda plain: _point(plain, scale), None)
+        noisy = discrete_laplace(_whole(totals), sensitivity=self._moves(low, high), budget=budget, note=self.what)
         margins = np.full(len(totals), self._sum_margin(float(budget.epsilon)))
         return self._figures(noisy / scale, margins, budget)
 
@@ -91,9 +100,9 @@ class Total:
         """The two numbers behind each mean: how far values are above the lower bound, and how far below the upper one."""
         declared = numeric(self.table.schema, self.name)
         low, width = float(declared.low), float(declared.high) - float(declared.low)
-        budget = self._paid(epsilon)
-        points, rows = self._added_up(lambda plain: (plain - literal(low)) * literal(STEPS / width), STEPS)
-        both = np.stack([points, STEPS * rows - points], axis=-1)
+        budget = self._paid(epsilon, (STEPS, 2 * STEPS))
+        points, rows = self._added_up(lambda plain: _point(plain - literal(low), STEPS / width), STEPS)
+        both = _whole([[above, STEPS * count - above] for above, count in zip(points, rows, strict=True)])
         noisy = discrete_laplace(both, sensitivity=(STEPS, 2 * STEPS), budget=budget, note=self.what)
         scale = float(budget.neighbours.sensitivity(STEPS, 2 * STEPS) / budget.epsilon)
         value, margins = low + width * share(noisy), []
@@ -104,11 +113,17 @@ class Total:
         return self._figures(value, np.array(margins), budget)
 
     def _lattice(self) -> tuple[int, int, float]:
-        """The bounds as whole numbers, and how many of them a unit has."""
+        """The bounds as whole numbers, and how many of them a unit has.
+
+        No point is beyond 2^30, so that an engine would need 2^33 rows for a sum that 64 bits do not hold. Large whole
+        numbers are rounded down to a coarser lattice for that.
+        """
         declared = numeric(self.table.schema, self.name)
-        far = max(-declared.low, declared.high)
-        scale = 1.0 if isinstance(declared, Integer) else math.ldexp(1.0, 30 - math.frexp(far)[1])
-        return math.floor(declared.low * scale), math.floor(declared.high * scale), scale
+        far = max(abs(declared.low), abs(declared.high))
+        scale = math.ldexp(1.0, 30 - math.frexp(far)[1])
+        if isinstance(declared, Integer):
+            scale = min(1.0, scale)
+        return _bound(declared.low, scale), _bound(declared.high, scale), scale
 
     def _moves(self, low: int, high: int) -> tuple[int, int]:
         """How far one row more or less, and one row changed, moves all sums together."""
@@ -119,26 +134,28 @@ class Total:
         low, high, scale = self._lattice()
         return float(self.table._payer.neighbours.sensitivity(*self._moves(low, high))) / epsilon * math.log(20) / scale
 
-    def _paid(self, epsilon: Any) -> Budget:
+    def _paid(self, epsilon: Any, moves: tuple[int, int]) -> Budget:
         columns = EngineColumns.of(self.table._views, [self.name])
-        return self.table._payer.records(columns, epsilon, filtered=True, note=self.what)[1]
+        budget = self.table._payer.records(columns, epsilon, filtered=True, note=self.what)[1]
+        calibrate(budget.neighbours.sensitivity(*moves), budget.epsilon)  # too small an ε is refused before the query
+        return budget
 
-    def _added_up(self, point: Callable[[Expression], Expression], most: int | None) -> tuple[Counts, Counts]:
+    def _added_up(self, point: Callable[[Expression], Expression], most: int | None) -> tuple[list[int], list[int]]:
         """For each cell, the exact sum of points on a lattice over the rows with a number, and how many those are."""
         declared, cells = numeric(self.table.schema, self.name), 1 if self.by is None else self._group.size
 
         def value(rows: Rows) -> tuple[Expression, Expression, Expression]:
-            cell, at = rows.cell(self.name), point(rows.table[self.name]).floor().cast("int64")
+            cell, at = rows.cell(self.name), point(rows.table[self.name])
             counting = (cell >= 0) & (cell < declared.values)
             group = ibis.literal(0).cast("int64") if self.by is None else rows.cell(self.by)
             return counting & (group >= 0), at if most is None else (at > most).ifelse(most, at), group
 
         names = list(dict.fromkeys([self.name, *([self.by] if self.by else [])]))
-        totals, rows = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64)
+        totals, rows = [0] * cells, [0] * cells  # of any size, because a sum of 64-bit numbers may wrap around
         for view in self.table._views:
-            groups, sums, counts = view.sums(names, value)
-            np.add.at(totals, groups, sums)
-            np.add.at(rows, groups, counts)
+            for group, total, count in zip(*view.sums(names, value), strict=True):
+                totals[int(group)] += total
+                rows[int(group)] += int(count)
         return totals, rows
 
     @property
@@ -156,6 +173,26 @@ class Total:
         return Figures(
             what=self.what, name=self.kind, about={self.by: self._group.labels}, answers=values, margins=margins, **told
         )
+
+
+def _point(value: Expression, scale: float) -> Expression:
+    """A value on the lattice: rounded down, but to 0 if it is nearer to it than half a point.
+
+    A product of very small numbers would underflow, which PostgreSQL does not suffer; so it is not computed.
+    """
+    half = 0.5 / scale
+    near = (value < literal(half)) & (value > literal(-half))
+    return ibis.ifelse(near, literal(0.0), value * literal(scale)).floor().cast("int64")
+
+
+def _bound(value: float, scale: float) -> int:
+    """A declared bound on the lattice, rounded as values are."""
+    return 0 if abs(value) < 0.5 / scale else math.floor(value * scale)
+
+
+def _whole(numbers: Any) -> Counts:
+    """Whole numbers of any size, clipped to what can be measured."""
+    return np.clip(np.array(numbers, dtype=object), -MOST_WHOLE, MOST_WHOLE).astype(np.int64)
 
 
 def numeric(schema: Schema, name: str) -> Numeric:

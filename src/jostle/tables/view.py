@@ -7,6 +7,7 @@ random, after everything that drops rows. Proof: docs/proofs/tables.md.
 
 from __future__ import annotations
 
+import secrets
 import uuid
 import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -218,6 +219,7 @@ class View:
         """At most `max_rows` rows a person, at random; rows without a person are dropped."""
         if self.unit is None:
             return table
+        _reseed(self.base.get_backend())
         # The random column comes first, and the window then: DuckDB refuses a random order in a window.
         drawn = table.filter(table[PERSON].notnull()).mutate(**{RANDOM: ibis.random()})
         window = ibis.window(group_by=drawn[PERSON], order_by=drawn[RANDOM])
@@ -250,6 +252,13 @@ class View:
         rows = self.rows(list(self.schema) if names is None else names)
         kept = keep(self.base.get_backend(), self.bounded(rows.table))
         return replace(self, base=kept, declared=self.schema, unit=None, steps=(), placed=rows.cells)
+
+
+def _reseed(backend: Any) -> None:
+    """Random numbers that nobody foresees, whatever seed was set before on a connection that we were handed."""
+    if backend.name in ("duckdb", "postgres"):
+        seed = secrets.randbelow(2**53) / 2**52 - 1
+        asked("sampling", lambda: backend.raw_sql(f"SELECT setseed({seed!r})").close())
 
 
 def plain_type(column: Column) -> str:
@@ -323,7 +332,8 @@ def _with_long_lists(
 ) -> tuple[Any, dict[str, tuple[Expression, Expression]]]:
     """The table joined to its long lists of categories, and each value's number in its list, and its name.
 
-    A key is in a list once, so a row stays one row.
+    A key is in a list once, so a row stays one row. Texts are compared byte by byte, written in hexadecimal digits: by the
+    rules of a collation, several keys could be the same.
     """
     joined: dict[str, list[int]] = {}
     long = {n: c for n, c in columns.items() if isinstance(c, Category) and c.values > MANY_CATEGORIES}
@@ -335,10 +345,37 @@ def _with_long_lists(
                 joined.setdefault(name, []).append(number)
                 key, code, word = (f"{RESERVED}{what}_{number}" for what in ("key", "code", "word"))
                 words = [names[place] for place in codes]
-                listed = ibis.memtable(pa.table({key: [*keys], code: codes, word: words}))
-                table = table.left_join(listed, stored == listed[key])
+                texts = stored.type().is_string()
+                listed = ibis.memtable(pa.table({key: [*map(_digits, keys)] if texts else [*keys], code: codes, word: words}))
+                table = table.left_join(listed, (_in_digits(stored, table) if texts else stored) == listed[key])
     found = {}
     for name, column in long.items():
         codes, words = ([table[f"{RESERVED}{what}_{n}"] for n in joined.get(name, [])] for what in ("code", "word"))
         found[name] = ibis.coalesce(*codes, ibis.literal(column.values)), ibis.coalesce(*words, ibis.literal(OTHER))
     return table, found
+
+
+@ibis.udf.scalar.builtin(name="hex")
+def _hex(text: str) -> str:
+    """A text's bytes in digits, as DuckDB, Spark and SQLite call it."""
+
+
+@ibis.udf.scalar.builtin(name="convert_to")
+def _convert_to(text: str, encoding: str) -> bytes:
+    """A text's bytes in PostgreSQL."""
+
+
+@ibis.udf.scalar.builtin(name="encode")
+def _encode(data: bytes, form: str) -> str:
+    """Bytes in digits in PostgreSQL."""
+
+
+def _in_digits(text: Expression, table: Any) -> Expression:
+    """The bytes of a text in the engine, written as `_digits` does."""
+    if table.get_backend().name == "postgres":
+        return _encode(_convert_to(text, "UTF8"), "hex").upper()
+    return _hex(text)
+
+
+def _digits(key: str | float) -> str:
+    return str(key).encode().hex().upper()
