@@ -98,7 +98,8 @@ def test_files_of_all_kinds(tmp_path):
     wanted = in_memory("age", "sex").tolist()
     for name, more in (("a.parquet", {}), ("b.csv", {}), ("c.tsv", {}), ("d.data", {"columns": list(ROWS)})):
         assert exact(opened(tmp_path / name, tmp_path, **more), "age", "sex").tolist() == wanted
-    twice = opened([tmp_path / "a.parquet", tmp_path / "a.parquet"], tmp_path)
+    pq.write_table(arrow, tmp_path / "e.parquet")
+    twice = opened([tmp_path / "a.parquet", tmp_path / "e.parquet"], tmp_path)
     assert exact(twice, "age", "sex").tolist() == (2 * np.array(wanted)).tolist()
     assert exact(opened(arrow, tmp_path), "age", "sex").tolist() == wanted
 

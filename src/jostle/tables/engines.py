@@ -88,7 +88,9 @@ def _connect(data: Any, *, table: str | None, wanted: Sequence[str], columns: Se
         return _frame(data, wanted)
     package = type(data).__module__.split(".")[0]
     if package == "ibis" and hasattr(data, "get_backend"):
-        return Opened(data, data.get_name() if hasattr(data, "get_name") else None)
+        if not hasattr(data.op(), "name"):  # rows of a join or a group would not be rows of the table
+            raise BadInput("data", "is a query, not a table", "pass the table, and use where() and derive() then")
+        return Opened(data, data.get_name())
     if package == "pyspark":
         return _spark(data, table)
     if isinstance(data, str) and "://" in data:
@@ -126,7 +128,7 @@ def _files(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] 
     connection = _embedded()
     if parquet:
         names = [str(path / "**" / "*.parquet") if path.is_dir() else str(path) for path in paths]
-        asked("opening the file", lambda: connection.con.read_parquet(names, union_by_name=True).create_view("data"))
+        asked("opening the file", lambda: _view_of_parquet(connection.con, names))
         return Opened(asked("opening the file", lambda: connection.table("data")), paths[0].stem)
     header, named = _header(paths[0], wanted, columns)
     asked(
@@ -146,6 +148,15 @@ def _files(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] 
         ).create_view("data"),
     )
     return Opened(asked("opening the file", lambda: connection.table("data")), paths[0].stem, filtered=True)
+
+
+def _view_of_parquet(connection: Any, names: Sequence[str]) -> None:
+    """The files as a view. Where DuckDB can do that, bytes that are no text are replaced: otherwise they fail."""
+    options = connection.execute("SELECT parameters FROM duckdb_functions() WHERE function_name = 'read_parquet'").fetchall()
+    lenient = ", utf8_validation = 'replace'" if any("utf8_validation" in known for (known,) in options) else ""
+    listed = ", ".join(sg.exp.Literal.string(name).sql("duckdb") for name in names)
+    source = f"read_parquet([{listed}], union_by_name = true{lenient})"
+    connection.execute(f"CREATE VIEW data AS FROM {source}")
 
 
 def _header(path: Path, wanted: Sequence[str], columns: Sequence[str] | None) -> tuple[bool, list[str]]:
@@ -293,9 +304,7 @@ def _spark(data: Any, table: str | None) -> Opened:
     return _one_of(asked("using the Spark session", lambda: ibis.pyspark.connect(data)), table)
 
 
-def _files_in_spark(
-    paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, *, parquet: bool
-) -> Opened:
+def _files_in_spark(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, *, parquet: bool) -> Opened:
     import importlib.util
 
     if importlib.util.find_spec("pyspark") is None:

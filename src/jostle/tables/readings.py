@@ -11,6 +11,7 @@ Casts are behind conditions that admit only what can be cast, in all engines.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,9 +61,7 @@ def raw(column: Expression, engine: str, numbers: Expression | None = None) -> S
         made = yield {"number": truth}
         return Raw(engine, column.notnull(), number=made["number"])
     if kind.is_date() or kind.is_timestamp():
-        # DuckDB's times go further than its days, and those that do are as null.
-        day = column.try_cast("date") if engine == "duckdb" else column.date()
-        made = yield {"day": column if kind.is_date() else day}
+        made = yield {"day": column if kind.is_date() else _day(column, engine)}
         return Raw(engine, column.notnull(), day=made["day"])
     if not kind.is_numeric():
         return Raw(engine, column.notnull())
@@ -109,9 +108,15 @@ LEAST_DECIMAL = "1e-300"
 """Decimals nearer to 0 count as 0."""
 
 
-@ibis.udf.scalar.builtin(name="glob")
-def _like_shell(pattern: str, text: str) -> bool:
-    """Whether a text is of a form, as SQLite knows it without decoding the text."""
+def builtin(name: str, takes: tuple[str, ...], gives: str) -> Callable[..., Expression]:
+    """A function that an engine has and Ibis has not."""
+    stands_for = (lambda one: None) if len(takes) == 1 else (lambda one, other: None)
+    made: Callable[..., Expression] = ibis.udf.scalar.builtin(stands_for, name=name, signature=(takes, gives))
+    return made
+
+
+_like_shell = builtin("glob", ("string", "string"), "boolean")
+"""Whether a text is of a form, as SQLite knows it without decoding the text."""
 
 
 END = {"duckdb": r"\z", "postgres": r"\Z", "pyspark": r"\z", "sqlite": r"\Z"}
@@ -147,6 +152,11 @@ def day_number(day: Expression) -> Stages[Expression]:
     year, month = made["year"], made["month"]
     before = 365 * year + year // 4 - year // 100 + year // 400
     return before + (153 * month + 2) // 5 + number - 1
+
+
+def _day(time: Expression, engine: str) -> Expression:
+    """The day of a time. DuckDB's times go further than its days: those that do are null."""
+    return time.try_cast("date") if engine == "duckdb" else time.date()
 
 
 def _as_float(column: Expression, kind: Any, engine: str) -> Expression:

@@ -192,7 +192,8 @@ def _bound(value: float, scale: float) -> int:
 
 def _whole(numbers: Any) -> Counts:
     """Whole numbers of any size, clipped to what can be measured."""
-    return np.clip(np.array(numbers, dtype=object), -MOST_WHOLE, MOST_WHOLE).astype(np.int64)
+    clipped: Counts = np.clip(np.array(numbers, dtype=object), -MOST_WHOLE, MOST_WHOLE).astype(np.int64)
+    return clipped
 
 
 def numeric(schema: Schema, name: str) -> Numeric:

@@ -25,7 +25,7 @@ from jostle.kernel.errors import BadInput, JostleError
 from jostle.kernel.partition import Counts
 from jostle.schema import OTHER, Category, Column, Schema
 from jostle.tables.cells import Placed, category_keys, place, place_category
-from jostle.tables.readings import Raw, raw
+from jostle.tables.readings import Raw, builtin, raw
 from jostle.tables.stages import RESERVED, Expression, Stages, run
 from jostle.tables.unit import Unit
 
@@ -258,7 +258,7 @@ def _reseed(backend: Any) -> None:
     """Random numbers that nobody foresees, whatever seed was set before on a connection that we were handed."""
     if backend.name in ("duckdb", "postgres"):
         seed = secrets.randbelow(2**53) / 2**52 - 1
-        asked("sampling", lambda: backend.raw_sql(f"SELECT setseed({seed!r})").close())
+        asked("sampling", lambda: backend.raw_sql(f"SELECT setseed({seed!r})").fetchall())
 
 
 def plain_type(column: Column) -> str:
@@ -346,7 +346,8 @@ def _with_long_lists(
                 key, code, word = (f"{RESERVED}{what}_{number}" for what in ("key", "code", "word"))
                 words = [names[place] for place in codes]
                 texts = stored.type().is_string()
-                listed = ibis.memtable(pa.table({key: [*map(_digits, keys)] if texts else [*keys], code: codes, word: words}))
+                listed_keys = [_digits(one) if texts else one for one in keys]
+                listed = ibis.memtable(pa.table({key: listed_keys, code: codes, word: words}))
                 table = table.left_join(listed, (_in_digits(stored, table) if texts else stored) == listed[key])
     found = {}
     for name, column in long.items():
@@ -355,19 +356,14 @@ def _with_long_lists(
     return table, found
 
 
-@ibis.udf.scalar.builtin(name="hex")
-def _hex(text: str) -> str:
-    """A text's bytes in digits, as DuckDB, Spark and SQLite call it."""
+_hex = builtin("hex", ("string",), "string")
+"""A text's bytes in digits, as DuckDB, Spark and SQLite call it."""
 
-
-@ibis.udf.scalar.builtin(name="convert_to")
-def _convert_to(text: str, encoding: str) -> bytes:
-    """A text's bytes in PostgreSQL."""
-
-
-@ibis.udf.scalar.builtin(name="encode")
-def _encode(data: bytes, form: str) -> str:
-    """Bytes in digits in PostgreSQL."""
+_convert_to, _encode = (
+    builtin("convert_to", ("string", "string"), "binary"),
+    builtin("encode", ("binary", "string"), "string"),
+)
+"""A text's bytes, and bytes in digits, in PostgreSQL."""
 
 
 def _in_digits(text: Expression, table: Any) -> Expression:
