@@ -277,8 +277,8 @@ class Real(Numeric):
         for name in ("low", "high"):
             if not _is_number(getattr(self, name)):
                 raise BadInput(name, "must be a finite number", "pass for instance 0.0")
-        if not self.low < self.high or not math.isfinite(self.high - self.low):
-            raise BadInput("high", "must be above low", "write the smallest value first")
+        if not self.low < self.high or not 1e-250 < self.high - self.low < math.inf:
+            raise BadInput("high", "must be above low, by a number of moderate size", "write the smallest value first")
         _check_bins(self.bins)
         if self.spacing not in ("linear", "log"):
             raise BadInput("spacing", f"{self.spacing!r} is unknown", "use 'linear' or 'log'")

@@ -183,6 +183,11 @@ class Table(measure.Measurements):
 
         `sizes` are those of a task: where a column would drop a row that lacks a value, the row has a cell more.
         """
+        for name, size in sizes.items():
+            column = self.schema.column(name)
+            fits = (column.values,) if name == label else (column.size, column.size + 1)
+            if size not in fits:
+                raise BadInput("sizes", f"that of {name!r} is not the schema's", "pass those of a task over this schema")
         complete = EngineColumns.labelled(self._views, sizes, label).complete()
         return self._payer.records(complete.in_memory() if in_memory else complete, epsilon, filtered=True, note=note[:200])
 
