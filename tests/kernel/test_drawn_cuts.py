@@ -79,7 +79,13 @@ def captured(monkeypatch: pytest.MonkeyPatch, source: SimulatedSource, epsilon: 
 def test_the_operator_draws_at_the_proven_rate(monkeypatch, relation: Neighbours, epsilon: Fraction) -> None:
     numerator, denominator = captured(monkeypatch, SimulatedSource(np.arange(9), seed=0, neighbours=relation), epsilon)
     assert numerator == NUMERATOR
-    scale = relation.sensitivity(2, 4) * PRICE_UNIT * LN2 * numerator / (epsilon - Fraction(9, ROUNDING))
+    scale = (
+        relation.sensitivity(2, 4)
+        * PRICE_UNIT
+        * LN2
+        * numerator
+        / (epsilon - Fraction(9 * relation.rows * (2 if relation.part else 1), ROUNDING))
+    )
     assert denominator - 1 < scale <= denominator
 
 
