@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from jostle.choice.beside_authors import Beside
 from jostle.choice.deployed import Deployed
 from jostle.choice.experiment_report import LARGEST, compared
 from jostle.choice.experiments import Experiment, Judged
 from jostle.simulate.grid import SUITE
 
 
-def numbers(found: Experiment, *, deployed: Sequence[Deployed] = (), variants: Sequence[Judged] = ()) -> dict[str, Any]:
+def numbers(
+    found: Experiment,
+    *,
+    deployed: Sequence[Deployed] = (),
+    beside: Sequence[Beside] = (),
+    variants: Sequence[Judged] = (),
+) -> dict[str, Any]:
     """Everything that the report says, and every run of Pythia."""
     return {
         "task": found.task,
@@ -27,6 +34,10 @@ def numbers(found: Experiment, *, deployed: Sequence[Deployed] = (), variants: S
         "thetas": [{"theta": theta} | _judged(one) for theta, one in found.thetas.items()],
         "prices": [{"rho": rho} | _judged(one) for rho, one in found.prices.items()],
         "deployed": [_checked(found, one) for one in deployed],
+        "beside_authors": [
+            {"input": one.cell.key, "error": one.mean, "authors_private": one.private, "authors": one.every}
+            for one in beside
+        ],
         "variants": [_judged(one) for one in variants],
     }
 

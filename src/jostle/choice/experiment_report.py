@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from jostle.choice.beside_authors import Beside, groups
 from jostle.choice.deployed import Deployed
 from jostle.choice.experiments import DRAWS, OURS, Experiment, Judged
 from jostle.choice.training import Settings
@@ -75,7 +76,12 @@ class Section:
 
 
 def sections(
-    found: Experiment, *, deployed: Sequence[Deployed] = (), variants: Sequence[Judged] = (), trials: int = 20
+    found: Experiment,
+    *,
+    deployed: Sequence[Deployed] = (),
+    beside: Sequence[Beside] = (),
+    variants: Sequence[Judged] = (),
+    trials: int = 20,
 ) -> list[Section]:
     """The whole report on a task."""
     parts = [
@@ -89,6 +95,8 @@ def sections(
     ]
     if deployed:
         parts.append(_deployed(found, deployed))
+    if beside:
+        parts.append(_authors(beside))
     if variants:
         parts.append(_variants(found, variants))
     return parts
@@ -265,6 +273,20 @@ def _deployed(found: Experiment, deployed: Sequence[Deployed]) -> Section:
     )
     headings = ["", "inputs", "error over projected", "regret", "projected regret", "against all", "worst", "spent"]
     return Section(title="Deployed", texts=[text], grids=[Grid(headings=headings, rows=rows)], figure="deployed")
+
+
+def _authors(beside: Sequence[Beside]) -> Section:
+    rows = []
+    for name, (private, every) in groups(beside).items():
+        shown = [part for regrets in (private, every) for part in (_mean(regrets), _shown(float(regrets.max())))]
+        rows.append([name, str(private.size), *shown])
+    text = (
+        "Pythia itself, on the inputs of a reference, with a selector trained without the input's data set; over the least "
+        "error of the suite as its authors coded it. That code is given some things for free, such as the true total. Its "
+        "DAWA is not private, so regret against a suite with it is for information: it tells what soundness costs."
+    )
+    headings = ["", "inputs", "without DAWA", "worst", "with DAWA as coded, not private", "worst"]
+    return Section(title="Beside the authors' own code", texts=[text], grids=[Grid(headings=headings, rows=rows)])
 
 
 def _variants(found: Experiment, variants: Sequence[Judged]) -> Section:

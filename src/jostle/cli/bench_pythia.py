@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from jostle.choice.beside_authors import Beside
     from jostle.choice.delphi import ErrorTable
     from jostle.choice.deployed import Deployed
     from jostle.choice.experiment_report import Section
@@ -37,6 +39,10 @@ def pythia(
         Path | None, typer.Option(help="Write the numbers to this Markdown file, and the figures to a .json file beside it.")
     ] = None,
     deployed: Annotated[int, typer.Option(help="Run Pythia itself on so many inputs of a task; 0 for none.")] = 60,
+    reference: Annotated[
+        Path | None,
+        typer.Option(help="A folder of errors of the authors' code to stand beside; else JOSTLE_REFERENCE may name it."),
+    ] = None,
     settings: Annotated[bool, typer.Option("--settings", help="Compare other settings of training, too.")] = False,
     trials: Annotated[int | None, typer.Option(help="Runs of an option on an input; 20 unless said.")] = None,
     seed: Annotated[int, typer.Option(help="Of all noise, and of the training.")] = 0,
@@ -55,6 +61,7 @@ def pythia(
     from jostle.choice.experiment_pictures import pictures, plain
     from jostle.kernel.errors import BadInput
     from jostle.simulate.grid import WORKLOADS
+    from jostle.simulate.reference import reference_folder
 
     if task is not None and task not in WORKLOADS:
         raise BadInput("task", f"{task!r} is unknown", f"use one of {', '.join(WORKLOADS)}")
@@ -62,6 +69,7 @@ def pythia(
         raise BadInput("deployed", f"must be at least 0, got {deployed}", "pass for instance 60")
     if not collect and not store.is_dir():
         raise BadInput("store", f"{store} is no folder of measurements", "name one, or leave --no-collect out")
+    theirs = reference_folder(reference) if reference is not None or os.environ.get("JOSTLE_REFERENCE") else None
     for file in (out, report):
         if file is not None and not file.absolute().parent.is_dir():
             raise BadInput("out, report", f"the folder of {file} does not exist", "name one that does")
@@ -74,6 +82,7 @@ def pythia(
         seed=seed,
         workers=workers,
         deployed=min(deployed, QUICK_DEPLOYED) if quick else deployed,
+        reference=None if quick else theirs,
         settings=settings,
         quick=quick,
     )
@@ -114,6 +123,7 @@ class _Asked:
     seed: int
     workers: int | None
     deployed: int
+    reference: Path | None
     settings: bool
     quick: bool
 
@@ -123,9 +133,11 @@ def _experiment(task: str, asked: _Asked) -> tuple[Experiment, list[Deployed], l
 
     found = experiments.experiment(_table(task, asked), named=asked.own, seed=asked.seed)
     checked = _deployed(found, asked) if asked.deployed else []
+    beside = _beside_authors(found, asked)
     variants = list(found.variants()) if asked.settings else []
-    parts = experiment_report.sections(found, deployed=checked, variants=variants, trials=asked.trials)
-    return found, checked, parts, experiment_numbers.numbers(found, deployed=checked, variants=variants)
+    parts = experiment_report.sections(found, deployed=checked, beside=beside, variants=variants, trials=asked.trials)
+    numbers = experiment_numbers.numbers(found, deployed=checked, beside=beside, variants=variants)
+    return found, checked, parts, numbers
 
 
 def _table(task: str, asked: _Asked) -> ErrorTable:
@@ -168,6 +180,25 @@ def _deployed(found: Experiment, asked: _Asked) -> list[Deployed]:
                 ran = list(bar.track(done, total=len(todo), description=f"running {way.name}"))
             checked.append(deployed.Deployed(way=way, runs=sorted(ran, key=lambda one: one.row), trials=asked.trials))
     return checked
+
+
+def _beside_authors(found: Experiment, asked: _Asked) -> list[Beside]:
+    """Run Pythia on the inputs of the reference, if there is one, under a bar."""
+    if asked.reference is None:
+        return []
+    from contextlib import closing
+
+    from rich.progress import Progress
+
+    from jostle.choice import beside_authors
+    from jostle.simulate import parallel, reference
+
+    processes = parallel.cores() if asked.workers is None else asked.workers
+    todo = beside_authors.works(found, reference.read(asked.reference), trials=asked.trials)
+    bar = Progress(console=Console(stderr=True), transient=True)
+    with bar, closing(beside_authors.runs(todo, workers=processes)) as done:
+        ran = list(bar.track(done, total=len(todo), description="beside the authors"))
+    return sorted(ran, key=lambda one: one.cell.key)
 
 
 def _command(task: str | None, options: str | None, trials: int | None, seed: int, deployed: int, **flags: bool) -> str:
