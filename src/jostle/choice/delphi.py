@@ -256,15 +256,11 @@ def table_of(
 
 def candidates(task: str, options: Sequence[str] | None = None) -> list[str]:
     """The options to measure: those that are named, if they are for the task, else all but those that choose themselves."""
-    known = [name for name in algorithms.names(task) if name not in CHOOSING]
+    known = [name for name in algorithms.names(task) if not algorithms.get(name).choosing]
     for name in options or []:
         if name not in known:
             raise BadInput("options", f"{name!r} is no option for {task}", f"use some of {', '.join(known)}")
     return list(dict.fromkeys(options or known))
-
-
-CHOOSING: Final = frozenset({"Pythia"})
-"""Algorithms that choose among others, and so are no options."""
 
 
 def _check_numbers(argument: str, numbers: Sequence[int] | None, least: int, most: int) -> None:
