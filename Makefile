@@ -3,7 +3,7 @@
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-EXTRAS := postgres,spark,cluster,synthesis,explorer,png,demo,docs,dev
+EXTRAS := postgres,spark,cluster,synthesis,explorer,png,docs,dev
 OLDEST := 3.11
 # The interpreter to build the environment with: make setup PYTHON=/path/to/python3
 PYTHON ?=
@@ -53,7 +53,7 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY); \
 	echo "Ready: $(BIN)/jostle"
 
-demo: $(READY)  ## one private histogram, end to end
+demo: $(READY)  ## the whole story once, on public data
 	@$(BIN)/jostle demo
 
 test: $(READY)  ## style, types, import contracts, tests and every documented example
@@ -73,8 +73,8 @@ lint: $(READY)  ## ruff's rules and format, and mypy; all of them run
 format: $(READY)  ## format the code and repair what can be repaired
 	@$(BIN)/ruff check --fix --quiet; $(BIN)/ruff format
 
-bench: $(READY)  ## the kernel's speed on this machine
-	@$(BIN)/jostle bench kernel
+bench: $(READY)  ## jostle beside its peers on this machine, each in an environment of its own
+	@$(BIN)/jostle bench peers
 
 docs: $(READY)  ## the documentation, as pages under site/
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict && echo "Open site/index.html"
@@ -90,5 +90,5 @@ constraints:  ## pin the newest versions that go together, in an environment of 
 	echo "constraints.txt: $$(wc -l < constraints.txt) packages pinned"
 
 clean:  ## remove the environment, caches and everything that was built
-	@rm -rf $(VENV) site build dist jostle-demo.html .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) site build dist jostle-demo.html jostle-demo.db* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

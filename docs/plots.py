@@ -41,7 +41,9 @@ def randomized_response() -> go.Figure:
     chances = np.linspace(0.51, 0.99, 97)
     right = [RandomizedResponse(2, p=float(p)).variance(0.5, 1) for p in chances]
     slide = 1 / (16 * (chances - 0.5) ** 2 - 0.25 + 1e-12)  # it has a pole at 5/8
-    figure = _figure("Variance of randomized response,<br>times N people", "p: how often the truth is told", "variance · N")
+    figure = figure_of(
+        "Variance of randomized response,<br>times N people", "p: how often the truth is told", "variance · N"
+    )
     figure.add_scatter(x=chances, y=right, name="1/(16(p − ½)²) − ¼", line_color=BLUE)
     figure.add_scatter(
         x=chances, y=np.where(np.abs(slide) < 60, slide, np.nan), name="the slide", line={"color": RED, "dash": "dot"}
@@ -52,7 +54,7 @@ def randomized_response() -> go.Figure:
 def laplace() -> go.Figure:
     """Continuous and discrete noise."""
     x, whole = np.linspace(-12, 12, 481), np.arange(-12, 13)
-    figure = _figure("Laplace noise, sensitivity 1", "noise", "density, or probability")
+    figure = figure_of("Laplace noise, sensitivity 1", "noise", "density, or probability")
     for epsilon, colour in ((1.0, BLUE), (0.3, RED)):
         figure.add_scatter(
             x=x, y=epsilon / 2 * np.exp(-epsilon * np.abs(x)), name=f"laplace, ε = {epsilon:g}", line_color=colour
@@ -69,7 +71,7 @@ def exponential() -> go.Figure:
     """Seven ranges, under both neighbours."""
     edges, scores = np.array([0, 2, 3, 5, 7, 10, 11, 12]), [3, 4, 5, 4, 3, 4, 3]
     names = [f"{a}–{b}" for a, b in pairwise(edges)]
-    figure = _figure("Where to split: the exponential<br>mechanism, ε = 1", "range of the attribute", "probability")
+    figure = figure_of("Where to split: the exponential<br>mechanism, ε = 1", "range of the attribute", "probability")
     for neighbours, colour in (("add_remove", BLUE), ("replace", RED)):
         chances = utility.exponential_probabilities(
             scores, epsilon=1, monotone=True, neighbours=neighbours, lengths=np.diff(edges)
@@ -81,7 +83,7 @@ def exponential() -> go.Figure:
 def noisy_max() -> go.Figure:
     """Three ways to choose, by what they lose on average."""
     scores = np.array([30, 27, 25, 24, 20, 12, 9, 4, 1, 0], dtype=float)
-    figure = _figure("Choosing among ten: how far<br>below the best, on average", "ε", "score lost", log_x=True)
+    figure = figure_of("Choosing among ten: how far<br>below the best, on average", "ε", "score lost", log_x=True)
     loss = scores.max() - scores
     generator = np.random.default_rng(0)
     laplace_noise = generator.laplace(size=(20_000, scores.size))
@@ -99,7 +101,7 @@ def noisy_max() -> go.Figure:
 def above_threshold() -> go.Figure:
     """The price of several answers of yes."""
     positives = np.arange(1, 31)
-    figure = _figure("Above threshold: error on<br>1,000 queries at ε = 1, 95 %", "answers of yes", "error")
+    figure = figure_of("Above threshold: error on<br>1,000 queries at ε = 1, 95 %", "answers of yes", "error")
     together = [utility.above_threshold_error(1, queries=1000, positives=int(c)) for c in positives]
     counts = [utility.above_threshold_error(1, queries=1000, positives=int(c), monotone=True) for c in positives]
     everything = utility.laplace_error(1, sensitivity=1000, numbers=1000)
@@ -114,7 +116,7 @@ def above_threshold() -> go.Figure:
 def large_margin() -> go.Figure:
     """What the number of candidates costs."""
     candidates = np.geomspace(2, 1e120, 60)
-    figure = _figure("By how much must the best lead?<br>ε = 1, 95 %", "candidates", "lead", log_x=True)
+    figure = figure_of("By how much must the best lead?<br>ε = 1, 95 %", "candidates", "lead", log_x=True)
     needed = [utility.exponential_error(1, candidates=float(k)) for k in candidates]
     figure.add_scatter(x=candidates, y=needed, name="exponential: ε-private", line_color=BLUE)
     for delta, dash in ((1e-3, "solid"), (1e-6, "dash")):
@@ -128,7 +130,7 @@ def large_margin() -> go.Figure:
 def stable_selection() -> go.Figure:
     """The price of more parameters."""
     parameters = np.arange(2, 101)
-    figure = _figure(
+    figure = figure_of(
         "Noise on the validation score,<br>in units of its stability, ε = 1", "parameters to choose from", "error, 95 %"
     )
     chosen = [utility.permute_and_flip_error(1, candidates=int(k)) for k in parameters]
@@ -146,7 +148,7 @@ def gradual_release() -> go.Figure:
 
     epsilons = [Fraction(k, 50) for k in range(1, 51)]
     paths = np.array(chain(5, [1 / epsilon for epsilon in epsilons], SimulatedNoise(seed=3)))
-    figure = _figure("Five gradual releases:<br>their noise as ε rises", "ε paid so far", "noise")
+    figure = figure_of("Five gradual releases:<br>their noise as ε rises", "ε paid so far", "noise")
     for path in paths.T:
         figure.add_scatter(x=[float(e) for e in epsilons], y=path, line={"shape": "hv"}, showlegend=False)
     bound = [utility.discrete_laplace_error(float(e)) for e in epsilons]
@@ -164,7 +166,7 @@ def gradual_release() -> go.Figure:
 def sums_and_means() -> go.Figure:
     """The error of a mean, three ways."""
     records = np.geomspace(50, 1e5, 60)
-    figure = _figure(
+    figure = figure_of(
         "Deviation of a mean of values<br>in the middle of [0, 100], ε = 0.5", "records", "deviation", log_x=True
     )
     two_sums, count_and_sum, public = (
@@ -186,7 +188,7 @@ def quantiles() -> go.Figure:
     by_rank = [mechanisms.median(values, bounds=bounds, budget=purse.grant("0.1")) for _ in range(400)]
     trials = mechanisms.simulation(seed=0, trials=400)
     by_value = mechanisms.laplace(float(np.median(values)), sensitivity=1e6, budget=trials.grant("0.1"))
-    figure = _figure(
+    figure = figure_of(
         "A median income of 2,000 people,<br>ε = 0.1, bounds 0 and 1,000,000",
         "off by at most",
         "share of 400 runs",
@@ -202,7 +204,7 @@ def quantiles() -> go.Figure:
 def composition() -> go.Figure:
     """Many counts from one ε."""
     counts = np.arange(1, 101)
-    figure = _figure("So many counts from one ε = 1:<br>the largest of their errors, 95 %", "counts", "error")
+    figure = figure_of("So many counts from one ε = 1:<br>the largest of their errors, 95 %", "counts", "error")
     one_by_one = [utility.laplace_error(1 / k, sensitivity=1, numbers=int(k)) for k in counts]
     disjoint = [utility.laplace_error(1, sensitivity=1, numbers=int(k)) for k in counts]
     figure.add_scatter(x=counts, y=one_by_one, name="of the same people: ε/k each", line_color=RED)
@@ -213,7 +215,7 @@ def composition() -> go.Figure:
 def comparison() -> go.Figure:
     """The local and the central model."""
     people = np.geomspace(10, 1e6, 60)
-    figure = _figure("Standard deviation of a count of N people", "N", "deviation", log_x=True)
+    figure = figure_of("Standard deviation of a count of N people", "N", "deviation", log_x=True)
     for epsilon, dash in ((1.0, "solid"), (0.1, "dash")):
         response = RandomizedResponse(2, epsilon=epsilon)
         local = [n * math.sqrt(response.variance(0.5, int(n))) for n in people]
@@ -228,7 +230,7 @@ def comparison() -> go.Figure:
 def comparison_exponential() -> go.Figure:
     """A number by the exponential mechanism."""
     outputs = np.arange(-20, 21)
-    figure = _figure("A count of 0, released at ε = 1,<br>in whole numbers", "answer", "probability")
+    figure = figure_of("A count of 0, released at ε = 1,<br>in whole numbers", "answer", "probability")
     a = math.exp(-1)
     figure.add_bar(x=outputs, y=(1 - a) / (1 + a) * a ** np.abs(outputs), name="discrete_laplace", marker_color=BLUE)
     chosen = utility.exponential_probabilities(-np.abs(outputs), epsilon=1)
@@ -266,7 +268,7 @@ def on_files(files: Any, *, config: Any) -> Any:
         files.append(File.generated(config, f"{FOLDER}/{name}.html", content=page(name)))
     for report in sorted((Path(__file__).parent / REPORTS).glob("*.json")):
         for name, figure in json.loads(report.read_text("utf-8")).items():
-            made = _paged(_responsive(go.Figure(figure)), f"{report.stem}-{name}", f"../../{FOLDER}/{LIBRARY}")
+            made = paged(_responsive(go.Figure(figure)), f"{report.stem}-{name}", f"../../{FOLDER}/{LIBRARY}")
             files.append(File.generated(config, f"{REPORTS}/plots/{report.stem}-{name}.html", content=made))
     return files
 
@@ -290,10 +292,11 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> st
 
 def page(name: str, library: str | bool = LIBRARY) -> str:
     """A figure as a page of its own, as wide as its frame and without a margin that would make the frame scroll."""
-    return _paged(FIGURES[name](), name, library)
+    return paged(FIGURES[name](), name, library)
 
 
-def _paged(figure: go.Figure, name: str, library: str | bool) -> str:
+def paged(figure: go.Figure, name: str, library: str | bool) -> str:
+    """A figure as a page, with the script from elsewhere in the documentation."""
     config = {"displayModeBar": False, "responsive": True}
     drawn = figure.to_html(include_plotlyjs=library, config=config, div_id=name)
     return str(drawn).replace("<body>", '<body style="margin:0; overflow:hidden">', 1)
@@ -303,7 +306,8 @@ def _responsive(figure: go.Figure) -> go.Figure:
     return figure.update_layout(template="plotly_white", autosize=True, height=figure.layout.height or HEIGHT)
 
 
-def _figure(title: str, x: str, y: str, *, log_x: bool = False) -> go.Figure:
+def figure_of(title: str, x: str, y: str, *, log_x: bool = False) -> go.Figure:
+    """An empty figure that is read well in a narrow frame: a title above, the legend below."""
     figure = plots.new(x=x, y=y, log_x=log_x)
     return figure.update_layout(
         title={"text": title, "font_size": 15, "x": 0.02, "y": 0.95, "yanchor": "top"},

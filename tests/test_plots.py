@@ -7,12 +7,16 @@ import shutil
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import jostle
 from jostle import BadInput, Ledger, plots, workloads
 from jostle.audit.examine import Verdict
+from jostle.choice.epsilon import epsilon_for
 from jostle.choice.traces import Seen, Trace
+from jostle.learn import FriedmanSchuster
+from jostle.schema import Boolean, Category, Integer
 from tests.explorer.tiny import tiny_selector
 
 
@@ -74,6 +78,32 @@ def test_the_ledger_an_audit_and_a_selector_are_drawn(ledger):
     verdicts = [Verdict(name=n, claimed=1.0, bound=b, pair="p", event="e", **told) for n, b in (("good", 0.9), ("bad", 1.4))]
     assert list(looks_alike(plots.audited(verdicts)).data[0].marker.color) == [plots.ACCENT, plots.CONTRAST]
     assert looks_alike(tiny_selector().plot()).data
+
+
+def test_every_result_is_drawn_alike_and_shown_in_a_notebook_with_its_words_escaped(ledger, tmp_path):
+    frame = pd.DataFrame({"<b>age": [31, 45, 20, 38], "sex": ["F", "M", "F", "F"]})
+    schema = {"<b>age": Integer(0, 99), "sex": Category(["F", "M"])}
+    people = jostle.open(frame, schema=schema, ledger=ledger, name="four", budget=100)
+    fit = FriedmanSchuster(epsilon=1, random_state=0, label="sick", schema={"age": Integer(0, 9), "sick": Boolean()})
+    fit.fit(pd.DataFrame({"age": [1, 2, 8, 9] * 5}), [False, False, True, True] * 5)
+    told = {"family": "plan", "neighbours": "replace", "engine": "exact", "confidence": 0.999, "samples": 9}
+    results = [
+        people.histogram("<b>age", epsilon=1, algorithm="HB"),
+        people.sum("<b>age", epsilon=1),
+        people.mean("<b>age", by="sex", epsilon=1),
+        people.quantiles("<b>age", [0.5], epsilon=1),
+        people.top("<b>age", k=2, epsilon=1, algorithm="Laplace"),
+        people.marginals(("<b>age", "sex"), ("sex",), epsilon=1),
+        epsilon_for(workloads.identity(8), within=5),
+        tiny_selector(),
+        Verdict(name="<b>x", claimed=1.0, bound=0.5, pair="p", event="e", **told),
+        fit.model_,
+    ]
+    for result in results:
+        looks_alike(result.plot())
+        assert "<b>" not in result._repr_html_(), result
+        assert plots.save(result.plot(), tmp_path / "picture.html").stat().st_size > 10**6
+    assert looks_alike(plots.spending(ledger)).data
 
 
 def test_every_colour_can_be_told_from_white():

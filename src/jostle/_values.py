@@ -47,6 +47,8 @@ def text(value: Any) -> str | None:
         return value.strip(BLANKS)
     if isinstance(value, (bool, np.bool_)):
         return "1" if value else "0"
+    if isinstance(value, np.timedelta64):  # NumPy counts it among whole numbers
+        return None
     if isinstance(value, (int, np.integer)) and abs(int(value)) <= _WHOLE:
         return str(value)
     if isinstance(value, (int, np.integer, float, np.floating, Decimal)):
@@ -74,7 +76,8 @@ def is_missing_value(value: Any) -> bool:
 def as_numbers(array: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The values as numbers, 0 where there is none, and where that is: a text that is no number counts as missing."""
     if array.dtype.kind in "biuf":
-        numbers = array.astype(np.float64)
+        with np.errstate(over="ignore"):  # a longer float's numbers may be beyond all bounds; a warning would tell
+            numbers = array.astype(np.float64)
     elif array.dtype.kind in "mM":  # as Python objects, some of them would be numbers
         numbers = np.full(array.shape, np.nan)
     else:
@@ -109,6 +112,8 @@ def as_number(value: Any) -> float:
         written = value.strip(BLANKS)
         return float(written) if _NUMBER.fullmatch(written) else math.nan
     if not isinstance(value, (int, float, Decimal, np.integer, np.floating, np.bool_)) or _is_nan(value):
+        return math.nan
+    if isinstance(value, np.timedelta64):  # NumPy counts it among whole numbers
         return math.nan
     if isinstance(value, Decimal) and abs(value) > LARGEST_DECIMAL:
         return math.copysign(math.inf, value)

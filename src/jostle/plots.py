@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,11 +15,13 @@ import numpy as np
 
 from jostle.kernel.budget import round_down, round_up
 from jostle.kernel.errors import BadInput
+from jostle.kernel.events import Statement
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+    from pandas import DataFrame
 
-    from jostle.kernel.events import Statement
+    from jostle.kernel.ledger import Ledger
 
 ACCENT: Final = "#3349a6"
 """What is meant: the release, the choice."""
@@ -49,6 +52,9 @@ BAND: Final = "rgba(51, 73, 166, 0.18)"
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 _LOG: Final = {"type": "log", "nticks": 6}
 """With more ticks, the digits between powers of ten would be written, too."""
+
+CONFIG: Final = {"showSendToCloud": False, "plotlyServerURL": "", "displaylogo": False}
+"""For every page with figures: Plotly would put a button on each that uploads it to its makers."""
 
 LONGEST_AXIS: Final = 4096
 """A line with more points than this is thinned: no screen has so many columns."""
@@ -91,14 +97,10 @@ def save(figure: go.Figure, path: str | Path) -> Path:
     >>> save(new("Nothing"), tempfile.mkdtemp() + "/nothing.html").stat().st_size > 10**6
     True
     """
-    target = Path(path)
-    if not target.absolute().parent.is_dir():
-        raise BadInput("path", f"the folder of {target} does not exist", "name one that does")
+    target = savable(path)
     if target.suffix == ".html":
-        figure.write_html(target, include_plotlyjs=True)
+        figure.write_html(target, include_plotlyjs=True, config=CONFIG)
         return target
-    if target.suffix != ".png":
-        raise BadInput("path", f"{target.name} is neither .html nor .png", "end its name with one of them")
     try:
         figure.write_image(target, scale=2)
     except Exception:  # noqa: BLE001  # a browser can fail in many ways, and the remedy is the same
@@ -108,9 +110,29 @@ def save(figure: go.Figure, path: str | Path) -> Path:
     return target
 
 
+def savable(path: str | Path) -> Path:
+    """Where a figure can be saved; refused where it cannot, before long work is done for it."""
+    target = Path(path)
+    if not target.absolute().parent.is_dir():
+        raise BadInput("path", f"the folder of {target} does not exist", "name one that does")
+    if target.suffix not in (".html", ".png"):
+        raise BadInput("path", f"{target.name} is neither .html nor .png", "end its name with one of them")
+    return target
+
+
+def in_words(text: str, rows: DataFrame | None = None) -> str:
+    """What a notebook shows of a result: what it says of itself, line by line, and its first rows.
+
+    >>> in_words("3 < 4")
+    '<p>3 &lt; 4</p>'
+    """
+    lines = escape(text).replace("\n", "<br>").replace("  ", "&nbsp; ")
+    return f"<p>{lines}</p>" + ("" if rows is None else str(rows.to_html(index=False, max_rows=10)))
+
+
 def html(figure: go.Figure) -> str:
     """A figure as a part of a page that needs nothing from elsewhere, for notebooks."""
-    return str(figure.to_html(full_html=False, include_plotlyjs=True))
+    return str(figure.to_html(full_html=False, include_plotlyjs=True, config=CONFIG))
 
 
 def line(
@@ -167,8 +189,9 @@ def heat(
     return figure
 
 
-def spending(statement: Statement) -> go.Figure:
-    """What a ledger's accounts have spent and what is left, one bar an account."""
+def spending(of: Ledger | Statement) -> go.Figure:
+    """What the accounts of a ledger, or of a statement of it, have spent and what is left, one bar an account."""
+    statement = of if isinstance(of, Statement) else of.statement()
     figure = new("Budget of each data set", x="ε")
     names = [balance.dataset for balance in statement.balances]
     spent = [round_up(balance.spent) for balance in statement.balances]

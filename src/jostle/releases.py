@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,7 +127,7 @@ class Release:
 
     def _repr_html_(self) -> str:
         """For notebooks: what it is in words, and the first answers."""
-        return f"<p>{escape(self.explain())}</p>{self.to_pandas().to_html(index=False, max_rows=10)}"
+        return plots.in_words(self.explain(), self.to_pandas())
 
     def __repr__(self) -> str:
         return f"<Release of {self.workload!r} by {self.algorithm.name}, at ε = {round_up(self.spent):g}>"

@@ -7,6 +7,7 @@ private records is a leak. Values that the schema does not foresee follow a decl
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -141,6 +142,8 @@ class Category(Column):
             raise BadInput("categories", "must be texts, finite numbers or booleans", "write each as one of these")
         if len(set(self.keys)) != len(self.categories):
             raise BadInput("categories", "must differ from each other, also when written as text", "name each once")
+        if {OTHER, MISSING} & set(self.names):
+            raise BadInput("categories", f"{OTHER} and {MISSING} are what other cells are called", "leave them out")
         if self.outside == "clip":
             raise BadInput("outside", "categories have no nearest one", "use 'own' or 'drop'")
         self._check_rules()
@@ -196,9 +199,11 @@ class Numeric(Column):
 
     @property
     def names(self) -> list[str]:
-        """The intervals."""
-        edges = self.edges
-        return [f"[{a:g}, {b:g}{']' if i + 2 == edges.size else ')'}" for i, (a, b) in enumerate(pairwise(edges))]
+        """The intervals, with as many digits as tell them apart."""
+        edges = [f"{edge:g}" for edge in self.edges]
+        if len(set(edges)) < len(edges):
+            edges = [repr(float(edge)) for edge in self.edges]
+        return [f"[{a}, {b}{']' if i + 2 == len(edges) else ')'}" for i, (a, b) in enumerate(pairwise(edges))]
 
 
 @final
@@ -438,6 +443,8 @@ class Schema(Mapping[str, Column]):
     """
 
     def __init__(self, columns: Mapping[str, Column] | None = None, /, **more: Column) -> None:
+        if columns is not None and not isinstance(columns, Mapping):
+            raise BadInput("schema", "must map names to columns", 'pass for instance {"age": Integer(0, 99)}')
         self._columns = dict(columns or {}) | more
         for name, column in self._columns.items():
             if not isinstance(name, str) or not name:
@@ -482,7 +489,7 @@ class Schema(Mapping[str, Column]):
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
 def _check_bins(bins: Any) -> None:

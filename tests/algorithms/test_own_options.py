@@ -37,6 +37,13 @@ def test_bayes_beats_laplace_on_cells(kind, factor):
     assert ahead(mean_error("Bayes", x, queries, 0.1), mean_error("Laplace", x, queries, 0.1), factor)
 
 
+@pytest.mark.parametrize("name", ["OPT-Bayes", "AdaptiveGrid", "Pythia"])
+def test_cells_of_a_grid_are_shrunk_whichever_way_they_are_asked_for(name):
+    x = np.floor(np.outer(shape_of("smooth", 32), shape_of("sparse", 32)) * 5_000).astype(int)
+    queries = workloads.identity((32, 32))
+    assert ahead(mean_error(name, x, queries, 0.5), mean_error("Laplace", x, queries, 0.5), 0.6)
+
+
 @pytest.mark.parametrize(("kind", "records"), [("smooth", 2_000), ("flat", 2_000)])
 def test_adaptive_beats_hb_on_prefix_sums(kind, records):
     x = np.floor(shape_of(kind, 512) * records).astype(int)

@@ -12,8 +12,8 @@ alone, and each must be noticed: by an entry of the [audit](audit.md) with about
 audit of charges, or by a test that is there anyway. Without a bug, each of these must be silent. Many are bugs of published
 or released code.
 
-This page is written by `python -m tests.audit.list_mutants > docs/mutants.md`; the bugs are in `tests/audit/mutants.py`, and
-`tests/audit/test_mutants.py` plants them.
+This page is written by `python -m tests.audit.list_mutants > docs/mutants.md`; the bugs are in
+`tests/audit/mutants*.py`, and `tests/audit/test_mutants.py` plants them.
 
 | planted bug | who notices |
 | --- | --- |

@@ -19,6 +19,7 @@ from jostle.kernel.partition import Partition
 from jostle.mechanisms import aggregates, arguments, gradual, local, ranks, sampling, stability, threshold
 from tests.algorithms import test_php, test_ugrid
 from tests.audit.mutants_of_records import OF_RECORDS
+from tests.audit.mutants_of_tables import OF_TABLES
 from tests.audit.planted import (
     ADD,
     LEDGER,
@@ -368,5 +369,6 @@ MUTANTS = [
         tested(test_source.test_a_release_wants_a_durable_purse_with_exact_noise),
     ),
     *OF_RECORDS,
+    *OF_TABLES,
 ]
 """The bugs."""

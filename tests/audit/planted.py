@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from jostle.audit import catalogue, examine
-from jostle.audit.charges import audit_charges
+from jostle.audit.charges import audit_charges, audit_tables
 from jostle.kernel import budget, intervals, ledger, source, statistics
 from jostle.kernel.neighbours import Neighbours
 from jostle.mechanisms import arguments
@@ -69,6 +70,16 @@ def charges(name: str) -> Detector:
     return Detector(f"audit of the charges of {name}", look, look)
 
 
+def charged_tables() -> Detector:
+    """The audit of what questions to a table are charged."""
+
+    def look(patch: Patch, folder: Path) -> None:
+        if not all(found.agrees for found in audit_tables(["count", "sum"])):
+            raise Caught("the ledger and the tables disagree")
+
+    return Detector("audit of the charges of tables", look, look)
+
+
 def tested(test: Callable[..., Any], *arguments: Any) -> Detector:
     """A test that is there anyway."""
 
@@ -81,8 +92,12 @@ def tested(test: Callable[..., Any], *arguments: Any) -> Detector:
                 if isinstance(one, ledger.Ledger):
                     one.close()
 
+    def runs_anyway(patch: Patch, folder: Path) -> None:
+        """pytest runs it, with the same arguments."""
+
     module = test.__module__.removeprefix("tests.").replace(".", "/")
-    return Detector(f"`{module}.py`: `{test.__name__}`", look, look)
+    made_here = any(isinstance(one, Fixture) for one in arguments)
+    return Detector(f"`{module}.py`: `{test.__name__}`", look, look if made_here else runs_anyway)
 
 
 @dataclass(frozen=True)
@@ -99,6 +114,18 @@ WATCHED = Fixture(lambda patch, folder: test_source.watched._get_wrapped_functio
 LEDGER = Fixture(lambda patch, folder: ledger.Ledger(folder / "budget.db"))
 PATCH = Fixture(lambda patch, folder: patch)
 FOLDER = Fixture(lambda patch, folder: folder)
+
+
+class _Caught:
+    """In place of pytest's own fixture, which cannot be had here: catches nothing, and tells nothing."""
+
+    text = ""
+
+    def at_level(self, level: int) -> Any:
+        return nullcontext()
+
+
+CAPLOG = Fixture(lambda patch, folder: _Caught())
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,14 @@ from scipy import stats
 
 from jostle import algorithms, learn, mechanisms
 from jostle.audit import Audited, Pair, campaign, catalogue, examine
-from jostle.audit.charges import audit_charges
+from jostle.audit.charges import audit_charges, audit_tables
+from jostle.audit.choices import chances, telling
 from jostle.audit.evidence import epsilon_bounds, evidence, probability_bounds
 from jostle.audit.operators import scores, statistics, strategies
 from jostle.audit.records import criteria, moved_records
+from jostle.audit.tables import QUESTIONS
+from jostle.choice.inside import ChoicePoint
+from jostle.choice.language import ChoiceMaker
 from jostle.cli.main import main
 from jostle.kernel.criteria import Criterion
 from jostle.kernel.errors import BadInput
@@ -26,13 +30,15 @@ from jostle.kernel.expressions import Derived
 from jostle.kernel.records import Records
 from jostle.kernel.statistics import Score, Statistic
 from jostle.kernel.strategy import Strategy
+from jostle.tables.measure import Measurements
+from jostle.tables.table import Table
 from tests.kernel.test_source import kernels_own
 
 ENTRIES = catalogue.every()
-RARE = {"exponential": 5_000, "exponential_line": 5_000}
+RARE = {"report_noisy_max": 8_000, "records: choose_each by group": 4_000}
 ONE_BY_ONE = (
-    *("permute_and_flip, monotone", "RandomizedResponse", "choose: QueryScore of two"),
-    *("records: vector", "records: filtered"),
+    *("permute_and_flip, monotone", "report_noisy_max", "RandomizedResponse", "choose: QueryScore of two"),
+    *("records: vector", "records: filtered", "records: choose_each by group"),
 )
 """Of the entries that take their time, those that the tests look at: one of each kind. The command looks at all."""
 
@@ -123,6 +129,32 @@ def test_everything_of_the_kernel_the_mechanisms_and_the_registry_is_audited():
     operators = {name for name in vars(Records) if not name.startswith("_")} - {"sizes", "neighbours", "total"}
     assert {name for name in operators if any(known.startswith(f"records: {name}") for known in ENTRIES)} == operators
     assert {name for name in ENTRIES if name.startswith("classifier: ")} == {f"classifier: {name}" for name in learn.names()}
+    makers = {f"choice: {kind.__name__}" for kind in (ChoiceMaker, ChoicePoint)}
+    assert {name for name in ENTRIES if name.startswith("choice: ")} == makers
+
+
+def test_everything_that_can_be_asked_of_a_table_is_audited():
+    own = {
+        name for kind in (Measurements, Table) for name, found in vars(kind).items() if callable(found) and name[0] != "_"
+    }
+    assert own >= UNPAID
+    measured = {name for name in own - UNPAID if not name.startswith("ask")}
+    assert {SAME.get(name, name) for name in measured} == {name.split(" by")[0] for name in QUESTIONS}
+    assert {f"table: {name}" for name in QUESTIONS} <= set(ENTRIES)
+
+
+UNPAID = {"where", "select", "derive", "bin", "join", "union"}
+"""What is done to a table before anything is asked."""
+
+SAME = {"median": "quantiles", "top": "histogram", "records": "partition", "labelled": "partition"}
+"""Questions that are other ones in other words, and record sources, whose operators are audited as such."""
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_the_worst_case_is_known_or_it_is_said_why_not(name):
+    entry = ENTRIES[name]
+    if entry.family in ("mechanism", "operator", "table", "choice"):
+        assert bool(entry.unknown) == (set(entry.tight) != set(entry.relations))
 
 
 @pytest.mark.parametrize("name", ENTRIES)
@@ -132,9 +164,17 @@ def test_pairs_are_neighbours(name):
     for relation in entry.relations:
         pairs = entry.pairs(mechanisms.simulation(seed=0, neighbours=relation).neighbours)
         assert pairs
-        if entry.family != "mechanism":
-            for pair in pairs:
+        for pair in pairs:
+            if entry.family == "table":
+                assert [who for who in (1, 2, 3) if rows_of(who, pair.one) != rows_of(who, pair.other)] == [3]
+                assert (not rows_of(3, pair.one)) == (relation == "add_remove")
+            elif entry.family != "mechanism":
                 assert changes(pair) in allowed(entry, relation)
+
+
+def rows_of(who: int, rows: tuple) -> list:
+    """The rows of a person in a table."""
+    return sorted(map(str, (row for row in rows if row[0] == who)))
 
 
 def changes(pair: Pair) -> tuple[int, int]:
@@ -176,8 +216,8 @@ def test_the_exact_engine_is_audited_too(name):
 
 def test_an_entry_of_ones_own_is_audited_with_the_others(monkeypatch):
     monkeypatch.setattr(catalogue, "_added", {})
-    catalogue.add(leaky(3.0, "mine"))
-    (job,) = [job for job in campaign.jobs(catalogue.select("mine")) if job.neighbours == "replace" and job.epsilon == "1"]
+    catalogue.add(leaky(6.0, "mine"))
+    (job,) = [job for job in campaign.jobs(catalogue.select("mine")) if job.neighbours == "replace"]
     assert [verdict.finding for verdict in campaign.run([job], workers=2)] == [True]
 
 
@@ -192,6 +232,34 @@ def test_what_cannot_be_examined_is_refused():
         examine(entry, epsilon=1, neighbours="replace", samples=10, seed=0)
     with pytest.raises(BadInput, match="no exact engine"):
         examine(entry, epsilon=1, neighbours="replace", samples=200, seed=0, engine="exact")
+    with pytest.raises(BadInput, match="no simulated engine"):
+        examine(ENTRIES["table: count"], epsilon=1, neighbours="replace", samples=200, seed=0)
+
+
+def test_a_table_is_audited_and_a_leak_in_it_would_be_found(monkeypatch):
+    how = {"epsilon": 1, "neighbours": "add_remove", "samples": 400, "seed": 0, "engine": "exact"}
+    assert not examine(ENTRIES["table: sum"], **how).finding
+    monkeypatch.setattr("jostle.tables.totals.Total._moves", lambda self, low, high: (1, 1))
+    assert examine(ENTRIES["table: sum"], **how).finding
+
+
+def test_pairs_that_show_little_are_not_taken():
+    """Of all neighbours, those are taken on which the law of the mechanism says that most can be proven."""
+    tie = np.zeros(6)
+    assert telling(tie, np.array([-1, 1, 1, 1, 1, 1.0]), 2.0) > telling(tie, np.array([1.0, 0, 0, 0, 0, 0]), 2.0)
+    assert telling(tie, tie, 0.0) == 0.0
+    for known in (tie, np.arange(6.0), np.array([3.0, 3.0, 0.0])):
+        assert chances(known, 1.0).sum() == pytest.approx(1)
+
+
+@given(st.lists(st.integers(0, 4), min_size=2, max_size=6), st.sampled_from([0.5, 1.0, 3.0]))
+def test_the_law_of_choices_is_private_at_its_epsilon(known, epsilon):
+    before = np.array(known, dtype=float)
+    for place in range(before.size):
+        after = before.copy()
+        after[place] += 1
+        ratio = np.log(chances(before, 1.0, epsilon) / chances(after, 1.0, epsilon))
+        assert np.abs(ratio).max() <= epsilon + 1e-9
 
 
 # --------------------------------------------------------------------------------------------------------- campaign
@@ -233,6 +301,12 @@ def test_charges_are_what_operators_were_handed(name):
     for found in audit_charges([name]):
         assert found.agrees
         assert found.granted == found.heard == found.charged == Fraction(3, 10)
+
+
+def test_questions_to_tables_are_charged_what_they_cost():
+    found = audit_tables()
+    assert {one.name.removeprefix("table: ").removesuffix(" by person") for one in found} == set(QUESTIONS)
+    assert all(one.agrees and one.charged == Fraction(3, 10) for one in found)
 
 
 # ---------------------------------------------------------------------------------------------------------- command

@@ -59,6 +59,17 @@ ONCE_CRASHED = [
     ("sql", {"text": "select __class___range from db"}),
     ("chooser", {"text": "[" * 100_000}),
     ("chooser", {"text": "\ud800"}),
+    ("schema.Real", {"low": 10**400}),
+    ("schema.Schema", {"columns": "HB"}),
+    ("schema.Schema", {"columns": np.array([1, None], dtype=object)}),
+    ("open", {"data": "x" * 1_000}),
+    ("Table.ask", {"name": [1]}),
+    ("Table.ask_marginals", {"other": 3}),
+    ("Table.ask_marginals", {"other": [[1, 2], [3, 4]]}),
+    ("Table.ask_quantiles", {"levels": 10**400}),
+    ("Table.derive", {"name": np.array(3)}),
+    ("Table.join", {"name": np.array([1, None], dtype=object)}),
+    ("PrivateMajority", {"label": [-1]}),
 ]
 """What ended in Python's own error, or worse, once: each must be refused."""
 

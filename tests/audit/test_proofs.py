@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from jostle import mechanisms
+from jostle.kernel.criteria import Criterion
+from jostle.kernel.records import Records
 from jostle.kernel.source import Source
 from jostle.kernel.statistics import Score, Statistic
 from jostle.kernel.strategy import Strategy
@@ -32,6 +34,22 @@ def proof(page: str) -> str:
 def test_every_operator_has_a_proof(operator):
     in_the_table, has_a_section = rf"^\| `{operator}\b", rf"^### {operator}$"
     assert re.search(f"{in_the_table}|{has_a_section}", proof("operators"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("operator", sorted({n for n in vars(Records) if n[0] != "_"} - {"sizes", "neighbours", "total"}))
+def test_every_operator_on_records_has_a_proof(operator):
+    pages = proof("records") + proof("objective")
+    assert re.search(rf"^\| `{operator}\(|operator `Records\.{operator}`", pages, re.MULTILINE)
+
+
+@pytest.mark.parametrize("kind", sorted(kernels_own(Criterion), key=lambda kind: kind.__name__))
+def test_every_criterion_has_its_slopes_in_the_proof(kind):
+    assert re.search(rf"^\| `{kind.__name__}\b", proof("criteria"), re.MULTILINE)
+
+
+def test_every_proof_is_listed():
+    listed = set(re.findall(r"\(([\w-]+)\.md\)", (PROOFS / "index.md").read_text("utf-8")))
+    assert listed == {page.stem for page in PROOFS.glob("*.md")} - {"index"}
 
 
 @pytest.mark.parametrize("kind", sorted(kernels_own(Statistic) | kernels_own(Score), key=lambda kind: kind.__name__))

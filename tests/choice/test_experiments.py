@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from jostle import simulate
+from jostle import plots, simulate
 from jostle.choice import deployed, experiment_numbers, experiment_pages, experiment_pictures, experiment_report
 from jostle.choice.delphi import ErrorTable
 from jostle.choice.evaluation import leave_one_out
@@ -229,7 +229,7 @@ def test_every_section_has_rows_as_wide_as_its_headings_and_a_picture_that_is_dr
     parts, checked, _ = report
     drawn = experiment_pictures.pictures(found, checked)
     assert {part.figure for part in parts if part.figure} == set(drawn)
-    assert {figure.layout.template.layout.paper_bgcolor for figure in drawn.values()} == {"white"}, "one theme"
+    assert {figure.layout.font.family for figure in drawn.values()} == {plots.FONT}, "one theme"
     for part in parts:
         assert all(len(row) == len(grid.headings) for grid in part.grids for row in grid.rows), part.title
 

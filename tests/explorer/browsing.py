@@ -36,13 +36,9 @@ class Running:
     """An explorer that was started as a person would."""
 
     address: str
+    link: str  # works once
     token: str
     process: subprocess.Popen[str]
-
-    @property
-    def link(self) -> str:
-        """What is printed."""
-        return f"{self.address}enter?token={self.token}"
 
 
 def started(folder: Path, *arguments: str) -> Running:
@@ -50,10 +46,10 @@ def started(folder: Path, *arguments: str) -> Running:
     quiet = {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1", "JOSTLE_DATA": "", "PYTHONUNBUFFERED": "1"}
     command = [*JOSTLE, "explore", "--no-browser", *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder, env=os.environ | quiet)
-    said = process.stdout.readline()
-    found = re.search(r"(http://\S+/)enter\?token=(\S+)", said)
+    said = process.stdout.readline() + process.stdout.readline()
+    found = re.search(r"((http://\S+/)enter\?once=\S+)\n.* token  (\S+)\n", said)
     assert found, f"no address in {said!r}"
-    return Running(found[1], found[2], process)
+    return Running(found[2], found[1], found[3], process)
 
 
 def stopped(running: Running) -> None:

@@ -38,6 +38,7 @@ def release(browser, folder):
     browser.fill("data", "people.csv")
     browser.fill("ledger", "budget.db")
     browser.fill("budget", "1")
+    browser.fill("heading", "names")
     browser.find("[data-step]").click()
     browser.until(lambda: browser.every("[name='column-1-name']"))
     browser.fill("column-0-kind", "integer")

@@ -7,10 +7,11 @@ import json
 import os
 import re
 import subprocess
+import time
 
 import pytest
 
-from tests.explorer.browsing import JOSTLE
+from tests.explorer.browsing import JOSTLE, started, stopped
 
 if os.environ.get("JOSTLE_REQUIRE_ALL") != "1":
     pytest.importorskip("starlette", reason="the explorer is not installed: pip install 'jostle[explorer]'")
@@ -30,20 +31,31 @@ class Visitor:
         return answer
 
     def enter(self):
-        entered = self.ask("GET", f"/enter?token={self.explorer.token}")
+        entered = self.offer(self.explorer.token)
         assert entered.status == 200
         self.cookie = entered.headers["set-cookie"].split(";")[0]
-        page = self.ask("GET", "/compare", Cookie=self.cookie)
-        self.csrf = re.search(r'name="csrf" content="([^"]+)"', page.text)[1]
+        self.secret = re.search(r'name="secret" content="([^"]+)"', entered.text)[1]
         return self
+
+    def offer(self, token):
+        return self.ask("POST", "/enter", f"token={token}", Content_Type="application/x-www-form-urlencoded")
 
     def post(self, path, fields=None, **headers):
         parts = "".join(
             f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
             for name, value in (fields or {}).items()
         )
-        kind = {"Content_Type": "multipart/form-data; boundary=b", "Cookie": self.cookie, "X_Jostle_Csrf": self.csrf}
+        kind = {"Content_Type": "multipart/form-data; boundary=b", "Cookie": self.cookie, "X_Jostle_Secret": self.secret}
         return self.ask("POST", path, f"{parts}--b--\r\n".encode(), **(kind | headers))
+
+    def finished(self, path, fields):
+        """What a job found, once it has ended."""
+        job = json.loads(self.post(path, fields).text)["job"]
+        while True:
+            told = json.loads(self.ask("GET", f"/jobs/{job}", Cookie=self.cookie, X_Jostle_Secret=self.secret).text)
+            if told["state"] in ("done", "failed", "cancelled"):
+                return told
+            time.sleep(0.05)
 
 
 @pytest.fixture(scope="session")
@@ -62,26 +74,72 @@ def test_without_the_token_there_is_the_door_and_nothing_else(stranger):
         assert (answer.status, answer.headers["location"], answer.text) == (303, "/enter", "")
     assert stranger.ask("POST", "/compare/run").status == 401
     assert stranger.ask("GET", "/enter").status == 200
-    wrong = stranger.ask("GET", "/enter?token=guess")
-    assert wrong.status == 403
-    assert "set-cookie" not in wrong.headers
-    assert "not the token" in wrong.text
+    for wrong, words in ((stranger.offer("guess"), "not the token"), (stranger.ask("GET", "/enter?once=guess"), "once")):
+        assert wrong.status == 403
+        assert "set-cookie" not in wrong.headers
+        assert words in wrong.text
+
+
+def test_a_link_lets_one_browser_in_and_then_nobody(stranger, explorer):
+    path = "/" + explorer.link.removeprefix(explorer.address)
+    assert explorer.token not in path
+    first, second = stranger.ask("GET", path), stranger.ask("GET", path)
+    assert (first.status, second.status) == (200, 403)
+    assert "set-cookie" not in second.headers
+    assert 'name="secret"' not in second.text
+    again = stranger.ask("GET", path, Cookie=first.headers["set-cookie"].split(";")[0])
+    assert (again.status, again.headers["location"]) == (303, "/compare")  # whoever is in already is not stopped
+
+
+def test_a_cookie_that_another_port_saw_opens_empty_pages_and_nothing_else(visitor, explorer):
+    for path in ("/compare", "/why", "/release", "/classify", "/enter"):
+        page = visitor.ask("GET", path, Cookie=visitor.cookie)
+        assert page.status == 200
+        for secret in (visitor.secret, explorer.token, visitor.cookie.split("=")[1]):
+            assert secret not in page.text
+    assert visitor.ask("GET", "/jobs/x", Cookie=visitor.cookie).status == 403
+    assert visitor.post("/release/current", X_Jostle_Secret="").status == 403
+
+
+def test_a_page_of_another_origin_is_turned_away_even_with_the_secret(visitor):
+    for origin in (
+        "http://evil.example",
+        "null",
+        f"http://127.0.0.1:{visitor.port + 1}",
+        f"https://127.0.0.1:{visitor.port}",
+    ):
+        assert visitor.post("/release/current", Origin=origin).status == 403
+    assert visitor.post("/release/current", Origin=f"http://127.0.0.1:{visitor.port}").status == 200
+    asked = {"Origin": "http://evil.example", "Access_Control_Request_Method": "POST", "Cookie": visitor.cookie}
+    answer = visitor.ask("OPTIONS", "/release/pay", **asked)
+    assert answer.status == 403
+    assert not [name for name in answer.headers if name.lower().startswith("access-control")]
 
 
 def test_the_cookie_is_out_of_reach_of_scripts_and_of_other_sites(stranger, explorer):
-    cookie = stranger.ask("GET", f"/enter?token={explorer.token}").headers["set-cookie"].lower()
+    cookie = stranger.offer(explorer.token).headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=strict" in cookie
     assert explorer.token.lower() not in cookie
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "", "localhost.evil:{port}"]
+    "host",
+    [
+        "evil.example",
+        "evil.example:{port}",
+        "127.0.0.1",
+        "127.0.0.1:1",
+        "",
+        "localhost.evil:{port}",
+        "[::1",
+        "[::1]]:{port}",
+    ],
 )
 def test_a_foreign_host_is_turned_away_even_with_the_cookie(visitor, host):
     answer = visitor.ask("GET", "/compare", Host=host.format(port=visitor.port), Cookie=visitor.cookie)
     assert answer.status in (400, 421)
-    assert "csrf" not in answer.text
+    assert "<html" not in answer.text
 
 
 def test_localhost_is_this_machine_too(visitor):
@@ -92,8 +150,8 @@ def test_localhost_is_this_machine_too(visitor):
     "path", ["/compare/run", "/why/train", "/release/open", "/release/pay", "/classify/run", "/jobs/x/cancel"]
 )
 def test_what_changes_anything_needs_the_second_secret(visitor, path):
-    for wrong in ("", "guess", visitor.csrf[:-1]):
-        assert visitor.post(path, X_Jostle_Csrf=wrong).status == 403
+    for wrong in ("", "guess", visitor.secret[:-1]):
+        assert visitor.post(path, X_Jostle_Secret=wrong).status == 403
 
 
 def test_every_answer_forbids_what_is_not_ours(visitor):
@@ -111,7 +169,7 @@ def test_a_request_that_is_too_large_is_refused_however_it_is_announced(visitor)
     announced = visitor.post("/compare/run", {"dataset": "x" * (9 * 2**20)})
     assert announced.status == 413
     line = http.client.HTTPConnection("127.0.0.1", visitor.port, timeout=30)
-    headers = {"Host": f"127.0.0.1:{visitor.port}", "Cookie": visitor.cookie, "X-Jostle-Csrf": visitor.csrf}
+    headers = {"Host": f"127.0.0.1:{visitor.port}", "Cookie": visitor.cookie, "X-Jostle-Secret": visitor.secret}
     headers["Content-Type"] = "multipart/form-data; boundary=b"
     piece = b"x" * 2**18
     start = b'--b\r\nContent-Disposition: form-data; name="upload"; filename="x"\r\n\r\n'
@@ -134,7 +192,9 @@ def test_a_request_that_is_too_large_is_refused_however_it_is_announced(visitor)
         ("/compare/run", {"dataset": "upload"}, "upload"),
         ("/why/upload", {}, "selector_file"),
         ("/release/open", {"data": "nowhere.csv"}, "schema"),
-        ("/release/columns", {"data": "nowhere.csv"}, "data"),
+        ("/release/columns", {"data": "nowhere.csv"}, "heading"),
+        ("/release/columns", {"data": "nowhere.csv", "heading": "none"}, "column_names"),
+        ("/release/columns", {"data": "nowhere.csv", "heading": "names"}, "data"),
         ("/release/pay", {"question": "x"}, "question"),
         ("/release/preview", {"table_key": "x"}, "data"),
         ("/classify/run", {"epsilons": "lots"}, "epsilons"),
@@ -150,7 +210,8 @@ def test_what_is_wrong_is_said_at_its_field(visitor, path, fields, field):
 
 def test_what_is_not_there_has_a_page_or_a_message(visitor):
     assert visitor.ask("GET", "/nowhere", Cookie=visitor.cookie).status == 404
-    assert "not known any more" in visitor.ask("GET", "/jobs/x", Cookie=visitor.cookie).text
+    asked = {"Cookie": visitor.cookie, "X_Jostle_Secret": visitor.secret}
+    assert "not known any more" in visitor.ask("GET", "/jobs/x", **asked).text
     page = visitor.ask("GET", "/release/x.csv", Cookie=visitor.cookie, Accept="text/html")
     assert page.status == 404
     assert "To the explorer" in page.text
@@ -164,3 +225,33 @@ def test_a_port_that_is_taken_is_said_in_one_line(explorer, tmp_path):
     assert done.returncode == 2
     assert "port: 127.0.0.1" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_was_paid_for_is_saved_when_the_explorer_is_stopped(tmp_path):
+    (tmp_path / "people.csv").write_text("age\n" + "\n".join(str(n % 100) for n in range(300)))
+    running = started(tmp_path)
+    try:
+        visitor = Visitor(running).enter()
+        schema = '[columns.age]\nkind = "integer"\nlow = 0\nhigh = 99'
+        opened = visitor.post("/release/open", {"data": "people.csv", "ledger": "b.db", "budget": "1", "schema": schema})
+        key = re.search(r'name="table_key" value="([^"]+)"', json.loads(opened.text)["html"])[1]
+        shown = visitor.finished("/release/preview", {"table_key": key, "kind": "count", "epsilon": "0.5"})
+        question = re.search(r'name="question" value="([^"]+)"', shown["html"])[1]
+        assert visitor.finished("/release/pay", {"question": question})["state"] == "done"
+    finally:
+        stopped(running)
+    assert [file.name for file in tmp_path.glob("*.csv")] != ["people.csv"]
+    assert (tmp_path / "count.csv").read_text().startswith("figure,count,low,high\ncount,")
+
+
+def test_the_link_is_handed_to_the_browser_in_a_file(tmp_path, monkeypatch):
+    """Everybody on a machine sees what a browser is started with."""
+    from jostle.explorer import serving
+
+    opened = []
+    monkeypatch.setattr(serving.webbrowser, "open", opened.append)
+    access = serving.Access(port=1)
+    serving._open_browser(access, tmp_path)
+    assert opened == [(tmp_path / "explorer.html").as_uri()]
+    key = re.search(r"url=http://127.0.0.1:1/enter\?once=([^\"]+)", (tmp_path / "explorer.html").read_text())[1]
+    assert access.takes(key)

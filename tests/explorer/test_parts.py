@@ -95,7 +95,7 @@ def test_a_labelled_table_is_read_with_its_schema():
     table = uploads.labelled("people.csv", content.encode(), schema, "sex")
     assert (table.name, table.attributes, len(table)) == ("people", ("age",), 20)
     for wrong, field in (
-        ({"label": "city"}, "column"),
+        ({"label": "city"}, "label"),
         ({"schema_text": "x"}, "schema"),
         ({"content": b"age\n1\n"}, "upload"),
     ):
@@ -270,3 +270,17 @@ def test_learners_are_compared_on_an_uploaded_table():
     work = asyncio.run(classify.prepare(form(**wrong, upload=again)))
     with pytest.raises(BadInput, match="no value that the schema foresees"):
         work(job)
+
+
+def test_fewer_draws_than_asked_for_are_said(monkeypatch):
+    monkeypatch.setattr(classify, "SECONDS", 0.0)
+    fields = {"labelled": "artificial-0", "epsilons": "0.5 2", "draws": "3", "records": "200", "learner": "Majority"}
+    shown = asyncio.run(classify.prepare(form(**fields)))(Job("learn"))
+    assert "Fewer than 3 draws were made" in shown.html
+    assert "Majority (1 at ε = 0.5, 1 at ε = 2)" in shown.html
+    assert "(1 of 3)" in shown.html
+    assert "±" not in shown.html.split("<tbody>")[1]  # one draw has no spread
+    monkeypatch.setattr(classify, "SECONDS", 100.0)
+    shown = asyncio.run(classify.prepare(form(**fields)))(Job("learn"))
+    assert "Fewer than" not in shown.html
+    assert shown.html.split("<tbody>")[1].count("±") == 2

@@ -12,7 +12,7 @@ from jostle.schema import Boolean, Category, Column, Real, Schema
 
 
 class Knowing(PrivateEstimator):
-    """A private estimator as somebody would use it who knows the checks' public data: their classes, and wide enough bounds.
+    """A private estimator as somebody would use it who knows the checks' public data: their classes, and fitting bounds.
 
     Put it before the estimator among a class's bases.
     """
@@ -21,18 +21,19 @@ class Knowing(PrivateEstimator):
         table = np.asarray(X)
         named = hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
         names = list(X.columns) if named else [f"x{i}" for i in range(table.shape[-1] if table.ndim else 1)]
-        self._known = Schema({name: Real(-10, 10, bins=64) for name in names} | {self.label: classes_of(y)})
+        self._known = Schema({name: Real(-3, 3, bins=10) for name in names} | {self.label: classes_of(y)})
         return super().fit(X, y)
 
     def _task(self) -> Task:
-        return Task(tuple(name for name in self._known if name != self.label), self.label, self._known)
+        return Task.over(self._known, self.label)
 
 
 def classes_of(y: Any) -> Column:
     values = np.asarray([0, 1] if y is None else y)
     if values.dtype.kind == "b":
         return Boolean()
-    return Category([0, 1] if values.dtype.kind == "c" else np.unique(values).tolist())
+    known = np.unique(values)
+    return Category([0, 1] if values.dtype.kind == "c" else known[: 2 if known.size > 20 else 20].tolist())
 
 
 EXCEPTIONS = {

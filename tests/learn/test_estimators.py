@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from jostle import learn
 from jostle.kernel.budget import Budget
@@ -22,17 +21,6 @@ from jostle.learn import PrivateLogistic
 from jostle.learn.registry import learner
 from jostle.learn.task import Task
 from jostle.schema import Boolean, Category, Integer, Real, Schema
-from tests.learn.conforming import EXCEPTIONS, Knowing
-
-
-class KnowingLogistic(Knowing, PrivateLogistic):
-    pass
-
-
-@parametrize_with_checks([KnowingLogistic(epsilon=100.0, random_state=0)], expected_failed_checks=lambda _: EXCEPTIONS)
-def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
-
 
 SCHEMA = Schema({"age": Integer(0, 99), "sex": Category(["F", "M"]), "class": Category(["no", "yes"])})
 FRAME = pd.DataFrame(

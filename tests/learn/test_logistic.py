@@ -83,7 +83,7 @@ def test_the_ridge_falls_and_the_bins_grow_with_the_records() -> None:
         source = Spied(records())
         learn.get("Logistic").run(source, TASK, source.grant(1), total=total)
         ((objective, _),) = source.asked
-        found.append((objective.ridge, objective.features["n in cells"].shape[1]))
+        found.append((objective.ridge, objective.features["(n in cells)"].shape[1]))
     ridges, widths = zip(*found, strict=True)
     assert ridges[0] > ridges[1] >= ridges[2]
     assert widths[0] <= widths[1] < widths[2]

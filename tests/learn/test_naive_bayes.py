@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import norm
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from jostle import learn
 from jostle.kernel.errors import BadInput
@@ -19,30 +18,10 @@ from jostle.learn.naive_bayes import PrivateGaussianBayes, PrivateMultinomialBay
 from jostle.learn.registry import Learner
 from jostle.learn.task import Task
 from jostle.schema import Category, Column, Integer
-from tests.learn.conforming import EXCEPTIONS, Knowing
 
 COLUMNS: dict[str, Column] = {"age": Integer(0, 49), "sex": Category(["F", "M"]), "class": Category([0, 1, 2])}
 TASK = Task(("age", "sex"), "class", COLUMNS)
 MODELS = [gaussian_bayes, multinomial_bayes]
-
-
-class KnowingGaussian(Knowing, PrivateGaussianBayes):
-    pass
-
-
-class KnowingMultinomial(Knowing, PrivateMultinomialBayes):
-    pass
-
-
-CHECKED = [
-    KnowingGaussian(epsilon=100.0, random_state=0, histograms="Laplace"),
-    KnowingMultinomial(epsilon=100.0, random_state=0, histograms="Laplace"),
-]
-
-
-@parametrize_with_checks(CHECKED, expected_failed_checks=lambda _: EXCEPTIONS)
-def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def drawn(records: int = 6_000) -> dict[str, np.ndarray]:

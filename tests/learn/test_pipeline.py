@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from typer.testing import CliRunner
 
 from jostle.cli.main import app
@@ -30,28 +29,10 @@ from jostle.learn.pipeline import (
     regression,
     synthetic,
 )
-from jostle.learn.sparse import PrivateSparse, _sets, choose_attributes, sparse
+from jostle.learn.sparse import _sets, choose_attributes, sparse
 from jostle.learn.synthetic import Synthetic, bucket_names, consistent, largest_remainder, synthesize, widths
 from jostle.learn.task import Task
 from jostle.schema import Category, Column, Integer, Schema
-from tests.learn.conforming import EXCEPTIONS, Knowing
-
-
-class KnowingSparse(Knowing, PrivateSparse):
-    pass
-
-
-class KnowingSynthetic(Knowing, PrivateSynthetic):
-    pass
-
-
-CHECKED = [KnowingSparse(epsilon=100.0, random_state=0), KnowingSynthetic(epsilon=100.0, random_state=0)]
-
-
-@parametrize_with_checks(CHECKED, expected_failed_checks=lambda _: EXCEPTIONS)
-def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
-
 
 NOISE: dict[str, Column] = {f"noise {i}": Category(list("abcd")) for i in range(9)}
 COLUMNS: dict[str, Column] = {"age": Integer(0, 99), "married": Category(["no", "yes"]), **NOISE, "class": Category([0, 1])}

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from jostle.tables.asking import asked
 from jostle.tables.engines import local_spark
-from jostle.tables.view import asked
 
 ENGINES = ("duckdb", "postgres", "pyspark", "sqlite")
 Load = Callable[..., Any]

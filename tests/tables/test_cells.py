@@ -10,9 +10,11 @@ import pandas as pd
 import pyarrow as pa
 
 from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
+from jostle.tables.asking import asked
 from jostle.tables.engines import connect
+from jostle.tables.samples import PERSON
 from jostle.tables.unit import Unit
-from jostle.tables.view import PERSON, View, asked
+from jostle.tables.view import View
 
 SCHEMA = Schema(
     whole=Integer(0, 99),

@@ -16,9 +16,9 @@ from jostle.kernel.errors import BadInput, LedgerError
 from jostle.kernel.ledger import Ledger
 from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
 from jostle.tables import columns
+from jostle.tables.asking import EngineError
 from jostle.tables.opening import open as open_table
 from jostle.tables.unit import Unit
-from jostle.tables.view import EngineError
 from tests.tables.engines import _into_postgres
 
 SCHEMA = Schema(
@@ -101,11 +101,11 @@ def long_question(table):
     return table.histogram("x", epsilon=1, algorithm="Laplace")
 
 
-def test_an_interrupted_query_in_duckdb_charges_nothing(tmp_path):
+def test_an_interrupted_query_in_duckdb_keeps_its_charge(tmp_path):
     rows = 3 * 10**6
     frame = pa.table({"x": np.arange(rows) % 4096, "p": np.arange(rows) // 3})
     table = open_table(
-        frame, schema={"x": Integer(0, 4095)}, ledger=tmp_path / "l.db", budget=1, name="t", unit=Unit("p", max_rows=2)
+        frame, schema={"x": Integer(0, 4095)}, ledger=tmp_path / "l.db", budget=2, name="t", unit=Unit("p", max_rows=2)
     )
     connection = table._views[0].base.get_backend().con
     with pytest.raises(EngineError, match="counting rows"):
@@ -114,12 +114,12 @@ def test_an_interrupted_query_in_duckdb_charges_nothing(tmp_path):
     assert long_question(table).spent == 1
 
 
-def test_a_terminated_session_in_postgres_charges_nothing(tmp_path, postgres):
+def test_a_terminated_session_in_postgres_keeps_its_charge(tmp_path, postgres):
     url, keywords = _into_postgres({"x": (pa.int64(), [1, 2, 3]), "p": (pa.int64(), [1, 1, 2])}, tmp_path, postgres)
     plain, search_path = url.replace("+psycopg", "").split("?options=")
     with psycopg.connect(plain, options=search_path.replace("%3D", "="), autocommit=True) as connection:
         connection.execute("CREATE VIEW slow AS SELECT x, p FROM people, LATERAL (SELECT pg_sleep(x)) AS waits")
-        opening = {"schema": {"x": Integer(0, 9)}, "ledger": tmp_path / "l.db", "budget": 1, "name": "t"}
+        opening = {"schema": {"x": Integer(0, 9)}, "ledger": tmp_path / "l.db", "budget": 2, "name": "t"}
         table = open_table(url, table="slow", **opening)
         others = (
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

@@ -15,10 +15,10 @@ import pytest
 
 from jostle.kernel.errors import BadInput
 from jostle.schema import Category, Date, Integer, Real
+from jostle.tables.asking import asked
 from jostle.tables.columns import EngineColumns
 from jostle.tables.opening import open as open_table
 from jostle.tables.unit import Unit
-from jostle.tables.view import asked
 from tests.tables.engines import _into_postgres
 
 SPELLINGS = ["".join(letters) for letters in itertools.product(*((a, a.upper()) for a in "abcdefg"))]

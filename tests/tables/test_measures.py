@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jostle.kernel.errors import BadInput
+from jostle.kernel.errors import BadInput, Overdraft
 from jostle.schema import Category, Integer, Real, Schema
 from jostle.tables.opening import open as open_table
 from jostle.tables.unit import Unit
@@ -220,7 +220,8 @@ def test_sql_asks_the_same_question(people, text, same):
         ("SELECT SUM(age + 1) FROM people", r"SUM of age \+ 1"),
         ("SELECT SUM(sex) FROM people", "not declared as numbers"),
         ("SELECT DISTINCT COUNT(*) FROM people", "clause DISTINCT"),
-        ("SELECT COUNT(*), SUM(age) FROM people", "several aggregates"),
+        ("SELECT COUNT(*), MEDIAN(age) FROM people", "quantiles and other aggregates"),
+        ("SELECT SUM(age), SUM(age) FROM people", "an aggregate twice"),
         ("SELECT COUNT(*) OVER () FROM people", "OVER"),
         ("SELECT COUNT(*) FILTER (WHERE age > 3) FROM people", "FILTER"),
         ("SELECT COUNT(*) FROM people JOIN others ON 1 = 1", "clause JOIN"),
@@ -253,6 +254,28 @@ def test_what_sql_cannot_ask_is_refused_with_the_clause(people, text, clause):
         people.sql(text, epsilon=1)
     assert "Remedy" in str(refused.value)
     assert people.remaining == 10**7
+
+
+def test_several_aggregates_share_one_price(people):
+    text = "SELECT sex, COUNT(*), AVG(age), SUM(age) FROM people WHERE race = 'a' GROUP BY sex"
+    found = people.sql(text, epsilon=3 * LOTS)
+    table, rows = found.to_pandas().set_index("sex"), FRAME[FRAME["race"] == "a"].groupby("sex")["age"]
+    assert list(table.columns)[::3] == ["count", "mean of age", "sum of age"]
+    for label in "FM":
+        truth = [rows.count()[label], rows.mean()[label], rows.sum()[label]]
+        assert table.loc[label].to_numpy()[::3] == pytest.approx(truth, abs=0.5)
+    assert [answer.spent for answer in found.each] == [LOTS] * 3
+    assert (found.spent, found.remaining) == (3 * LOTS, 10**7 - 3 * LOTS)
+    assert "shared evenly by 3 aggregates" in found.explain()
+    alone = people.sql("SELECT COUNT(*), SUM(age) FROM people", epsilon=LOTS).to_pandas()
+    assert alone[["count", "sum of age"]].to_numpy()[0] == pytest.approx([N, FRAME["age"].sum()], abs=2)
+    with pytest.raises(Overdraft):
+        people.sql(text, epsilon=10**7)
+    with pytest.raises(BadInput, match="^within: is for one aggregate"):
+        people.sql(text, within=10)
+    with pytest.raises(BadInput, match="^preview: several"):
+        people.ask_sql(text).preview(epsilon=1)
+    assert people.remaining == 10**7 - 4 * LOTS
 
 
 # --------------------------------------------------------------------------------------------------------- pictures

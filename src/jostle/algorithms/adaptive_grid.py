@@ -21,7 +21,7 @@ from jostle.linear.leaves import Leaves, cut, regular
 from jostle.linear.workloads import Workload
 
 
-@algorithm(name="AdaptiveGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True, version=2)
+@algorithm(name="AdaptiveGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True, version=3)
 def adaptive_grid(
     x: Source,
     workload: Workload,
@@ -32,9 +32,8 @@ def adaptive_grid(
     """AGrid's idea (Section 4.3) carried on: each stage cuts the boxes of the one before by their noisy counts.
 
     A box is cut so that its pieces hold a few records for each 1/ε of the next stage. The last stage's leaves are shrunk by
-    empirical
-    Bayes and fused with the coarser counts. How many stages there are depends on the domain and on how long the queries
-    are: on small domains, and for short queries, one that measures all cells is best (OPT-Bayes, Bayes).
+    empirical Bayes and fused with the coarser counts. How many stages there are depends on the domain and on how long the
+    queries are: on small domains, and for short queries, one that measures all cells is best (OPT-Bayes, Bayes).
 
     Privacy: one Laplace measurement a stage, of boxes that depend on the noisy counts of the stages before alone.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jostle.algorithms.bayes import REACHES
+from jostle.algorithms.bayes import REACHES, bayes
 from jostle.algorithms.opt import best_strategy
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
@@ -23,12 +23,14 @@ LARGEST = 2**12
 """On more cells than this the update is too dear: cells are not shrunk there."""
 
 
-@algorithm(name="OPT-Bayes", tasks=("range-1d", "range-2d"), cite="mckenna2018optimizing", data_dependent=True, version=2)
+@algorithm(name="OPT-Bayes", tasks=("range-1d", "range-2d"), cite="mckenna2018optimizing", data_dependent=True, version=3)
 def opt_bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     """Cells and overlapping sums, weighted for the workload (Section 5.2); the cells shrunk, then fused with the sums.
 
     Privacy: one Laplace measurement of a strategy that depends on the workload alone. The rest is post-processing.
     """
+    if isinstance(workload.queries, Identity):  # nothing serves single cells better than themselves
+        return bayes.plan(x, workload, budget)
     found = _tents(workload)
     if found is None:
         best = best_strategy(workload)
@@ -55,7 +57,6 @@ def _tents(workload: Workload) -> PIdentity | None:
     if name not in _found:
         if len(_found) >= 32:
             _found.clear()
-        small = workload.shape[1] <= LARGEST and not isinstance(workload.queries, Identity)
-        gram = Gram.of(workload) if small and workload.shape[1] > 2 else None
+        gram = Gram.of(workload) if 2 < workload.shape[1] <= LARGEST else None
         _found[name] = None if gram is None else PIdentity(best_tents(workload.domain, gram), workload.domain)
     return _found[name]

@@ -16,17 +16,18 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.simulate.parallel import in_parallel
 
-QUICK = {"batched": 40_000, "single": 900, "slow": 100, "exact": 400}
+QUICK = {"batched": 40_000, "single": 1_200, "slow": 100, "exact": 400, "table": 400}
 """Samples on each side of a pair, by how an entry is run: minutes in all."""
 
 QUICK_PAIRS = 2
 """So many pairs of a slow entry are tried in a quick audit: the first ones."""
 
-FULL = {"batched": 2_000_000, "single": 1_000_000, "slow": 100_000, "exact": 20_000}
+FULL = {"batched": 2_000_000, "single": 1_000_000, "slow": 100_000, "exact": 20_000, "table": 100_000}
 """The same for a night."""
 
-QUICK_EPSILONS = {"batched": ("1/2", "2"), "single": ("1", "3"), "slow": ("1/2",), "exact": ("1",)}
-"""Where samples are few, ε is small: not even a mechanism that hides nothing could be told from a larger one."""
+QUICK_EPSILONS = {"batched": ("1/2", "2"), "single": ("3",), "slow": ("1/2",), "exact": ("1",)}
+"""Where samples are very few, ε is small: not even a mechanism that hides nothing could be told from a larger one. Where
+they are few, most is seen at a larger ε; what runs one by one is seen at a smaller one with exact noise."""
 
 FULL_EPSILONS = {"batched": ("1/10", "1", "3"), "single": ("1", "4"), "slow": ("1",), "exact": ("1/2", "2")}
 
@@ -63,18 +64,23 @@ class Job:
 def jobs(entries: Sequence[Audited], *, full: bool = False, seed: int = 0) -> list[Job]:
     """What an audit of these entries consists of, the slowest first.
 
+    How much noise there is under either neighbours is seen with simulated noise. Exact noise is drawn in the same way for
+    both, so a quick audit looks at it under one, unless there is no other noise.
+
     >>> [job.engine for job in jobs([catalogue.get("laplace: identity")])]
-    ['simulated', 'simulated', 'simulated', 'simulated', 'exact', 'exact']
+    ['simulated', 'simulated', 'simulated', 'simulated', 'exact']
     """
     samples, epsilons = (FULL, FULL_EPSILONS) if full else (QUICK, QUICK_EPSILONS)
     planned: list[tuple[Audited, str, str, Engine, int]] = []
     for entry in entries:
-        for relation in entry.relations:
+        for relation in entry.relations if entry.run is not None else ():
             planned += [(entry, relation, epsilon, "simulated", samples[entry.pace]) for epsilon in epsilons[entry.pace]]
     for entry in entries:
         if entry.exact is not None and (full or (entry.pace != "slow" and entry.family != "algorithm")):
-            number = samples["exact"] // (10 if entry.family in ("algorithm", "classifier") else 1)
-            planned += [(entry, relation, e, "exact", number) for relation in entry.relations for e in epsilons["exact"]]
+            number = samples["table" if entry.run is None else "exact"]
+            number //= 10 if entry.family in ("algorithm", "choice", "classifier") else 1
+            relations = entry.relations if full or entry.run is None else entry.relations[:1]
+            planned += [(entry, relation, e, "exact", number) for relation in relations for e in epsilons["exact"]]
     confidence = 1 - (1 - CONFIDENCE) / max(1, len(planned))
     order = {"slow": 0, "single": 1, "batched": 2}
     planned.sort(key=lambda plan: order[plan[0].pace])
@@ -168,6 +174,10 @@ class Kept:
                 raise BadInput("out", f"{self.file} holds something else than verdicts", "name another file") from None
 
 
+ENOUGH = 0.7
+"""Where the worst case is known, so much of ε must be found: an audit that finds little would notice little."""
+
+
 def loosest(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], float]:
     """For each entry and neighbours under which its worst case is known, the largest part of ε that was found."""
     known = catalogue.every()
@@ -177,3 +187,9 @@ def loosest(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], float]:
             key = (verdict.name, verdict.neighbours)
             found[key] = max(found.get(key, -math.inf), verdict.tightness)
     return found
+
+
+def unknown(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], str]:
+    """For the other mechanisms, operators and questions, why their worst case is not seen."""
+    entries = {(verdict.name, verdict.neighbours): catalogue.get(verdict.name) for verdict in verdicts}
+    return {key: entry.unknown for key, entry in entries.items() if entry.unknown and key[1] not in entry.tight}

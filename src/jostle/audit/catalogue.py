@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import cache
 
-from jostle.audit import learners, mechanisms, operators, plans, records
+from jostle.audit import choosers, learners, mechanisms, operators, plans, records, tables
 from jostle.audit.entries import Audited
 from jostle.kernel.errors import BadInput
 
@@ -12,14 +13,20 @@ _added: dict[str, Audited] = {}
 
 
 def every() -> dict[str, Audited]:
-    """All entries: mechanisms, operators, algorithms, classifiers, and what was added.
+    """All entries: mechanisms, operators, algorithms, choices, classifiers, questions to tables, and what was added.
 
-    >>> {entry.family for entry in every().values()} >= {"mechanism", "operator", "algorithm", "classifier"}
-    True
+    >>> sorted({entry.family for entry in every().values()})
+    ['algorithm', 'choice', 'classifier', 'mechanism', 'operator', 'table']
     """
-    modules = (mechanisms, operators, records, plans, learners)
-    found = [entry for module in modules for entry in module.entries()]
-    return {entry.name: entry for entry in found} | _added
+    registered = [*plans.entries(), *learners.entries()]  # a user's own may have come since
+    return {entry.name: entry for entry in (*_fixed(), *registered)} | _added
+
+
+@cache
+def _fixed() -> tuple[Audited, ...]:
+    """What is there from the beginning."""
+    modules = (mechanisms, operators, records, choosers, tables)
+    return tuple(entry for module in modules for entry in module.entries())
 
 
 def add(entry: Audited) -> Audited:

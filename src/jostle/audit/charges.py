@@ -13,9 +13,11 @@ import numpy as np
 
 from jostle import algorithms
 from jostle.algorithms import TASKS, Algorithm
-from jostle.audit import plans
+from jostle.audit import plans, tables
+from jostle.audit.entries import RELATIONS
 from jostle.kernel.budget import Budget
 from jostle.kernel.ledger import Ledger
+from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import ReleaseSource
 from jostle.linear import workloads
@@ -72,10 +74,10 @@ class Listener:
 
 @dataclass(frozen=True, kw_only=True)
 class ChargeVerdict:
-    """Whether an algorithm's charges are what its operators were handed."""
+    """Whether an algorithm's charges are what its operators were handed, or a table's what it said that it would cost."""
 
     name: str
-    """The algorithm."""
+    """The algorithm, or the question."""
 
     neighbours: str
     """Under which neighbours."""
@@ -84,7 +86,7 @@ class ChargeVerdict:
     """The ε that the release was granted."""
 
     heard: Fraction
-    """The sum of what operators were handed."""
+    """The sum of what operators were handed; for a table, what is left less of its budget."""
 
     charged: Fraction
     """The sum of the events in the ledger."""
@@ -106,7 +108,7 @@ def audit_charges(only: Sequence[str] | None = None) -> list[ChargeVerdict]:
             for plan in chosen
             for task in plan.tasks
             for way, tunables in plans.variants(plan, task).items()
-            for relation in ("add_remove", "replace")
+            for relation in RELATIONS
         ]
 
 
@@ -121,3 +123,40 @@ def _charged(ledger: Ledger, plan: Algorithm, task: str, relation: str, way: str
     charged, heard = (sum((amount for _, amount in part), Fraction(0)) for part in (events, listener.heard))
     agrees = events == listener.heard and charged == account.spent == EPSILON and not listener.overspent()
     return ChargeVerdict(name=name, neighbours=relation, granted=EPSILON, heard=heard, charged=charged, agrees=agrees)
+
+
+def audit_tables(only: Sequence[str] | None = None) -> list[ChargeVerdict]:
+    """Ask everything of a table with an account, under both neighbours, by row and by person.
+
+    >>> [found.agrees for found in audit_tables(["count"])]
+    [True, True, True, True]
+    """
+    asked = tables.QUESTIONS if only is None else only
+    units = [(name, rows) for name in asked for rows in (1, tables.MOST_ROWS) if rows == 1 or name in tables.BY_PERSON]
+    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger.db") as ledger:
+        return [_charged_table(ledger, name, rows, relation) for name, rows in units for relation in RELATIONS]
+
+
+def _charged_table(ledger: Ledger, name: str, rows: int, relation: Relation) -> ChargeVerdict:
+    import pyarrow as pa
+
+    from jostle.tables.opening import open as open_table
+    from jostle.tables.unit import Unit
+
+    (pair, *_) = tables.pairs(name, rows)(Neighbours(relation))
+    called = f"table: {name}{'' if rows == 1 else ' by person'}"
+    table = open_table(
+        pa.table(tables.columns(pair.other)),
+        schema=tables.schema(),
+        ledger=ledger,
+        budget=1,
+        unit=Unit("who", max_rows=rows) if rows > 1 else None,
+        neighbours=relation,
+        name=f"{called} {relation}",
+    )
+    tables.QUESTIONS[name](table)(epsilon=EPSILON)
+    charged = sum((event.amount for event in ledger.events(table.name) if event.kind == "charge"), Fraction(0))
+    gone = 1 - table.remaining
+    return ChargeVerdict(
+        name=called, neighbours=relation, granted=EPSILON, heard=gone, charged=charged, agrees=charged == gone == EPSILON
+    )

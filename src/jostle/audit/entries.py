@@ -10,16 +10,16 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from jostle.kernel.budget import Budget, Purse
-from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.kernel.noise import ExactNoise
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import ReleaseSource, SimulatedSource, simulation
 
-Family = Literal["mechanism", "operator", "algorithm", "classifier"]
+Family = Literal["mechanism", "operator", "algorithm", "choice", "classifier", "table"]
 Engine = Literal["simulated", "exact"]
 Pace = Literal["batched", "single", "slow"]
 
-RELATIONS = ("add_remove", "replace")
+RELATIONS: tuple[Relation, ...] = ("add_remove", "replace")
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ class Audited:
     family: Family
     """What it is."""
 
-    run: Run
-    """How to sample it."""
-
     pairs: Callable[[Neighbours], Sequence[Pair]]
     """Neighbouring inputs, the hardest that are known."""
+
+    run: Run | None = None
+    """How to sample it with simulated noise; None where releases alone can be made."""
 
     exact: Run | None = None
     """How to sample it with the exact engine, which takes no seed (it is ignored); None where there is no such engine."""
@@ -80,6 +80,9 @@ class Audited:
 
     tight: tuple[str, ...] = ()
     """The neighbours under which the worst case is among the pairs: there, the audit must find most of ε."""
+
+    unknown: str = ""
+    """Why it is not, or cannot be seen, under the others."""
 
     relations: tuple[str, ...] = RELATIONS
     """The neighbours under which it is claimed."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jostle import plots
 from jostle.audit.bits import with_lowest_bits
 from jostle.audit.entries import Audited, Engine, Pair
 from jostle.audit.evidence import Evidence, evidence, failure_chance
@@ -74,6 +75,15 @@ class Verdict:
         """In one word."""
         return "FINDING" if self.finding else "holds"
 
+    def plot(self) -> Any:
+        """What was found beside what is claimed, as a Plotly figure; `jostle.plots.audited` draws many."""
+        return plots.audited([self])
+
+    def _repr_html_(self) -> str:
+        """For notebooks: in words."""
+        said = f"{self.verdict}: {self.name} loses at least ε = {self.bound:.3g}, and {self.claimed:g} is claimed"
+        return plots.in_words(f"{said} ({self.neighbours} neighbours, {self.samples:,} runs, {self.engine} noise).")
+
     def to_json(self) -> dict[str, Any]:
         """For a script."""
         return asdict(self) | {"finding": self.finding, "tightness": self.tightness}
@@ -104,7 +114,8 @@ def examine(
         raise BadInput("samples", f"must be at least 100, got {samples}", "pass for instance 10000")
     run = entry.run if engine == "simulated" else entry.exact
     if run is None:
-        raise BadInput("engine", f"{entry.name} has no exact engine", "use 'simulated'")
+        other = "exact" if engine == "simulated" else "simulated"
+        raise BadInput("engine", f"{entry.name} has no {engine} engine", f"use {other!r}")
     tried = list(entry.pairs(relation) if pairs is None else pairs)
     chance = failure_chance(confidence, len(tried))
     known: dict[bytes, Vector] = {}

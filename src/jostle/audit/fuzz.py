@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from jostle import mechanisms, simulate
-from jostle.audit import hostile
+from jostle.audit import fuzz_tables, hostile
 from jostle.audit.hostile import Odd, mutated
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import JostleError
@@ -85,7 +85,8 @@ class Crash:
 
 def targets(ledger: Ledger, folder: Path) -> list[Target]:
     """What is tried, on a ledger that is public, and in a folder of its own."""
-    return [*_functions(ledger), *_readers(folder)]
+    more = [*fuzz_tables.columns(), *fuzz_tables.tables(ledger), *fuzz_tables.classifiers()]
+    return [*_functions(ledger), *_readers(folder), *(Target(*one) for one in more)]
 
 
 def _readers(folder: Path) -> list[Target]:

@@ -46,7 +46,7 @@ def pairs(task: Task) -> Callable[[Neighbours], list[Pair]]:
         if relation.relation == "add_remove":
             return [Pair("a rare label", crowd, (*crowd, (*usual, 1))), alone, Pair("rare", crowd, (*crowd, (*rare, 1)))]
         # Rows without a label do not count, and a record may lose its label: then it is there, or it is not.
-        return [Pair("rare values and label", crowd, (*crowd[1:], (*rare, 1))), alone, Pair("gone", crowd, crowd[1:])]
+        return [Pair("rare values and label", crowd, (*crowd[1:], (*rare, 1))), Pair("gone", crowd, crowd[1:]), alone]
 
     return found
 

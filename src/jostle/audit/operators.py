@@ -6,11 +6,12 @@ sensitivity that is too small is what an audit must not believe.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from jostle.audit.choices import furthest, telling
 from jostle.audit.entries import RELATIONS, Audited, Pair, of_source
 from jostle.kernel import expressions as terms
 from jostle.kernel.budget import Budget
@@ -37,8 +38,13 @@ from jostle.kernel.trees import hierarchy, wavelet
 CELLS = 4
 """A domain that is small enough for the worst event not to be rare."""
 
+NOTHING_MOVES = "a record that is replaced does not move it"
+
 _STARTS = [[0, 0, 0, 0], [1, 1, 1, 1], [3, 0, 0, 0], [0, 3, 0, 1], [2, 2, 0, 0], [6, 0, 2, 0], [0, 0, 0, 5]]
 """Nothing, ties, a heavy cell beside empty ones, and steps."""
+
+_CONTESTS = [[0, 0, 4, 4], [4, 4, 0, 0], [4, 0, 0, 4], [0, 1, 0, 1], [0, 2, 0, 0], [0, 4, 0, 1]]
+"""Two candidates that lead, and others without a chance: there a choice shows most."""
 
 
 def neighbours_of(x: Counts, relation: Neighbours) -> Iterator[tuple[str, Counts]]:
@@ -62,17 +68,15 @@ def neighbours_of(x: Counts, relation: Neighbours) -> Iterator[tuple[str, Counts
                 yield f"one record from cell {cell} to {target}", moved
 
 
-def worst_pairs(
-    relation: Neighbours, distance: Callable[[Counts, Counts], float], cells: int = CELLS, number: int = 2
-) -> list[Pair]:
+def worst_pairs(relation: Neighbours, distance: Callable[[Counts, Counts], float], number: int = 2) -> list[Pair]:
     """The neighbours that something moves furthest between, of all neighbours of the vectors to start from."""
-    found = []
-    for start in _STARTS:
-        x = np.array(start[:cells], dtype=np.int64)
-        found += [(distance(x, moved), Pair(what, x, moved)) for what, moved in neighbours_of(x, relation)]
-    if not found:
-        return []
-    return [pair for _, pair in sorted(found, key=lambda one: -one[0])[:number]]
+    return sorted(all_pairs(_STARTS, relation), key=lambda pair: -distance(pair.one, pair.other))[:number]
+
+
+def all_pairs(starts: Sequence[Sequence[int]], relation: Neighbours) -> list[Pair]:
+    """Each of these vectors with each of its neighbours."""
+    vectors = [np.array(start, dtype=np.int64) for start in starts]
+    return [Pair(what, x, moved) for x in vectors for what, moved in neighbours_of(x, relation)]
 
 
 def entries() -> list[Audited]:
@@ -157,13 +161,13 @@ def _laplace(name: str, strategy: Strategy) -> Audited:
     def pairs(relation: Neighbours) -> list[Pair]:
         return worst_pairs(relation, moved)
 
-    # Under `replace` a total does not move, so there is nothing to find, and for boxes twice the norm is a bound from above.
-    tight = ("add_remove",) if name in ("total", "boxes") else RELATIONS
+    less = {"total": NOTHING_MOVES, "boxes": "twice the norm is a bound from above"}
     return Audited(
         name=f"laplace: {name}",
         family="operator",
         pairs=pairs,
-        tight=tight,
+        tight=("add_remove",) if name in less else RELATIONS,
+        unknown=less.get(name, ""),
         **of_source(lambda source, budget: source.laplace(strategy, budget), batched=True),
     )
 
@@ -172,29 +176,39 @@ def _statistic(name: str, statistic: Statistic) -> Audited:
     def moved(x: Counts, other: Counts) -> float:
         return abs(statistic.value(x) - statistic.value(other))
 
+    less = {"Scale": NOTHING_MOVES, "Derived, length": "two groups that move apart are further than their lengths"}
     return Audited(
         name=f"statistic: {name}",
         family="operator",
         pairs=lambda relation: worst_pairs(relation, moved),
-        tight=RELATIONS if name not in ("Scale", "Derived, length") else ("add_remove",),
+        tight=("add_remove",) if name in less else RELATIONS,
+        unknown=less.get(name, ""),
         **of_source(lambda source, budget: source.statistic(statistic, budget), batched=True),
     )
 
 
 def _choose(name: str, score: Score) -> Audited:
-    def apart(x: Counts, other: Counts) -> float:
-        moves = score.values(other) - score.values(x)
-        best = min(int(score.values(x).max() - np.median(score.values(x))), 4)  # what is nearly a tie shows most
-        return float(moves.max() - moves.min()) - best / 100
+    def pairs(relation: Neighbours) -> list[Pair]:
+        found = all_pairs([*_STARTS, *_CONTESTS], relation)
+        reach = furthest(
+            (score.values(pair.other) - score.values(pair.one)).astype(float) for pair in found
+        )  # seen, not stated
+
+        def shows(pair: Pair) -> float:
+            return telling(score.values(pair.one).astype(float), score.values(pair.other).astype(float), reach)
+
+        return sorted(found, key=shows, reverse=True)[:2]
 
     def ask(source: Source, budget: Budget) -> int:
         return source.choose(range(score.values(np.zeros(CELLS, dtype=np.int64)).size), score, budget)
 
+    less = {"QueryScore of a wavelet": "a record that moves takes two answers apart by 3, and the bound is 4"}
     return Audited(
         name=f"choose: {name}",
         family="operator",
-        pairs=lambda relation: worst_pairs(relation, apart, number=3),
-        tight=("add_remove",) if name in ("QueryScore of two", "QueryDistance") else (),
+        pairs=pairs,
+        tight=("add_remove",) if name in less else RELATIONS,
+        unknown=less.get(name, ""),
         **of_source(ask, batched=False),
     )
 
@@ -211,7 +225,10 @@ def _partition(method: Any) -> Audited:
             return [_pair("nothing and one record", [0, 0, 0], [0, 1, 0]), _pair("a step", [0, 2, 2], [0, 2, 3])]
         return [_pair("a record that moves", [1, 1, 0], [0, 1, 1]), _pair("a step", [2, 0, 2], [1, 1, 2])]
 
-    return Audited(name=f"partition: {method}", family="operator", pairs=pairs, **of_source(ask, batched=False))
+    unknown = "no pair is known that moves the costs of two cuts as far apart as the bound allows"
+    return Audited(
+        name=f"partition: {method}", family="operator", pairs=pairs, unknown=unknown, **of_source(ask, batched=False)
+    )
 
 
 def _composed() -> Iterator[Audited]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from jostle.audit.choices import furthest, telling
 from jostle.audit.entries import RELATIONS, Audited, FreePurse, Pair
 from jostle.kernel.budget import Budget
 from jostle.kernel.criteria import CappedEntropy, ClearMajority, Criterion, Gini, Majority
@@ -37,8 +38,10 @@ _STARTS: tuple[Rows, ...] = (
     ((0, 0, 0), (0, 1, 1), (1, 0, 1), (1, 1, 0)),
     ((0, 0, 0),) * 6 + ((0, 1, 1),) * 2,
     ((0, 0, 0),) * 6 + ((1, 1, 1),) * 6,
+    ((0, 0, 0),) * 6 + ((0, 1, 1), (1, 0, 0), (1, 0, 0)) + ((1, 1, 1),) * 6,
+    ((0, 0, 0),) * 6 + ((0, 0, 1),) * 6 + ((1, 0, 1),) * 4 + ((1, 1, 0),),
 )
-"""Nothing, one, a clear choice, a tie, and crowds."""
+"""Nothing, one, a clear choice, a tie, and crowds, some of which disagree."""
 
 
 def columns(rows: Rows, sizes: Mapping[str, int]) -> ArrayColumns:
@@ -80,16 +83,6 @@ def neighbours_of(rows: Rows, relation: Neighbours, sizes: Mapping[str, int]) ->
                 yield from (
                     (f"{old} becomes {new}", (*rows[:place], new, *rows[place + 1 :])) for new in every if new != old
                 )
-
-
-def worst_pairs(relation: Neighbours, apart: Callable[[Rows, Rows], float], number: int = 2) -> list[Pair]:
-    """The neighbours that something moves furthest between, of all neighbours of the records to start from."""
-    found = [
-        (apart(rows, moved), Pair(what, rows, moved))
-        for rows in _STARTS
-        for what, moved in neighbours_of(rows, relation, SIZES)
-    ]
-    return [pair for _, pair in sorted(found, key=lambda one: -one[0])[:number]]
 
 
 def entries() -> list[Audited]:
@@ -148,10 +141,14 @@ def _choice(name: str, criterion: Criterion) -> Audited:
         found = [criterion.scores(table.counts((split.attribute, "class")).reshape(1, 2, 2))[0] for split in SPLITS]
         return np.array(found) / criterion.unit
 
-    def apart(rows: Rows, moved: Rows) -> float:
-        before, after = scores(rows), scores(moved)
-        moves = after - before
-        return float(moves.max() - moves.min()) - min(float(before.max() - before.min()), 4.0) / 100  # a tie shows most
+    def pairs(relation: Neighbours) -> list[Pair]:
+        known = {
+            Pair(what, rows, moved): (scores(rows), scores(moved))
+            for rows in _STARTS
+            for what, moved in neighbours_of(rows, relation, SIZES)
+        }
+        reach = furthest(after - before for before, after in known.values())  # seen, not stated
+        return sorted(known, key=lambda pair: telling(*known[pair], reach), reverse=True)[:2]
 
     def ask(records: Records, budget: Budget) -> list[int]:
         return records.choose_each(SPLITS, criterion, budget, label="class")
@@ -159,7 +156,8 @@ def _choice(name: str, criterion: Criterion) -> Audited:
     return Audited(
         name=f"records: choose_each, {name}",
         family="operator",
-        pairs=lambda relation: worst_pairs(relation, apart),
+        pairs=pairs,
+        tight=RELATIONS,
         **of_records(ask, SIZES),
     )
 
@@ -175,10 +173,12 @@ def _choices_by_group() -> Audited:
         rows = tuple((group, 0, 0, 0) for group in (0, 1)) + tuple((group, 0, 1, 1) for group in (0, 1))
         if relation.relation == "add_remove":
             return [Pair("one record more in a group", rows[:3], rows)]
-        others = rows[:2]
-        return [Pair("a record leaves its group", (*others, (0, 1, 0, 1)), (*others, (1, 1, 0, 1)))]
+        tie = ((0, 0, 0, 0), (0, 1, 0, 1), (1, 0, 0, 0))  # in both groups, before the record leaves one for the other
+        return [Pair("a record leaves its group", (*tie, (0, 0, 1, 1)), (*tie, (1, 1, 0, 1)))]
 
-    return Audited(name="records: choose_each by group", family="operator", pairs=pairs, **of_records(ask, sizes))
+    return Audited(
+        name="records: choose_each by group", family="operator", pairs=pairs, tight=RELATIONS, **of_records(ask, sizes)
+    )
 
 
 def _minimisers() -> Iterator[Audited]:
@@ -197,7 +197,8 @@ def _minimisers() -> Iterator[Audited]:
                 return [Pair("the first of a class", many, (*many, (0, 1)))]
             return [Pair("another class", ((0, 0),), ((0, 1),))]
 
-        return Audited(name=name, family="operator", pairs=pairs, **of_records(ask, sizes))
+        unknown = "the bound on the Jacobian holds for all data, and no data are known that meet it"
+        return Audited(name=name, family="operator", pairs=pairs, unknown=unknown, **of_records(ask, sizes))
 
     yield entry("records: minimise", 2, 1 / 16)
     yield entry("records: minimise, three classes", 3, 8.0)

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from jostle import algorithms
+from jostle import algorithms, plots
 from jostle.algorithms import TASKS, Algorithm
 from jostle.choice import rules
 from jostle.kernel.errors import BadInput
@@ -68,14 +68,17 @@ class EpsilonFor:
 
     def plot(self) -> Any:
         """A Plotly figure of the curve, with the wish."""
-        import plotly.graph_objects as go
-
+        title = f"Each answer is within so much with {self.confidence:.0%} confidence"
         x, y = zip(*self.curve, strict=True)
-        figure = go.Figure(go.Scatter(x=x, y=y, mode="lines+markers", name=self.algorithm))
+        figure = plots.new(title, x="ε", y="error", log_x=True, log_y=True)
+        figure.add_scatter(x=x, y=y, mode="lines+markers", name=self.algorithm)
         figure.add_hline(y=self.within, line_dash="dot", annotation_text=f"±{self.within:g}")
         figure.add_vline(x=float(self.epsilon), line_dash="dot", annotation_text=f"ε = {float(self.epsilon):g}")
-        title = f"Each answer is within so much with {self.confidence:.0%} confidence"
-        return figure.update_xaxes(title="ε", type="log").update_yaxes(title="error", type="log").update_layout(title=title)
+        return figure
+
+    def _repr_html_(self) -> str:
+        """For notebooks: in words."""
+        return plots.in_words(str(self))
 
 
 def epsilon_for(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from jostle import plots
 from jostle.choice.experiment_report import Grid, Section
 
 
@@ -55,7 +56,8 @@ def page(parts: Sequence[Section], pictures: Mapping[str, Any], *, command: str)
         body.append(f"<{tag}>{escape(part.title)}</{tag}>")
         body += [f"<p>{_inline(text)}</p>" for text in (*part.texts, *([f"Made by `{command}`."] if number == 0 else []))]
         if part.figure in pictures:
-            figure = pictures[part.figure].to_html(full_html=False, include_plotlyjs=script, div_id=part.figure)
+            told: Any = {"include_plotlyjs": script, "div_id": part.figure, "config": plots.CONFIG}
+            figure = pictures[part.figure].to_html(full_html=False, **told)
             body.append(f'<div class="wide">{figure}</div>')
             script = False
         body += [_html_table(grid) for grid in part.grids]

@@ -7,22 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from jostle import plots
 from jostle.choice.deployed import Deployed
 from jostle.choice.experiment_report import SHOWN, compared
 from jostle.choice.experiments import OURS, Experiment, Judged
 
-COLOURS: Final = (
-    "#1f77b4",
-    "#d62728",
-    "#2ca02c",
-    "#ff7f0e",
-    "#9467bd",
-    "#8c564b",
-    "#e377c2",
-    "#7f7f7f",
-    "#bcbd22",
-    "#17becf",
-)
+COLOURS: Final = plots.PALETTE
 """Ways in the order in which they are shown; ours comes first."""
 
 FAR: Final = 10.0
@@ -38,7 +28,7 @@ def pictures(found: Experiment, deployed: Sequence[Deployed] = ()) -> dict[str, 
     drawn = {
         "workloads": bars(f"Regret against the best of the suite (means up to {FAR:g})", _by_workload(near), found.kinds),
         "criteria": bars("Regret by splitting criterion", _by_workload(found.criteria), found.kinds),
-        "trees": found.selector(OURS).plot().update_layout(template="plotly_white"),
+        "trees": found.selector(OURS).plot(),
         "prices": _prices(found),
     }
     drawn |= {what: lines(found, what) for what in AXES}
@@ -60,14 +50,11 @@ def plain(figure: Any) -> dict[str, Any]:
 
 def bars(title: str, means: Mapping[str, Mapping[str, float]], kinds: Sequence[str]) -> Any:
     """A group of bars for all inputs, and one for each workload."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
+    figure = plots.new(title, y="mean regret", log_y=True)
     for number, (name, of_kind) in enumerate(means.items()):
         heights = [of_kind[kind] for kind in ("all", *kinds)]
         figure.add_bar(x=["all", *kinds], y=heights, name=name, marker_color=COLOURS[number % len(COLOURS)])
-    figure.add_hline(y=1, line_dash="dot")
-    return _themed(figure, title).update_yaxes(type="log", title="mean regret")
+    return figure.add_hline(y=1, line_dash="dot")
 
 
 def lines(found: Experiment, what: str) -> Any:
@@ -99,26 +86,22 @@ def lines(found: Experiment, what: str) -> Any:
     )
     for row in range(1, len(found.kinds) + 1):
         figure.add_hline(y=1, line_dash="dot", row=row, col=1)
-    return _themed(figure, f"Regret by {AXES[what]}").update_layout(height=340 * len(found.kinds))
+    return plots.themed(figure, f"Regret by {AXES[what]}").update_layout(height=340 * len(found.kinds))
 
 
 def _prices(found: Experiment) -> Any:
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
+    figure = plots.new("The price of choosing (dotted: without looking at the data)", x="ρ", y="mean regret", log_x=True)
     for colour, (name, what) in zip(COLOURS, (("the suite", "to_suite"), ("all options", "to_all")), strict=False):
         means = [float(getattr(one, what).mean()) for one in found.prices.values()]
         blind = float(getattr(found.constant, what).mean())
         figure.add_scatter(x=list(found.prices), y=means, name=f"against {name}", line_color=colour)
         figure.add_hline(y=blind, line={"dash": "dot", "color": colour})
-    themed = _themed(figure, "The price of choosing (dotted: without looking at the data)")
-    return themed.update_xaxes(type="log", title="ρ").update_yaxes(title="mean regret")
+    return figure
 
 
 def _deployed(deployed: Sequence[Deployed]) -> Any:
-    import plotly.graph_objects as go
-
-    figure = go.Figure()
+    title = "Pythia's errors beside those projected from the table (± 2 standard errors)"
+    figure = plots.new(title, x="projected error", y="error", log_x=True, log_y=True)
     for colour, one in zip(COLOURS, deployed, strict=False):
         figure.add_scatter(
             x=[run.predicted for run in one.runs],
@@ -131,14 +114,9 @@ def _deployed(deployed: Sequence[Deployed]) -> Any:
         )
     spans = [value for one in deployed for run in one.runs for value in (run.predicted, run.mean)]
     ends = [float(np.min(spans)), float(np.max(spans))]
-    figure.add_scatter(x=ends, y=ends, mode="lines", line={"dash": "dot", "color": "#999"}, name="as projected")
-    themed = _themed(figure, "Pythia's errors beside those projected from the table (± 2 standard errors)")
-    return themed.update_xaxes(type="log", title="projected error").update_yaxes(type="log", title="error")
+    line = {"dash": "dot", "color": plots.MUTED}
+    return figure.add_scatter(x=ends, y=ends, mode="lines", line=line, name="as projected")
 
 
 def _by_workload(judged: Sequence[Judged]) -> dict[str, dict[str, float]]:
     return {one.name: {"all": float(one.to_suite.mean()), **one.by("queries")} for one in judged}
-
-
-def _themed(figure: Any, title: str) -> Any:
-    return figure.update_layout(title=title, template="plotly_white")

@@ -20,6 +20,7 @@ from copy import copy
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
+from jostle import plots
 from jostle.choice import traces
 from jostle.choice.databases import Loss, Outcomes, outcomes, public_databases, root_mean_square
 from jostle.choice.handed import handed, is_records
@@ -207,6 +208,10 @@ class ChoiceMaker:
         from jostle.choice.insight import choice_map
 
         return choice_map(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it is, and what drives it where it was trained here."""
+        return plots.in_words(self.explain() if self.outcomes is not None else repr(self))
 
     def held_out(self, *, trials: int = 4, seed: int = 1) -> Any:
         """How good its choices are on public databases that it did not learn from, against every single option."""

@@ -63,7 +63,7 @@ def _read(entries: Entries, options: Any, informed_by: Any) -> ChoiceMaker:
         raise BadInput("choice", f"is no choice of schema {SCHEMA}", "pass what `save` wrote")
     name, rho = entries.text("name"), entries.text("rho")
     listed = [(one.text("name"), one.whole("version", 0, 10**6), one) for one in entries.each("options")]
-    tree = _tree(entries, len(listed))
+    tree = read_tree(entries, len(listed))
     for *_, one in listed:
         one.done()
     entries.done()
@@ -75,10 +75,11 @@ def _read(entries: Entries, options: Any, informed_by: Any) -> ChoiceMaker:
     return ChoiceMaker.following(way, options=options, informed_by=informed_by, rho=rho, name=name)
 
 
-def _tree(entries: Entries, options: int) -> Tree:
-    listed = entries.each("tree")
+def read_tree(entries: Entries, options: int, name: str = "tree") -> Tree:
+    """A regret tree among so many options, from the entry of that name."""
+    listed = entries.each(name)
     if not 1 <= len(listed) <= MOST_NODES or not options:
-        raise entries.bad("tree", f"must have from 1 to {MOST_NODES} nodes, and options")
+        raise entries.bad(name, f"must have from 1 to {MOST_NODES} nodes, and options")
     nodes: list[Split | Leaf] = []
     for number, node in enumerate(listed):
         nodes.append(_node(node, number, len(listed), options))

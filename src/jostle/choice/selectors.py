@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from jostle import algorithms
+from jostle import algorithms, plots
 from jostle.choice import documents
 from jostle.choice.documents import Entries
 from jostle.choice.features import CLASSES, FEATURES, Feature
@@ -175,6 +175,10 @@ class Selector(ABC):
     @abstractmethod
     def plot(self) -> Any:
         """A Plotly figure of how it decides."""
+
+    def _repr_html_(self) -> str:
+        """For notebooks: its summary."""
+        return plots.in_words(self.summary())
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} for {self.about.task} among {len(self.about.options)} options>"

@@ -64,7 +64,7 @@ def _audit(
     console: Console, *, full: bool, only: str | None, workers: int | None, out: Path | None, seed: int, as_json: bool
 ) -> bool:
     from jostle.audit import campaign, catalogue
-    from jostle.audit.charges import audit_charges
+    from jostle.audit.charges import audit_charges, audit_tables
     from jostle.simulate.parallel import cores
 
     entries = catalogue.select(only)
@@ -79,7 +79,7 @@ def _audit(
             if verdict.finding:
                 _show_finding(console, verdict)
     verdicts.sort(key=lambda verdict: (verdict.family, verdict.name, verdict.neighbours, verdict.engine, verdict.claimed))
-    charges = audit_charges([] if only else None)
+    charges = [] if only else [*audit_charges(), *audit_tables()]
     if as_json:
         shown = {"verdicts": [verdict.to_json() for verdict in verdicts], "charges": [_charge(one) for one in charges]}
         typer.echo(json.dumps(shown, ensure_ascii=False))
@@ -106,8 +106,24 @@ def _show(console: Console, verdicts: Sequence[Verdict], charges: Sequence[Charg
         )
     if charges:
         console.print(f"\nCharges: {len(charges) - len(wrong)} of {len(charges)} releases were charged what was asked.")
+    _show_tightness(console, verdicts)
     findings = sum(one.finding for one in verdicts)
     console.print(f"{len(verdicts)} verdicts, {findings} finding{'' if findings == 1 else 's'}.")
+
+
+def _show_tightness(console: Console, verdicts: Sequence[Verdict]) -> None:
+    """How hard the audit looked where the worst case is known, and where it is not."""
+    from jostle.audit.campaign import ENOUGH, loosest, unknown
+
+    found = loosest(verdicts)
+    little = [f"{name} ({neighbours}) {part:.0%}" for (name, neighbours), part in found.items() if part < ENOUGH]
+    if found:
+        enough = f"{len(found) - len(little)} of {len(found)}"
+        console.print(f"\nWhere the worst case is known, at least {ENOUGH:.0%} of ε was found for {enough}.")
+    if little:
+        console.print(Text(f"Less was found, which more samples may mend, for {', '.join(little)}."))
+    for (name, neighbours), why in unknown(verdicts).items():
+        console.print(Text(f"Worst case not seen: {name} ({neighbours}): {why}."))
 
 
 def _show_finding(console: Console, one: Verdict) -> None:
@@ -137,8 +153,11 @@ def _faults(kills: int, seed: int, console: Console) -> bool:
 
 def _fuzz(cases: int, seed: int, console: Console) -> bool:
     from jostle.audit.fuzz import fuzz
+    from jostle.cli.release import Working
 
-    crashes = fuzz(cases=cases, seed=seed, more=[_command_line()])
+    with Working() as working:
+        working.on(f"Trying {cases:,} odd arguments")
+        crashes = fuzz(cases=cases, seed=seed, more=[_command_line()])
     for crash in crashes[:20]:
         console.print(Text(f"FINDING {crash}", style="bold red"))
     console.print(f"{cases:,} cases, {len(crashes)} that ended in anything but an answer or a refusal.")

@@ -18,14 +18,17 @@ from rich.table import Table
 
 from jostle.cli.bench_learn import learn
 from jostle.cli.bench_mechanisms import mechanisms
+from jostle.cli.bench_peers import peers
 from jostle.cli.bench_pythia import pythia
 from jostle.cli.bench_reference import reference
 from jostle.cli.bench_speed import speed
 from jostle.cli.bench_tables import tables
+from jostle.cli.release import Working
 
 bench = typer.Typer(help="Measure jostle on this machine.", no_args_is_help=True)
 bench.command()(learn)
 bench.command()(mechanisms)
+bench.command()(peers)
 bench.command()(pythia)
 bench.command()(reference)
 bench.command()(speed)
@@ -40,7 +43,9 @@ def _group() -> None:
 @bench.command()
 def kernel(as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False) -> None:
     """What the kernel costs: beside bare NumPy, a charge, exact noise, and the import."""
-    rows = [*_overheads(), _charge(), _exact_noise(), _import(), _prefix()]
+    with Working() as working:
+        working.on("Measuring")
+        rows = [*_overheads(), _charge(), _exact_noise(), _import(), _prefix()]
     if as_json:
         typer.echo(json.dumps([dict(zip(("what", "measured", "unit", "goal"), row, strict=True)) for row in rows]))
         return

@@ -26,13 +26,21 @@ def learn(
     splits: Annotated[int | None, typer.Option(help="So many splits of each table, in place of 10.")] = None,
     draws: Annotated[int | None, typer.Option(help="So many draws of the noise a split.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="One table, one ε, one split, one draw.")] = False,
+    collect: Annotated[bool, typer.Option(help="Measure what is missing; else use what is there.")] = True,
     train: Annotated[
         Path | None, typer.Option(help="Grow the chooser of PrivateClassifier, and write it to this file.")
     ] = None,
-    made_up: Annotated[int, typer.Option(help="So many made-up tables to grow the chooser on.")] = 220,
+    train_trees: Annotated[
+        Path | None, typer.Option(help="Teach the tree program's choice points, and write what they learned to this file.")
+    ] = None,
+    made_up: Annotated[
+        int | None, typer.Option(help="So many made-up tables to train on: 220 for the chooser, 55 for trees unless said.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless said.")] = None,
     out: Annotated[Path, typer.Option(help="The folder of results; pictures go beside it as .html.")] = Path("jostle-learn"),
-    report: Annotated[Path | None, typer.Option(help="Write a page with all tables to this file.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Write all tables to this Markdown file, and the figures to a .json file beside it.")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin again: forget all results in the folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False,
 ) -> None:
@@ -44,16 +52,19 @@ def learn(
     from jostle.simulate.results import Results
 
     console = Console(highlight=False)
+    if train_trees is not None:
+        _teach(train_trees, 55 if made_up is None else made_up, console)
+        return
     if fresh and out.exists():
         Results(out).remove()  # refuses anything but results
     with Results(out) as results:
         if train is not None:
-            _train(train, made_up, draws or 1, results, workers, console)
+            _train(train, 220 if made_up is None else made_up, draws or 1, results, workers, console)
             return
         wanted = {name: _asked(FIGURES, name, tables, splits, draws, quick) for name in _words(figures) or []}
         found, refused = {}, []
         for name, figure in wanted.items():
-            refused += _run(figure.trials(_words(learners)), results, workers)
+            refused += _run(figure.trials(_words(learners)), results, workers) if collect else []
             found[name] = _lines(figure, results, _words(learners))
         if as_json:
             typer.echo(json.dumps({name: [_numbers(line) for line in lines] for name, lines in found.items()}))
@@ -64,10 +75,7 @@ def learn(
             for one in {refusal.trial.learner: refusal for refusal in refused}.values():
                 console.print(f"{one.trial.learner} is not for {one.trial.table}: {one.reason}", markup=False)
         if report is not None:
-            from jostle.learn.report import markdown
-
-            report.parent.mkdir(parents=True, exist_ok=True)
-            report.write_text(markdown(found, command=f"jostle bench learn --figures {figures}"), encoding="utf-8")
+            _report(report, wanted, found, figures)
 
 
 def _asked(figures: Any, name: str, tables: str | None, splits: int | None, draws: int | None, quick: bool) -> Figure:
@@ -133,6 +141,25 @@ def _train(path: Path, tables: int, draws: int, results: Results, workers: int |
     console.print(f"Grown on {chooser.about['inputs']} inputs: {path}")
 
 
+def _teach(path: Path, tables: int, console: Console) -> None:
+    from jostle.learn import training
+
+    made = training.teach_trees(tables)
+    made.save(path, {"tables": tables})
+    for point in made.every():
+        console.print(point.explain(), markup=False)
+
+
+def _report(path: Path, wanted: dict[str, Figure], found: dict[str, list[Line]], figures: str) -> None:
+    from jostle.choice.experiment_pictures import plain
+    from jostle.learn.report import markdown, picture
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(markdown(found, command=f"jostle bench learn --figures {figures}"), encoding="utf-8")
+    drawn = {name: plain(picture(figure, found[name])) for name, figure in wanted.items() if found[name]}
+    path.with_suffix(".json").write_text(json.dumps(drawn, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def _lines(figure: Figure, results: Results, learners: list[str] | None) -> list[Line]:
     from jostle.learn import report
 
@@ -158,12 +185,13 @@ def _show(figure: Figure, lines: Sequence[Line], console: Console) -> None:
 
 
 def _pictures(figures: dict[str, Figure], found: dict[str, list[Line]], out: Path, console: Console) -> None:
+    from jostle import plots
     from jostle.learn.report import picture
 
     for name, figure in figures.items():
         if found[name]:
             file = out.with_name(f"{out.name}-{name}.html")
-            picture(figure, found[name]).write_html(file, include_plotlyjs=True)
+            plots.save(picture(figure, found[name]), file)
             console.print(f"Every result: {out}. The picture: open {file}")
 
 

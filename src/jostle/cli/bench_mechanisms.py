@@ -16,6 +16,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from jostle.cli.release import Working
+
 MILLION = 10**6
 Row = tuple[str, float, str, str]
 
@@ -25,7 +27,8 @@ def mechanisms(as_json: Annotated[bool, typer.Option("--json", help="Print numbe
     from jostle.kernel.ledger import Ledger
     from jostle.mechanisms import simulation
 
-    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger.db") as ledger:
+    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger.db") as ledger, Working() as working:
+        working.on("Measuring")
         released = ledger.account("bench", cap=10**6).grant
         rows = [
             *_choices("as a simulation", simulation(seed=0).grant, "under 200"),

@@ -179,18 +179,17 @@ class _Bench:
     def _picture(self, title: str, ratios: dict[str, dict[str, list[float]]]) -> None:
         if self.results.folder is None or not ratios:
             return
-        import plotly.graph_objects as go
+        from jostle import plots
 
-        figure = go.Figure()
+        figure = plots.new(title, y="ratio", log_y=True)
         for kind in dict.fromkeys(kind for kinds in ratios.values() for kind in kinds):
             shown = [(name, value) for name, kinds in ratios.items() for value in kinds.get(kind, [])]
             figure.add_box(
                 x=[name for name, _ in shown], y=[value for _, value in shown], name=kind, boxpoints="all", jitter=0.4
             )
         figure.add_hline(y=1, line_dash="dot")
-        figure.update_layout(title=title, yaxis={"type": "log", "title": "ratio"}, boxmode="group", template="plotly_white")
         file = self.results.folder.with_name(f"{self.results.folder.name}.html")
-        figure.write_html(file, include_plotlyjs=True)
+        plots.save(figure.update_layout(boxmode="group"), file)
         self.console.print(f"\nEvery result: {self.results.folder}. The picture: open {file}")
 
 

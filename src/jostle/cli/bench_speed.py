@@ -33,9 +33,11 @@ def speed(
     from rich.progress import track
 
     from jostle import algorithms as known
+    from jostle import plots
     from jostle.simulate import reference
     from jostle.simulate.speed import machine, speeds
 
+    plots.savable(out)  # before long work is done for it
     names = [known.get(name.strip()).name for name in algorithms.split(",")] if algorithms else known.names()
     tasks = [task] if task else list(known.TASKS)
     total = sum(len([name for name in names if name in known.names(one)]) for one in tasks)
@@ -143,9 +145,10 @@ def _numbers(one: Speed) -> dict[str, Any]:
 
 
 def _picture(found: list[Speed], out: Path) -> None:
-    import plotly.graph_objects as go
+    from jostle import plots
 
-    figure = go.Figure()
+    title = "Time of a run against the size of the domain"
+    figure = plots.new(title, x="cells", y="seconds", log_x=True, log_y=True)
     for one in found:
         figure.add_scatter(
             x=[timing.cells for timing in one.timings],
@@ -154,10 +157,4 @@ def _picture(found: list[Speed], out: Path) -> None:
             mode="lines+markers",
             line_dash="solid" if one.task == "range-1d" else "dot",
         )
-    figure.update_layout(
-        title="Time of a run against the size of the domain",
-        xaxis={"type": "log", "title": "cells"},
-        yaxis={"type": "log", "title": "seconds"},
-        template="plotly_white",
-    )
-    figure.write_html(out, include_plotlyjs=True)
+    plots.save(figure, out)

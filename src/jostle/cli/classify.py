@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from jostle.cli.release import Working
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
     from jostle.kernel.records import ArrayColumns
-    from jostle.learn.held_out import Source, Tested
+    from jostle.learn.held_out import Encoded, Source, Tested
     from jostle.learn.registry import Learner
     from jostle.learn.task import Task
 
@@ -38,6 +39,9 @@ def classify(
     file: Annotated[Path, typer.Option(help="The records: a text file, one a line, with commas.")],
     epsilon: Annotated[str, typer.Option(help="The privacy budget, for instance 0.1; all of it is spent.")],
     schema: Annotated[Path | None, typer.Option(help="What is publicly known of the columns; adult.data is known.")] = None,
+    header: Annotated[
+        bool | None, typer.Option(help="Whether the first line names the columns; it does, except in files that are known.")
+    ] = None,
     label: Annotated[str | None, typer.Option(help="The column to predict; the schema's last unless said.")] = None,
     learner: Annotated[str, typer.Option(help="Synthetic (the pipeline), Chosen, or another learner's name.")] = PIPELINE,
     buckets: Annotated[Path | None, typer.Option(help="Declared buckets; chosen privately unless said.")] = None,
@@ -50,20 +54,24 @@ def classify(
     as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False,
 ) -> None:
     """Train a private classifier on a file of records, and tell how good it is on records that it has not seen."""
-    from jostle.learn import get
+    from jostle.learn import get, held_out
     from jostle.learn.pipeline import SyntheticModel, read_buckets
-    from jostle.learn.synthetic import check_buckets
+    from jostle.learn.synthetic import checked_buckets
 
     exact(epsilon)
     task, found = _task(file, schema, label), get(learner)
     tunables: dict[str, Any] = {}
     if buckets is not None:
-        tunables["buckets"] = read_buckets(buckets, task)
-        check_buckets(task, tunables["buckets"])
+        tunables["buckets"] = checked_buckets(task, read_buckets(buckets, task))
     if out is not None and (learner != PIPELINE or not out.absolute().parent.is_dir()):
         raise BadInput("out", "needs the pipeline and a folder that exists", f"leave it out, or use --learner {PIPELINE}")
     found.check(tunables)
-    tested = _run(_Payment(ledger, cap, neighbours, simulate, file.stem), task, file, test, found, epsilon, tunables)
+    named = schema is not None if header is None else header
+    with Working() as working:
+        working.on("Reading the records")
+        codes = held_out.encode(task, held_out.read(file, task, header=named))
+        working.on(f"Learning ({found.name})")
+        tested = _run(_Payment(ledger, cap, neighbours, simulate, file.stem), task, codes, test, found, epsilon, tunables)
     facts = _facts(tested, found.name, epsilon, neighbours, simulate, public_test=test is not None)
     if out is not None and isinstance(tested.model, SyntheticModel):
         tested.model.synthetic.to_csv(out)
@@ -82,20 +90,18 @@ def _task(file: Path, schema: Path | None, label: str | None) -> Task:
     columns = declared(file.name) if schema is None else Schema.load(schema)
     if columns is None:
         raise BadInput("schema", f"is needed: nothing is known of {file.name}", "describe its columns in a schema file")
-    named = label or list(columns)[-1]
-    return Task(tuple(name for name in columns if name != named), named, columns)
+    return Task.over(columns, label or list(columns)[-1])
 
 
 def _run(
-    how: _Payment, task: Task, file: Path, test: Path | None, found: Learner, epsilon: str, tunables: dict[str, Any]
+    how: _Payment, task: Task, codes: Encoded, test: Path | None, found: Learner, epsilon: str, tunables: dict[str, Any]
 ) -> Tested:
     import numpy as np
 
     from jostle.learn import held_out
 
-    codes = held_out.encode(task, held_out.read(file, task))
-    rows = len(codes[task.label])
-    coins = np.random.default_rng(how.seed).uniform(size=rows) < (0.0 if test else held_out.SHARE)
+    draw = np.random.default_rng(None if how.seed is None else [how.seed, 1])  # not what the noise is drawn from
+    coins = draw.uniform(size=len(codes[task.label])) < (0.0 if test else held_out.SHARE)
     if how.neighbours == "replace" and "total" in found.tunables:
         tunables["total"] = float(max((~coins).sum(), 1))  # rows of the file, labelled or not: public, and so are the coins
     with ExitStack() as until_done:

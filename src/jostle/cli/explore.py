@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from jostle.kernel.errors import BadInput
 
@@ -27,6 +28,8 @@ def explore(
     except ImportError:
         raise BadInput("explore", "the explorer's packages are not installed", "pip install 'jostle[explorer]'") from None
     console = Console(highlight=False)
-    serving.serve(
-        host=host, port=port, browser=browser, selectors=selector or [], say=lambda text: console.print(text, soft_wrap=True)
-    )
+
+    def say(text: str, style: str = "") -> None:
+        console.print(Text(text, style), soft_wrap=True)  # not markup: an address may have brackets
+
+    serving.serve(host=host, port=port, browser=browser, selectors=selector or [], say=say)

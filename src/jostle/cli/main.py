@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -23,8 +24,8 @@ from jostle.kernel.errors import JostleError
 
 app = typer.Typer(
     name="jostle",
-    help="Differential privacy that picks the right algorithm for you.",
     no_args_is_help=True,
+    rich_markup_mode="markdown",  # paragraphs of a docstring are set anew for the terminal
     pretty_exceptions_enable=False,  # a traceback with local variables would show private data
     add_completion=False,
 )
@@ -48,8 +49,16 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress on the terminal: results and errors alone.")
+    ] = False,
 ) -> None:
-    """Differential privacy that picks the right algorithm for you."""
+    """Differential privacy that picks the right algorithm for you.
+
+    Progress goes to standard error, and only where that is a terminal. For scripts, most commands have --json.
+    """
+    if quiet:
+        os.environ["TTY_INTERACTIVE"] = "0"  # Rich, which draws all bars, then draws none
 
 
 def main() -> None:

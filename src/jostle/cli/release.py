@@ -286,7 +286,7 @@ class Working:
 @contextmanager
 def _told_apart() -> Iterator[None]:
     """An exit code for each kind of failure that a script may want to act on."""
-    from jostle.tables.view import EngineError
+    from jostle.tables.asking import EngineError
 
     try:
         yield

@@ -12,6 +12,8 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from jostle.simulate.measure import Failed, Job
     from jostle.simulate.results import Results
 
@@ -33,14 +35,10 @@ class Ran:
     """How long it took."""
 
 
-def run(todo: Sequence[Job], results: Results, *, workers: int | None, cluster: str | None = None) -> Ran:
-    """Do the jobs that are not in the results, under a bar; an interrupt ends the command with status 130."""
+def bar() -> Progress:
+    """A bar with the time left, on standard error."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    from jostle.simulate import measure, parallel
-
-    kept = sum(results.get(job.key) is not None for job in todo)
-    ran, inputs, began = Ran(), set(), time.perf_counter()
     columns = (
         BarColumn(),
         MofNCompleteColumn(),
@@ -50,13 +48,21 @@ def run(todo: Sequence[Job], results: Results, *, workers: int | None, cluster: 
         TextColumn("{task.description}"),
     )
     # Inputs differ in what they cost: the time left is told by the last ten minutes.
-    bar = Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600)
+    return Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600)
+
+
+def run(todo: Sequence[Job], results: Results, *, workers: int | None, cluster: str | None = None) -> Ran:
+    """Do the jobs that are not in the results, under a bar; an interrupt ends the command with status 130."""
+    from jostle.simulate import measure, parallel
+
+    kept = sum(results.get(job.key) is not None for job in todo)
+    ran, inputs, began = Ran(), set(), time.perf_counter()
     processes = parallel.cores() if workers is None else workers
     try:
-        with bar, closing(measure.run(todo, results, workers=processes, cluster=cluster)) as outcomes:
-            shown = bar.add_task("", total=len(todo), completed=kept)
+        with bar() as shown_bar, closing(measure.run(todo, results, workers=processes, cluster=cluster)) as outcomes:
+            shown = shown_bar.add_task("", total=len(todo), completed=kept)
             for outcome in outcomes:
-                bar.update(shown, advance=1, description=outcome.algorithm)
+                shown_bar.update(shown, advance=1, description=outcome.algorithm)
                 ran.done += 1
                 inputs.add(outcome.cell)
                 if isinstance(outcome, measure.Failed):

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from jostle.datasets.census import weekly_income
+from jostle.datasets.census import census, weekly_income
 
-__all__ = ["weekly_income"]
+__all__ = ["census", "weekly_income"]

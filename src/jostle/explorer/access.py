@@ -1,8 +1,13 @@
-"""Who may talk to the explorer: whoever has the token that was printed at start-up, from a page of the explorer's own.
+"""Who may talk to the explorer: whoever has what was printed at start-up, from a page of the explorer's own.
 
 Four checks stand before every page. The `Host` header must name this machine, so that a foreign name that resolves to it is
-turned away. The visitor needs a cookie, which is given for the token alone. What changes anything needs a second secret in
-a header, which no foreign page can send or read. And no request is larger than an upload may be.
+turned away. The visitor needs a cookie, which is given for the token, or for a link that works once: a link stays in the
+browser's history, where it is worth nothing then. Everything but an empty page needs a second secret in a header, which no
+foreign page can send or read. And no request is larger than an upload may be.
+
+The second secret is not in any page, because a cookie is no secret on a machine with several users: browsers send it to
+every port of a host, so that whoever serves something on another port of 127.0.0.1 may get to see it. What a script keeps
+for an origin is kept for the port, too; so that is where the secret is.
 """
 
 from __future__ import annotations
@@ -24,9 +29,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 LARGEST_REQUEST: Final = 8 * 2**20
 """In bytes: an upload and the form around it."""
 
-CSRF_HEADER: Final = "x-jostle-csrf"
+HEADER: Final = "x-jostle-secret"
 OPEN: Final = ("/enter", "/static/")
 """What a visitor without a cookie may see: the page that asks for the token, and files that everybody has."""
+
+BEHIND: Final = "/jobs/"
+"""What scripts alone ask for. Pages and downloads are opened by the browser itself, which sends no secret along."""
 
 PROTECTION: Final = {
     "content-security-policy": (
@@ -56,13 +64,15 @@ class Access:
     """The port that it is bound to."""
 
     token: str = field(default_factory=_secret, repr=False)
-    """What is printed at start-up."""
+    """What is printed at start-up, to be typed."""
 
     session: str = field(default_factory=_secret, repr=False)
     """What the cookie holds."""
 
-    csrf: str = field(default_factory=_secret, repr=False)
-    """What the explorer's own pages send with every change."""
+    secret: str = field(default_factory=_secret, repr=False)
+    """What the explorer's own scripts send along."""
+
+    _links: set[str] = field(default_factory=set, repr=False)
 
     @property
     def cookie(self) -> str:
@@ -90,10 +100,28 @@ class Access:
         name, colon, port = host.rpartition(":")
         if not colon or port != str(self.port):
             return False
-        bare = name.strip("[]").lower()
+        bare = name.removeprefix("[").removesuffix("]").lower()
         if bare in {"localhost", "127.0.0.1", "::1", self.host.lower()}:
             return True
         return self.everywhere and (bare == socket.gethostname().lower() or _is_address(bare))
+
+    def link(self) -> str:
+        """An address that lets a browser in, once.
+
+        >>> access = Access(port=8000)
+        >>> key = access.link().rpartition("=")[2]
+        >>> access.takes(key), access.takes(key)
+        (True, False)
+        """
+        key = _secret()
+        self._links.add(key)
+        return f"{self.address}enter?once={key}"
+
+    def takes(self, key: str | None) -> bool:
+        """Whether this is the key of a link that was not used yet. It is used now."""
+        found = [one for one in self._links if _same(key, one)]
+        self._links.difference_update(found)
+        return bool(found)
 
     def has_token(self, offered: str | None) -> bool:
         """Whether this is the token; compared in constant time."""
@@ -130,7 +158,7 @@ class Guard:
                 await self.app(scope, _limited(receive), _protected(send))
 
     def _refused(self, request: Request) -> Response | None:
-        headers, path = request.headers, request.url.path
+        headers, path = request.headers, str(request.scope["path"])  # the request's URL would have to be well formed
         if not self.access.knows(headers.get("host", "")):
             return _refusal(421, "This address is not the explorer's. Use the one that was printed at start-up.")
         if _length(headers) > LARGEST_REQUEST:
@@ -141,9 +169,15 @@ class Guard:
             if request.method != "GET" or _wants_json(headers):
                 return _refusal(401, "You are not signed in here. Open the address that was printed at start-up.")
             return Response(status_code=303, headers={"location": "/enter"})
-        if request.method not in ("GET", "HEAD") and not _same(headers.get(CSRF_HEADER), self.access.csrf):
-            return _refusal(403, "This did not come from a page of this explorer. Load the page again and repeat it.")
+        if request.method in ("GET", "HEAD") and not path.startswith(BEHIND):
+            return None
+        if not _same(headers.get(HEADER), self.access.secret) or not self._from_here(headers.get("origin")):
+            return _refusal(403, "This did not come from a page of this explorer. Open the address that was printed again.")
         return None
+
+    def _from_here(self, origin: str | None) -> bool:
+        """Whether a browser says that one of our pages asks; others than browsers say nothing."""
+        return origin is None or (origin.startswith("http://") and self.access.knows(origin.removeprefix("http://")))
 
 
 class TooLarge(Exception):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from starlette.concurrency import run_in_threadpool
 
 from jostle import learn, plots
 from jostle.datasets.artificial import SIGNALS
@@ -18,7 +19,7 @@ from jostle.datasets.labelled import EXPERIMENTS, Labelled
 from jostle.explorer import uploads
 from jostle.explorer.forms import Form
 from jostle.explorer.jobs import Job, Shown
-from jostle.explorer.pages import render
+from jostle.explorer.pages import drawn, render
 from jostle.kernel.errors import BadInput, JostleError
 from jostle.learn.experiments import Encoded, encoded, error, parts
 from jostle.learn.report import CHOSEN
@@ -39,6 +40,10 @@ class Learned:
     name: str
     means: dict[float, float] = field(default_factory=dict)
     spreads: dict[float, float] = field(default_factory=dict)
+    """The standard deviation over the draws of the noise; nothing is known of it from one draw."""
+
+    draws: dict[float, int] = field(default_factory=dict)
+    """How many there were."""
 
     @property
     def mean(self) -> float:
@@ -72,7 +77,7 @@ async def prepare(form: Form) -> Callable[[Job], Shown]:
     if file is not None:
         written = await form.file("schema_file", uploads.LARGEST_FILE)
         schema = form.text("schema") if written is None else uploads.text_of(written[1], "schema_file")
-        table = uploads.labelled(*file, schema, form.needed("label", "name the column to predict"))
+        table = await run_in_threadpool(uploads.labelled, *file, schema, form.needed("label", "name the column to predict"))
 
     def work(job: Job) -> Shown:
         job.step(0, len(wanted), "reading")
@@ -86,7 +91,7 @@ async def prepare(form: Form) -> Callable[[Job], Shown]:
                 found.append(attempt(learner, task, few, tested, epsilons, draws, job))
             except JostleError as problem:
                 refused.append((learner, str(problem)))
-        return shown(table.name if table else known[name], task, few, found, refused, epsilons)
+        return shown(table.name if table else known[name], task, few, found, refused, epsilons, draws)
 
     return work
 
@@ -113,12 +118,25 @@ def attempt(name: str, task: Task, train: Encoded, test: Encoded, epsilons: list
             wrong.append(error(learner, task, train, test, epsilon, seed=seed, neighbours="add_remove"))
             if time.monotonic() - began > SECONDS:
                 break
-        learned.means[epsilon] = float(np.mean(wrong))
-        learned.spreads[epsilon] = float(np.std(wrong))
+        learned.means[epsilon], learned.draws[epsilon] = float(np.mean(wrong)), len(wrong)
+        if len(wrong) > 1:
+            learned.spreads[epsilon] = float(np.std(wrong, ddof=1))
     return learned
 
 
-def shown(title: str, task: Task, train: Encoded, found: list[Learned], refused: list[Any], epsilons: list[float]) -> Shown:
+def fewer(found: list[Learned], wanted: int) -> list[str]:
+    """Who made fewer draws of the noise than were asked for, and where."""
+    short = {one.name: {e: n for e, n in one.draws.items() if n < wanted} for one in found}
+    return [
+        f"{name} ({', '.join(f'{many} at ε = {epsilon:g}' for epsilon, many in few.items())})"
+        for name, few in short.items()
+        if few
+    ]
+
+
+def shown(
+    title: str, task: Task, train: Encoded, found: list[Learned], refused: list[Any], epsilons: list[float], draws: int
+) -> Shown:
     """The piece of the page with the results."""
     ranked = sorted(found, key=lambda one: one.mean)
     share = np.bincount(train[task.label]).max() / train[task.label].size
@@ -133,8 +151,11 @@ def shown(title: str, task: Task, train: Encoded, found: list[Learned], refused:
         place=next((place for place, one in enumerate(ranked, start=1) if one.name == CHOSEN), 0),
         guess=1 - float(share),
         task=task,
+        draws=draws,
+        fewer=fewer(ranked, draws),
+        seconds=SECONDS,
     )
-    return Shown(html, {"learners": learner_figure(ranked).to_json()} if ranked else {})
+    return Shown(html, drawn({"learners": learner_figure(ranked)} if ranked else {}))
 
 
 def learner_figure(found: list[Learned]) -> Any:
@@ -147,11 +168,13 @@ def learner_figure(found: list[Learned]) -> Any:
         figure.add_scatter(
             x=list(one.means),
             y=list(one.means.values()),
-            error_y={"array": list(one.spreads.values()), "thickness": 1},
+            error_y={"array": [one.spreads.get(epsilon, 0.0) for epsilon in one.means], "thickness": 1},
             name=one.name,
             line={"color": colour, "width": width, "dash": dash},
             mode="lines+markers",
         )
+    asked = sorted({epsilon for one in found for epsilon in one.means})
+    figure.update_xaxes(tickmode="array", tickvals=asked, ticktext=[f"{epsilon:g}" for epsilon in asked])
     figure.update_yaxes(rangemode="tozero", tickformat=".0%")
     legend = {"orientation": "h", "yanchor": "top", "y": -0.18, "x": 0}
     return figure.update_layout(height=560, legend=legend)

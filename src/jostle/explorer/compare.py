@@ -18,7 +18,7 @@ from jostle.explorer import inputs
 from jostle.explorer.forms import Form
 from jostle.explorer.inputs import Input
 from jostle.explorer.jobs import Job, Shown
-from jostle.explorer.pages import render
+from jostle.explorer.pages import drawn, render
 from jostle.explorer.why import SHIPPED
 from jostle.kernel.errors import BadInput, JostleError
 from jostle.kernel.partition import Vector
@@ -156,7 +156,7 @@ def shown(given: Input, tried: list[Tried], failed: list[tuple[str, str]]) -> Sh
         pythia=pythia,
         best=next((one for one in tried if one.name != PYTHIA), None),
     )
-    return Shown(html, {name: figure.to_json() for name, figure in figures.items()})
+    return Shown(html, drawn(figures))
 
 
 def error_figure(tried: list[Tried]) -> Any:

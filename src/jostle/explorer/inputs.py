@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Final
 
 import numpy as np
+from starlette.concurrency import run_in_threadpool
 
 from jostle.datasets.shapes import FILES, public_shapes, rebin, scaled, smoothed
 from jostle.explorer import uploads
@@ -118,7 +119,7 @@ async def read(form: Form) -> Input:
 async def _shape(form: Form) -> tuple[str, Counts]:
     uploaded = await form.file(UPLOADED, uploads.LARGEST_FILE)
     if uploaded is not None:
-        return uploaded[0], uploads.histogram(uploaded[1])
+        return uploaded[0], await run_in_threadpool(uploads.histogram, uploaded[1])
     known = sources()
     name = form.choice("dataset", [*known, UPLOADED])
     if name == UPLOADED:

@@ -131,7 +131,7 @@ class Jobs:
 
 
 def _do(job: Job, work: Work) -> None:
-    """Run a job, and tell how it ended. What was not foreseen is told by its kind alone: its words might quote values."""
+    """Run a job, and tell how it ended."""
     try:
         job.check()
         job.state = "running"
@@ -139,8 +139,12 @@ def _do(job: Job, work: Work) -> None:
         job.state = "done"
     except Cancelled:
         job.message, job.state = "Stopped.", "cancelled"
-    except JostleError as refused:
-        job.message, job.state = str(refused), "failed"
     except Exception as failure:  # noqa: BLE001  # a page must hear of every end
-        job.message = f"Something went wrong that should not ({type(failure).__name__}). Nothing was lost; try again."
-        job.state = "failed"
+        job.message, job.state = in_words(failure), "failed"
+
+
+def in_words(failure: Exception) -> str:
+    """What went wrong. What was not foreseen is told by its kind alone: its words might quote values."""
+    if isinstance(failure, JostleError):
+        return str(failure)
+    return f"Something went wrong that should not ({type(failure).__name__}). Try again."

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Mapping
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import jinja2
 
+from jostle.kernel.errors import show
+
 HERE: Final = Path(__file__).parent
+TAGS: Final = re.compile(r"<(?!/?(?:b|br|i|extra)>)")
+"""Plotly reads some HTML in its texts, links among it; these few are ours, and everything else is somebody's text."""
+
 NAVIGATION: Final = (("compare", "Compare"), ("why", "Why"), ("release", "Release"), ("classify", "Classify"))
 
 
@@ -22,7 +32,7 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.globals |= {"navigation": NAVIGATION, "zip": zip}
-    made.filters["brief"] = brief
+    made.filters |= {"brief": brief, "at_least": at_least, "exactly": show}
     return made
 
 
@@ -38,3 +48,31 @@ def brief(number: float) -> str:
     ('12,346', '0.0123', '4')
     """
     return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"
+
+
+def at_least(amount: Fraction) -> str:
+    """An amount of budget for people: four digits that matter, never more than there is.
+
+    >>> at_least(Fraction(29999, 40000)), at_least(Fraction(3, 4)), at_least(Fraction(0))
+    ('0.7499', '0.75', '0')
+    """
+    cut = Context(prec=4, rounding=ROUND_FLOOR)
+    return f"{cut.divide(amount.numerator, amount.denominator).normalize():f}"
+
+
+def drawn(figures: Mapping[str, Any]) -> dict[str, str]:
+    """Plotly's figures as JSON, for a page. Texts in them stay texts: names of columns may come from anybody.
+
+    >>> from jostle import plots
+    >>> "&lt;a href" in drawn({"one": plots.new("<a href='https://example.org'>Ages</a>")})["one"]
+    True
+    """
+    return {name: json.dumps(_escaped(json.loads(figure.to_json()))) for name, figure in figures.items()}
+
+
+def _escaped(found: Any) -> Any:
+    if isinstance(found, str):
+        return TAGS.sub("&lt;", found)
+    if isinstance(found, list):
+        return [_escaped(one) for one in found]
+    return {key: _escaped(value) for key, value in found.items()} if isinstance(found, dict) else found

@@ -2,7 +2,8 @@
 
 The desk opens tables with `jostle.tables`, which reads names and types alone; asks for previews, which know the question
 and ε alone; and releases, which the ledger charges first. A question can be paid for once: a form that is sent twice, by a
-second click or by a browser that tries again, does not charge twice.
+second click or by a browser that tries again, does not charge twice. What was paid for stays on the desk until the explorer
+ends, whatever became of the page that asked for it.
 """
 
 from __future__ import annotations
@@ -14,63 +15,59 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from jostle import algorithms, plots
+from jostle import algorithms
 from jostle.explorer import schema_form, uploads
+from jostle.explorer.asking import AUTOMATIC, KINDS, SETS, Asked, asked, numeric_columns, preview_figure, previewed
 from jostle.explorer.forms import Form
-from jostle.explorer.jobs import Job, Shown
-from jostle.explorer.pages import render
-from jostle.kernel.budget import round_down
-from jostle.kernel.errors import BadInput
-from jostle.linear import workloads
+from jostle.explorer.jobs import Job, Shown, in_words
+from jostle.explorer.pages import drawn, render
+from jostle.explorer.released import FIRST_ROWS, Released, save
+from jostle.kernel.errors import BadInput, JostleError, show
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
-    from jostle.releases import Release
-    from jostle.tables.questions import Question
     from jostle.tables.table import Table
 
 PATIENCE: Final = 5.0
 """Seconds to wait for others who write to the ledger."""
 
-POINTS: Final = 9
-MOST_PREVIEWED: Final = 2**18
-"""A question over more cells than this is previewed at one ε alone."""
+MOST_ASKED: Final = 20
+MOST_KEPT: Final = 100
+FIELDS: Final = {"cap": "budget", "max_rows": "unit"}
+"""What the form calls things that others call otherwise."""
 
-MOST_KEPT: Final = 20
 LAST_EVENTS: Final = 8
-AUTOMATIC: Final = "automatic"
-KINDS: Final = {"histogram": "how many in each cell", "cumulative": "how many up to each cell"}
+LAST_RELEASES: Final = 3
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question that was previewed and can be paid for."""
+class Opened:
+    """The table that is open, and its ledger."""
 
+    key: str
     table: Table
-    question: Question
-    epsilon: str
-    about: dict[str, list[str]]
-    """What each answer is about, where the question does not say it in words."""
+    ledger: Ledger
 
 
 class Desk:
-    """The tables that are open, the questions that were previewed, and what was released. All of it is in memory."""
+    """The table that is open, the questions that were previewed, and what was released. All of it is in memory.
+
+    Whoever works on the table waits for their turn, beside the loop that serves pages; the lists have a lock of their own,
+    which nobody holds for longer than a moment.
+    """
 
     def __init__(self) -> None:
-        self._turn = threading.Lock()
-        self._tables: dict[str, Table] = {}
+        self._turn, self._lists = threading.Lock(), threading.Lock()
+        self._opened: Opened | None = None
         self._questions: dict[str, Asked] = {}
-        self._released: dict[str, Release] = {}
-        self._ledger: Ledger | None = None
+        self._released: dict[str, Released] = {}
 
-    def page_facts(self) -> dict[str, Any]:
-        """What the page shows at first; a table that is open stays so when the page is loaded again."""
-        key = next(reversed(self._tables), None)
-        return {"opened": None if key is None else self._table_html(key), "kinds": schema_form.KIND_NAMES}
+    async def current(self, form: Form) -> Shown:
+        """What is on the desk, for a page that was loaded again."""
+        return Shown(await run_in_threadpool(self._desk_html))
 
     # ------------------------------------------------------------------------------------------------- the table
 
@@ -79,10 +76,11 @@ class Desk:
         from jostle.tables.engines import connect
 
         data, table = form.needed("data", "type the path of a file, or a postgresql:// URL"), form.text("table") or None
+        names = schema_form.names_in_line(form, data, to_show=True)
 
         def read() -> dict[str, str]:
             with self._turn:
-                opened = connect(_expanded(data), table=table, wanted=[], columns=None, engine="duckdb").table
+                opened = connect(_expanded(data), table=table, wanted=[], columns=names, engine="duckdb").table
                 return {str(name): str(kind) for name, kind in opened.schema().items()}
 
         rows = schema_form.draft(await run_in_threadpool(read))
@@ -93,34 +91,32 @@ class Desk:
         data = form.needed("data", "type the path of a file, or a postgresql:// URL")
         file = await form.file("schema_file", uploads.LARGEST_FILE)
         written = form.text("schema") if file is None else uploads.text_of(file[1], "schema_file")
-        schema = uploads.schema_of(written) if written else schema_form.read(form)
+        schema = await run_in_threadpool(uploads.schema_of, written) if written else schema_form.read(form)
         ledger = form.needed("ledger", "type the path of the ledger's file, for instance budget.db; it is made if it is new")
-        relation: Any = form.choice("neighbours", ["add_remove", "replace"])
-        rest = {"budget": form.text("budget") or None, "name": form.text("name") or None, "unit": form.text("unit") or None}
-        table = form.text("table") or None
-        key = await run_in_threadpool(self._open, _expanded(data), schema, ledger, relation, table, rest)
-        return Shown(self._table_html(key))
+        said: dict[str, Any] = {name: form.text(name) or None for name in ("budget", "name", "unit", "table")}
+        said |= {"neighbours": form.choice("neighbours", ["add_remove", "replace"]), "schema": schema}
+        said["columns"] = schema_form.names_in_line(form, data, to_show=False)
+        await run_in_threadpool(self._open, _expanded(data), _expanded(ledger), said)
+        return Shown(await run_in_threadpool(self._desk_html))
 
-    def _open(self, data: Any, schema: Any, ledger: str, relation: Any, table: str | None, rest: dict[str, Any]) -> str:
+    def _open(self, data: str, ledger: str, said: dict[str, Any]) -> None:
         from jostle.kernel.ledger import Ledger
         from jostle.tables.opening import open as open_table
 
         with self._turn:
             try:
-                book = Ledger(_expanded(ledger), timeout=PATIENCE)
+                book = Ledger(ledger, timeout=PATIENCE)
             except BadInput as refused:
                 raise BadInput("ledger", refused.problem, refused.remedy) from None
             try:
-                opened = open_table(data, schema=schema, ledger=book, neighbours=relation, table=table, **rest)
+                opened = open_table(data, ledger=book, **said)
             except BaseException as refused:
                 book.close()
-                if isinstance(refused, BadInput) and refused.argument == "cap":  # the ledger's word for it
-                    raise BadInput("budget", refused.problem, refused.remedy) from None
+                if isinstance(refused, BadInput) and refused.argument in FIELDS:
+                    raise BadInput(FIELDS[refused.argument], refused.problem, refused.remedy) from None
                 raise
             self._put_away()
-            key = secrets.token_urlsafe(12)
-            self._tables, self._ledger = {key: opened}, book
-            return key
+            self._opened = Opened(secrets.token_urlsafe(12), opened, book)
 
     def close(self) -> None:
         """Let go of the table and its ledger, after what is under way."""
@@ -128,28 +124,28 @@ class Desk:
             self._put_away()
 
     def _put_away(self) -> None:
-        if self._ledger is not None:
-            self._ledger.close()
-        self._tables, self._questions, self._ledger = {}, {}, None
+        with self._lists:
+            opened, self._opened, self._questions = self._opened, None, {}
+        if opened is not None:
+            opened.ledger.close()
 
-    def _table(self, form: Form) -> tuple[str, Table]:
-        key = form.text("table_key")
-        if key not in self._tables:
-            raise BadInput("data", "no table is open", "open one first")
-        return key, self._tables[key]
-
-    def _table_html(self, key: str) -> str:
-        table = self._tables[key]
-        names = algorithms.names("range-1d") + algorithms.names("range-2d")
+    def _desk_html(self) -> str:
+        opened = self._opened
+        if opened is None:
+            return self._list_html()
+        table, names = opened.table, algorithms.names("range-1d") + algorithms.names("range-2d")
         return render(
             "release_question.html",
-            key=key,
+            key=opened.key,
             table=table,
             unit=table.unit,
             columns={name: column.size for name, column in table.schema.items()},
+            numeric=numeric_columns(table.schema),
             algorithms=[AUTOMATIC, *sorted(set(names))],
             kinds=KINDS,
+            sets=SETS,
             budget=self._budget_html(table),
+            released=self._list_html(),
         )
 
     def _budget_html(self, table: Table) -> str:
@@ -159,133 +155,123 @@ class Desk:
         statement = account.ledger.statement(account.name)
         has = statement.balances[0]
         share = float(has.spent / has.cap) if has.cap else 1.0
-        return render(
-            "release_budget.html",
-            has=has,
-            share=share,
-            remaining=round_down(has.remaining),
-            events=statement.events[::-1][:LAST_EVENTS],
-        )
+        return render("release_budget.html", has=has, share=share, events=statement.events[::-1][:LAST_EVENTS])
+
+    def _list_html(self) -> str:
+        with self._lists:
+            return render("release_list.html", released=dict(reversed(self._released.items())), shown=LAST_RELEASES)
 
     # ---------------------------------------------------------------------------------------------- the question
 
     async def preview(self, form: Form) -> Callable[[Job], Shown]:
         """Check a question, and reckon what it would be off by. It costs nothing."""
-        _, table = self._table(form)
-        epsilon = form.needed("epsilon", "type how much may be spent on this, for instance 0.1")
-        form.number("epsilon", 1e-6, 1e4)
-        asked = await run_in_threadpool(self._asked, form, table, epsilon.replace(",", "."))
-        return lambda job: self._previewed(job, asked)
+        opened = self._opened
+        if opened is None or form.text("table_key") != opened.key:
+            raise BadInput("data", "this table is not open any more", "open it again above")
 
-    def _asked(self, form: Form, table: Table, epsilon: str) -> Asked:
-        names = [form.needed("first", "choose a column"), form.text("second")]
-        picked = [name for name in names if name]
-        kind, algorithm = form.choice("kind", list(KINDS)), form.text("algorithm", AUTOMATIC)
-        chosen = None if algorithm == AUTOMATIC else algorithm
-        with self._turn:
-            condition = form.text("where")
-            rows = table.where(condition) if condition else table
-            if kind == "histogram":
-                return Asked(table, rows.ask(*picked, algorithm=chosen), epsilon, {})
-            if len(picked) > 1:
-                raise BadInput("kind", "cumulative counts are of one column", "leave the second column out")
-            labels = table.schema.column(picked[0]).labels
-            question = rows.ask_ranges(picked[0], workloads.prefix(len(labels)), algorithm=chosen)
-            return Asked(table, question, epsilon, {f"{picked[0]} up to": labels})
+        def read() -> Asked:
+            with self._turn:
+                return asked(form, opened.table)
 
-    def _previewed(self, job: Job, asked: Asked) -> Shown:
-        remaining, wanted = asked.table.remaining, float(asked.epsilon)
-        few = asked.question.workload.shape[1] > MOST_PREVIEWED
-        around = np.array([]) if few else wanted * np.geomspace(0.1, 10, POINTS)
-        points = []
-        for number, epsilon in enumerate(around):
-            job.step(number, POINTS + 1, f"at ε = {epsilon:.3g}")
-            points.append((float(epsilon), asked.question.preview(epsilon=float(epsilon))))
-        job.step(len(points), POINTS + 1, f"at ε = {wanted:g}")
-        found = asked.question.preview(epsilon=asked.epsilon)
-        key = secrets.token_urlsafe(12)
-        with self._turn:
-            self._questions[key] = asked
-            while len(self._questions) > MOST_KEPT:
+        question = await run_in_threadpool(read)
+        return lambda job: self._previewed(job, question)
+
+    def _previewed(self, job: Job, question: Asked) -> Shown:
+        found = previewed(question, job.step)
+        left, key = question.table.remaining, secrets.token_urlsafe(12)
+        with self._lists:
+            self._questions[key] = question
+            while len(self._questions) > MOST_ASKED:
                 del self._questions[next(iter(self._questions))]
-        html = render(
-            "release_preview.html",
-            found=found,
-            key=key,
-            asked=asked,
-            short=found.epsilon > remaining,
-            remaining=round_down(remaining),
-            after=round_down(max(remaining - found.epsilon, remaining * 0)),
-            curve=bool(points),
-        )
-        return Shown(html, {"preview": preview_figure(points, wanted, found.margin).to_json()} if points else {})
+        html = render("release_preview.html", found=found, key=key, asked=question, left=left)
+        return Shown(html, drawn({"preview": preview_figure(question, found)} if found.lines else {}))
 
     async def pay(self, form: Form) -> Callable[[Job], Shown]:
         """Release what was previewed. Each question is taken off the desk before it is paid for."""
         key = form.text("question")
-        with self._turn:
-            asked = self._questions.pop(key, None)
-        if asked is None:
-            raise BadInput("question", "was paid for already, or is not known any more", "preview it again")
-        return lambda job: self._paid(job, key, asked)
+        with self._lists:
+            question = self._questions.pop(key, None)
+        if question is None:
+            problem = "was paid for already, or is not known any more"
+            raise BadInput("question", problem, "look under “Released so far”, or preview it again")
+        return lambda job: self._paid(job, key, question)
 
-    def _paid(self, job: Job, key: str, asked: Asked) -> Shown:
+    def _paid(self, job: Job, key: str, question: Asked) -> Shown:
         job.message = "charging the ledger, counting and adding noise"
-        try:
-            with self._turn:
-                released = asked.question.release(epsilon=asked.epsilon)
-                released = replace(released, about=asked.about or released.about)
-        except BaseException:
-            self._questions[key] = asked  # it can be tried again, and the ledger says whether it was charged
-            raise
-        # From here on it is paid for: nothing may stop it on its way to the curator.
-        self._released[key] = released
-        while len(self._released) > MOST_KEPT:
-            del self._released[next(iter(self._released))]
+        with self._turn:
+            before = self._left(question.table)
+            try:
+                released = self._release(key, question)
+            except Exception as failure:  # noqa: BLE001  # whatever it was, the curator must know what became of the budget
+                with self._lists:
+                    self._questions[key] = question  # it can be tried again
+                job.shown = Shown(self._budget_change(question.table))
+                raise JostleError(f"{in_words(failure)} {self._charged(before, question.table)}") from None
+            # From here on it is paid for: nothing may stop it on its way to the curator.
+            budget = self._budget_change(question.table)
         job.message = "simulating how far off it may be"
+        figures = {f"released-{place}": item for place, item in enumerate(released.figures().items())}
         html = render(
             "release_result.html",
             released=released,
             key=key,
-            asked=asked,
-            rows=released.to_pandas().head(12).to_dict("split"),
-            more=max(len(released.answers) - 12, 0),
-            budget=self._budget_html(asked.table),
+            rows=released.rows().head(FIRST_ROWS).to_dict("split"),
+            more=max(len(released.rows()) - FIRST_ROWS, 0),
+            figures={name: words for name, (words, _) in figures.items()},
+            listed=self._list_html(),
         )
-        figures = {"released": released.plot()}
-        if released.trace is not None:
-            figures["trace"] = released.trace.plot()
-        return Shown(html, {name: figure.to_json() for name, figure in figures.items()})
+        shown = {name: figure for name, (_, figure) in figures.items()}
+        return Shown(html + budget, drawn(shown | ({"trace": released.trace.plot()} if released.trace else {})))
+
+    def _release(self, key: str, question: Asked) -> Released:
+        result = question.question.release(epsilon=question.epsilon)
+        if question.about:
+            result = replace(result, about=question.about)
+        kept = Released(asked=question, result=result)
+        with self._lists:
+            self._released[key] = kept
+            while len(self._released) > MOST_KEPT:
+                del self._released[next(iter(self._released))]
+        return kept
+
+    def _budget_change(self, table: Table) -> str:
+        """The ledger's part of the page, new; nothing where the ledger cannot be read just now."""
+        try:
+            return render("release_spent.html", budget=self._budget_html(table))
+        except JostleError:
+            return ""
+
+    def _left(self, table: Table) -> Any:
+        try:
+            return table.remaining
+        except JostleError:
+            return None
+
+    def _charged(self, before: Any, table: Table) -> str:
+        """What became of the budget while something failed."""
+        after = self._left(table)
+        if before is None or after is None:
+            return "Look at the ledger before you try again: it may have been charged."
+        if before == after:
+            return "Nothing was charged."
+        return f"ε = {show(before - after)} was charged in the meantime, and does not come back."
+
+    # ---------------------------------------------------------------------------------------------- what was released
 
     def file(self, key: str, kind: str) -> tuple[str, str, str]:
         """A release as a file: its text, its type and a name for it."""
         released = self._released.get(key)
-        if released is None:
-            raise HTTPException(404, "This release is not known any more.")
-        if kind == "csv":
-            return released.to_pandas().to_csv(index=False), "text/csv", "release.csv"
-        if kind == "txt":
-            return released.explain() + "\n", "text/plain", "release.txt"
-        if kind == "json" and released.trace is not None:
-            return released.trace.dumps(), "application/json", "trace.json"
-        raise HTTPException(404, "There is no such file.")
+        found = None if released is None else released.file(kind)
+        if released is None or found is None:
+            raise HTTPException(404, "There is no such file, or no longer.")
+        released.fetched = True
+        return found
 
-
-def preview_figure(points: Any, wanted: float, margin: float) -> Any:
-    """How far off a typical answer is expected to be, against ε."""
-    figure = plots.new("What ε buys", x="ε", y="± at 95 %", log_x=True, log_y=True)
-    figure.add_scatter(
-        x=[e for e, _ in points],
-        y=[p.margin for _, p in points],
-        mode="lines",
-        name="typical answer",
-        line_color=plots.ACCENT,
-    )
-    dashed = {"color": plots.MUTED, "dash": "dot"}
-    figure.add_scatter(x=[e for e, _ in points], y=[p.widest for _, p in points], mode="lines", name="hardest", line=dashed)
-    marker = {"size": 12, "color": plots.CONTRAST, "symbol": "diamond"}
-    figure.add_scatter(x=[wanted], y=[margin], mode="markers", name="what you ask", marker=marker)
-    return figure.update_layout(height=340)
+    def rescue(self, folder: Path) -> list[Path]:
+        """Write what was paid for and never downloaded to a folder, when the explorer ends."""
+        with self._lists:
+            waiting = [released for released in self._released.values() if not released.fetched]
+        return [save(released, folder) for released in waiting]
 
 
 def _expanded(path: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from jostle.explorer.forms import Form
 from jostle.kernel.errors import BadInput
 from jostle.schema import KINDS, Boolean, Category, Column, Date, Integer, Real, Schema
+from jostle.tables.engines import TEXT_FILES
 
 MOST_COLUMNS: Final = 200
 KIND_NAMES: Final = tuple(KINDS)
@@ -17,6 +18,26 @@ KIND_NAMES: Final = tuple(KINDS)
 def draft(columns: dict[str, str]) -> list[dict[str, str]]:
     """One row for each column of a table, with a guess at its kind from its declared type."""
     return [{"name": name, "type": kind, "kind": _guess(kind)} for name, kind in columns.items()][:MOST_COLUMNS]
+
+
+def names_in_line(form: Form, data: str, *, to_show: bool) -> list[str] | None:
+    """The columns' names of a text file without a line for them; None where the file or the database has them.
+
+    A text file does not tell whether its first line has names or is a row, whose values nobody may see. So before the line
+    is shown, the curator has to say what it is.
+    """
+    said = form.choice("heading", ["", "names", "none"])
+    if not data.lower().endswith(TEXT_FILES):
+        return None
+    if said == "none":
+        words = [word.strip() for word in form.text("column_names").replace("\n", ",").split(",")]
+        if not all(words):
+            raise BadInput("column_names", "are missing", "name every column of the file, with commas between")
+        return words
+    if to_show and not said:
+        problem = "a text file does not tell whether its first line has the columns' names or is a row, which nobody may see"
+        raise BadInput("heading", problem, "say which it is")
+    return None
 
 
 def read(form: Form) -> Schema:

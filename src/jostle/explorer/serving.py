@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import socket
+import tempfile
 import threading
 import webbrowser
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -22,7 +24,7 @@ from jostle.choice.selectors import Selector
 from jostle.explorer import classify, compare, release, why
 from jostle.explorer.access import Access, Guard, TooLarge
 from jostle.explorer.forms import Form
-from jostle.explorer.jobs import Job, Jobs, Shown
+from jostle.explorer.jobs import Job, Jobs, Shown, in_words
 from jostle.explorer.pages import HERE, render
 from jostle.kernel.errors import BadInput, JostleError
 
@@ -39,15 +41,17 @@ class Explorer:
     # ------------------------------------------------------------------------------------------------------ pages
 
     async def enter(self, request: Request) -> Response:
-        """The page that asks for the token; with the right one it lets the visitor in."""
-        offered = request.query_params.get("token")
+        """The page that asks for the token; with the right one, or with a link that was not used yet, one is let in."""
+        key, offered = request.query_params.get("once"), None
         if request.method == "POST":
             async with request.form(max_files=0, max_fields=5) as fields:
                 offered = str(fields.get("token", ""))
-        if self.access.has_token(offered):
+        if self.access.takes(key) or self.access.has_token(offered):
             # A page and not a redirect: a browser that came from elsewhere would not send the new cookie along.
-            return self.access.admit(HTMLResponse(render("entered.html")))
-        wrong = offered is not None
+            return self.access.admit(HTMLResponse(render("entered.html", secret=self.access.secret)))
+        if key is not None and self.access.is_visitor(request.cookies):
+            return Response(status_code=303, headers={"location": "/compare"})
+        wrong = "token" if offered is not None else "link" if key is not None else ""
         return HTMLResponse(render("enter.html", wrong=wrong), status_code=403 if wrong else 200)
 
     async def home(self, request: Request) -> Response:
@@ -58,7 +62,7 @@ class Explorer:
         """A page of the navigation. Not a coroutine, so it is made beside the loop that serves the others."""
 
         def shown(request: Request) -> Response:
-            return HTMLResponse(render(f"{name}.html", here=name, csrf=self.access.csrf, **facts()))
+            return HTMLResponse(render(f"{name}.html", here=name, **facts()))
 
         return shown
 
@@ -110,7 +114,7 @@ class Explorer:
         facts: dict[str, Callable[[], dict[str, Any]]] = {
             "compare": lambda: compare.page_facts(self.selectors),
             "why": lambda: why.page_facts(self.selectors),
-            "release": desk.page_facts,
+            "release": dict,
             "classify": classify.page_facts,
         }
         return [
@@ -121,6 +125,7 @@ class Explorer:
             _post("/why/look", self.answering(lambda form: why.look(form, self.selectors))),
             _post("/why/train", self.working("training", train)),
             _post("/why/upload", self.answering(lambda form: why.upload(form, self.selectors))),
+            _post("/release/current", self.answering(desk.current)),
             _post("/release/columns", self.answering(desk.columns)),
             _post("/release/open", self.answering(desk.open)),
             _post("/release/preview", self.working("previewing", desk.preview)),
@@ -145,18 +150,18 @@ def plotly_js(request: Request) -> Response:
     return Response(get_plotlyjs(), media_type="text/javascript", headers={"cache-control": "max-age=86400"})
 
 
-def application(access: Access, selectors: Sequence[Path] = ()) -> Guard:
-    """The explorer, with its checks around it."""
-    explorer = Explorer(access, selectors)
+def application(explorer: Explorer, ended: Callable[[], None]) -> Guard:
+    """The explorer, with its checks around it; and what is to be done when it has ended, however it was stopped."""
 
     @asynccontextmanager
     async def life(app: Starlette) -> AsyncIterator[None]:
         yield
         explorer.jobs.stop()
         explorer.desk.close()
+        ended()
 
     handlers = {JostleError: _refused, TooLarge: _too_large, HTTPException: _unknown, Exception: _unforeseen}
-    return Guard(Starlette(routes=explorer.routes(), exception_handlers=handlers, lifespan=life), access)
+    return Guard(Starlette(routes=explorer.routes(), exception_handlers=handlers, lifespan=life), explorer.access)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -175,9 +180,7 @@ async def _unknown(request: Request, error: Exception) -> Response:
 
 
 async def _unforeseen(request: Request, error: Exception) -> Response:
-    """By its kind alone: its words might quote values."""
-    words = f"Something went wrong that should not ({type(error).__name__}). Nothing was lost; try again."
-    return _told(request, 500, words)
+    return _told(request, 500, in_words(error))
 
 
 def _told(request: Request, status: int, words: str) -> Response:
@@ -190,22 +193,47 @@ def _told(request: Request, status: int, words: str) -> Response:
 # ------------------------------------------------------------------------------------------------------------ serving
 
 
-def serve(*, host: str, port: int, browser: bool, selectors: Sequence[Path], say: Callable[[str], None]) -> None:
-    """Serve until interrupted. The address with the token is said once the port is bound."""
+def serve(*, host: str, port: int, browser: bool, selectors: Sequence[Path], say: Callable[..., None]) -> None:
+    """Serve until interrupted. The address is said once the port is bound; `say` takes a text, and perhaps a style."""
     listening = _bound(host, port)
     access = Access(host=host, port=listening.getsockname()[1])
-    app = application(access, selectors)
-    link = f"{access.address}enter?token={access.token}"
-    say(f"The explorer is at  {link}")
-    say("Whoever has this address can use it. Stop it with Ctrl+C.")
+    explorer = Explorer(access, selectors)
+    say(f"The explorer is at  {access.link()}")
+    say(f"This link works once. In another browser, open {access.address} and type the token  {access.token}")
+    say("Whoever has one of them can read your files and spend your budget. Stop it with Ctrl+C.")
     if host not in ("127.0.0.1", "localhost", "::1"):
-        say("[bold red]It can be reached from other machines, and what is sent is not encrypted.[/]")
+        say("It can be reached from other machines, and what is sent is not encrypted.", "bold red")
+    # Access lines would repeat the key of the link, which is in the first address.
+    quiet: Any = {"log_level": "warning", "access_log": False, "server_header": False}
+    folder = tempfile.TemporaryDirectory()
+    opening = threading.Timer(0.5, _open_browser, [access, Path(folder.name)])
+
+    def ended() -> None:
+        opening.cancel()
+        folder.cleanup()
+        _rescue(explorer.desk, say)
+
     if browser:
-        threading.Timer(0.5, webbrowser.open, [link]).start()
-    # Access lines would repeat the token, which is in the first address.
-    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2)
-    with listening:
+        opening.start()
+    with listening, folder:
+        config = uvicorn.Config(application(explorer, ended), timeout_graceful_shutdown=2, **quiet)
         uvicorn.Server(config).run(sockets=[listening])
+
+
+def _open_browser(access: Access, folder: Path) -> None:
+    """By way of a file that nobody else may read: everybody on a machine sees what programs are started with."""
+    page = folder / "explorer.html"
+    page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(access.link())}">', "utf-8")
+    webbrowser.open(page.as_uri())
+
+
+def _rescue(desk: release.Desk, say: Callable[..., None]) -> None:
+    """What was paid for is not thrown away."""
+    try:
+        for file in desk.rescue(Path.cwd()):
+            say(f"Released and not downloaded, so it was saved: {file}")
+    except OSError as error:
+        say(f"A release that was not downloaded could not be saved ({error.strerror or type(error).__name__}).", "bold red")
 
 
 def _bound(host: str, port: int) -> socket.socket:

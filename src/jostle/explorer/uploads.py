@@ -43,7 +43,8 @@ def histogram(content: bytes) -> Counts:
 def labelled(name: str, content: bytes, schema_text: str, label: str) -> Labelled:
     """A public table from a CSV with a heading; the schema says what its columns mean, and which are used."""
     schema = schema_of(schema_text)
-    schema.column(label)
+    if label not in schema:
+        raise BadInput("label", f"the schema has no column {label[:60]!r}", f"name one of {', '.join(schema)}"[:300])
     rows = _rows(_text(content, "upload", "upload a CSV with a heading"), "upload")
     heading, records = [cell.strip() for cell in rows[0]], rows[1:]
     if not 10 <= len(records) <= MOST_ROWS:
@@ -65,7 +66,11 @@ def schema_of(text: str) -> Schema:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "schema.toml"
         file.write_text(text, "utf-8")
-        return Schema.load(file)
+        try:
+            return Schema.load(file)
+        except BadInput as refused:
+            place = "" if refused.argument in ("schema", "path") else f"{refused.argument} "
+            raise BadInput("schema", place + refused.problem, refused.remedy) from None
 
 
 def text_of(content: bytes, field: str) -> str:

@@ -21,7 +21,7 @@ from jostle.explorer import inputs, uploads
 from jostle.explorer.forms import Form
 from jostle.explorer.inputs import Input
 from jostle.explorer.jobs import Job, Shown
-from jostle.explorer.pages import render
+from jostle.explorer.pages import drawn, render
 from jostle.kernel.errors import BadInput
 from jostle.simulate import measure
 from jostle.simulate.results import Results
@@ -40,6 +40,7 @@ SMALL: Final[Mapping[str, dict[str, Any]]] = {
 """What a small selector is trained on: enough to look at, too little to rely on. Its trees are grown large, to be walked."""
 
 EXPONENTS: Final = (5, 8, 11, 14, 17, 20)
+MOST_SELECTORS: Final = 50
 MOST_SHAPES: Final = 6
 TRIALS: Final = 3
 
@@ -67,6 +68,8 @@ async def upload(form: Form, known: dict[str, Selector]) -> Shown:
     if file is None:
         raise BadInput("selector_file", "no file was chosen", "choose a file that `Selector.save` or `jostle train` wrote")
     name, content = file
+    if name not in known and len(known) >= MOST_SELECTORS:
+        raise BadInput("selector_file", f"there are {len(known)} already", "start the explorer again to look at others")
     try:
         known[name] = Selector.loads(uploads.text_of(content, "selector_file"))
     except BadInput as refused:
@@ -141,7 +144,7 @@ def _looked(selector: Selector, given: Input, axes: Sequence[str], number: int) 
         notes=[note for name, value in values.items() for note in selector.about.notes(name, value)],
         selector=selector,
     )
-    return Shown(html, {name: figure.to_json() for name, figure in figures.items()})
+    return Shown(html, drawn(figures))
 
 
 def nested(tree: Tree, values: Mapping[str, float], options: Sequence[str]) -> dict[str, Any]:

@@ -119,10 +119,12 @@ class Gini(Criterion):
     def scores(self, counts: Counts) -> Counts:
         """Each branch's term rounded down in exact integers, so that the lemma survives rounding."""
         sizes = counts.sum(axis=-1)
-        if sizes.max(initial=0) >= 2**26:  # squares times the grain no longer fit in 64 bits
+        if sizes.max(initial=0) >= 2**31:  # squares no longer fit in 64 bits
             counts, sizes = counts.astype(object), sizes.astype(object)
-        impure = sizes * sizes - (counts * counts).sum(axis=-1)
-        return np.asarray(((-impure * GRAIN) // np.maximum(sizes, 1)).sum(axis=-1), dtype=np.int64)
+        impure, divisor = sizes * sizes - (counts * counts).sum(axis=-1), np.maximum(sizes, 1)
+        whole = impure // divisor  # apart from the rest, so that the grain is not multiplied with a square
+        terms = (-(impure - whole * divisor) * GRAIN) // divisor - whole * GRAIN
+        return np.asarray(terms.sum(axis=-1), dtype=np.int64)
 
 
 @final

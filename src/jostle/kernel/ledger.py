@@ -202,8 +202,25 @@ class Account:
         """The same account: what is spent through a copy of whatever holds it is spent here."""
         return self
 
+    def __copy__(self) -> Account:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Its name alone: a copy in another process could not be charged, so that it must not look as if it could."""
+        return AbsentAccount, (self.name,)
+
     def __repr__(self) -> str:
         return f"<Account {self.name!r} of {self.ledger!r}>"
+
+
+class AbsentAccount:
+    """What is left of an account that was pickled: nothing can be charged to it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<account {self.name!r}, left behind>"
 
 
 class AccountPurse(Purse):

@@ -36,6 +36,12 @@ GRAIN: Final = 2**30
 TOLERANCE: Final = Fraction(1, 2**16)
 """So long the gradient may be where the search ends, with everything that rounding adds to it."""
 
+SMALLEST_RIDGE, LARGEST_RIDGE = 2.0**-20, 2.0**40
+"""What the ridge may be."""
+
+LOUDEST: Final = 2**32
+"""So large the sum of all coefficients' noise may be: beyond it, rounding alone would exceed half the tolerance."""
+
 HIDING: Final = Fraction(1, 128)
 """The share of ε for the noise that hides where the search ended."""
 
@@ -63,7 +69,8 @@ class Additive:
     """Half of this times the sum of squared coefficients is added to the loss."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.ridge, bool) or not isinstance(self.ridge, (int, float)) or not 2**-20 <= self.ridge <= 2**40:
+        fits = isinstance(self.ridge, (int, float)) and SMALLEST_RIDGE <= self.ridge <= LARGEST_RIDGE
+        if isinstance(self.ridge, bool) or not fits:
             raise BadInput("ridge", "must be a number from 2^-20 to 2^40", "pass for instance 10")
         found = {name: np.array(matrix, dtype=np.float64) for name, matrix in self.features.items()}
         if not found or self.label in found:
@@ -125,6 +132,8 @@ def calibration(objective: Additive, classes: int, neighbours: Neighbours, epsil
     if bend < _BLUNTEST:
         raise BadInput("ridge", "is so small that the loss's curvature alone would cost epsilon", "use a larger one")
     size = sum(m.shape[1] for m in objective.features.values()) * (1 if classes <= 2 else classes)
+    if pull * (2 * size + 100) > LOUDEST * PULLS:
+        raise BadInput("epsilon", "is too small for so many coefficients: their noise leaves no digits", "use a larger one")
     apart = 2 * (math.isqrt(size) + 1) * TOLERANCE / ridge + Fraction(size, GRAIN)
     return Calibration(pull, bend, calibrate(neighbours.sensitivity(apart, apart) * GRAIN, hidden))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, Protocol, Self, final
 
@@ -243,12 +244,11 @@ class _Records:
         return self.__purse.unspent
 
     def vector(self, *names: str) -> Source:
-        """A record is in one cell, so the vector's lemmas hold; same purse, same neighbours."""
+        """A record is in one cell, so the vector's lemmas hold; same purse, same neighbours. It is counted when needed."""
         shape = self.__shape(names)
         kind = ReleaseSource if isinstance(self, ReleaseRecords) else SimulatedSource
-        return source_over(
-            kind, self.__columns.counts(names), shape, self.__neighbours, self.__engine, self.__purse, self.__note
-        )
+        counts = partial(self.__columns.counts, names)
+        return source_over(kind, counts, shape, self.__neighbours, self.__engine, self.__purse, self.__note)
 
     def derive(self, name: str, of: Sequence[str], table: Counts) -> Records:
         """Row by row, from public tables alone: stability 1."""

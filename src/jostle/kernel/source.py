@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
+from functools import partial
+from math import ceil, prod
 from typing import Literal, NoReturn, Protocol, TypeVar, final
 
 import numpy as np
@@ -110,11 +111,11 @@ class Source(Protocol):
 class _VectorSource:
     """The operators over a vector of counts. What differs between a release and a simulation is the engine and the purse."""
 
-    __slots__ = ("__answers", "__engine", "__neighbours", "__note", "__purse", "__shape", "__trials", "__x")
+    __slots__ = ("__answers", "__engine", "__held", "__neighbours", "__note", "__purse", "__shape", "__trials")
 
     def __init__(
         self,
-        x: Counts,
+        x: Counts | Callable[[], Counts],
         shape: tuple[int, ...],
         neighbours: Neighbours,
         engine: Noise,
@@ -122,9 +123,16 @@ class _VectorSource:
         note: str = "",
         trials: int | None = None,
     ) -> None:
-        self.__x, self.__shape, self.__engine, self.__purse, self.__trials = x, shape, engine, purse, trials
+        self.__held, self.__shape, self.__engine, self.__purse, self.__trials = x, shape, engine, purse, trials
         self.__answers: dict[Strategy, Counts] = {}
         self.__neighbours, self.__note = neighbours, note
+
+    @property
+    def __x(self) -> Counts:
+        """The counts. Those of an engine are asked for when an operator first needs them, and by then it has charged."""
+        if callable(self.__held):
+            self.__held = self.__held()
+        return self.__held
 
     @property
     def neighbours(self) -> Neighbours:
@@ -139,7 +147,7 @@ class _VectorSource:
     @property
     def size(self) -> int:
         """The number of cells."""
-        return self.__x.size
+        return prod(self.__shape)
 
     @property
     def total(self) -> int | None:
@@ -248,8 +256,9 @@ class _VectorSource:
     def reduce(self, partition: Partition) -> Source:
         """Adding cells up moves no record apart: stability 1, same purse, same neighbours."""
         check_partition(partition, self.size)
-        sums = np.asarray(partition.sums(self.__x), dtype=np.int64)
-        return self.__like(sums, partition.shape, self.neighbours, self.__purse)
+        return self.__like(
+            lambda: np.asarray(partition.sums(self.__x), dtype=np.int64), partition.shape, self.neighbours, self.__purse
+        )
 
     def split(self, partition: Partition, budget: Budget) -> list[tuple[Source, Budget]]:
         """Charged once, here, whole: one record is in one part, so all parts together lose no more than one budget."""
@@ -260,11 +269,14 @@ class _VectorSource:
         for group in range(partition.groups):
             cells = partition.cells(group)
             purse = PartPurse(self.neighbours.in_part(), self.__engine)
-            part = self.__like(self.__x[cells], (cells.size,), purse.neighbours, purse)
+            part = self.__like(partial(self.__counts_of, cells), (cells.size,), purse.neighbours, purse)
             parts.append((part, purse.grant(budget.epsilon)))
         return parts
 
-    def __like(self, x: Counts, shape: tuple[int, ...], neighbours: Neighbours, purse: Purse) -> _VectorSource:
+    def __counts_of(self, cells: Counts) -> Counts:
+        return self.__x[cells]
+
+    def __like(self, x: Callable[[], Counts], shape: tuple[int, ...], neighbours: Neighbours, purse: Purse) -> _VectorSource:
         derived = object.__new__(type(self))
         _VectorSource.__init__(derived, x, shape, neighbours, self.__engine, purse, self.__note, self.__trials)
         return derived
@@ -378,14 +390,14 @@ def _simulated(seed: object, neighbours: Neighbours | str, trials: int | None) -
 
 def source_over(
     kind: type[ReleaseSource] | type[SimulatedSource],
-    x: Counts,
+    x: Callable[[], Counts],
     shape: tuple[int, ...],
     neighbours: Neighbours,
     engine: Noise,
     purse: Purse,
     note: str = "",
 ) -> Source:
-    """For the kernel alone: a source over counts of records whose purse and engine are given."""
+    """For the kernel alone: a source over counts of records, which are counted when needed; purse and engine are given."""
     source = object.__new__(kind)
     _VectorSource.__init__(source, x, shape, neighbours, engine, purse, note)
     return source

@@ -25,18 +25,21 @@ if TYPE_CHECKING:
     from jostle.learn.classifier import PrivateClassifier
     from jostle.learn.grids import PrivateGrid
     from jostle.learn.joint import PrivateJoint
+    from jostle.learn.learned_tree import LearnedTree
     from jostle.learn.logistic import PrivateLogistic
     from jostle.learn.majority import PrivateMajority
     from jostle.learn.naive_bayes import PrivateGaussianBayes, PrivateMultinomialBayes
     from jostle.learn.pipeline import PrivateSynthetic
     from jostle.learn.single import PrivateSingle
     from jostle.learn.sparse import PrivateSparse
+    from jostle.learn.stacked import PrivateStacked
     from jostle.learn.tree_estimators import FletcherIslam, FriedmanSchuster, Jagannathan, Mohammed, PatilSingh, SulqTree
 
 __all__ = [
     "FletcherIslam",
     "FriedmanSchuster",
     "Jagannathan",
+    "LearnedTree",
     "Learner",
     "Model",
     "Mohammed",
@@ -51,6 +54,7 @@ __all__ = [
     "PrivateMultinomialBayes",
     "PrivateSingle",
     "PrivateSparse",
+    "PrivateStacked",
     "PrivateSynthetic",
     "PrivateTree",
     "SulqTree",
@@ -64,6 +68,8 @@ __all__ = [
 _HOMES = {
     "PrivateSynthetic": "jostle.learn.pipeline",
     "PrivateSparse": "jostle.learn.sparse",
+    "PrivateStacked": "jostle.learn.stacked",
+    "LearnedTree": "jostle.learn.learned_tree",
     "PrivateMultinomialBayes": "jostle.learn.naive_bayes",
     "PrivateGaussianBayes": "jostle.learn.naive_bayes",
     "FletcherIslam": "jostle.learn.tree_estimators",

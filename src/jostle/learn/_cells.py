@@ -120,6 +120,9 @@ def _from_counts(noisy: FloatArray, scale: float) -> FloatArray:
 
 
 _ROUNDS = 30
+_NO_NOISE = 1e-6
+"""Less noise on a count is none; and the product of two such scales is a number."""
+
 _PER_FACTOR = 2
 
 
@@ -135,6 +138,7 @@ def posterior_leads(noisy: FloatArray, scale: float) -> FloatArray:
     """
     if not noisy.size:
         return noisy
+    scale = max(scale, _NO_NOISE)
     largest = max(float(np.abs(noisy).max()), scale)
     steps = max(1, int(np.ceil(_PER_FACTOR * np.log2(4 * largest / scale))))
     scales = scale / 4 * 2 ** (np.arange(steps + 1) / _PER_FACTOR)

@@ -15,7 +15,7 @@ from jostle.learn.tree_candidates import Ways, candidates_for, check_names
 from jostle.learn.tree_estimators import TreeEstimator
 from jostle.learn.tree_leaves import prevailing
 from jostle.learn.tree_model import Tree
-from jostle.learn.tree_program import Program, check_payable, grow
+from jostle.learn.tree_program import Program, check_payable, grow, is_payable
 from jostle.learn.tree_rules import AtDepth, BestSplit, Candidates
 from jostle.learn.trees import criterion_named, mean_branching, noisy_total
 
@@ -88,14 +88,15 @@ def _tree(
     _check(ways, bins)
     check_names(task)
     splitting = BestSplit(criterion_named(criterion))
-    check_payable(_program(splitting, DEEPEST_BY_ITSELF if depth is None else depth), budget.epsilon * 19 / 20)
+    check_payable(_program(splitting, 1 if depth is None else depth), budget.epsilon * 19 / 20)
     epsilon, worth = float(budget.epsilon), 0.0
     if depth is None or bins is None:
         number, budget = noisy_total(records, task, budget)
         worth = number * epsilon
         bins = bins or (FINE if worth >= MANY else COARSE)
     records, candidates = candidates_for(records, task, bins=bins, ways=ways)
-    depth = _depth(worth, task, candidates) if depth is None else depth
+    if depth is None:
+        depth = min(_depth(worth, task, candidates), _deepest_payable(splitting, budget.epsilon))
     return prevailing(grow(records, task, budget, _program(splitting, depth), candidates), task)
 
 
@@ -108,6 +109,12 @@ def _depth(records_times_epsilon: float, task: Task, candidates: Candidates) -> 
     enough = RECORDS_A_CLASS * min(task.sizes[task.label], MOST_CLASSES)
     leaves = max(records_times_epsilon / enough, 1.0)
     return min(max(1, round(math.log(leaves, mean_branching(candidates)))), DEEPEST_BY_ITSELF)
+
+
+def _deepest_payable(splitting: BestSplit, epsilon: Fraction) -> int:
+    """The most levels whose first can still be paid for: it gets the least."""
+    depths = range(2, DEEPEST_BY_ITSELF + 1)
+    return max((depth for depth in depths if is_payable(_program(splitting, depth), epsilon)), default=1)
 
 
 def _check(ways: Any, bins: Any) -> None:

@@ -22,10 +22,11 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from jostle.kernel.budget import exact, round_up
-from jostle.kernel.errors import BadInput
+from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
 from jostle.learn.registry import FloatArray, Learner, Model, registered
+from jostle.learn.rehearsal import rehearse
 from jostle.learn.task import Task
 from jostle.schema import Column, Schema
 
@@ -67,11 +68,17 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     nowhere**, and whoever fits twice has to add up by hand. With a whole number as `random_state` the fit is a simulation on
     public data: fast, seeded, and without any protection.
 
+    `score`, as `predict`, is for records that are public or the caller's own: what it tells of private ones is neither
+    protected nor charged. `jostle.learn.held_out` tests on private records within the same ε.
+
     After a fit: `classes_` (from the schema), `model_`, `spent_`, `simulated_`, `trace_`, `task_`.
     """
 
     learner: ClassVar[str]
     """The name of its learner in the registry."""
+
+    poor: ClassVar[bool] = False
+    """Whether it tells little even of easy data without any noise, by its nature: scikit-learn's checks want to know."""
 
     def __init__(
         self,
@@ -93,6 +100,8 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         `jostle.open`, which has its own schema, account and neighbours.
         """
         exact(self.epsilon)
+        if not isinstance(self.label, str):
+            raise BadInput("label", "must be the name of a column", "pass for instance label='class'")
         found, tunables = self._learner(), self._tunables()
         found.check(tunables)
         if _is_private_table(X):
@@ -113,6 +122,8 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         with ExitStack() as until_fitted:
             records = self._records(columns, seed, found.name, until_fitted)
             budget = records.grant(self.epsilon)
+            if seed is None:
+                rehearse(found, task, records.neighbours, self.epsilon, tunables)
             self.model_: Model = found.run(records, task, budget, **tunables)
             self.spent_ = budget.epsilon - records.unspent
         self.task_, self.classes_, self.simulated_ = task, task.classes, seed is not None
@@ -128,8 +139,12 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             if value is not None:
                 raise BadInput(name, "is not used with a private table, which has all of it", "leave it out")
         schema = table.schema
-        task = Task(tuple(name for name in schema if name != self.label), self.label, schema)
+        task = Task.over(schema, self.label)
         validate_data(self, X=pd.DataFrame(columns=list(task.attributes)), reset=True, skip_check_array=True)
+        asked, left = exact(self.epsilon), table.remaining
+        if asked > left:  # seen before the rows are fetched
+            raise Overdraft(requested=asked, remaining=left, of=f"table {table.name!r}")
+        rehearse(found, task, table.neighbours, asked, tunables)
         records, budget = table.labelled(task.sizes, task.label, epsilon=self.epsilon, note=found.name)
         self.model_, self.spent_ = found.run(records, task, budget, **tunables), budget.epsilon
         self.task_, self.classes_, self.simulated_ = task, task.classes, False
@@ -170,8 +185,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
 
     def _task(self) -> Task:
         """From the schema alone."""
-        schema = _schema(self.schema)
-        return Task(tuple(name for name in schema if name != self.label), self.label, schema)
+        return Task.over(_schema(self.schema), self.label)
 
     def _seed(self) -> int | None:
         """The seed of a simulation, or None for a release."""
@@ -191,13 +205,16 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         relation = Neighbours.of(self.neighbours)
         if seed is not None:
             return SimulatedRecords(columns, seed=seed, neighbours=relation, filtered=True)
+        from jostle.kernel.ledger import AbsentAccount, Ledger
+
         account = self.account
         if account is None:
-            from jostle.kernel.ledger import Ledger
-
             folder = until_fitted.enter_context(tempfile.TemporaryDirectory(prefix="jostle-"))
             ledger = until_fitted.enter_context(Ledger(Path(folder) / "thrown-away.db"))
             account = ledger.account("fit", cap=exact(self.epsilon), neighbours=relation)
+        elif isinstance(account, AbsentAccount):
+            remedy = "set_params(account=…) to an open one, and fit in the process that opened it (n_jobs=1)"
+            raise BadInput("account", f"that of {account.name!r} stayed behind when this was pickled", remedy)
         elif not hasattr(account, "purse"):
             raise BadInput("account", "must be an account of a ledger", "pass for instance ledger.account('people', cap=1)")
         elif (account.neighbours.relation, account.neighbours.rows) != (relation.relation, relation.rows):
@@ -224,6 +241,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         tags.non_deterministic = self.random_state is None
+        tags.classifier_tags.poor_score = self.poor
         return tags
 
 

@@ -14,7 +14,7 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import Records
 from jostle.kernel.strategy import identity
 from jostle.learn.base import Fit, PrivateEstimator
-from jostle.learn.choosing import Chooser, Pick, features
+from jostle.learn.choosing import OPTIONS, Chooser, Pick, features, shipped_text
 from jostle.learn.registry import FloatArray, IntArray, Learner, Model, learner
 from jostle.learn.task import Task
 
@@ -43,11 +43,11 @@ class ChosenModel:
         """The choice, the reasons and the model."""
         ranked = sorted(self.pick.expected.items(), key=lambda one: one[1])
         others = ", ".join(f"{name} {loss:.1%}" for name, loss in ranked)
-        because = f"\nThe first of the trees that voted asked: {'; '.join(self.pick.path)}." if self.pick.path else ""
+        because = f"\nWhat it went by: {'; '.join(self.pick.path)}." if self.pick.path else ""
         return f"Chosen: {self.pick.option}.{because}\nExpected loss against the best: {others}.\n{self.model.describe()}"
 
 
-@learner(name="Chosen", cite="kotsogiannis2017pythia")
+@learner(name="Chosen", cite="kotsogiannis2017pythia", version=3, built_on=OPTIONS, file=shipped_text)
 def chosen(records: Records, task: Task, budget: Budget) -> ChosenModel:
     """The learner that a chooser, grown on public tables, expects to lose the least here.
 

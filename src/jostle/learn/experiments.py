@@ -22,7 +22,7 @@ from jostle.simulate.results import Key, Measured, Results
 
 Encoded = dict[str, IntArray]
 VERSION = 1
-"""Raised when learners change so much that old results are worth nothing."""
+"""Raised when trials are made otherwise, such as other splits: old results are then worth nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +86,8 @@ def variant(text: str) -> tuple[Learner, dict[str, str]]:
 
 
 def digest(learner: Learner) -> str:
-    """A learner's tunables in short: results with other defaults are measured again."""
-    return f"{zlib.crc32(repr(sorted(learner.tunables.items())).encode()):08x}"
+    """What a learner's results follow from, in short: if that changes, they are measured again."""
+    return f"{zlib.crc32(repr(learner.stamp).encode()):08x}"
 
 
 def error(

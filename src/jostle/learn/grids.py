@@ -90,6 +90,7 @@ def grid(
     of the grid's cells with the rest. The cells follow from the schema and from the noisy number; smoothing is
     post-processing.
     """
+    _check(density, smoothing)
     if not fits(task):
         raise BadInput("learner", f"a grid is for at most {MOST_AXES} numeric attributes", "use Joint, or let one be chosen")
     total, rest = known_total(records, budget, total)
@@ -99,14 +100,25 @@ def grid(
     bins = max(2, round(cells ** (1 / len(task.attributes))))
     shape = tuple(min(bins, foreseen(task, name)) for name in task.attributes)
     for name in task.attributes:
-        records = records.derive(f"{name} in bins", [name], coarse(task, name, bins))
-    measured = measure(records, [f"{name} in bins" for name in task.attributes], task.label, rest)
+        records = records.derive(_cut(name), [name], coarse(task, name, bins))
+    measured = measure(records, [*map(_cut, task.attributes)], task.label, rest)
     return GridModel(
         attributes=task.attributes,
         values=tuple(foreseen(task, name) for name in task.attributes),
         levels=_smoothed(measured, shape, records.sizes[task.label], width),
         scale=2 * measured.scale,
     )
+
+
+def _check(density: Any, smoothing: Any) -> None:
+    """Raise before anything is charged."""
+    for name, given, least in (("density", density, 2.0**-20), ("smoothing", 0.0 if smoothing is None else smoothing, 0.0)):
+        if isinstance(given, bool) or not isinstance(given, (int, float)) or not least <= given <= LARGEST:
+            raise BadInput(name, f"must be a number from {least:g} to {LARGEST}", "leave it out")
+
+
+def _cut(attribute: str) -> str:
+    return f"({attribute} in bins)"
 
 
 def _smoothed(measured: Leaves, shape: tuple[int, ...], classes: int, width: float) -> FloatArray:

@@ -15,6 +15,7 @@ from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
 from jostle.kernel.strategy import identity
 from jostle.learn.registry import IntArray, Learner, Model
+from jostle.learn.rehearsal import rehearse
 from jostle.learn.task import Task
 
 SHARE: Final = 0.2
@@ -39,22 +40,28 @@ class Tested:
     """In 95 of 100 cases the noise on the accuracy is no larger; 0 where the test records are public."""
 
 
-def read(path: str | Path, task: Task) -> dict[str, NDArray[Any]]:
-    """The columns of a text file: by its first line if that names them all, else in the order of the schema.
+def read(path: str | Path, task: Task, *, header: bool | None = None) -> dict[str, NDArray[Any]]:
+    """The columns of a text file: by their names in its first line, or in the order of the schema.
 
+    Whether there is such a line has to be said of a private file: else a record that reads like one would change how all
+    others are read. Of a public file it may be left open (None): a first line that names all columns is then one.
     A line is a record, whatever is in it, so that none can take others with it: quotes end with their line at the latest. No
     line raises: a value that is not there is missing, and so is "?". A full stop after a class is ignored.
     """
     names = [*task.columns]
     try:
-        with Path(path).open(encoding="utf-8", errors="replace", newline="") as file:
+        with Path(path).open(encoding="utf-8-sig", errors="replace", newline="") as file:
             lines = file.read().split("\n")
     except OSError:
         raise BadInput("file", f"{path} cannot be read", "name a text file with one record a line") from None
     rows = [_row(line) for line in (lines[:-1] if not lines[-1] else lines)]
     places = {name: place for place, name in enumerate(names)}
-    if rows and set(names) <= {cell.strip() for cell in rows[0]}:
-        places = {cell.strip(): place for place, cell in enumerate(rows.pop(0))}
+    first = [cell.strip() for cell in rows[0]] if rows and header is not False else []
+    if set(names) <= set(first):
+        places = {name: first.index(name) for name in names}
+        del rows[0]
+    elif header:
+        raise BadInput("header", f"{path} does not name all columns in its first line", "name them, or say --no-header")
     columns = {name: [_cell(row, places[name]) for row in rows] for name in names}
     classes = {str(known) for known in task.classes}
     columns[task.label] = [_class(cell, classes) for cell in columns[task.label]]
@@ -101,7 +108,7 @@ def learn_and_test(
     composition). One part is learned from; in the other each record is turned into whether the model, which is released, is
     right about it, and the two counts are measured once.
     """
-    learner.check(tunables)
+    rehearse(learner, task, records.neighbours.in_part(), epsilon, tunables)
     (learned, first), (tested, second) = records.split(PART, records.grant(epsilon))
     if not isinstance(tested, (ReleaseRecords, SimulatedRecords)):
         raise InternalError("a part of records became something else")

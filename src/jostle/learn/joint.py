@@ -11,6 +11,7 @@ import numpy as np
 
 from jostle.kernel.budget import Budget
 from jostle.kernel.criteria import ClearMajority
+from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records, Split
 from jostle.learn._cells import CellModel, coarse, foreseen, known_total, measure
@@ -50,8 +51,13 @@ class Variant:
     table: Counts
     """The bin of each of its cells."""
 
-    name: str
-    """Of the derived attribute."""
+    bins: int
+    """About how many bins it has."""
+
+    @property
+    def name(self) -> str:
+        """Of the derived attribute."""
+        return f"({self.attribute} in {self.bins})"
 
     @property
     def width(self) -> int:
@@ -80,6 +86,9 @@ def joint(
     Prices and candidates follow from the schema and from what was released before; shares of the classes are
     post-processing.
     """
+    for name, number in (("most", most), ("largest_set", largest_set)):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
+            raise BadInput(name, "must be a whole number of at least 1", "leave it out")
     total, rest = known_total(records, budget, total)
     variants = [variant for attribute in task.attributes for variant in _variants(task, attribute)]
     for variant in variants:
@@ -123,7 +132,7 @@ def _variants(task: Task, attribute: str) -> Iterator[Variant]:
     else:
         levels = (COARSE, min(values, FINE)) if values > COARSE + 1 else (values,)
     for level in levels:
-        yield Variant(attribute, coarse(task, attribute, level), f"{attribute} in {level}")
+        yield Variant(attribute, coarse(task, attribute, level), level)
 
 
 def _sets(
@@ -157,7 +166,7 @@ def _split(chosen: tuple[Variant, ...]) -> Split:
 def _words(chosen: tuple[Variant, ...]) -> str:
     if not chosen:
         return "No attribute was worth its noise: every record gets the classes' overall shares."
-    return "A histogram over " + ", ".join(variant.name for variant in chosen) + " bins."
+    return "A histogram over " + ", ".join(f"{variant.attribute} in {variant.bins}" for variant in chosen) + " bins."
 
 
 class PrivateJoint(PrivateEstimator):

@@ -6,13 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
-from jostle.kernel.objective import Additive
+from jostle.kernel.objective import LARGEST_RIDGE, SMALLEST_RIDGE, Additive, calibration
+from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records
 from jostle.kernel.statistics import Scale
 from jostle.learn._cells import coarse, foreseen
@@ -28,6 +30,12 @@ FINEST = 32
 
 BINS = 8
 """So many bins a numeric attribute has at least, unless said otherwise."""
+
+MOST = 2048
+"""So many coefficients all classes have together at most: with more, the search would take minutes."""
+
+WEAK, STRONG = 2.0, 16.0
+"""The ridge's units: the least and the most, unless said otherwise."""
 
 
 @final
@@ -77,22 +85,79 @@ def logistic(
     one minimisation over all attributes with the rest. Bins and ridge depend on the schema, ε and that number alone.
     """
     check_tunables(bins, ridge, total)
-    cells = {a: coarse(task, a, FINEST) for a in task.attributes}
+    cells = cells_of(task)
+    _check_payable(records, task, cells, budget.epsilon * 98 / 100, bins, ridge)
     if total is None and (bins is None or ridge is None):
         total = records.total
     if total is None and (bins is None or ridge is None):
         first, budget = budget.split(Fraction(2, 100), Fraction(98, 100))
         total = float(records.vector(task.label).statistic(Scale(), first))
-    rate = float(budget.epsilon / records.neighbours.sensitivity(1, 2))  # ε for one record more or less
-    enough = plenty(task, cells, (total or 0.0) * rate)
+    enough = plenty(task, cells, (total or 0.0) * _rate(records, budget.epsilon))
     wide = int(bins or np.clip(round(BINS * (enough / 60) ** (1 / 3)), BINS, FINEST))
-    strength = float(ridge or np.clip(12 / enough, 2, 16))
-    features = {_cut(a): _features(task, a, cells[a], wide) for a in task.attributes}
-    for a in task.attributes:
-        records = records.derive(_cut(a), [a], cells[a])
-    squares = float(Additive(task.label, features, 1.0).reach[1])
-    objective = Additive(task.label, features, strength * squares / (2 * rate))
+    objective = _objective(records, task, cells, budget.epsilon, wide, float(ridge or np.clip(12 / enough, WEAK, STRONG)))
+    for a, table in cells.items():
+        records = records.derive(_cut(a), [a], table)
     return _model(task, cells, objective, records.minimise(objective, budget))
+
+
+def cells_of(task: Task) -> dict[str, Counts]:
+    """A public table for each attribute, from its cells to the values that may have a coefficient.
+
+    Numbers are cut no finer than there may be coefficients. Attributes with so many values that this would not do are left
+    out, those with the most first: so many coefficients would be nothing but noise.
+
+    >>> from jostle.schema import Boolean, Category, Integer
+    >>> columns = {"name": Category(list(range(9_000))), "age": Integer(0, 99), "sick": Boolean()}
+    >>> {name: int(table.max()) + 1 for name, table in cells_of(Task.over(columns, "sick")).items()}
+    {'age': 33}
+    """
+    scores = 1 if len(task.classes) <= 2 else len(task.classes)
+    if scores > MOST:
+        raise BadInput("label", f"has more than {MOST} classes", "put some of them together")
+    kept = sorted(task.attributes, key=lambda a: _height(coarse(task, a, 2)))
+    while kept and scores * sum(_height(coarse(task, a, 2)) for a in kept) > MOST:
+        kept.pop()
+    if not kept:
+        return {task.attributes[0]: np.zeros(task.sizes[task.attributes[0]], dtype=np.int64)}
+    for finest in range(FINEST, 1, -1):
+        cells = {a: coarse(task, a, finest) for a in task.attributes if a in kept}
+        if scores * sum(map(_height, cells.values())) <= MOST:
+            break
+    return cells
+
+
+def _height(table: IntArray) -> int:
+    return int(table.max()) + 1
+
+
+def _rate(records: Records, epsilon: Fraction) -> float:
+    """The ε for one record more or less."""
+    return float(epsilon / records.neighbours.sensitivity(1, 2))
+
+
+def _objective(
+    records: Records, task: Task, cells: Mapping[str, IntArray], epsilon: Fraction, bins: int, strength: float
+) -> Additive:
+    features = {_cut(a): _features(task, a, table, bins) for a, table in cells.items()}
+    squares = float(Additive(task.label, features, 1.0).reach[1])
+    ridge = strength * squares / (2 * _rate(records, epsilon))
+    if ridge > LARGEST_RIDGE:
+        raise BadInput("epsilon", "is too small for an additive model", "use a larger one")
+    return Additive(task.label, features, max(ridge, SMALLEST_RIDGE))
+
+
+def _check_payable(
+    records: Records,
+    task: Task,
+    cells: Mapping[str, IntArray],
+    epsilon: Fraction,
+    bins: int | None,
+    ridge: float | None,
+) -> None:
+    """Raise, before anything is charged, unless every objective that may be asked for can be."""
+    for wide, strength in product([bins] if bins else [BINS, FINEST], [ridge] if ridge else [WEAK, STRONG]):
+        objective = _objective(records, task, cells, epsilon, wide, strength)
+        calibration(objective, len(task.classes), records.neighbours, epsilon)
 
 
 def plenty(task: Task, cells: Mapping[str, IntArray], loudness: float) -> float:
@@ -101,7 +166,7 @@ def plenty(task: Task, cells: Mapping[str, IntArray], loudness: float) -> float:
         min(int(table.max()) + 1, BINS) if task.is_numeric(a) else int(table.max()) + 1 for a, table in cells.items()
     )
     classes = max(len(task.classes), 2)
-    need = 4 * (1 if classes == 2 else 2 * (classes - 1)) * len(task.attributes) * math.sqrt(values)
+    need = 4 * (1 if classes == 2 else 2 * (classes - 1)) * len(cells) * math.sqrt(values)
     return max(loudness / need, 0.01)
 
 
@@ -116,7 +181,7 @@ def check_tunables(bins: Any, ridge: Any, total: Any) -> None:
 
 
 def _cut(attribute: str) -> str:
-    return f"{attribute} in cells"
+    return f"({attribute} in cells)"
 
 
 def _features(task: Task, attribute: str, cells: IntArray, bins: int) -> FloatArray:
@@ -143,7 +208,7 @@ def _model(task: Task, cells: Mapping[str, IntArray], objective: Additive, found
     two = len(task.classes) == 2
     ends = np.cumsum([m.shape[1] for m in objective.features.values()])[:-1]
     tables = {}
-    for a, part in zip(task.attributes, np.split(found, ends, axis=1), strict=True):
+    for a, part in zip(cells, np.split(found, ends, axis=1), strict=True):
         by_cell = (objective.features[_cut(a)] @ part.T)[cells[a]]
         tables[a] = np.hstack([np.zeros_like(by_cell), by_cell]) if two else by_cell
     known = {a: foreseen(task, a) for a in tables}

@@ -35,3 +35,4 @@ class PrivateMajority(PrivateEstimator):
     """
 
     learner = "Majority"
+    poor = True

@@ -19,7 +19,7 @@ from jostle.learn._cells import CellModel, coarse, foreseen, known_total
 from jostle.learn.base import PrivateEstimator
 from jostle.learn.registry import FloatArray, IntArray, learner
 from jostle.learn.sparse import PERCENT, choose_attributes
-from jostle.learn.synthetic import Buckets, Synthetic, check_buckets, synthesize, widths
+from jostle.learn.synthetic import LARGEST, Buckets, Synthetic, checked_buckets, synthesize, widths
 from jostle.learn.task import Task
 from jostle.schema import Numeric
 
@@ -32,8 +32,8 @@ CROWD: Final = 0.3
 Found on made-up tables, where from 0.1 to 0.3 makes no difference.
 """
 
-SMALLEST, FINEST = 64, 16
-"""So many cells there may be in any case, and so many buckets a number has at most."""
+SMALLEST, MOST, FINEST = 64, 2**16, 16
+"""So many cells there may be in any case, and at most, and so many buckets a number has at most."""
 
 
 @dataclass(frozen=True)
@@ -73,22 +73,30 @@ def synthetic(
     buckets are given, one choice among sets of attributes (30 % of what is left); and one Laplace measurement of the
     buckets × classes with the rest, one after the other. Records and regression are made from what was released.
     """
-    given = None if buckets is None else {name: np.asarray(table) for name, table in buckets.items()}
-    if given is not None:
-        check_buckets(task, given)  # before anything is charged
+    given = None if buckets is None else checked_buckets(task, buckets)  # before anything is charged
+    fallback, room = _first_that_fits(task), min(MOST, LARGEST // len(task.classes))
     known, rest = known_total(records, budget, total)
     chosen: Buckets
     if given is None:
         choice, rest = rest.split(PERCENT, 100 - PERCENT)
-        names = choose_attributes(records, task, choice, known)
+        names = choose_attributes(records, task, choice, known, largest=room)
         epsilon = float(rest.epsilon / records.neighbours.sensitivity(1, 2))
-        chosen = as_fine_as_possible(task, names or task.attributes[:1], int(max(SMALLEST, CROWD * known * epsilon)))
+        cells = min(max(SMALLEST, CROWD * known * epsilon), room)
+        chosen = as_fine_as_possible(task, names or (fallback,), int(cells))
     else:
         chosen = given
     made = synthesize(records, task, chosen, rest, known)
     return SyntheticModel(
         CellModel(tuple(chosen), tuple(chosen.values()), regression(made, made.counts), _words(chosen)), made
     )
+
+
+def _first_that_fits(task: Task) -> str:
+    """What synthetic records have beside the class if no attribute is worth its noise."""
+    for name in task.attributes:
+        if prod(widths({name: coarse(task, name, 2)}).values()) * len(task.classes) <= LARGEST:
+            return name
+    raise BadInput("attributes", "have too many values, each of them", "put some of the values together")
 
 
 def as_fine_as_possible(task: Task, names: Sequence[str], cells: int) -> Buckets:

@@ -55,6 +55,21 @@ class Learner:
     tunables: MappingProxyType[str, object]
     """Its own arguments with their defaults."""
 
+    version: int
+    """Raised when its results change: stored errors of older versions are then measured again."""
+
+    built_on: tuple[str, ...] = ()
+    """The learners that it runs: if one of them changes, so does it."""
+
+    file: Callable[[], str] | None = None
+    """Reads what comes with the package and its results follow from, if anything."""
+
+    @property
+    def stamp(self) -> tuple[object, ...]:
+        """What its results follow from: stored ones with another stamp are measured again."""
+        parts = [_registry[name].stamp for name in self.built_on]
+        return (self.version, sorted(self.tunables.items()), *parts, self.file() if self.file else "")
+
     @property
     def reference(self) -> Reference:
         """Where it comes from."""
@@ -74,7 +89,9 @@ class Learner:
         return self.plan(records, task, budget, **tunables)
 
 
-def learner(*, name: str, cite: str) -> Callable[[Plan], Learner]:
+def learner(
+    *, name: str, cite: str, version: int = 1, built_on: tuple[str, ...] = (), file: Callable[[], str] | None = None
+) -> Callable[[Plan], Learner]:
     """Register a plan. Refused without a citation or a paragraph that begins with "Privacy:".
 
     >>> @learner(name="Nothing", cite="dwork2006calibrating")
@@ -86,7 +103,15 @@ def learner(*, name: str, cite: str) -> Callable[[Plan], Learner]:
     """
 
     def register(plan: Plan) -> Learner:
-        found = Learner(name=name, cite=cite, plan=plan, tunables=_tunables(name, plan))
+        found = Learner(
+            name=name,
+            cite=cite,
+            plan=plan,
+            tunables=_tunables(name, plan),
+            version=version,
+            built_on=built_on,
+            file=file,
+        )
         _check_claims(found)
         _registry[name] = found
         return found

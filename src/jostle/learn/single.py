@@ -11,7 +11,7 @@ from jostle.learn.registry import learner
 from jostle.learn.task import Task
 
 
-@learner(name="Single", cite="mohammed2011differentially")
+@learner(name="Single", cite="mohammed2011differentially", built_on=("Joint",))
 def single(records: Records, task: Task, budget: Budget, *, total: float | None = None) -> CellModel:
     """A noisy histogram over the one attribute that promises the most right predictions; the best where records are few.
 
@@ -32,3 +32,4 @@ class PrivateSingle(PrivateEstimator):
     """
 
     learner = "Single"
+    poor = True

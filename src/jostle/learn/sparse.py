@@ -16,7 +16,7 @@ from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records, Split
 from jostle.learn._cells import coarse, known_total
 from jostle.learn.base import PrivateEstimator
-from jostle.learn.logistic import FINEST, logistic, plenty
+from jostle.learn.logistic import cells_of, logistic, plenty
 from jostle.learn.majority import majority
 from jostle.learn.registry import Model, learner
 from jostle.learn.task import Task
@@ -43,7 +43,7 @@ SMALLEST, LARGEST = 32, 2**16
 """The cells that a set may have in any case, and those that none may exceed."""
 
 
-@learner(name="Sparse", cite="chaudhuri2011differentially")
+@learner(name="Sparse", cite="chaudhuri2011differentially", built_on=("Logistic", "Majority"))
 def sparse(records: Records, task: Task, budget: Budget, *, few: int = FEW, total: float | None = None) -> Model:
     """The few attributes that together promise the most right predictions, and an additive model of these alone.
 
@@ -58,9 +58,9 @@ def sparse(records: Records, task: Task, budget: Budget, *, few: int = FEW, tota
     """
     if isinstance(few, bool) or not isinstance(few, int) or few < 1:
         raise BadInput("few", "must be a whole number of at least 1", "leave it out, or pass for instance 3")
+    cells = cells_of(task)
     known, rest = known_total(records, budget, total)
     rate = float(rest.epsilon / records.neighbours.sensitivity(1, 2))
-    cells = {name: coarse(task, name, FINEST) for name in task.attributes}
     enough = ENOUGH if len(task.classes) <= 2 else ENOUGH_FOR_MORE
     if len(task.attributes) <= few or plenty(task, cells, known * rate) >= enough:
         return logistic.run(records, task, rest, total=known)
@@ -72,15 +72,20 @@ def sparse(records: Records, task: Task, budget: Budget, *, few: int = FEW, tota
     return logistic.run(records, fewer, rest, total=known)
 
 
-def choose_attributes(records: Records, task: Task, budget: Budget, total: float, few: int = FEW) -> tuple[str, ...]:
-    """The set of at most so many attributes that promises most: one noisy maximum over all sets, the empty one included."""
+def choose_attributes(
+    records: Records, task: Task, budget: Budget, total: float, few: int = FEW, largest: int = LARGEST
+) -> tuple[str, ...]:
+    """The set of at most so many attributes that promises most: one noisy maximum over all sets, the empty one included.
+
+    None has more than so many cells.
+    """
     tables = {name: coarse(task, name, BINS) for name in task.attributes}
     for name, table in tables.items():
         records = records.derive(_cut(name), [name], table)
     first = task.attributes[0]
     records = records.derive(_ALL, [first], np.zeros(task.sizes[first], dtype=np.int64))
     epsilon = float(budget.epsilon / records.neighbours.sensitivity(1, 2)) * 100 / PERCENT
-    sets = _sets(tables, few, int(np.clip(total * epsilon, SMALLEST, LARGEST)))
+    sets = _sets(tables, few, int(np.clip(total * epsilon, min(SMALLEST, largest), largest)))
     criterion = ClearMajority(price=float(np.clip(0.3 / epsilon + 0.5, 0, 2**30)))  # about what noise and chance pretend
     (place,) = records.choose_each([_split(one, tables) for one in sets], criterion, budget, label=task.label)
     return sets[place]
@@ -90,7 +95,7 @@ _ALL = "(all)"
 
 
 def _cut(attribute: str) -> str:
-    return f"{attribute} in few"
+    return f"({attribute} in few)"
 
 
 def _sets(tables: Mapping[str, Counts], few: int, cells: int) -> list[tuple[str, ...]]:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 LARGEST = 2**20
 """So many cells a histogram may have, classes included."""
 
+MOST = 10**9 - 1
+"""So many records are made at most: noise may pretend any number, and NumPy draws from no more."""
+
 Buckets = Mapping[str, Counts]
 """For each attribute of a histogram the bucket of each of its cells, numbered without gaps."""
 
@@ -82,12 +85,12 @@ def synthesize(records: Records, task: Task, buckets: Buckets, budget: Budget, t
     Privacy: one Laplace measurement of disjoint cells, buckets × classes, with the whole budget; under `replace` a record
     moves two of them by one. All else is post-processing.
     """
-    check_buckets(task, buckets)
+    buckets = checked_buckets(task, buckets)
     for name, table in buckets.items():
         records = records.derive(_cut(name), [name], table)
     vector = records.vector(*map(_cut, buckets), task.label)
     noisy = vector.laplace(identity(vector.shape), budget)
-    counts = consistent(noisy, max(round(total), 0))
+    counts = consistent(noisy, min(max(round(total), 0), MOST))
     return Synthetic(task, buckets, counts.reshape(-1, len(task.classes)))
 
 
@@ -123,21 +126,29 @@ def bucket_names(task: Task, attribute: str, table: Counts) -> list[str]:
     return [" | ".join(labels[cell] for cell in one) for one in inside]
 
 
-def check_buckets(task: Task, buckets: Buckets) -> None:
-    """Raise, before anything is charged, unless every cell has a bucket and the histogram is small enough."""
-    for name, table in buckets.items():
-        if name not in task.attributes:
-            raise BadInput("buckets", f"{name!r} is no attribute", f"use some of {', '.join(task.attributes)}")
-        known = np.asarray(table)
-        if known.shape != (task.sizes[name],) or known.dtype.kind not in "iu":
-            raise BadInput("buckets", f"of {name!r} must be {task.sizes[name]} whole numbers", "give one to each cell")
-        if set(known.tolist()) != set(range(int(known.max()) + 1)):
-            raise BadInput("buckets", f"of {name!r} must be numbered without gaps", "number them from 0")
-    if not buckets:
-        raise BadInput("buckets", "are none", "name at least one attribute")
-    if prod(widths(buckets).values()) * len(task.classes) > LARGEST:
+def checked_buckets(task: Task, buckets: Any) -> Buckets:
+    """Buckets as arrays. Raises, before anything is charged, unless every cell has one and the histogram is small enough."""
+    if not isinstance(buckets, Mapping) or not buckets:
+        raise BadInput("buckets", "are none", "name at least one attribute, and say which bucket each of its cells is in")
+    checked = {name: _checked_table(task, name, table) for name, table in buckets.items()}
+    if prod(widths(checked).values()) * len(task.classes) > LARGEST:
         raise BadInput("buckets", f"have more than {LARGEST:,} combinations", "use fewer or coarser ones")
+    return checked
+
+
+def _checked_table(task: Task, name: Any, table: Any) -> Counts:
+    if name not in task.attributes:
+        raise BadInput("buckets", f"{name!r} is no attribute", f"use some of {', '.join(task.attributes)}")
+    try:
+        known = np.asarray(table)
+    except (TypeError, ValueError):
+        known = np.empty(0)
+    if known.shape != (task.sizes[name],) or known.dtype.kind not in "iu":
+        raise BadInput("buckets", f"of {name!r} must be {task.sizes[name]} whole numbers", "give one to each cell")
+    if set(known.tolist()) != set(range(int(known.max()) + 1)):
+        raise BadInput("buckets", f"of {name!r} must be numbered without gaps", "number them from 0")
+    return known.astype(np.int64)
 
 
 def _cut(attribute: str) -> str:
-    return f"{attribute} in buckets"
+    return f"({attribute} in buckets)"

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jostle.kernel.errors import BadInput
 from jostle.schema import Boolean, Category, Column, Numeric
+
+OWN: Final = "("
+"""So begin the names of the attributes that learners derive: a column of such a name would be taken for one of them."""
 
 
 @final
@@ -45,6 +48,21 @@ class Task:
             )
         if not self.attributes or self.label in self.attributes or any(a not in self.columns for a in self.attributes):
             raise BadInput("attributes", "must be columns of the schema besides the label", "describe at least one")
+
+    @classmethod
+    def over(cls, columns: Mapping[str, Column], label: str) -> Task:
+        """Tell one column's classes apart by all others.
+
+        >>> from jostle.schema import Integer
+        >>> Task.over({"(node)": Integer(0, 9), "sick": Boolean()}, "sick")
+        Traceback (most recent call last):
+        jostle.kernel.errors.BadInput: schema: '(node)' begins like what learners derive from columns. Remedy: call it
+        something else.
+        """
+        for name in columns:
+            if name.startswith(OWN):
+                raise BadInput("schema", f"{name!r} begins like what learners derive from columns", "call it something else")
+        return cls(tuple(name for name in columns if name != label), label, columns)
 
     @cached_property
     def classes(self) -> NDArray[Any]:

@@ -1,18 +1,26 @@
-"""Grow the chooser of `PrivateClassifier`: every option on many made-up tables, errors to regrets, regrets to trees."""
+"""Grow the chooser of `PrivateClassifier`, and teach the tree program's choice points, on made-up tables."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 
+from jostle.choice.databases import Public
+from jostle.choice.inside import learn
 from jostle.choice.trees import Growth, Tree, grow
+from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
+from jostle.kernel.records import ArrayColumns
 from jostle.learn.choosing import FEATURES, KINDS, OPTIONS, Chooser, features, fits_facts, kind_of
 from jostle.learn.experiments import Trial, found, parts
-from jostle.learn.registry import FloatArray
+from jostle.learn.learned_tree import Points, chosen_trees, points
+from jostle.learn.registry import FloatArray, IntArray, Model
+from jostle.learn.task import Task
 from jostle.simulate.results import Results
 
 EPSILONS = (0.1, 0.5, 2.0)
@@ -20,6 +28,12 @@ EPSILONS = (0.1, 0.5, 2.0)
 
 TREES = 15
 """So many trees vote, each grown on a sample of the tables."""
+
+HARM = 1.0
+"""How much more mistakes count that the prevailing class would not have made: as much again.
+
+Nobody should pay ε for less than that class. On made-up tables that are left out in turn, 1 does no worse than 0, on either.
+"""
 
 GROWTH = Growth(depth=5, least=12.0)
 """How: shallow, with no leaf for a few tables alone."""
@@ -49,13 +63,19 @@ def train(results: Results, tables: int, *, draws: int = 1, options: Sequence[st
         errors = np.array([known.get((f"artificial-{number}", epsilon, option), math.nan) for option in options])
         if np.isnan(errors[[fits_facts(option, facts) for option in options]]).any():
             raise BadInput("results", f"lack some on table {number}", "measure every option there first")
-        errors = np.nan_to_num(errors, nan=1.0)
-        inputs[kind_of(facts)].append(([facts[name] for name in FEATURES], errors - errors.min(), number))
+        losses = _losses(np.nan_to_num(errors, nan=1.0), options)
+        inputs[kind_of(facts)].append(([facts[name] for name in FEATURES], losses - losses.min(), number))
     if not all(inputs.values()):
         raise BadInput("tables", "are too few: some kind of task is not among them", "make up more")
     trees = {kind: _forest(rows, seed) for kind, rows in inputs.items()}
     about = {"tables": tables, "inputs": sum(map(len, inputs.values())), "draws": draws, "seed": seed}
     return Chooser(tuple(options), trees, about)
+
+
+def _losses(errors: FloatArray, options: Sequence[str]) -> FloatArray:
+    if "Majority" not in options:
+        return errors
+    return np.asarray(errors + HARM * np.maximum(errors - errors[options.index("Majority")], 0))
 
 
 def _forest(inputs: list[tuple[list[float], FloatArray, int]], seed: int) -> tuple[Tree, ...]:
@@ -75,3 +95,42 @@ def _facts(number: int, epsilon: float) -> dict[str, float]:
     task, codes, _ = parts(f"artificial-{number}", 0)
     counts = np.bincount(codes[task.label], minlength=len(task.classes))
     return features(task, [float(count) for count in counts], epsilon)
+
+
+# ----------------------------------------------------------------------------------------------- the tree's choices
+
+TREE_EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(2))
+"""What the tree program is taught with."""
+
+
+def teach_trees(tables: int, *, runs: int = 2, rounds: int = 3, seed: int = 0) -> Points:
+    """The tree program's choice points, taught by whole runs on so many made-up tables.
+
+    A lesson costs what the whole run's mistakes are: the share of a table's held-out records that the model gets wrong.
+    """
+    made = points()
+
+    def program(db: Any, query: Any, budget: Budget) -> Any:
+        return chosen_trees(db, query, budget, made)
+
+    databases = [_public(number) for number in range(tables)]
+    learn(
+        program,
+        made.every(),
+        trained_on=databases,
+        loss=_mistakes,
+        epsilon=TREE_EPSILONS,
+        runs=runs,
+        rounds=rounds,
+        seed=seed,
+    )
+    return made
+
+
+def _public(number: int) -> Public:
+    task, train, test = parts(f"artificial-{number}", 0)
+    return Public(data=ArrayColumns(train, task.sizes), query=task, name=f"artificial-{number}", truth=test)
+
+
+def _mistakes(model: Model, test: Mapping[str, IntArray], task: Task) -> float:
+    return float((model.scores(test).argmax(axis=1) != test[task.label]).mean())

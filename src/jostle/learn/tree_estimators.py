@@ -115,6 +115,7 @@ class Jagannathan(TreeEstimator):
     """
 
     learner = "Jagannathan"
+    poor = True
 
     def __init__(
         self,
@@ -167,6 +168,7 @@ class FletcherIslam(TreeEstimator):
     """
 
     learner = "FletcherIslam"
+    poor = True
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from jostle import plots
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Split
 from jostle.learn.registry import FloatArray, IntArray
@@ -124,6 +125,10 @@ class Tree:
 
         return plot_tree(self, **options)
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the same text as `describe`."""
+        return plots.in_words(self.describe())
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -145,6 +150,10 @@ class Forest:
     def plot(self, number: int = 0, **options: Any) -> go.Figure:
         """One of its trees as a Plotly figure."""
         return self.trees[number].plot(**options)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the same text as `describe`."""
+        return plots.in_words(self.describe())
 
 
 def branch_name(task: Task, split: Split, branch: int) -> str:

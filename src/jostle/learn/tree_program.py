@@ -1,8 +1,9 @@
 """One program for all private decision trees: level by level, on counts by group, with two choice points.
 
-With fixed rules at L1 (stopping) and L2 (split) it is each of the algorithms in trees.py. Every record is in one node of a
-level, so what is spent on a level is spent once (parallel composition), and levels add up. What the levels do not use goes
-to the leaves, so that the whole budget is spent. The number of nodes is limited by public rules: the tables are small.
+With fixed rules at L1 (stopping) and L2 (split) it is each of the algorithms in trees.py; with learned ones, level by level,
+it is the one in learned_tree.py. Every record is in one node of a level, so what is spent on a level is spent once (parallel
+composition), and levels add up. What the levels do not use goes to the leaves, so that the whole budget is spent. The number
+of nodes is limited by public rules: the tables are small.
 """
 
 from __future__ import annotations
@@ -57,21 +58,27 @@ class Program:
     records_expected: float | None = None
     """A noisy number of records, for rules that need one."""
 
+    by_level: tuple[tuple[Stopping, Splitting], ...] = ()
+    """The rules of the first levels, where they differ from those of the others."""
+
     def __post_init__(self) -> None:
         if isinstance(self.depth, bool) or not isinstance(self.depth, int) or not 0 <= self.depth <= DEEPEST:
             raise BadInput("depth", f"must be a whole number from 0 to {DEEPEST}", "pass for instance 5")
         if isinstance(self.most_nodes, bool) or not isinstance(self.most_nodes, int) or self.most_nodes < 1:
             raise BadInput("most_nodes", "must be a whole number of at least 1", "pass for instance 4096")
 
-    @property
-    def level_weight(self) -> int:
+    def rules(self, depth: int) -> tuple[Stopping, Splitting]:
+        """L1 and L2 at a level."""
+        return self.by_level[depth] if depth < len(self.by_level) else (self.stopping, self.splitting)
+
+    def level_weight(self, depth: int) -> Fraction:
         """What a level weighs."""
-        return self.stopping.weight + self.splitting.weight
+        return sum(rule.weight for rule in self.rules(depth)) * self.growth**depth
 
     def weight_from(self, depth: int) -> Fraction:
-        """What the levels from this one on and the leaves weigh together, where the first level weighs `level_weight`."""
-        levels = sum((self.growth**level for level in range(depth, self.depth)), start=Fraction(0))
-        return levels * self.level_weight + self.leaf_weight * self.growth ** max(self.depth - 1, 0)
+        """What the levels from this one on and the leaves weigh together."""
+        levels = sum((self.level_weight(level) for level in range(depth, self.depth)), start=Fraction(0))
+        return levels + self.leaf_weight * self.growth ** max(self.depth - 1, 0)
 
 
 @dataclass(eq=False)
@@ -94,9 +101,14 @@ class Shape:
     """Noisy numbers of records of nodes whose rule asked for them."""
 
 
+def is_payable(program: Program, epsilon: Fraction, trees: int = 1) -> bool:
+    """Whether the first level's part is large enough to draw noise for."""
+    return epsilon / trees / program.weight_from(0) >= SMALLEST
+
+
 def check_payable(program: Program, epsilon: Fraction, trees: int = 1) -> None:
     """Raise, before anything is charged, if the first level's part would be too small to draw noise for."""
-    if epsilon / trees / program.weight_from(0) < SMALLEST:
+    if not is_payable(program, epsilon, trees):
         raise BadInput("epsilon", "is too small for so many levels and trees", "use a larger one, or fewer of them")
 
 
@@ -115,22 +127,23 @@ def grow(records: Records, task: Task, budget: Budget, program: Program, candida
             sorted_,
             task.label,
             depth,
-            float(unit * program.growth**depth * program.level_weight),
+            float(unit * program.level_weight(depth)),
             fitting,
             allowed,
             state.expected,
             program.records_expected,
         )
         later, now = program.weight_from(depth + 1), program.growth**depth
-        token, rest = _share(rest, program.stopping.weight * now, program.splitting.weight * now + later)
-        stopped = program.stopping.stop(level, token)
+        stopping, splitting = program.rules(depth)
+        token, rest = _share(rest, stopping.weight * now, splitting.weight * now + later)
+        stopped = stopping.stop(level, token)
         if level.sizes is not None:
             sizes |= dict(zip(state.live, level.sizes.tolist(), strict=True))
         level.allowed = allowed & ~stopped[:, None]
         if not level.allowed.any():
             break
-        token, rest = _share(rest, program.splitting.weight * now, later)
-        chosen = program.splitting.choose(level, token)
+        token, rest = _share(rest, splitting.weight * now, later)
+        chosen = splitting.choose(level, token)
         sorted_ = state.split(chosen, sorted_, fitting, program.most_nodes)
     return Shape(tuple(state.nodes), tuple(state.live), sorted_, rest, sizes)
 

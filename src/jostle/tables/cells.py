@@ -19,7 +19,7 @@ import numpy as np
 from jostle._values import text
 from jostle.kernel.errors import InternalError
 from jostle.schema import OTHER, Boolean, Category, Column, Date, Integer, Real
-from jostle.tables.readings import Raw, clipped, day_number, day_of, literal, matches, number_of
+from jostle.tables.readings import Raw, clipped, day_number, day_of, digits, in_digits, literal, matches, number_of
 from jostle.tables.stages import Expression, Stages
 
 Keys: TypeAlias = dict[str | float, int]
@@ -106,8 +106,10 @@ def _(column: Boolean, value: Raw) -> Stages[Placed]:
 def _(column: Category, value: Raw) -> Stages[Placed]:
     found = unknown = ibis.literal(column.values)
     for stored, keys in category_keys(column, value):
-        wanted = [(stored == (literal(key) if isinstance(key, float) else key), code) for key, code in keys.items()]
-        found = ibis.ifelse(stored.isnull(), found, ibis.cases(*wanted, else_=unknown)) if wanted else found
+        made = yield {"compared": in_digits(stored, value.engine) if stored.type().is_string() else stored}
+        same = [made["compared"] == (literal(key) if isinstance(key, float) else digits(key)) for key in keys]
+        cases = ibis.cases(*zip(same, keys.values(), strict=True), else_=unknown) if keys else found
+        found = ibis.ifelse(stored.isnull(), found, cases)
     made = yield {"found": found}
     names = looked_up(made["found"], np.array([*column.names, OTHER], dtype=object))
     return (yield from place_category(column, value, made["found"], names))
@@ -189,7 +191,8 @@ def runs(table: Any) -> int:
 def _halved(place: Expression, starts: list[int], entries: list[Any]) -> Expression:
     if len(starts) == 1:
         entry = entries[0]
-        return ibis.literal(entry.item() if isinstance(entry, np.generic) else entry)
+        # Of 64 bits: an engine would take as few as the entries need, and their product with a size would overflow.
+        return ibis.literal(entry.item(), "int64") if isinstance(entry, np.integer) else ibis.literal(entry)
     middle = len(starts) // 2
     below, above = _halved(place, starts[:middle], entries[:middle]), _halved(place, starts[middle:], entries[middle:])
     return ibis.ifelse(place < starts[middle], below, above)

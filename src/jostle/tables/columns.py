@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import cached_property, reduce
 from operator import and_
 from typing import final
 
@@ -21,7 +21,7 @@ from jostle.tables.view import CELL, COUNT, Rows, View, whole
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EngineColumns:
     """Some declared columns of tables in engines, as the kernel's `Columns`. Of several tables, the counts add up."""
 
@@ -51,6 +51,11 @@ class EngineColumns:
         schema = views[0].schema
         keeping = frozenset(name for name, size in sizes.items() if name != label and size > schema.column(name).size)
         return cls(tuple(view.foreseen(label) for view in views), dict(sizes), keeping=keeping)
+
+    def check(self) -> None:
+        """Raise if an engine would refuse to be asked about these columns; no row is looked at."""
+        for view in self.views:
+            view.check(self._columns([*self.sizes]))
 
     @property
     def rows(self) -> int:
@@ -133,7 +138,44 @@ class EngineColumns:
             kept.append(view.sampled_once(names))
         return replace(self, views=tuple(kept))
 
-    def in_memory(self) -> ArrayColumns:
+    def in_memory(self) -> FetchedColumns:
         """The cells of all rows, as numbers; of complete records alone."""
+        return FetchedColumns(self.sizes, self._fetched)
+
+    def _fetched(self) -> ArrayColumns:
         codes, weights = self.listed(list(self.sizes))
         return ArrayColumns({name: np.repeat(column, weights) for name, column in codes.items()}, dict(self.sizes))
+
+
+@final
+class FetchedColumns:
+    """Records that are fetched from an engine when they are first needed: whoever needs them has charged by then."""
+
+    def __init__(self, sizes: Mapping[str, int], fetch: Callable[[], ArrayColumns]) -> None:
+        self.sizes, self._fetch = sizes, fetch
+
+    @cached_property
+    def _there(self) -> ArrayColumns:
+        return self._fetch()
+
+    @property
+    def rows(self) -> int:
+        """The number of records."""
+        return self._there.rows
+
+    def counts(self, names: Sequence[str]) -> Counts:
+        """By one pass over the records."""
+        return self._there.counts(names)
+
+    def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
+        """Every record by itself."""
+        return self._there.listed(names)
+
+    def with_table(self, name: str, of: Sequence[str], table: Counts) -> FetchedColumns:
+        """By looking up."""
+        sizes = {**self.sizes, name: int(table.max()) + 1}
+        return FetchedColumns(sizes, lambda: self._there.with_table(name, of, table))
+
+    def where(self, name: str, value: int) -> FetchedColumns:
+        """By a mask."""
+        return FetchedColumns(self.sizes, lambda: self._there.where(name, value))

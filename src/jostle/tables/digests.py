@@ -53,9 +53,17 @@ class Digest(ABC):
     def to_pandas(self) -> DataFrame:
         """What was read, with the ends of 95 % intervals."""
 
+    @abstractmethod
+    def explain(self) -> str:
+        """The release in words."""
+
     def to_csv(self, path: str | Path) -> None:
         """Write what `to_pandas` gives to a file."""
         self.to_pandas().to_csv(path, index=False)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it is in words, and the first rows."""
+        return plots.in_words(self.explain(), self.to_pandas())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +172,7 @@ def check_levels(levels: Any) -> tuple[float, ...]:
     """Parts strictly between 0 and 1, one or several, rising."""
     try:
         told = tuple(float(level) for level in (levels if isinstance(levels, (Sequence, np.ndarray)) else [levels]))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         told = ()
     if not told or any(not 0 < level < 1 for level in told) or any(np.diff(told) <= 0):
         raise BadInput("levels", "must be numbers between 0 and 1 that rise", "pass for instance [0.25, 0.5, 0.75]")

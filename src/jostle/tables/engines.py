@@ -7,9 +7,7 @@ says what it means. Lines of a text file that cannot be read are left out, witho
 
 from __future__ import annotations
 
-import csv
 import os
-import sys
 import weakref
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,18 +17,21 @@ from typing import Any
 import sqlglot as sg
 
 from jostle.kernel.errors import BadInput
+from jostle.tables.asking import asked
+from jostle.tables.files import TEXT_FILES, are_parquet, embedded, parquet_table, quiet, text_table
 from jostle.tables.frames import is_frame, names_of, to_arrow
-from jostle.tables.view import asked
+from jostle.tables.sparks import local_spark, spark_files, spark_table
+
+__all__ = ["ENGINES", "TEXT_FILES", "Opened", "check_columns", "connect", "local_spark", "same_file"]
 
 ENGINES = ("duckdb", "postgres", "pyspark", "sqlite")
 """The engines whose arithmetic the tests compare with NumPy's, cell by cell."""
 
-TEXT_FILES = (".csv", ".tsv", ".txt", ".data")
 DATABASE_FILES = (".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3")
 KINDS_OF_DATA = "a path (CSV, Parquet, DuckDB, SQLite), a postgresql:// URL, a frame, a Spark session or an Ibis table"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Opened:
     """A table in its engine."""
 
@@ -47,9 +48,17 @@ class Opened:
     """What tells the data from others: two tables that were opened on the same data share some of it."""
 
 
-def connect(data: Any, *, table: str | None, wanted: Sequence[str], columns: Sequence[str] | None, engine: str) -> Opened:
-    """The table that somebody means, wherever it is. `wanted` are the columns that will be used."""
-    opened = _connect(data, table=table, wanted=wanted, columns=columns, engine=engine)
+def connect(
+    data: Any,
+    *,
+    table: str | None,
+    wanted: Sequence[str],
+    columns: Sequence[str] | None,
+    engine: str,
+    person: str | None = None,
+) -> Opened:
+    """The table that somebody means, wherever it is. `wanted` are the columns that will be used; `person` says whose."""
+    opened = _connect(data, table, wanted, columns, engine, person)
     return replace(opened, origin=frozenset(_origins(data, opened)))
 
 
@@ -80,23 +89,25 @@ class _Held:
         return id(self.data)
 
 
-def _connect(data: Any, *, table: str | None, wanted: Sequence[str], columns: Sequence[str] | None, engine: str) -> Opened:
+def _connect(
+    data: Any, table: str | None, wanted: Sequence[str], columns: Sequence[str] | None, engine: str, person: str | None
+) -> Opened:
     if engine not in ("duckdb", "spark"):
         raise BadInput("engine", f"{engine!r} is unknown", "use 'duckdb', or 'spark' to read files with Spark in local mode")
     if is_frame(data):
         check_columns(names_of(data), wanted)
-        return _frame(data, wanted)
+        return _frame(data, wanted, person)
     package = type(data).__module__.split(".")[0]
     if package == "ibis" and hasattr(data, "get_backend"):
-        if not hasattr(data.op(), "name"):  # rows of a join or a group would not be rows of the table
-            raise BadInput("data", "is a query, not a table", "pass the table, and use where() and derive() then")
-        return Opened(data, data.get_name())
+        return _ibis(data)
     if package == "pyspark":
         return _spark(data, table)
     if isinstance(data, str) and "://" in data:
         return _url(data, table)
+    if isinstance(data, (str, os.PathLike)) and Path(data).suffix.lower() in DATABASE_FILES:
+        return _database_file(Path(data), table)
     if isinstance(data, (str, os.PathLike)):
-        return _file(Path(data), table, wanted, columns, engine)
+        return _files([Path(data)], wanted, columns, engine)
     if isinstance(data, Sequence) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
         return _files([Path(one) for one in data], wanted, columns, engine)
     raise BadInput("data", f"a {type(data).__name__} cannot be opened", f"pass {KINDS_OF_DATA}")
@@ -109,100 +120,46 @@ def check_columns(there: Sequence[str], wanted: Sequence[str]) -> None:
             raise BadInput("schema", f"the table has no column {name!r}", f"use some of {', '.join(map(str, there))}")
 
 
-def _file(path: Path, table: str | None, wanted: Sequence[str], columns: Sequence[str] | None, engine: str) -> Opened:
-    if path.suffix.lower() in DATABASE_FILES:
-        return _database_file(path, table)
-    return _files([path], wanted, columns, engine)
+def same_file(one: Path, other: Path) -> bool:
+    """Whether two paths lead to the same file, also by another name (a hard link)."""
+    return one == other or (one.exists() and other.exists() and one.samefile(other))
 
 
 def _files(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, engine: str) -> Opened:
     for path in paths:
-        if not path.exists():
+        if not os.path.exists(path):  # noqa: PTH110  # Path.exists raises where a name is too long to be one
             raise BadInput("data", f"there is no file {str(path)!r}", f"check the path, or pass {KINDS_OF_DATA}")
-    suffixes = {path.suffix.lower() for path in paths}
-    parquet = suffixes <= {".parquet", ".pq"} or all(path.is_dir() for path in paths)
-    if not parquet and not suffixes <= set(TEXT_FILES):
-        raise BadInput("data", f"files that end in {', '.join(sorted(suffixes))} are unknown", f"pass {KINDS_OF_DATA}")
+    parquet = are_parquet(paths)
     if engine == "spark":
-        return _files_in_spark(paths, wanted, columns, parquet=parquet)
-    connection = _embedded()
-    if parquet:
-        names = [str(path / "**" / "*.parquet") if path.is_dir() else str(path) for path in paths]
-        asked("opening the file", lambda: _view_of_parquet(connection.con, names))
-        return Opened(asked("opening the file", lambda: connection.table("data")), paths[0].stem)
-    header, named = _header(paths[0], wanted, columns)
-    asked(
-        "opening the file",
-        lambda: connection.con.read_csv(
-            [str(path) for path in paths],
-            columns=dict.fromkeys(named, "VARCHAR"),
-            auto_detect=False,
-            header=header,
-            sep=_separator(paths[0]),
-            quotechar='"',
-            escapechar='"',
-            ignore_errors=True,
-            null_padding=True,
-            strict_mode=False,
-            parallel=False,
-        ).create_view("data"),
-    )
-    return Opened(asked("opening the file", lambda: connection.table("data")), paths[0].stem, filtered=True)
-
-
-def _view_of_parquet(connection: Any, names: Sequence[str]) -> None:
-    """The files as a view. Where DuckDB can do that, bytes that are no text are replaced: otherwise they fail."""
-    options = connection.execute("SELECT parameters FROM duckdb_functions() WHERE function_name = 'read_parquet'").fetchall()
-    lenient = ", utf8_validation = 'replace'" if any("utf8_validation" in known for (known,) in options) else ""
-    listed = ", ".join(sg.exp.Literal.string(name).sql("duckdb") for name in names)
-    source = f"read_parquet([{listed}], union_by_name = true{lenient})"
-    connection.execute(f"CREATE VIEW data AS FROM {source}")
-
-
-def _header(path: Path, wanted: Sequence[str], columns: Sequence[str] | None) -> tuple[bool, list[str]]:
-    """Whether the first line has the names, and the names, made different where they are the same."""
-    if columns is None:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
-            said = next(csv.reader(lines, delimiter=_separator(path)), [])
+        rows = spark_files(paths, wanted, columns, parquet=parquet)
     else:
-        said = list(columns)
-    names: list[str] = []
-    for place, name in enumerate(said):
-        stripped = name.strip() or f"column {place + 1}"
-        names.append(stripped if stripped.lower() not in map(str.lower, names) else f"{stripped} ({place + 1})")
-    if not names:
-        raise BadInput("data", f"{path.name} has no line with the columns' names", "pass columns=[…] if it has none")
-    for name in wanted:
-        if name not in names:  # what stands in the first line is not repeated: it may be a row
-            remedy = "check that the first line has the names, or pass columns=[…] if it has none"
-            raise BadInput("schema", f"the text file has no column {name!r}", remedy)
-    return columns is None, names
+        rows = parquet_table(paths, wanted) if parquet else text_table(paths, wanted, columns)
+    return Opened(rows, paths[0].stem, filtered=not parquet)
 
 
-def _separator(path: Path) -> str:
-    return "\t" if path.suffix.lower() == ".tsv" else ","
-
-
-def _frame(frame: Any, wanted: Sequence[str]) -> Opened:
-    connection = _embedded()
-    arrow = asked("reading the frame", lambda: to_arrow(frame, wanted))
+def _frame(frame: Any, wanted: Sequence[str], person: str | None) -> Opened:
+    connection = embedded()
+    arrow = asked("reading the frame", lambda: to_arrow(frame, wanted, person))
     connection.con.register("data", arrow)
     return Opened(asked("reading the frame", lambda: connection.table("data")), None)
 
 
-def _embedded() -> Any:
-    """A DuckDB of its own, in memory, which writes nothing to disk: not even what does not fit."""
+def _ibis(data: Any) -> Opened:
+    """A table of a database or of a frame; the rows of a join or a group would not be rows of the table."""
+    import ibis.expr.operations as ops
+
+    if not isinstance(data.op(), (ops.DatabaseTable, ops.InMemoryTable)):
+        raise BadInput("data", "is a query, not a table", "pass the table, and use where() and derive() then")
+    return Opened(data, data.get_name())
+
+
+def _spark(data: Any, table: str | None) -> Opened:
+    """A session and the name of a table, or a frame of a session."""
     import ibis
 
-    return _quiet(ibis.duckdb.connect(temp_directory=""))
-
-
-def _quiet(connection: Any) -> Any:
-    """DuckDB would print a bar for long queries on standard output, where released answers go."""
-    # Asked first: in a notebook without ipywidgets there is no bar, and DuckDB does not let it be switched off once more.
-    if connection.con.execute("SELECT current_setting('enable_progress_bar')").fetchall()[0][0]:
-        connection.con.execute("SET enable_progress_bar = false")
-    return connection
+    if hasattr(data, "createOrReplaceTempView"):
+        return Opened(spark_table(data), table)
+    return _one_of(asked("using the Spark session", lambda: ibis.pyspark.connect(data)), table)
 
 
 def _database_file(path: Path, table: str | None) -> Opened:
@@ -214,11 +171,12 @@ def _database_file(path: Path, table: str | None) -> Opened:
         is_sqlite = file.read(15) == b"SQLite format 3"
     if not is_sqlite:
         connection = asked(
-            "opening the database", lambda: _quiet(ibis.duckdb.connect(path, read_only=True, temp_directory=""))
+            "opening the database", lambda: quiet(ibis.duckdb.connect(path, read_only=True, temp_directory=""))
         )
         return _one_of(connection, table)
     connection = asked("opening the database", lambda: ibis.sqlite.connect(path))
     _close_with(connection)
+    connection.con.execute("PRAGMA temp_store = MEMORY")  # what it sorts would go to files otherwise
     name = table or _only_table(connection)
     return Opened(asked(f"looking for the table {name!r}", lambda: _sqlite_table(connection, name)), name)
 
@@ -256,6 +214,9 @@ def _url(url: str, table: str | None) -> Opened:
     )
     _close_with(connection)
     asked("connecting to the database", lambda: connection.raw_sql("SET TIME ZONE 'UTC'").close())
+    if asked("connecting to the database", lambda: connection.con.info.encoding) == "ascii":  # PostgreSQL's SQL_ASCII
+        problem = "the database has no encoding, so that some of its texts could not be read"
+        raise BadInput("data", problem, "keep the table in a database whose encoding is UTF8")
     return _one_of(connection, table)
 
 
@@ -291,47 +252,3 @@ def _only_table(connection: Any) -> str:
         listed = ", ".join(sorted(names)[:20]) or "none"
         raise BadInput("table", f"there is more than one, or none: {listed}", "say which with table=…")
     return str(names[0])
-
-
-def _spark(data: Any, table: str | None) -> Opened:
-    """A session and the name of a table, or a frame of a session."""
-    import ibis
-
-    if hasattr(data, "createOrReplaceTempView"):
-        name = table or "data"
-        asked("opening the Spark frame", lambda: data.createOrReplaceTempView(name))
-        return Opened(asked("opening the Spark frame", lambda: ibis.pyspark.connect(data.sparkSession).table(name)), table)
-    return _one_of(asked("using the Spark session", lambda: ibis.pyspark.connect(data)), table)
-
-
-def _files_in_spark(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, *, parquet: bool) -> Opened:
-    import importlib.util
-
-    if importlib.util.find_spec("pyspark") is None:
-        raise BadInput("engine", "pyspark is not installed", "pip install 'jostle[spark]', which also needs Java 17")
-    session = asked("starting Spark", local_spark)
-    names = [str(path.resolve()) for path in paths]
-    if parquet:
-        return Opened(_spark(session.read.parquet(*names), None).table, paths[0].stem)
-    header, named = _header(paths[0], wanted, columns)
-    fields = ", ".join(f"`{name.replace('`', '``')}` STRING" for name in named)
-    read = session.read.csv(names, schema=fields, header=header, sep=_separator(paths[0]), escape='"', mode="PERMISSIVE")
-    return Opened(_spark(read, None).table, paths[0].stem, filtered=True)
-
-
-def local_spark() -> Any:
-    """Spark on this machine, quiet: its log would quote values."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    from pyspark.sql import SparkSession
-
-    builder = SparkSession.builder.master("local[*]").appName("jostle")
-    for key, value in (
-        ("spark.ui.enabled", "false"),
-        ("spark.sql.session.timeZone", "UTC"),
-        ("spark.driver.bindAddress", "127.0.0.1"),
-        ("spark.sql.shuffle.partitions", "8"),
-    ):
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    return session

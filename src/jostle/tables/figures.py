@@ -60,6 +60,10 @@ class Figure:
         """A bar with its 95 % interval, as a Plotly figure."""
         return plots.bars([self.value], [self.margin], labels=[self.what], title=f"ε = {round_up(self.spent):g}")
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what it is in words, and the first rows."""
+        return plots.in_words(self.explain(), self.to_pandas())
+
     def __float__(self) -> float:
         return self.value
 
@@ -116,6 +120,10 @@ class Figures:
         labels = [", ".join(parts) for parts in zip(*self.about.values(), strict=True)]
         figure = plots.bars(self.answers, self.margins, labels=labels, title=title, x=", ".join(self.about))
         return figure.update_yaxes(title_text=self.name)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it is in words, and the first rows."""
+        return plots.in_words(self.explain(), self.to_pandas())
 
     def __repr__(self) -> str:
         return f"<Figures: {self.what}, at ε = {round_up(self.spent):g}>"

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any
 
-from jostle._values import as_number, is_missing_value
-from jostle.tables.view import NUMBERS
+from jostle._values import as_number, is_missing_value, text
+from jostle.tables.stages import NUMBERS, WHOSE
 
 OPAQUE = "\x01"
 """Stands for a value that is neither text, number nor date: outside of every category, and missing as a number."""
@@ -32,18 +32,56 @@ def names_of(frame: Any) -> list[str]:
     return [str(name) for name in (frame.column_names if hasattr(frame, "column_names") else frame.columns)]
 
 
-def to_arrow(frame: Any, wanted: Sequence[str]) -> Any:
-    """Some columns of a frame."""
+def to_arrow(frame: Any, wanted: Sequence[str], person: str | None = None) -> Any:
+    """Some columns of a frame, and one that says whose rows they are."""
     import pyarrow as pa
 
     if type(frame).__module__.startswith("pandas"):
         columns: dict[str, Any] = {}
         for name in wanted:
             columns |= _from_pandas(name, frame[name])
-        return pa.table(columns)
+        return pa.table(columns if person is None else columns | {WHOSE: _persons(frame[person])})
     table = frame.select(wanted) if hasattr(frame, "column_names") else frame.select(wanted).to_arrow()
-    plain = [_without_dictionary(table[name]) for name in wanted]
-    return pa.table(dict(zip(wanted, plain, strict=True)))
+    plain = {name: _without_dictionary(table[name]) for name in wanted}
+    whole = {name: decoded(column) for name, column in plain.items()}
+    return pa.table(whole if person is None else whole | {WHOSE: _as_bytes(plain[person])})
+
+
+def _persons(series: Any) -> Any:
+    """Who is who, in a column of any Python objects: equal ones are one person, and what is missing is nobody.
+
+    A value that is no text and no number is not taken for another such value: two persons who were taken for one would take
+    each other's place, and one of them could be noticed by the other's rows.
+    """
+    import pyarrow as pa
+
+    if getattr(series.dtype, "kind", "O") in "biufM" and not hasattr(series.dtype, "categories"):
+        return pa.array(series, from_pandas=True)
+    seen: dict[Any, int] = {}
+    return pa.array([_person(value, seen) for value in series.tolist()], pa.binary())
+
+
+def _person(value: Any, seen: dict[Any, int]) -> bytes | None:
+    if is_missing_value(value):
+        return None
+    written = text(value)
+    if written is not None:
+        return written.encode("utf-8", "surrogatepass") or None
+    try:
+        return f"{OPAQUE}{seen.setdefault(value, len(seen))}".encode()
+    except TypeError:  # lists and other things that cannot be compared are nobody
+        return None
+
+
+def _as_bytes(column: Any) -> Any:
+    """Texts as their bytes: two that are no UTF-8 would be the same text after they are decoded."""
+    import pyarrow as pa
+
+    return (
+        column.cast(pa.large_binary())
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        else column
+    )
 
 
 def _from_pandas(name: str, series: Any) -> dict[str, Any]:
@@ -57,7 +95,7 @@ def _from_pandas(name: str, series: Any) -> dict[str, Any]:
     if kind == "string":
         return {name: pa.array(map(_clean, series.tolist()), pa.string())}
     texts, numbers = _told_apart(series.tolist())
-    return {name: pa.array(texts, pa.string()), f"{name}{NUMBERS}": pa.array(numbers, pa.float64())}
+    return {name: pa.array(texts, pa.string()), f"{NUMBERS}{name}": pa.array(numbers, pa.float64())}
 
 
 def _told_apart(values: Iterable[Any]) -> tuple[list[str | None], list[float | None]]:
@@ -81,17 +119,19 @@ def _clean(value: Any) -> str | None:
 def _without_dictionary(column: Any) -> Any:
     import pyarrow as pa
 
-    plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-    return _decoded(plain) if pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type) else plain
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def _decoded(column: Any) -> Any:
-    """Texts whose bytes are no UTF-8 would fail in the engine."""
+def decoded(column: Any) -> Any:
+    """A column of Arrow's as an engine can read it: texts whose bytes are no UTF-8 would fail there."""
     import pyarrow as pa
 
+    plain = _without_dictionary(column)
+    if not (pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type)):
+        return plain
     try:
-        column.validate(full=True)
+        plain.validate(full=True)
     except pa.ArrowInvalid:
-        values = column.cast(pa.large_binary() if pa.types.is_large_string(column.type) else pa.binary()).to_pylist()
-        return pa.array([None if value is None else value.decode("utf-8", "replace") for value in values], column.type)
-    return column
+        values = plain.cast(pa.large_binary() if pa.types.is_large_string(plain.type) else pa.binary()).to_pylist()
+        return pa.array([None if value is None else value.decode("utf-8", "replace") for value in values], plain.type)
+    return plain

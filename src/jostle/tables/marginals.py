@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jostle import plots
 from jostle.kernel.budget import exact, round_down, round_up
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
@@ -98,8 +99,18 @@ class Marginals(Mapping[Axes, Figures]):
         """The first of them, as a Plotly figure; `found["age", "sex"].plot()` draws another."""
         return next(iter(self.tables.values())).plot()
 
+    def _repr_html_(self) -> str:
+        """For notebooks: what it is in words, and the first rows."""
+        return plots.in_words(self.explain(), self.to_pandas())
+
     def __repr__(self) -> str:
         return f"<Marginals of {'; '.join(', '.join(axes) for axes in self)} at ε = {round_up(self.spent):g}>"
+
+
+def _names(one: object) -> tuple[str, ...]:
+    if not isinstance(one, (list, tuple)) or not all(isinstance(name, str) for name in one):
+        raise BadInput("columns", "must be names, or lists of names", 'pass for instance ("age", "sex"), ("sex", "income")')
+    return tuple(one)
 
 
 class MarginalsQuestion:
@@ -107,7 +118,7 @@ class MarginalsQuestion:
 
     def __init__(self, table: Measurements, sets: Sequence[Sequence[str] | str]) -> None:
         self._table = table
-        self.sets = [(one,) if isinstance(one, str) else tuple(one) for one in sets]
+        self.sets = [(one,) if isinstance(one, str) else _names(one) for one in sets]
         self._check()
         self.what = f"marginals of {'; '.join(', '.join(axes) for axes in self.sets)}"
 
@@ -161,7 +172,7 @@ class MarginalsQuestion:
         payer = self._table._payer
         # The same rows for all: otherwise the exact counts would not agree, and there would be nothing to make agree.
         columns = EngineColumns.of(self._table._views, names).complete()
-        records, token = payer.records(columns, epsilon, filtered=True, note=self.what[:400])
+        records, token = self._table._paid(columns, epsilon, filtered=True, note=self.what[:400])
         sources = [records.vector(*axes) for axes in self.sets]
         whole, noisy, spread = token.epsilon, {}, {}
         for axes, source, share in zip(self.sets, sources, token.split(*self._weights), strict=True):

@@ -30,6 +30,8 @@ from jostle.tables.totals import Total, numeric
 from jostle.tables.view import View
 
 if TYPE_CHECKING:
+    from jostle.kernel.budget import Budget
+    from jostle.kernel.records import ReleaseRecords
     from jostle.tables.payers import Payer
 
 LARGEST_HISTOGRAM = 2**24
@@ -64,6 +66,11 @@ class Measurements(ABC):
     @abstractmethod
     def _quantile_rows(self, column: str) -> Measurements:
         """The rows with a number between the column's bounds, and the column in fine cells."""
+
+    def _paid(self, columns: EngineColumns, epsilon: Any, *, filtered: bool, note: str) -> tuple[ReleaseRecords, Budget]:
+        """A record source and a token, once it is known that the engine will answer."""
+        columns.check()
+        return self._payer.records(columns, epsilon, filtered=filtered, note=note)
 
     def count(self, *, epsilon: Any = None, within: float | None = None) -> Release:
         """The number of rows."""
@@ -151,9 +158,9 @@ class Measurements(ABC):
 
     def ask(self, *columns: str, algorithm: str | None = None, **tunables: Any) -> Question:
         """The question behind `histogram`, to preview before it is paid for."""
+        shape = tuple(self.schema.column(name).size for name in columns)
         if not columns or len(set(columns)) != len(columns):
             raise BadInput("columns", f"are {len(columns)}, or twice the same", "name one or more columns, each once")
-        shape = tuple(self.schema.column(name).size for name in columns)
         cells = math.prod(shape)
         if cells > LARGEST_HISTOGRAM:
             problem = f"have {cells:,} cells together, and a histogram has at most {LARGEST_HISTOGRAM:,}"

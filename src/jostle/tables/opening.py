@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.schema import Column, Schema
-from jostle.tables.engines import ENGINES, check_columns, connect
+from jostle.tables.engines import ENGINES, check_columns, connect, same_file
+from jostle.tables.frames import is_frame
 from jostle.tables.payers import AccountPayer
+from jostle.tables.stages import WHOSE
 from jostle.tables.table import Table
 from jostle.tables.unit import Unit
-from jostle.tables.view import View
+from jostle.tables.view import View, check_names
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
@@ -70,10 +72,12 @@ def open(  # the name is the product's, and callers say jostle.open
     whose = Unit.of(unit)
     if ledger is None:
         raise BadInput("ledger", "is missing, so charges could not be written down", "pass a path, for instance 'budget.db'")
+    check_names(described, whose)
     relation = Neighbours(neighbours, whose.max_rows if whose else 1)
     wanted = [*described, *([whose.column] if whose and whose.column not in described else [])]
     _check_different(data)
-    opened = connect(data, table=table, wanted=wanted, columns=columns, engine=engine)
+    person = whose.column if whose else None
+    opened = connect(data, table=table, wanted=wanted, columns=columns, engine=engine, person=person)
     backend = opened.table.get_backend().name
     if backend not in ENGINES:
         raise BadInput("data", f"the engine {backend!r} is not supported", f"use one of {', '.join(ENGINES)}")
@@ -82,7 +86,8 @@ def open(  # the name is the product's, and callers say jostle.open
     if called is None:
         raise BadInput("name", "is missing: a frame has none of its own", "pass what the data set is called, name='people'")
     account = _account(ledger, called, budget, relation, whose)
-    view = View.of(opened.table, described, whose, filtered=opened.filtered, origin=opened.origin)
+    known = WHOSE if whose and is_frame(data) else None
+    view = View.of(opened.table, described, whose, filtered=opened.filtered, origin=opened.origin, whose=known)
     return Table([view], AccountPayer(account), called, whose)
 
 
@@ -100,8 +105,8 @@ def _check_different(data: Any) -> None:
     """A file that is named twice would count every row twice."""
     if isinstance(data, (list, tuple)) and all(isinstance(one, (str, os.PathLike)) for one in data):
         places = [Path(one).resolve() for one in data]
-        nested = any(one in other.parents for one in places for other in places)
-        if len(set(places)) < len(places) or nested:
+        pairs = [(one, other) for number, one in enumerate(places) for other in places[number + 1 :]]
+        if any(one in other.parents or other in one.parents or same_file(one, other) for one, other in pairs):
             raise BadInput("data", "names some file twice, whose rows would count twice", "name each file once")
 
 

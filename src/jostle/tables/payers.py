@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,7 @@ class PartPayer(Payer):
 
     def __init__(self, records: ReleaseRecords, token: Budget, label: str) -> None:
         self._records, self._token, self._left, self._label = records, token, token.epsilon, label
+        self._taking = threading.Lock()
 
     @property
     def neighbours(self) -> Neighbours:
@@ -78,10 +80,11 @@ class PartPayer(Payer):
         return self._records.over(columns), self._take(epsilon)
 
     def _take(self, epsilon: Any) -> Budget:
-        amount = self._left if epsilon is None else exact(epsilon)
-        if amount > self._left or not self._left:
-            raise Overdraft(requested=amount, remaining=self._left, of=f"part {self._label!r}")
-        taken, self._left = self._token, self._left - amount
-        if self._left:
-            taken, self._token = self._token.split(amount, self._left)
-        return taken
+        with self._taking:
+            amount = self._left if epsilon is None else exact(epsilon)
+            if amount > self._left or not self._left:
+                raise Overdraft(requested=amount, remaining=self._left, of=f"part {self._label!r}")
+            taken, self._left = self._token, self._left - amount
+            if self._left:
+                taken, self._token = self._token.split(amount, self._left)
+            return taken

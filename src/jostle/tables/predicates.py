@@ -31,7 +31,10 @@ def condition(said: str, rows: Any, schema: Schema) -> Expression:
 
 def translated(tree: Any, rows: Any, schema: Schema) -> Expression:
     """An expression of sqlglot as one of Ibis over the rows."""
-    return _Translator(rows, schema).of(tree)
+    try:
+        return _Translator(rows, schema).of(tree)
+    except (RecursionError, OverflowError):
+        raise BadInput("where", "is nested too deeply, or has too large a number", "say it in a simpler way") from None
 
 
 class _Translator:
@@ -56,7 +59,8 @@ class _Translator:
 
     def _column(self, tree: Any) -> Any:
         if tree.name not in self.schema:
-            raise BadInput("where", f"{tree.name!r} is not in the schema", f"use one of {', '.join(self.schema)}")
+            remedy = f"use one of {', '.join(self.schema)}, and write texts in single quotes: '{tree.name}'"
+            raise BadInput("where", f"{tree.name!r} is not in the schema", remedy)
         return self.rows[tree.name]
 
     def _literal(self, tree: Any) -> Any:

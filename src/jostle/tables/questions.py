@@ -63,7 +63,7 @@ class Question:
             epsilon = self.epsilon_within(within)
         note = f"{self.algorithm.name}: {self.what}"[:LONGEST_NOTE]
         payer = self._table._payer
-        records, budget = payer.records(self._columns, epsilon, filtered=self._filtered, note=note)
+        records, budget = self._table._paid(self._columns, epsilon, filtered=self._filtered, note=note)
         source = _of_domain(records.vector(*self._names), self.workload.domain)
         return answered(
             source,

@@ -50,9 +50,12 @@ def raw(column: Expression, engine: str, numbers: Expression | None = None) -> S
         number = ibis.ifelse(made["stored"].isin(["integer", "real"]), column.cast("float64"), ibis.null("float64"))
         made = yield {"text": text, "number": number}
         return Raw(engine, column.notnull(), made["text"], made["number"])
-    if kind.is_string() or kind.is_unknown():
+    if kind.is_string() or (kind.is_unknown() and engine != "postgres"):  # whose unknown types are ranges and the like
         # PostgreSQL's own types, such as enumerations, are texts to Ibis and become texts by being joined to one.
-        words = ibis.literal("") + column if engine == "postgres" else column.cast("string")
+        # They go through bytes, which have no collation: with some collations, patterns are refused.
+        words = (
+            _decode(_to_bytes(ibis.literal("") + column, "UTF8"), "UTF8") if engine == "postgres" else column.cast("string")
+        )
         made = yield {"text": words.strip()}
         present = column.notnull() if numbers is None else column.notnull() | numbers.notnull()
         return Raw(engine, present, made["text"], numbers)
@@ -115,6 +118,25 @@ def builtin(name: str, takes: tuple[str, ...], gives: str) -> Callable[..., Expr
     return made
 
 
+_to_bytes = builtin("convert_to", ("string", "string"), "binary")
+_decode = builtin("convert_from", ("binary", "string"), "string")
+_encode = builtin("encode", ("binary", "string"), "string")
+"""A text's bytes, the text of bytes, and bytes in digits, in PostgreSQL."""
+
+_hex = builtin("hex", ("string",), "string")
+"""A text's bytes in digits, as DuckDB, Spark and SQLite call it."""
+
+
+def in_digits(text: Expression, engine: str) -> Expression:
+    """The bytes of a text in an engine, in hexadecimal digits: by a collation's rules, different texts may be the same."""
+    return _encode(_to_bytes(text, "UTF8"), "hex").upper() if engine == "postgres" else _hex(text)
+
+
+def digits(key: str) -> str:
+    """The same, of a public text."""
+    return key.encode().hex().upper()
+
+
 _like_shell = builtin("glob", ("string", "string"), "boolean")
 """Whether a text is of a form, as SQLite knows it without decoding the text."""
 
@@ -166,16 +188,22 @@ def _as_float(column: Expression, kind: Any, engine: str) -> Expression:
     if kind.is_floating():
         value = column.cast("float64")
         return ibis.ifelse(value.isnan(), ibis.null("float64"), value)
-    # A decimal may be too large for a float, which raises; and PostgreSQL's may be NaN, which is above all numbers.
+    if engine != "postgres":  # a decimal of 38 digits is no trouble for a float; the limit may be for the decimal's type
+        value = column.cast("float64")
+        return clipped_to_infinity(value, value)
+    # PostgreSQL's may be too large or too small for a float, which raises, or NaN, which is above all numbers.
     inside = (column <= LARGEST_DECIMAL) & (column >= -LARGEST_DECIMAL)
-    safe = ibis.ifelse(inside, column, ibis.null(kind)).cast("float64")
-    if engine == "postgres":  # whose decimals may be too small for a float, too
-        least = ibis.literal(LEAST_DECIMAL).cast("decimal")
-        tiny = (column < least) & (column > -least)
-        kept = ibis.ifelse(inside & ~tiny, column, ibis.null(kind)).cast("float64")
-        safe = ibis.ifelse(tiny, literal(0.0), kept)
-    unusual = ibis.ifelse(column.cast("string") == "NaN", ibis.null("float64"), literal(float("inf")))
-    return ibis.cases((column > LARGEST_DECIMAL, unusual), (column < -LARGEST_DECIMAL, literal(float("-inf"))), else_=safe)
+    least = ibis.literal(LEAST_DECIMAL).cast("decimal")
+    tiny = (column < least) & (column > -least)
+    kept = ibis.ifelse(inside & ~tiny, column, ibis.null(kind)).cast("float64")
+    number = clipped_to_infinity(column, ibis.ifelse(tiny, literal(0.0), kept))
+    return ibis.ifelse(column.cast("string") == "NaN", ibis.null("float64"), number)
+
+
+def clipped_to_infinity(decimal: Expression, otherwise: Expression) -> Expression:
+    """Infinite beyond the limit for exact decimals."""
+    far = [(decimal > LARGEST_DECIMAL, literal(float("inf"))), (decimal < -LARGEST_DECIMAL, literal(float("-inf")))]
+    return ibis.cases(*far, else_=otherwise)
 
 
 def _cast(guarded: Expression, to: str, engine: str) -> Expression:

@@ -12,6 +12,7 @@ from sqlglot.errors import SqlglotError
 
 from jostle.kernel.errors import BadInput
 from jostle.tables.predicates import LONGEST, translated
+from jostle.tables.together import together
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -136,16 +137,27 @@ def _question(aggregates: Sequence[_Aggregate], groups: Sequence[str], table: Ta
         if groups:
             _refuse("GROUP BY is not supported with quantiles", "partition the table, and ask each part")
         return table.ask_quantiles(str(first.column), sorted({a.level for a in aggregates if a.level is not None}))
-    if len(aggregates) > 1:
-        _refuse("SELECT has several aggregates", "ask for one after the other, and say what each may cost")
-    if first.kind == "count":
-        if first.column is not None:
-            named = first.column
+    if len(aggregates) == 1:
+        return _single(first, groups, table)
+    if any(one.kind == "quantile" for one in aggregates):
+        _refuse("SELECT has quantiles and other aggregates", "ask for the quantiles by themselves")
+    return together(table, [_name(one) for one in aggregates], [_single(one, groups, table) for one in aggregates], groups)
+
+
+def _single(one: _Aggregate, groups: Sequence[str], table: Table) -> Any:
+    """The question of one aggregate."""
+    if one.kind == "count":
+        if one.column is not None:
+            named = one.column
             table = table.where(lambda form: form[named].notnull())
         return table.ask(*groups) if groups else table.ask_count()
     if len(groups) > 1:
         _refuse("GROUP BY several columns is supported for COUNT alone", "group by one column")
-    return table.ask_total(first.kind, str(first.column), groups[0] if groups else None)
+    return table.ask_total(one.kind, str(one.column), groups[0] if groups else None)
+
+
+def _name(one: _Aggregate) -> str:
+    return one.kind if one.column is None else f"{one.kind} of {one.column}"
 
 
 def _refuse(problem: str, remedy: str) -> NoReturn:

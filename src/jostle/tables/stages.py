@@ -20,6 +20,12 @@ Stages: TypeAlias = Generator[dict[str, Expression], dict[str, Expression], T]
 RESERVED = "jostle_"
 """Names of columns that begin so are ours."""
 
+NUMBERS = f"{RESERVED}numbers_"
+"""The beginning of the name of a column beside another of a frame, with those of its values that are numbers."""
+
+WHOSE = f"{RESERVED}whose"
+"""The column of a frame that says whose row it is."""
+
 
 ALL_ROWS = 2**62
 """PostgreSQL would write out what is named twice, as if there were no stages; but not across a limit, whichever it is."""

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NoReturn, final
 
+from ibis.common.annotations import ValidationError
 from ibis.common.exceptions import IbisError
 
 from jostle.kernel.budget import Budget
@@ -22,6 +23,7 @@ from jostle.tables import measure, predicates, select
 from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import checked
 from jostle.tables.digests import fine_cells
+from jostle.tables.engines import same_file
 from jostle.tables.lookups import looked_up_column
 from jostle.tables.payers import AccountPayer, PartPayer, Payer
 from jostle.tables.stages import RESERVED
@@ -137,10 +139,15 @@ class Table(measure.Measurements):
 
     def _check_new(self, name: str, column: Column) -> None:
         """A new column must not take the place of what says whose row it is, or of names that are used inside."""
+        if not isinstance(name, str):
+            raise BadInput("name", "must be a text", "name the new column")
         Schema({name: column})  # which says what is wrong with either
         taken = name.lower().startswith(RESERVED) or (self._unit is not None and name.lower() == self._unit.column.lower())
         if taken:
             raise BadInput("name", f"{name!r} is kept for other things", "give the column another name")
+        alike = [known for known in self.schema if known.lower() == name.lower() and known != name]
+        if alike:
+            raise BadInput("name", f"some engines do not tell {name!r} from {alike[0]!r}", "give the column another name")
 
     def partition(self, by: str, *, epsilon: Any = None) -> dict[str, Table]:
         """A table for each cell of a column, by its label, each with ε to spend: charged once, because they are disjoint.
@@ -152,8 +159,8 @@ class Table(measure.Measurements):
         if column.size > MOST_PARTS:
             raise BadInput("by", f"{by!r} has more than {MOST_PARTS} cells", "partition by a coarser column")
         columns = EngineColumns.of(self._views, [by])
-        records, token = self._payer.records(columns, epsilon, filtered=self._filtered, note=f"partition by {by}")
         views = [view.having(by).sampled_once() for view in self._views]
+        records, token = self._paid(columns, epsilon, filtered=self._filtered, note=f"partition by {by}")
         parts: dict[str, Table] = {}
         for cell, (label, (part, budget)) in enumerate(zip(column.labels, records.split(by, token), strict=True)):
             if not isinstance(part, ReleaseRecords):
@@ -172,6 +179,7 @@ class Table(measure.Measurements):
         ask often.
         """
         complete = EngineColumns.of(self._views, columns or tuple(self.schema)).complete()
+        complete.check()
         source = complete.in_memory() if in_memory else complete
         filtered = self._filtered or any(self.schema[name].drops for name in complete.sizes)
         return self._payer.records(source, epsilon, filtered=filtered, note=f"records of {', '.join(complete.sizes)}"[:200])
@@ -189,6 +197,7 @@ class Table(measure.Measurements):
             if size not in fits:
                 raise BadInput("sizes", f"that of {name!r} is not the schema's", "pass those of a task over this schema")
         complete = EngineColumns.labelled(self._views, sizes, label).complete()
+        complete.check()
         return self._payer.records(complete.in_memory() if in_memory else complete, epsilon, filtered=True, note=note[:200])
 
     # ------------------------------------------------------------------------------------------------------- SQL
@@ -234,7 +243,12 @@ def _operation(view: View, said: Condition, argument: str) -> Any:
         raise BadInput(argument, "must be SQL text or a function", "pass for instance lambda t: t.age > 30")
     try:
         expression = predicates.condition(said, form, view.schema) if isinstance(said, str) else said(form)
-    except (IbisError, AttributeError, TypeError) as error:  # about columns and types alone: a form has no rows
+    except (
+        IbisError,
+        ValidationError,
+        AttributeError,
+        TypeError,
+    ) as error:  # about columns and types alone: a form has no rows
         raise BadInput(argument, f"makes no sense: {error}", f"use {', '.join(view.schema)} as they are declared") from None
     operation = checked(expression, form, view.schema, argument)
     if argument == "where" and not operation.dtype.is_boolean():
@@ -259,5 +273,5 @@ def _may_share_rows(one: Hashable, other: Hashable) -> bool:
         if "://" in place or "://" in another:
             return "://" in place and "://" in another
         first, second = Path(place), Path(another)
-        return first == second or first in second.parents or second in first.parents
+        return same_file(first, second) or first in second.parents or second in first.parents
     return bool(place == another)

@@ -19,7 +19,6 @@ from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector
-from jostle.mechanisms.additive import discrete_laplace
 from jostle.schema import Column, Integer, Numeric, Schema
 from jostle.tables.columns import EngineColumns
 from jostle.tables.figures import Figure, Figures
@@ -39,6 +38,9 @@ NARROWEST = 1e-250
 
 MOST_WHOLE = 2**61
 """Sums count as no more than this. Clipping does not move them further apart."""
+
+LONGEST_NOTE = 400
+"""So much of what is asked goes into the ledger."""
 
 MOST_GROUPS = 4096
 """For so many cells of another column there may be a sum each."""
@@ -65,13 +67,10 @@ class Total:
         """In words."""
         return f"{self.kind} of {self.name}" + (f" by {self.by}" if self.by else "")
 
-    def preview(self, *, epsilon: Any) -> Preview:
-        """How far off a sum would be. A mean's error depends on how many rows there are, which is private."""
-        if self.kind == "mean":
-            problem = "a mean's error depends on the number of rows, which is private, and cannot be told before"
-            raise BadInput("preview", problem, "preview the sum, and divide by about how many rows you expect")
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+        """How far off a sum would be; or a mean, if it were over so many rows: how many there are is private."""
         amount = exact(epsilon)
-        margin = self._sum_margin(float(amount))
+        margin = self._mean_margin(float(amount), rows) if self.kind == "mean" else self._sum_margin(float(amount))
         return Preview(epsilon=amount, margin=margin, widest=margin, algorithm="Laplace", stand_in="Laplace")
 
     def release(self, *, epsilon: Any = None, within: float | None = None) -> Figure | Figures:
@@ -90,9 +89,9 @@ class Total:
 
     def _sums(self, epsilon: Any) -> Figure | Figures:
         low, high, scale = self._lattice()
-        budget = self._paid(epsilon, self._moves(low, high))
+        budget, noisily = self._charged(epsilon, self._moves(low, high))
         totals, _ = self._added_up(lambda plain: _point(plain, scale), None)
-        noisy = discrete_laplace(_whole(totals), sensitivity=self._moves(low, high), budget=budget, note=self.what)
+        noisy = noisily(_whole(totals))
         margins = np.full(len(totals), self._sum_margin(float(budget.epsilon)))
         return self._figures(noisy / scale, margins, budget)
 
@@ -100,16 +99,17 @@ class Total:
         """The two numbers behind each mean: how far values are above the lower bound, and how far below the upper one."""
         declared = numeric(self.table.schema, self.name)
         low, width = float(declared.low), float(declared.high) - float(declared.low)
-        budget = self._paid(epsilon, (STEPS, 2 * STEPS))
+        budget, noisily = self._charged(epsilon, (STEPS, 2 * STEPS))
         points, rows = self._added_up(lambda plain: _point(plain - literal(low), STEPS / width), STEPS)
         both = _whole([[above, STEPS * count - above] for above, count in zip(points, rows, strict=True)])
-        noisy = discrete_laplace(both, sensitivity=(STEPS, 2 * STEPS), budget=budget, note=self.what)
+        noisy = noisily(both)
         scale = float(budget.neighbours.sensitivity(STEPS, 2 * STEPS) / budget.epsilon)
         value, margins = low + width * share(noisy), []
         rng = np.random.default_rng(0)
         for pair, centre in zip(noisy, value, strict=True):
             again = low + width * share(pair + rng.laplace(scale=scale, size=(2000, 2)))
-            margins.append(np.quantile(np.abs(again - centre), 0.95))
+            nothing = pair.sum() <= 0  # where there seem to be no rows, the mean may be anything between the bounds
+            margins.append(width / 2 if nothing else np.quantile(np.abs(again - centre), 0.95))
         return self._figures(value, np.array(margins), budget)
 
     def _lattice(self) -> tuple[int, int, float]:
@@ -134,11 +134,33 @@ class Total:
         low, high, scale = self._lattice()
         return float(self.table._payer.neighbours.sensitivity(*self._moves(low, high))) / epsilon * math.log(20) / scale
 
-    def _paid(self, epsilon: Any, moves: tuple[int, int]) -> Budget:
-        columns = EngineColumns.of(self.table._views, [self.name])
-        budget = self.table._payer.records(columns, epsilon, filtered=True, note=self.what)[1]
-        calibrate(budget.neighbours.sensitivity(*moves), budget.epsilon)  # too small an ε is refused before the query
-        return budget
+    def _mean_margin(self, epsilon: float, rows: int | None) -> float:
+        """The noise of the two numbers behind a mean moves it by a part each, which add up to one over the rows."""
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+            problem = "a mean's error depends on the number of rows, which is private, and cannot be told before"
+            raise BadInput("rows", problem, "say about how many you expect, for instance rows=1000")
+        declared = numeric(self.table.schema, self.name)
+        width, moves = float(declared.high) - float(declared.low), float(self.table._payer.neighbours.sensitivity(1, 2))
+        return width * min(moves / epsilon * math.log(20) / rows, 1.0)
+
+    def _charged(self, epsilon: Any, moves: tuple[int, int]) -> tuple[Budget, Callable[[Counts], Counts]]:
+        """The token, which is spent, and what adds its noise to numbers. Nothing is added up before the charge is made."""
+        size = self.table._payer.neighbours.sensitivity(*moves)
+        if epsilon is not None:
+            calibrate(size, exact(epsilon))  # too small an ε is refused before anything is taken or asked
+        columns = EngineColumns.of(self.table._views, self._names)
+        budget = self.table._paid(columns, epsilon, filtered=True, note=self.what[:LONGEST_NOTE])[1]
+        scale = calibrate(budget.neighbours.sensitivity(*moves), budget.epsilon)
+        noise = budget.draw(operator="discrete_laplace", note=self.what[:LONGEST_NOTE])
+
+        def noisily(values: Counts) -> Counts:
+            return np.asarray(noise.discrete_laplace(values.reshape(-1), scale), dtype=np.int64).reshape(values.shape)
+
+        return budget, noisily
+
+    @property
+    def _names(self) -> list[str]:
+        return list(dict.fromkeys([self.name, *([self.by] if self.by else [])]))
 
     def _added_up(self, point: Callable[[Expression], Expression], most: int | None) -> tuple[list[int], list[int]]:
         """For each cell, the exact sum of points on a lattice over the rows with a number, and how many those are."""
@@ -150,10 +172,9 @@ class Total:
             group = ibis.literal(0).cast("int64") if self.by is None else rows.cell(self.by)
             return counting & (group >= 0), at if most is None else (at > most).ifelse(most, at), group
 
-        names = list(dict.fromkeys([self.name, *([self.by] if self.by else [])]))
         totals, rows = [0] * cells, [0] * cells  # of any size, because a sum of 64-bit numbers may wrap around
         for view in self.table._views:
-            for group, total, count in zip(*view.sums(names, value), strict=True):
+            for group, total, count in zip(*view.sums(self._names, value), strict=True):
                 totals[int(group)] += total
                 rows[int(group)] += int(count)
         return totals, rows

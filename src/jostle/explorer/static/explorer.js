@@ -1,10 +1,14 @@
 // What the pages do: send forms, follow work in the background, draw figures, and say what went wrong where one looks.
 "use strict";
 
-const csrf = document.querySelector('meta[name="csrf"]').content;
-const CONFIG = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };
+const secret = localStorage.getItem("jostle"); // kept by entered.js
+if (secret === null) location.replace("/enter");
+// Plotly would put a button on every figure that uploads it to its makers.
+const CONFIG = { responsive: true, showSendToCloud: false, plotlyServerURL: "", displaylogo: false, modeBarButtonsToRemove: ["lasso2d", "select2d"] };
 // Not form.dataset: a field of that name would hide it.
 const option = (form, name) => form.getAttribute(`data-${name}`);
+const HEIGHT = 420; // of a figure that does not say its own
+const LARGEST = 6 * 2 ** 20; // bytes of a file
 const running = new Set(); // jobs that this page started and that may be stopped
 const drawn = new Map(); // for each place that holds results: the figures in it, by name
 
@@ -13,7 +17,7 @@ async function talk(path, body) {
   try {
     answer = await fetch(path, {
       method: body === undefined ? "GET" : "POST",
-      headers: { "X-Jostle-Csrf": csrf, Accept: "application/json" },
+      headers: { "X-Jostle-Secret": secret, Accept: "application/json" },
       body,
     });
   } catch {
@@ -23,6 +27,14 @@ async function talk(path, body) {
   try { told = await answer.json(); } catch { told = { error: "The explorer's answer could not be read. Try again." }; }
   if (!answer.ok) throw { error: told.error || "This did not work. Try again.", field: told.field || "" };
   return told;
+}
+
+// What a form holds. A file that the explorer would refuse is not sent: it would hang up in the middle.
+function filledIn(form) {
+  for (const field of form.querySelectorAll('input[type="file"]')) for (const file of field.files) {
+    if (file.size > LARGEST) throw { error: `Is larger than ${LARGEST / 2 ** 20} MB. Choose a smaller file.`, field: field.name };
+  }
+  return new FormData(form);
 }
 
 // ------------------------------------------------------------------------------------------------------- messages
@@ -58,12 +70,12 @@ function show(place, told, keepView) {
   const open = keepView ? place.scrollTop : 0;
   place.innerHTML = told.html;
   drawn.set(place, told.figures || {});
-  for (const change of place.querySelectorAll("template[data-replace]")) {
-    const old = document.querySelector(change.dataset.replace);
-    if (old) old.innerHTML = change.innerHTML;
-  }
+  replace(place);
   for (const figure of place.querySelectorAll("[data-figure]")) draw(place, figure);
-  for (const shut of place.querySelectorAll("[data-collapse]")) document.getElementById(shut.dataset.collapse).open = false;
+  for (const part of place.querySelectorAll("[data-collapse]")) {
+    const shut = document.getElementById(part.dataset.collapse);
+    if (!keepView || !shut.contains(document.activeElement)) shut.open = false; // not under the hands of who types already
+  }
   for (const part of place.querySelectorAll("[data-clear]")) for (const id of part.dataset.clear.split(" ")) document.getElementById(id).innerHTML = "";
   if (place.querySelector("[data-reload]")) setTimeout(() => location.reload(), 700);
   prepare(place);
@@ -71,27 +83,49 @@ function show(place, told, keepView) {
   place.scrollTop = open;
 }
 
+// Parts of the page that lie elsewhere: what the ledger says, and what was released so far.
+function replace(root) {
+  for (const change of root.querySelectorAll("template[data-replace]")) {
+    const old = document.querySelector(change.dataset.replace);
+    if (old) old.innerHTML = change.innerHTML;
+  }
+}
+
 function draw(place, element) {
   const text = drawn.get(place)[element.dataset.figure];
   if (!text) return;
   const figure = JSON.parse(text);
-  const narrow = element.clientWidth < 480;
-  element.style.height = `${figure.layout.height || 420}px`; // the place has the height, so that the figure can follow its width
+  const narrow = isNarrow(element);
+  element.dataset.narrow = narrow;
+  if (narrow) fitNarrow(figure);
+  element.style.height = `${figure.layout.height || HEIGHT}px`; // the place has the height, so that the figure can follow its width
   delete figure.layout.height;
   figure.layout.autosize = true;
-  if (narrow) fitNarrow(figure.layout);
   Plotly.newPlot(element, figure.data, figure.layout, { ...CONFIG, displayModeBar: narrow ? false : "hover" });
 }
 
+const isNarrow = (element) => element.clientWidth < 480;
+
+// A phone that is turned, or a window that is made small, gets the figures that fit it.
+addEventListener("resize", () => {
+  for (const [place] of drawn) for (const element of place.querySelectorAll("[data-figure]")) {
+    if (element._fullLayout && element.dataset.narrow !== String(isNarrow(element))) draw(place, element);
+  }
+});
+
 // On a phone, long words are broken into lines, and the legend goes below, where it has room.
-function fitNarrow(layout) {
-  const broken = (text) => (text || "").replace(/(.{24,}?) /g, "$1<br>");
+function fitNarrow({ data, layout }) {
+  const broken = (title) => { if (title?.text) title.text = title.text.replace(/(.{24,}?) /g, "$1<br>"); };
+  const lines = (title) => (title?.text ? title.text.split("<br>").length : 0);
+  broken(layout.title);
+  broken(layout.xaxis?.title);
+  const named = layout.showlegend === false ? 0 : data.filter((trace) => trace.name && trace.showlegend !== false).length;
+  const legend = named > 1 ? 22 * Math.ceil(named / 2) : 0;
   layout.font = { ...layout.font, size: 11 };
-  const lines = layout.title?.text ? broken(layout.title.text).split("<br>").length : 0;
-  if (lines) layout.title = { ...layout.title, text: broken(layout.title.text), font: { size: 13 } };
-  layout.margin = { ...layout.margin, l: 48, r: 8, t: 24 + 18 * lines };
-  layout.legend = { ...layout.legend, yanchor: "top", y: -0.22 };
-  if (layout.xaxis?.title?.text) layout.xaxis.title.text = broken(layout.xaxis.title.text);
+  if (layout.title) layout.title.font = { size: 13 };
+  layout.margin = { ...layout.margin, l: 48, r: 8, t: 24 + 18 * lines(layout.title), b: 36 + 18 * lines(layout.xaxis?.title) + legend };
+  layout.legend = { ...layout.legend, yref: "container", yanchor: "bottom", y: 0 };
+  layout.height = (layout.height || HEIGHT) + legend;
 }
 
 // ----------------------------------------------------------------------------------------------------------- work
@@ -103,12 +137,17 @@ async function run(form) {
   button.disabled = true;
   let done = false;
   try {
-    const started = await talk(option(form, "run"), new FormData(form));
+    const started = await talk(option(form, "run"), filledIn(form));
     if (cancel) offerToStop(cancel, started.job);
     const told = await follow(form, started.job);
     running.delete(started.job);
     if (told.state === "done") { show(place, told); done = true; }
-    else if (told.state === "failed") complain(form, { error: told.message }, false);
+    else if (told.state === "failed") {
+      complain(form, { error: told.message }, false);
+      const apart = document.createElement("div");
+      apart.innerHTML = told.html || "";
+      replace(apart);
+    }
     else { const text = form.querySelector("[data-alert]"); text.textContent = "Stopped. Nothing was kept."; text.hidden = false; }
   } catch (problem) {
     complain(form, problem, true);
@@ -130,7 +169,7 @@ function offerToStop(button, job) {
 
 // Nobody waits for the work of a page that was left. What is being paid for is never stopped.
 addEventListener("pagehide", () => {
-  for (const job of running) fetch(`/jobs/${job}/cancel`, { method: "POST", keepalive: true, headers: { "X-Jostle-Csrf": csrf } });
+  for (const job of running) fetch(`/jobs/${job}/cancel`, { method: "POST", keepalive: true, headers: { "X-Jostle-Secret": secret } });
 });
 
 async function follow(form, job) {
@@ -150,7 +189,7 @@ async function send(form) {
   clear(form);
   button.disabled = true;
   try {
-    show(document.getElementById(option(form, "into")), await talk(option(form, "send"), new FormData(form)));
+    show(document.getElementById(option(form, "into")), await talk(option(form, "send"), filledIn(form)));
   } catch (problem) {
     complain(form, problem, true);
   } finally {
@@ -163,7 +202,7 @@ async function step(button) {
   clear(form);
   button.disabled = true;
   try {
-    show(document.getElementById(button.dataset.stepInto), await talk(button.dataset.step, new FormData(form)));
+    show(document.getElementById(button.dataset.stepInto), await talk(button.dataset.step, filledIn(form)));
   } catch (problem) {
     complain(form, problem, true);
   } finally {
@@ -178,7 +217,7 @@ function live(form) {
     if (busy) { again = true; return; }
     busy = true;
     try {
-      const told = await talk(option(form, "live"), new FormData(form));
+      const told = await talk(option(form, "live"), filledIn(form));
       clear(form);
       show(document.getElementById(option(form, "into")), told, true);
     } catch (problem) {
@@ -220,6 +259,28 @@ function kinds(row) {
   for (const field of row.querySelectorAll("[data-for]")) field.hidden = !field.dataset.for.split(" ").includes(kind);
 }
 
+// "kind=sum|mean": told now, and whenever the field changes, whether it has one of the values.
+function whenever(said, tell) {
+  const [name, values] = said.split("="), field = document.getElementById(name);
+  const look = () => tell(values.split("|").includes(field.value));
+  field.addEventListener("change", look);
+  look();
+}
+
+function numericAlone(choices, only) {
+  for (const choice of choices.options) choice.hidden = choice.disabled = only && !choice.hasAttribute("data-numeric");
+  if (choices.selectedOptions[0]?.disabled) choices.value = [...choices.options].find((choice) => !choice.disabled)?.value ?? "";
+}
+
+async function load(place) {
+  try {
+    show(place, await talk(place.dataset.load, new FormData()), true);
+  } catch (problem) {
+    place.textContent = problem.error;
+  }
+  place.dataset.loaded = "";
+}
+
 function prepare(root) {
   for (const form of root.querySelectorAll("form[data-run], form[data-send], form[data-live]")) {
     form.addEventListener("submit", (event) => {
@@ -242,11 +303,9 @@ function prepare(root) {
     draw(place, element);
   });
   for (const part of root.querySelectorAll("[data-when]")) {
-    const [name, value] = part.dataset.when.split("=");
-    const field = document.getElementById(name), toggle = () => { part.hidden = field.value !== value; };
-    field.addEventListener("change", toggle);
-    toggle();
+    whenever(part.dataset.when, (is) => { part.hidden = !is; });
   }
+  for (const choices of root.querySelectorAll("[data-numeric-when]")) whenever(choices.dataset.numericWhen, (is) => numericAlone(choices, is));
   for (const source of root.querySelectorAll("[data-dimensions-for]")) {
     source.addEventListener("change", () => dimensions(source));
     dimensions(source);
@@ -254,3 +313,4 @@ function prepare(root) {
 }
 
 prepare(document);
+for (const place of document.querySelectorAll("[data-load]")) load(place);

@@ -1,0 +1,116 @@
+"""The pictures of the guides (how to read a release, choosing ε), drawn from public data whenever the pages are built.
+
+A hook of mkdocs, like `plots.py`. To look at one alone: `python docs/guide_plots.py odds` writes `odds.html`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from plots import BLUE, EPSILONS, GREEN, GREY, LIBRARY, RED, figure_of, paged
+
+from jostle import algorithms, plots, simulate, workloads
+from jostle.datasets import weekly_income
+from jostle.mechanisms import utility
+
+FOLDER = "guide/plots"
+SHARED = f"../../mechanisms/plots/{LIBRARY}"
+
+
+def release() -> go.Figure:
+    """One release of a histogram, with intervals, and the truth, which is public here."""
+    x, epsilon = weekly_income(cells=30, width=100), 0.02
+    noisy = simulate.estimates(algorithms.get("Laplace"), x, workloads.identity(30), epsilon, trials=1, seed=1)
+    answers = np.concatenate(list(noisy))[0]
+    margin = utility.discrete_laplace_error(epsilon)
+    missed = np.abs(answers - x) > margin
+    dollars = 100 * np.arange(30)
+    figure = figure_of(f"Weekly income of 29,501 people,<br>every $100, ε = {epsilon:g}", "dollars a week, from", "people")
+    bars = {"array": np.full(30, margin), "color": "#1f2430", "thickness": 1.2, "width": 2}
+    figure.add_bar(x=dollars, y=answers, error_y=bars, name="released, ± margin", marker_color=BLUE, opacity=0.6)
+    for name, which, colour in (("true, inside", ~missed, GREEN), ("true, outside", missed, RED)):
+        marker = {"color": colour, "size": 8, "line": {"color": "white", "width": 1}}
+        figure.add_scatter(x=dollars[which], y=x[which], mode="markers", name=name, marker=marker)
+    return figure.update_xaxes(dtick=500)
+
+
+def coverage() -> go.Figure:
+    """What 95 % means: a hundred releases of one count."""
+    epsilon, truth = 0.1, 1429
+    margin = utility.discrete_laplace_error(epsilon)
+    noise = np.random.default_rng(8).geometric(1 - np.exp(-epsilon), size=(2, 100))
+    answers = truth + noise[0] - noise[1]
+    missed = np.abs(answers - truth) > margin
+    figure = figure_of(f"One count, released 100 times: {missed.sum()} of<br>100 intervals miss it", "release", "people")
+    for name, which, colour in (("covers the truth", ~missed, BLUE), ("misses it", missed, RED)):
+        bars = {"array": np.full(int(which.sum()), margin), "thickness": 1.2, "width": 0, "color": colour}
+        marker = {"color": colour, "size": 5}
+        at = np.flatnonzero(which) + 1
+        figure.add_scatter(x=at, y=answers[which], error_y=bars, mode="markers", name=name, marker=marker)
+    figure.add_scatter(x=[0, 101], y=[truth, truth], mode="lines", name="the truth", line={"color": GREY, "dash": "dot"})
+    return figure
+
+
+def odds() -> go.Figure:
+    """What somebody may believe afterwards, at most, by what they believed before."""
+    prior = np.linspace(0.001, 0.999, 400)
+    figure = figure_of("What a release can do to a belief<br>about one person, at most", "believed before", "believed after")
+    for epsilon, colour in ((0.1, GREEN), (0.5, BLUE), (1, plots.PALETTE[3]), (3, RED), (10, GREY)):
+        sure = prior / (1 - prior) * np.exp(epsilon)
+        figure.add_scatter(x=prior, y=sure / (1 + sure), name=f"ε = {epsilon:g}", line_color=colour)
+    diagonal = {"color": "#1f2430", "dash": "dot", "width": 1}
+    figure.add_scatter(x=[0, 1], y=[0, 1], name="unchanged", line=diagonal, mode="lines")
+    return figure.update_xaxes(tickformat=".0%").update_yaxes(tickformat=".0%")
+
+
+def price() -> go.Figure:
+    """How far off answers are, by ε, for one count, for all cells and for all running totals."""
+    figure = figure_of("How close an answer is, at 95 %,<br>by what is paid for it", "ε", "people", log_x=True)
+    one = [utility.discrete_laplace_error(float(epsilon)) for epsilon in EPSILONS]
+    figure.add_scatter(x=EPSILONS, y=one, name="a count, or all cells of a histogram", line_color=BLUE)
+    nothing, asked = np.zeros(512, dtype=np.int64), workloads.prefix(512)
+    runs = np.concatenate(list(simulate.estimates(algorithms.get("HB"), nothing, asked, 1, trials=100, seed=0)))
+    off = float(np.median(np.quantile(np.abs(asked @ runs), 0.95, axis=0)))  # in proportion to 1/ε
+    figure.add_scatter(x=EPSILONS, y=off / EPSILONS, name="512 running totals by HB", line={"color": RED, "dash": "dash"})
+    figure.update_xaxes(tickvals=[0.05, 0.1, 0.2, 0.5, 1, 2, 5])
+    return figure.update_yaxes(type="log", tickvals=[1, 3, 10, 30, 100, 300])
+
+
+def many_releases() -> go.Figure:
+    """One budget, shared by more and more releases."""
+    releases = np.arange(1, 53)
+    figure = figure_of("A count every week from a budget<br>of ε = 1: how close each is, at 95 %", "weeks", "people")
+    shared = [utility.discrete_laplace_error(1 / int(k)) for k in releases]
+    figure.add_scatter(x=releases, y=shared, name="the budget, shared evenly", line_color=BLUE)
+    halves = [utility.discrete_laplace_error(0.5 ** float(k)) for k in releases[:10]]
+    figure.add_scatter(x=releases[:10], y=halves, name="half of what is left, each time", line={"color": RED, "dash": "dot"})
+    return figure.update_yaxes(type="log", tickvals=[3, 10, 30, 100, 300, 1000, 3000])
+
+
+FIGURES: dict[str, Callable[[], go.Figure]] = {
+    drawn.__name__.replace("_", "-"): drawn for drawn in (release, coverage, odds, price, many_releases)
+}
+
+
+def page(name: str, library: str | bool = SHARED) -> str:
+    """A figure as a page of its own."""
+    return paged(FIGURES[name](), name, library)
+
+
+def on_files(files: Any, *, config: Any) -> Any:
+    """For mkdocs: add the figures to what it publishes."""
+    from mkdocs.structure.files import File
+
+    for name in FIGURES:
+        files.append(File.generated(config, f"{FOLDER}/{name}.html", content=page(name)))
+    return files
+
+
+if __name__ == "__main__":
+    for wanted in sys.argv[1:] or FIGURES:
+        Path(f"{wanted}.html").write_text(page(wanted, library=True), encoding="utf-8")

@@ -1,0 +1,25 @@
+"""A run on nobody's records, before anybody's are touched: what a plan would refuse is refused while nothing is charged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
+from jostle.learn.registry import Learner
+from jostle.learn.task import Task
+
+
+def rehearse(found: Learner, task: Task, neighbours: Neighbours, epsilon: object, tunables: Mapping[str, Any]) -> None:
+    """Raise what a run would raise about its arguments: a learner may see only on the way that they do not go together.
+
+    Where the way depends on noise, a rehearsal sees one way of several.
+
+    Privacy: no record is looked at.
+    """
+    nobody = ArrayColumns({name: np.zeros(0, dtype=np.int64) for name in task.sizes}, task.sizes)
+    records = SimulatedRecords(nobody, seed=0, neighbours=neighbours, filtered=True)
+    found.run(records, task, records.grant(epsilon), **tunables)

@@ -1,0 +1,72 @@
+"""How an engine is asked: in turn, and so that nothing of what it says when it fails is repeated."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from jostle.kernel.errors import JostleError
+
+
+class EngineError(JostleError):
+    """The engine did not do what it was asked. What it said is not repeated, because it may quote values of the table."""
+
+    def __init__(self, step: str) -> None:
+        self.step = step
+        super().__init__(
+            f"The engine failed while {step}. Nothing was released, and its own message is withheld because it may quote "
+            "private values. If something was charged, it is in the ledger and stays charged. Check that the data can be "
+            "reached and read, that there is memory enough, and try again."
+        )
+
+
+def asked(step: str, question: Callable[[], Any], backend: Any = None) -> Any:
+    """What the engine answers; a failure is told without its words, and without the exception that has them.
+
+    Its warnings are not shown either: they, too, may quote values, and they are not for whoever asks for a release. Whoever
+    asks the same backend waits: the answers to questions that run at once through one connection could be mixed up.
+    """
+    try:
+        with _turn(backend), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return question()
+    except JostleError:
+        raise
+    except Exception:  # noqa: BLE001  # whatever an engine raises may quote values
+        failure = EngineError(step)
+    raise failure  # outside of the handler, which would attach the engine's exception to this one
+
+
+def query_of(table: Any, backend: Any) -> str:
+    """The query that an Ibis table stands for, with the lists that it is joined to in place."""
+    backend._run_pre_execute_hooks(table)
+    return str(backend.compile(table))
+
+
+def check(table: Any, backend: Any) -> None:
+    """Raise if the engine would refuse a query for what it is: it is planned, and not run. No row is looked at."""
+
+    def planned() -> None:
+        query = query_of(table, backend)
+        if backend.name == "pyspark":
+            backend._session.sql(query)
+        else:
+            with backend._safe_raw_sql(f"EXPLAIN {query}") as told:
+                told.fetchall()
+
+    asked("planning the query, before it was charged", planned, backend)
+
+
+_turns: weakref.WeakKeyDictionary[Any, threading.RLock] = weakref.WeakKeyDictionary()
+_opening = threading.RLock()
+
+
+def _turn(backend: Any) -> threading.RLock:
+    """Whose turn it is at a backend; those who open something share one."""
+    if backend is None:
+        return _opening
+    with _opening:
+        return _turns.setdefault(backend, threading.RLock())

@@ -1,0 +1,195 @@
+"""Text files as tables: one line is one row, whatever it holds.
+
+A reader of CSV takes a line break between quotation marks for a part of a value. So a mark that is never closed takes the
+lines after it along, and the next line with a mark in it decides where that ends: what one line holds would change how all
+others are read, and no noise hides that. Here a line ends at a line feed, always, and is read without a look at others.
+
+Privacy: which row a line becomes, or whether it becomes none, depends on that line alone (stability 1). A line is left out
+if a quotation mark in it stays open, if it has more fields than there are names, or if it is longer than `LONGEST_LINE`.
+Nothing raises because of what a line holds. Proof: docs/proofs/tables.md, "Lines".
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv as plain_csv
+
+from jostle.kernel.errors import BadInput
+
+LONGEST_LINE = 2**20
+"""A line of more bytes is left out."""
+
+BLOCK = 2**24
+"""So many bytes are read at once."""
+
+MARK = b"\xef\xbb\xbf"
+"""What some programs write before the first line of a text in UTF-8."""
+
+UNUSUAL = (ord('"'), ord("\r"), 0)
+"""A line with one of these is read by itself; all others are cut at the separators, many at once."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """The lines of some text files as a table of texts: a stream of Arrow's, which an engine reads as often as it asks."""
+
+    paths: tuple[Path, ...]
+    names: tuple[str, ...]
+    """What the fields of a line are called, in order."""
+
+    wanted: tuple[str, ...]
+    """The columns that are read."""
+
+    separator: str
+    header: bool
+    """Whether the first line of each file has the names."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.reader().__arrow_c_stream__(requested_schema)
+
+    def reader(self) -> Any:
+        """The rows, in batches."""
+        return pa.RecordBatchReader.from_batches(self._schema, self._batches())
+
+    @property
+    def _schema(self) -> Any:
+        return pa.schema([(name, pa.string()) for name in self.wanted])
+
+    def _batches(self) -> Iterator[Any]:
+        for path in self.paths:
+            for block in whole_lines(path, skip=1 if self.header else 0):
+                yield from self._rows(_as_text(block))
+
+    def _rows(self, block: bytes) -> Iterator[Any]:
+        """Lines without anything unusual at once, and every other by itself."""
+        ends, unusual = _unusual(block)
+        if not unusual.size:
+            plain, single = block, []
+        else:
+            starts = np.concatenate(([0], ends[:-1] + 1))
+            single = [block[starts[at] : ends[at]] for at in unusual.tolist()]
+            plain = b"".join(block[start:end] for start, end in _gaps(starts, ends, unusual.tolist(), len(block)))
+        if plain:
+            yield from self._cut(plain, single)
+        if single:
+            yield self._one_by_one(single)
+
+    def _cut(self, plain: bytes, single: list[bytes]) -> Iterator[Any]:
+        """Cut at every separator. Lines with more or fewer fields than usual join those that are read by themselves."""
+
+        def put_aside(row: Any) -> str:
+            single.append(row.text.encode())
+            return "skip"
+
+        table = plain_csv.read_csv(
+            pa.BufferReader(plain),
+            read_options=plain_csv.ReadOptions(column_names=self.names, block_size=len(plain) + 1, use_threads=False),
+            parse_options=plain_csv.ParseOptions(
+                delimiter=self.separator, quote_char=False, escape_char=False, invalid_row_handler=put_aside
+            ),
+            convert_options=plain_csv.ConvertOptions(
+                include_columns=list(self.wanted),
+                column_types=dict.fromkeys(self.names, pa.string()),
+                null_values=[""],
+                strings_can_be_null=True,
+            ),
+        )
+        yield from table.to_batches()
+
+    def _one_by_one(self, lines: Sequence[bytes]) -> Any:
+        rows = [row for line in lines if (row := self._fields(line)) is not None]
+        places = [self.names.index(name) for name in self.wanted]
+        columns = [pa.array([row[place] or None for row in rows], pa.string()) for place in places]
+        return pa.record_batch(columns, schema=self._schema)
+
+    def _fields(self, line: bytes) -> list[str] | None:
+        """The fields of a line, with empty ones for those that it lacks; None if it is left out."""
+        try:
+            read = next(csv.reader([line.decode()], delimiter=self.separator, strict=True), [])
+        except csv.Error:
+            return None
+        if not read or len(read) > len(self.names):
+            return None
+        return read + [""] * (len(self.names) - len(read))
+
+
+def whole_lines(path: Path, *, skip: int = 0) -> Iterator[bytes]:
+    """The lines of a file in blocks, each line with its line feed at the end; without those that are too long."""
+    rest, too_long = b"", False
+    with path.open("rb") as file:
+        for _ in range(skip):
+            file.readline()
+        while block := file.read(BLOCK):
+            if too_long:
+                at = block.find(b"\n") + 1
+                block, too_long = block[at:] if at else b"", not at
+            whole, rest = _cut_at_the_last_end(rest + block)
+            if whole:
+                yield _without_long(whole)
+            if len(rest) > LONGEST_LINE:
+                rest, too_long = b"", True
+    if rest:
+        yield rest + b"\n"
+
+
+def names_in(path: Path, separator: str) -> list[str]:
+    """The names that the first line of a file has."""
+    with path.open("rb") as file:
+        first = file.readline(LONGEST_LINE).removeprefix(MARK).decode("utf-8", "replace").rstrip("\r\n")
+    try:
+        return next(csv.reader([first], delimiter=separator, strict=True), [])
+    except csv.Error:
+        problem = f"the first line of {path.name} has a quotation mark that stays open"
+        raise BadInput("data", problem, "write each name in one line, or pass columns=[…] if it has none") from None
+
+
+def _cut_at_the_last_end(data: bytes) -> tuple[bytes, bytes]:
+    at = data.rfind(b"\n") + 1
+    return data[:at], data[at:]
+
+
+def _without_long(block: bytes) -> bytes:
+    if len(block) <= LONGEST_LINE or np.diff(_ends(block), prepend=-1).max() <= LONGEST_LINE + 1:
+        return block
+    return b"".join(line + b"\n" for line in block.split(b"\n")[:-1] if len(line) <= LONGEST_LINE)
+
+
+def _as_text(block: bytes) -> bytes:
+    """With line feeds alone at the ends, and bytes that are no UTF-8 replaced: each by itself, and never a line's end.
+
+    Marks of UTF-8 are taken out wherever they are: where a block begins depends on the lines before it.
+    """
+    block = block.replace(b"\r\n", b"\n")
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        block = block.decode("utf-8", "replace").encode()
+    return block.replace(MARK, b"")
+
+
+def _unusual(block: bytes) -> tuple[Any, Any]:
+    """Where lines end, and which of them have something unusual."""
+    letters, ends = np.frombuffer(block, dtype=np.uint8), _ends(block)
+    found = [np.flatnonzero(letters == one) for one in UNUSUAL if bytes([one]) in block]
+    return ends, np.unique(np.searchsorted(ends, np.concatenate(found))) if found else ends[:0]
+
+
+def _ends(block: bytes) -> Any:
+    """Where its lines end."""
+    return np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
+
+
+def _gaps(starts: Any, ends: Any, without: Sequence[int], length: int) -> Iterator[tuple[int, int]]:
+    """What lies between some lines."""
+    begin = 0
+    for line in without:
+        yield begin, int(starts[line])
+        begin = int(ends[line]) + 1
+    yield begin, length

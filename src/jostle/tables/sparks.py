@@ -1,0 +1,91 @@
+"""Tables in Spark: its frames, its tables, and files that it reads on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jostle.kernel.errors import BadInput
+from jostle.tables.asking import asked
+from jostle.tables.files import column_names, separator_of
+from jostle.tables.lines import LONGEST_LINE
+from jostle.tables.stages import RESERVED
+
+
+def spark_table(frame: Any) -> Any:
+    """A frame of Spark, under a name of its own: a name that is used again would put other rows in this table's place."""
+    import ibis
+
+    name = f"{RESERVED}{uuid.uuid4().hex}"
+    asked("opening the Spark frame", lambda: frame.createOrReplaceTempView(name))
+    return asked("opening the Spark frame", lambda: ibis.pyspark.connect(frame.sparkSession).table(name))
+
+
+def spark_files(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, *, parquet: bool) -> Any:
+    """Files as a table of Spark on this machine."""
+    import importlib.util
+
+    if importlib.util.find_spec("pyspark") is None:
+        raise BadInput("engine", "pyspark is not installed", "pip install 'jostle[spark]', which also needs Java 17")
+    names = None if parquet else column_names(paths[0], wanted, columns)
+    session = asked("starting Spark", local_spark)
+    places = [_as_pattern(path.resolve()) for path in paths]
+    if names is None:
+        return spark_table(asked("opening the file", lambda: session.read.parquet(*places)))
+    firsts = [] if columns is not None else [_first_line(path) for path in paths]
+    return spark_table(asked("opening the file", lambda: _lines(session, places, names, separator_of(paths[0]), firsts)))
+
+
+def _lines(session: Any, places: Sequence[str], names: Sequence[str], separator: str, firsts: Sequence[str]) -> Any:
+    """The lines of text files, one row each, as `jostle.tables.lines` reads them.
+
+    Spark's reader of whole files fails on a line with very many separators, and takes the end of a line from the file. So
+    each line is parsed by itself, and too long ones are left out before, with those whose quotation marks do not pair up.
+    Those that are the same as the line of names are that line.
+    """
+    from pyspark.sql import functions as f
+
+    line = f.regexp_replace("value", "\r$", "")
+    pairs = f.length(f.regexp_replace("value", '[^"]', "")) % 2 == 0
+    lines = session.read.text(list(places), lineSep="\n").where(f.length("value") <= LONGEST_LINE).where(pairs)
+    kept = lines.select(line.alias("value")).where(f.col("value") != "")
+    kept = kept.where(~f.col("value").isin(list(firsts))) if firsts else kept
+    kinds = ", ".join(f"`{name.replace('`', '``')}` STRING" for name in names)
+    how = {"sep": separator, "escape": '"', "mode": "PERMISSIVE", "maxColumns": str(LONGEST_LINE + 2)}
+    return kept.select(f.from_csv("value", kinds, how).alias("fields")).select("fields.*")
+
+
+def _first_line(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.readline(LONGEST_LINE).decode("utf-8", "replace").rstrip("\r\n")
+
+
+def _as_pattern(path: Path) -> str:
+    """A path, for a reader that takes paths for patterns."""
+    return re.sub(r"([*?\[\]{}\\^])", r"\\\1", str(path))
+
+
+def local_spark() -> Any:
+    """Spark on this machine, quiet: its log would quote values."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[*]").appName("jostle")
+    for key, value in (
+        ("spark.ui.enabled", "false"),
+        ("spark.ui.showConsoleProgress", "false"),
+        ("spark.sql.session.timeZone", "UTC"),
+        ("spark.driver.bindAddress", "127.0.0.1"),
+        ("spark.sql.shuffle.partitions", "8"),
+        # Folders' names are texts: a type would be guessed from all of them, and one more could make it another.
+        ("spark.sql.sources.partitionColumnTypeInference.enabled", "false"),
+    ):
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    return session

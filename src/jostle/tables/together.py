@@ -1,0 +1,120 @@
+"""Several aggregates of one SELECT statement: each is a question of its own, and they share one ε evenly.
+
+Privacy: the questions are released one after the other, each at its share, and the shares add up to what is charged
+(sequential composition).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from jostle import plots
+from jostle.kernel.budget import exact, round_up
+from jostle.kernel.errors import BadInput, Overdraft
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from jostle.tables.table import Table
+
+
+@dataclass(frozen=True)
+class Together:
+    """Questions about the same groups, to be released at one price."""
+
+    table: Table
+    names: tuple[str, ...]
+    """What each is called in the answers."""
+
+    questions: tuple[Any, ...]
+    groups: tuple[str, ...]
+
+    @property
+    def what(self) -> str:
+        """In words."""
+        return " and ".join(question.what for question in self.questions)
+
+    def preview(self, *, epsilon: Any) -> NoReturn:
+        """Each has an error of its own, in units of its own."""
+        problem = "several aggregates have errors in different units"
+        raise BadInput("preview", problem, f"preview each by itself, at a share of 1/{len(self.questions)} of ε")
+
+    def epsilon_within(self, within: float) -> NoReturn:
+        """As little as a preview."""
+        raise BadInput("within", "is for one aggregate", "say what all may cost together, epsilon=…")
+
+    def release(self, *, epsilon: Any = None, within: float | None = None) -> Answers:
+        """Ask them, and pay for them: as much for each."""
+        if within is not None:
+            self.epsilon_within(within)
+        if epsilon is None:
+            raise BadInput("epsilon", "is missing", "pass for instance epsilon=0.1")
+        whole = exact(epsilon)
+        if whole > self.table.remaining:  # before the first is charged
+            raise Overdraft(requested=whole, remaining=self.table.remaining, of=f"dataset {self.table.name!r}")
+        each = [question.release(epsilon=whole / len(self.questions)) for question in self.questions]
+        return Answers(names=self.names, each=tuple(each), groups=self.groups)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """The answers to several questions about the same groups."""
+
+    names: tuple[str, ...]
+    each: tuple[Any, ...]
+    """The answer to each, with everything public about it."""
+
+    groups: tuple[str, ...]
+
+    @property
+    def spent(self) -> Fraction:
+        """The ε that they were charged together."""
+        return sum((answer.spent for answer in self.each), Fraction(0))
+
+    @property
+    def remaining(self) -> Fraction:
+        """The ε that is left after the last."""
+        found: Fraction = self.each[-1].remaining
+        return found
+
+    def explain(self) -> str:
+        """The releases in words."""
+        shared = f"ε = {round_up(self.spent):g} is shared evenly by {len(self.each)} aggregates."
+        return " ".join([shared, *(answer.explain() for answer in self.each)])
+
+    def to_pandas(self) -> DataFrame:
+        """A row a group, and three columns an aggregate: its value, and the ends of its 95 % interval."""
+        import pandas as pd  # takes a while to load
+
+        parts = []
+        for name, answer in zip(self.names, self.each, strict=True):
+            frame = answer.to_pandas().iloc[:, -3:]
+            parts.append(frame.set_axis([name, f"{name}: low", f"{name}: high"], axis=1))
+        about = self.each[0].to_pandas()[list(self.groups)]
+        return pd.concat([about, *parts], axis=1)
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write what `to_pandas` gives to a file."""
+        self.to_pandas().to_csv(path, index=False)
+
+    def plot(self) -> Any:
+        """The first of them, as a Plotly figure; `answers.each[1].plot()` draws another."""
+        return self.each[0].plot()
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it is in words, and the first rows."""
+        return plots.in_words(self.explain(), self.to_pandas())
+
+    def __repr__(self) -> str:
+        return f"<Answers: {', '.join(self.names)}, at ε = {round_up(self.spent):g}>"
+
+
+def together(table: Table, names: Sequence[str], questions: Sequence[Any], groups: Sequence[str]) -> Together:
+    """The questions as one."""
+    if len(set(names)) < len(names):
+        raise BadInput("sql", "SELECT has an aggregate twice", "ask for it once")
+    return Together(table, tuple(names), tuple(questions), tuple(groups))

@@ -1,0 +1,228 @@
+"""Planted privacy bugs in private tables and classifiers: ways around the promise that reviews have found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from jostle.kernel import objective, records
+from jostle.kernel.budget import Budget, exact
+from jostle.kernel.ledger import Ledger
+from jostle.kernel.neighbours import Neighbours
+from jostle.learn import naive_bayes
+from jostle.schema import Integer
+from jostle.tables import cells, opening, payers, samples, table, view
+from jostle.tables.previews import Preview
+from jostle.tables.questions import Question
+from jostle.tables.totals import Total
+from tests.audit import test_alike
+from tests.audit.planted import (
+    ADD,
+    CAPLOG,
+    FOLDER,
+    PATCH,
+    REPLACE,
+    Fixture,
+    Mutant,
+    attribute,
+    audited,
+    charged_tables,
+    stated,
+    tested,
+    wrapped,
+)
+from tests.kernel import test_objective
+from tests.learn import test_cells, test_estimators, test_naive_bayes
+from tests.learn import test_review as learn_review
+from tests.tables import test_hostile, test_measures, test_privacy, test_tables
+from tests.tables import test_review as tables_review
+
+PEOPLE = Fixture(lambda patch, folder: test_tables.opened(test_tables.FRAME, folder))
+
+
+def taken_again(original: Any, self: Any, epsilon: Any) -> Budget:
+    """The token is handed out, and kept."""
+    taken, left = self._token, self._left
+    self._token, self._left = Budget(taken.epsilon, taken._purse), left
+    return Budget(taken.epsilon if epsilon is None else exact(epsilon), taken._purse)
+
+
+def looks_at_the_rows(original: Any, self: Any, *, epsilon: Any) -> Preview:
+    found = original(self, epsilon=epsilon)
+    return replace(found, margin=found.margin + float(self._columns.counts(list(self._names)).sum()))
+
+
+def handicapped(original: Any, self: Any, splits: Any, criterion: Any, token: Any, **how: Any) -> Any:
+    """The first candidate is set back by how many records there are."""
+    back = np.zeros(len(splits))
+    back[0] = float(self._Records__columns.rows)
+    return original(self, splits, criterion, token, **{**how, "handicaps": back})
+
+
+def half_of_large_ones(original: Any, self: Any, once: Any, changed: Any) -> Any:
+    found = original(self, once, changed)
+    return found / 2 if once > 2**20 else found
+
+
+def doubled(original: Any, self: Any, number: int) -> Any:
+    return [Budget(2 * part.epsilon, part._purse) for part in original(self, number)]
+
+
+def half_squares(self: Any) -> Any:
+    longest, squares = REACH(self)
+    return longest, squares / 2
+
+
+spends_whole = test_estimators.test_every_learner_spends_its_budget_whole_and_scores_every_value
+REACH = objective.Additive.reach.fget  # type: ignore[attr-defined]
+
+
+def forgetful_account(ledger: Any, name: str, budget: Any, relation: Any, unit: Any) -> Any:
+    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+    return book.account(name, cap=budget, neighbours=relation)
+
+
+def told_by_the_engine(original: Any, step: str, question: Any, backend: Any = None) -> Any:
+    return question()
+
+
+OF_TABLES = [
+    # ----------------------------------------------------------------------------------------------- tables
+    Mutant(
+        "tables: all rows of a person count",
+        attribute(view, "bounded", lambda rows, most, backend: rows),
+        audited("table: count by person", ADD, samples=600, engine="exact"),
+    ),
+    Mutant(
+        "tables: all rows of a person count in sums",
+        attribute(view, "bounded", lambda rows, most, backend: rows),
+        audited("table: sum by person", REPLACE, samples=600, engine="exact"),
+    ),
+    Mutant(
+        "tables: every part draws a person's rows for itself",
+        attribute(view.View, "sampled_once", lambda self, names=None: self),
+        tested(test_tables.test_a_persons_rows_are_drawn_anew_and_bounded_over_all_parts, FOLDER),
+    ),
+    Mutant(
+        "tables: rows are drawn by a seed that others know",
+        attribute(samples, "_reseed", lambda backend: None),
+        tested(test_hostile.test_a_seed_on_a_connection_does_not_say_which_rows_are_drawn, FOLDER),
+    ),
+    Mutant(
+        "tables: values are not clipped",
+        attribute(cells, "clipped", lambda value, low, high: value),
+        tested(test_tables.test_measurements_are_charged_exactly_and_close_at_a_large_budget, FOLDER, ADD),
+    ),
+    Mutant(
+        "tables: a row moves a sum by the width of the bounds",
+        attribute(Total, "_moves", lambda self, low, high: (high - low, high - low)),
+        audited("table: sum", ADD, samples=600, engine="exact"),
+    ),
+    Mutant(
+        "tables: a row that changes groups moves one sum",
+        attribute(Total, "_moves", lambda self, low, high: (max(abs(low), abs(high)),) * 2),
+        tested(test_measures.test_the_noise_of_sums_by_group_follows_the_neighbours, FOLDER, PATCH),
+    ),
+    Mutant(
+        "tables: a mean's two numbers have half the noise",
+        wrapped(
+            Neighbours, "sensitivity", lambda f, self, once, changed: f(self, once, changed) / (2 if once > 2**20 else 1)
+        ),
+        tested(test_tables.test_the_noise_follows_the_neighbours, FOLDER, PATCH),
+    ),
+    Mutant(
+        "tables: the number of rows that a condition keeps is public",
+        stated(table.Table, "_filtered", lambda self: False),
+        audited("table: count", REPLACE, samples=400, engine="exact"),
+    ),
+    Mutant(
+        "tables: a part's ε is there again",
+        wrapped(payers.PartPayer, "_take", taken_again),
+        tested(test_tables.test_parts_share_one_charge, PEOPLE),
+    ),
+    Mutant(
+        "tables: what is asked of a table is not charged",
+        attribute(Budget, "spend", lambda self, purse, **what: self._use("spent") or self.epsilon),
+        charged_tables(),
+    ),
+    Mutant(
+        "tables: a union of rows that are the same",
+        attribute(table, "_may_share_rows", lambda one, other: False),
+        tested(tables_review.test_the_same_rows_under_two_names_are_no_union, FOLDER),
+    ),
+    Mutant(
+        "tables: a union of tables with different accounts",
+        attribute(table, "_same_account", lambda one, other: True),
+        tested(tables_review.test_a_union_is_of_one_account_not_of_one_name, FOLDER),
+    ),
+    Mutant(
+        "tables: a file that is named twice",
+        attribute(opening, "_check_different", lambda data: None),
+        tested(tables_review.test_the_same_rows_under_two_names_are_no_union, FOLDER),
+    ),
+    Mutant(
+        "tables: a new column says whose row it is",
+        attribute(table.Table, "_check_new", lambda self, name, column: None),
+        tested(tables_review.test_no_new_column_takes_the_place_of_the_person, FOLDER, "pid"),
+    ),
+    Mutant(
+        "tables: an account forgets whom it protects",
+        attribute(opening, "_account", forgetful_account),
+        tested(tables_review.test_an_account_remembers_whom_it_protects, FOLDER),
+    ),
+    Mutant(
+        "tables: an engine's words are passed on",
+        wrapped(test_privacy, "asked", told_by_the_engine),
+        tested(test_privacy.test_an_engines_words_are_withheld, FOLDER, PATCH, CAPLOG),
+    ),
+    Mutant(
+        "tables: a preview looks at the rows",
+        wrapped(Question, "preview", looks_at_the_rows),
+        tested(test_alike.test_previews_are_the_same_for_every_table_and_ask_no_engine, "histogram", PATCH),
+    ),
+    # ---------------------------------------------------------------------------------------------- learning
+    Mutant(
+        "learning: the number of records is told where it is private",
+        stated(records._Records, "total", lambda self: self._Records__columns.rows),
+        audited("records: filtered", ADD, samples=400),
+    ),
+    Mutant(
+        "learning: the number of records is not paid for",
+        attribute(test_cells, "known_total", lambda records, budget, given=None: (60.0, budget)),
+        tested(test_cells.test_the_number_of_records_is_paid_for_unless_it_is_known),
+    ),
+    Mutant(
+        "learning: handicaps from true counts",
+        wrapped(records._Records, "choose_each", handicapped),
+        audited("records: choose_each, Majority", ADD, samples=5_000),
+    ),
+    Mutant(
+        "learning: a class of its own has a budget of its own",
+        wrapped(Budget, "split_evenly", doubled),
+        tested(
+            test_estimators.test_every_learner_spends_its_budget_whole_and_scores_every_value, "MultinomialBayes", 2, ADD
+        ),
+    ),
+    Mutant(
+        "learning: true histograms in a release",
+        attribute(naive_bayes, "_check", lambda records, histograms, smoothing: None),
+        tested(
+            test_naive_bayes.test_what_looks_at_the_truth_is_refused_in_a_release_before_any_charge,
+            test_naive_bayes.MODELS[0],
+            FOLDER,
+        ),
+    ),
+    Mutant(
+        "objective perturbation: half the price of three classes",
+        stated(objective.Additive, "reach", half_squares),
+        tested(test_objective.test_the_noise_is_what_the_proof_says, Neighbours(), 3),
+    ),
+    Mutant(
+        "learning: one odd value changes how others are read",
+        attribute(learn_review, "_as_array", np.asarray),  # one type for a whole array
+        tested(learn_review.test_one_odd_value_changes_no_other_code, Integer(0, 99), [31, 72], b"x"),
+    ),
+]
+"""The bugs."""

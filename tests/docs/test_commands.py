@@ -1,0 +1,52 @@
+"""The guides, literally: their files are written and their commands run, in an empty folder, one after the other.
+
+A block with a title is a file of that name. A line of a console block that begins with $ is a command, and what follows is
+what it says, on either stream; … stands for anything, and lines may be broken elsewhere.
+"""
+
+from __future__ import annotations
+
+import doctest
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+GUIDES = ("five-minutes.md", "adding-an-algorithm.md")
+BLOCK = re.compile(r'^```(?P<language>\w+)(?: title="(?P<title>[\w.-]+)")?\n(?P<body>.*?)^```$', re.MULTILINE | re.DOTALL)
+ALIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def commands(body: str) -> list[tuple[str, str]]:
+    """The commands of a console block, which may go on after a backslash, each with what it is expected to say."""
+    found = re.finditer(r"^\$ (?P<command>(?:.*\\\n)*.*)\n(?P<said>(?:(?!\$ ).*\n)*)", body, re.MULTILINE)
+    return [(one["command"], one["said"]) for one in found]
+
+
+@pytest.fixture
+def environment():
+    """With this interpreter's commands first on the path, and lines as wide as they like."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return os.environ | {"PATH": path, "COLUMNS": "400", "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_a_guide_does_what_it_says(guide, tmp_path, environment):
+    done = 0
+    for block in BLOCK.finditer((DOCS / guide).read_text("utf-8")):
+        if block["title"]:
+            (tmp_path / block["title"]).write_text(block["body"], "utf-8")
+        for command, expected in commands(block["body"]) if block["language"] == "console" else []:
+            ran = subprocess.run(  # noqa: S602  # the guide's own commands, as a shell would run them
+                command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
+            )
+            assert ran.returncode in (0, 3), ran.stderr
+            said = ran.stdout + ran.stderr
+            wanted = expected.replace("…", "...") or "\n"
+            assert doctest.OutputChecker().check_output(wanted, said or "\n", ALIKE), f"$ {command}\n{said}"
+            done += 1
+    assert done, f"{guide} has no commands"

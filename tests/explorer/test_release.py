@@ -1,0 +1,323 @@
+"""The curator's desk, without a browser: every kind of question, what it costs, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+import math
+import os
+import random
+import threading
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+if os.environ.get("JOSTLE_REQUIRE_ALL") != "1":
+    pytest.importorskip("starlette", reason="the explorer is not installed: pip install 'jostle[explorer]'")
+
+from starlette.datastructures import FormData
+from starlette.exceptions import HTTPException
+
+from jostle import BadInput, Ledger
+from jostle.explorer.asking import KINDS, ROWS
+from jostle.explorer.forms import Form
+from jostle.explorer.jobs import Job, Jobs
+from jostle.explorer.release import Desk
+from jostle.kernel.errors import JostleError
+from jostle.tables.totals import share
+
+SCHEMA = """
+[columns.age]
+kind = "integer"
+low = 0
+high = 99
+[columns.pay]
+kind = "real"
+low = -10.0
+high = 90.0
+bins = 20
+[columns.sex]
+kind = "category"
+categories = ["F", "M"]
+"""
+
+QUESTIONS = {
+    "histogram": {"first": "age", "algorithm": "Laplace"},
+    "cumulative": {"first": "age", "algorithm": "HB"},
+    "count": {"where": "sex = 'F'"},
+    "sum": {"first": "pay", "second": "sex"},
+    "mean": {"first": "pay"},
+    "quantiles": {"first": "age", "levels": "0.25 0.5 0.75"},
+    "marginals": {"among": "sex", "sets": "2"},
+}
+
+
+def form(**fields):
+    return Form(FormData(fields))
+
+
+def done(coroutine):
+    return asyncio.run(coroutine)
+
+
+class Curator:
+    """A desk with a table that is open, and what a page would do with it."""
+
+    def __init__(self, folder, **opening):
+        self.folder, self.desk = folder, Desk()
+        self.html = self.reopen("budget.db", **opening)
+
+    def reopen(self, ledger, **opening):
+        told = {"data": str(self.folder / "people.csv"), "ledger": str(self.folder / ledger), "budget": "10"}
+        return done(self.desk.open(form(**(told | {"schema": SCHEMA} | opening)))).html
+
+    @property
+    def key(self):
+        return self.desk._opened.key
+
+    def preview(self, **fields):
+        shown = done(self.desk.preview(form(table_key=self.key, **({"epsilon": "0.5"} | fields))))(Job("preview"))
+        return shown, shown.html.split('name="question" value="')[1].split('"')[0]
+
+    def pay(self, question):
+        return done(self.desk.pay(form(question=question)))(Job("pay"))
+
+    def charges(self):
+        with Ledger(self.folder / "budget.db", create=False) as ledger:
+            return [event.amount for event in ledger.events() if event.kind == "charge"]
+
+
+@pytest.fixture
+def people(tmp_path):
+    draw = random.Random(2)
+    rows = [(draw.randrange(100), round(draw.uniform(-10, 90), 2), draw.choice("FM")) for _ in range(500)]
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("age", "pay", "sex"), *rows])
+    return tmp_path
+
+
+@pytest.fixture
+def curator(people):
+    made = Curator(people)
+    yield made
+    made.desk.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_question_is_previewed_for_nothing_and_paid_for_once(curator, kind):
+    shown, question = curator.preview(kind=kind, **QUESTIONS[kind])
+    assert curator.charges() == []
+    assert "At ε = 0.5" in shown.html
+    figure = json.loads(shown.figures["preview"])
+    for line in figure["data"][:-1]:  # more ε, less error
+        assert line["x"] == sorted(line["x"])
+        assert line["y"] == sorted(line["y"], reverse=True)
+
+    paid = curator.pay(question)
+    assert sum(curator.charges()) == pytest.approx(0.5)
+    assert f"The release: {QUESTIONS_IN_WORDS[kind]}" in paid.html
+    assert "9.5</strong> of ε = 10 is left" in paid.html
+    with pytest.raises(BadInput, match="paid for already"):
+        curator.pay(question)
+    assert sum(curator.charges()) == pytest.approx(0.5)
+
+    table = list(csv.DictReader(io.StringIO(curator.desk.file(question, "csv")[0])))
+    told = json.loads(curator.desk.file(question, "json")[0])
+    assert len(table) == len(told["answers"]) == ANSWERS[kind]
+    assert told["epsilon"] == {"spent": "0.5", "remaining": "9.5"}
+    assert all(float(row["low"]) <= float(row["high"]) for row in table)
+    assert told["explanation"] + "\n" == curator.desk.file(question, "txt")[0]
+    with pytest.raises(HTTPException):
+        curator.desk.file(question, "exe")
+
+
+QUESTIONS_IN_WORDS = {
+    "histogram": "histogram of age",
+    "cumulative": "ranges of age",
+    "count": "count",
+    "sum": "sum of pay by sex",
+    "mean": "mean of pay",
+    "quantiles": "quantiles of age",
+    "marginals": "marginals of sex",
+}
+ANSWERS = {"histogram": 100, "cumulative": 100, "count": 1, "sum": 4, "mean": 1, "quantiles": 3, "marginals": 4}
+
+
+def test_marginals_are_over_all_sets_of_the_ticked_columns(curator):
+    _, question = curator.preview(kind="marginals", sets="2")
+    paid = curator.pay(question)
+    assert {name for name in paid.figures if name.startswith("released")} == {f"released-{n}" for n in range(3)}
+    assert "age, pay" in paid.html
+
+
+def test_the_error_of_a_mean_is_told_for_some_numbers_of_rows(curator):
+    shown, _ = curator.preview(kind="mean", first="pay", epsilon="2")
+    lines = json.loads(shown.figures["preview"])["data"]
+    assert [line["name"] for line in lines[:-1]] == [f"{rows:,} rows" for rows in ROWS]
+    assert lines[-1]["y"] == pytest.approx([100 * math.log(20) / 2 / rows for rows in ROWS])
+    # What noise does to the two numbers behind a mean, wherever the mean is: 200,000 draws have the quantile within 2 %.
+    rows, noise = 1000, np.random.default_rng(0).laplace(scale=1 / 2, size=(200_000, 2))
+    for at in (0.0, 0.02, 0.1, 0.5, 0.9, 1.0):
+        off = np.quantile(100 * np.abs(share(rows * np.array([at, 1 - at]) + noise) - at), 0.95)
+        assert 0.6 * lines[-1]["y"][1] < off < 1.02 * lines[-1]["y"][1]
+
+
+def test_clicks_at_the_same_time_charge_once(curator):
+    _, question = curator.preview(kind="count")
+    told, jobs, start = [], Jobs(), threading.Barrier(8)
+
+    def click():
+        start.wait()
+        try:
+            told.append(jobs.start("pay", done(curator.desk.pay(form(question=question)))))
+        except BadInput:
+            told.append(None)
+
+    clicks = [threading.Thread(target=click) for _ in range(8)]
+    for one in clicks:
+        one.start()
+    for one in clicks:
+        one.join()
+    jobs.close()
+    assert [job.state for job in told if job is not None] == ["done"]
+    assert len(curator.charges()) == 1
+
+
+def test_a_release_that_was_stopped_before_it_began_is_not_charged(curator):
+    _, question = curator.preview(kind="count")
+    jobs, go = Jobs(), threading.Event()
+    waiting = [jobs.start("wait", lambda job: go.wait(20)) for _ in range(2)]
+    job = jobs.start("pay", done(curator.desk.pay(form(question=question))))
+    job.cancel()
+    go.set()
+    jobs.close()
+    assert (job.state, curator.charges(), len(waiting)) == ("cancelled", [], 2)
+
+
+def test_a_failure_says_what_became_of_the_budget_and_quotes_nothing(curator, monkeypatch):
+    _, question = curator.preview(kind="histogram", first="age", algorithm="Laplace")
+    (curator.folder / "people.csv").unlink()  # the engine fails, in words that might quote values
+    with pytest.raises(JostleError) as failed:
+        curator.pay(question)
+    left = sum(curator.charges())
+    assert ("Nothing was charged" in str(failed.value)) == (left == 0)
+    assert ("was charged in the meantime" in str(failed.value)) == (left > 0)
+    assert failed.value.__cause__ is None
+
+    def surprised(*_, **__):
+        raise RuntimeError("row 17 has salary 123456")
+
+    monkeypatch.setattr("jostle.tables.questions.Question.release", surprised)
+    with pytest.raises(JostleError) as failed:
+        curator.pay(question)  # it is still on the desk
+    assert "123456" not in str(failed.value)
+    assert "(RuntimeError)" in str(failed.value)
+
+
+def test_a_budget_that_others_spent_after_the_preview_is_not_overdrawn(curator):
+    _, question = curator.preview(kind="count", epsilon="6")
+    with Ledger(curator.folder / "budget.db", create=False) as elsewhere:
+        account = elsewhere.account("people")
+        account.charge(Fraction(5), operator="laplace", neighbours=account.neighbours)
+    with pytest.raises(JostleError, match=r"requested ε = 6, remaining 5.*Nothing was charged"):
+        curator.pay(question)
+    assert curator.charges() == [5]
+
+
+def test_nothing_that_was_paid_for_is_lost(curator, tmp_path):
+    questions = [curator.preview(kind="count")[1] for _ in range(3)]
+    for question in questions:
+        curator.pay(question)
+    again = done(curator.desk.current(form())).html  # the page is loaded again
+    assert all(f"/release/{question}.csv" in again for question in questions)
+    curator.desk.file(questions[0], "csv")
+    curator.reopen("other.db")
+    assert f"/release/{questions[1]}.json" in done(curator.desk.current(form())).html  # nor by opening another table
+    saved = curator.desk.rescue(tmp_path)
+    assert [file.name for file in saved] == ["count.csv", "count-2.csv"]
+    assert saved[0].read_text() == curator.desk.file(questions[1], "csv")[0]
+    assert curator.desk.rescue(tmp_path) == []
+
+
+def test_a_question_about_a_table_that_was_closed_is_refused(curator):
+    _, question = curator.preview(kind="count")
+    key = curator.key
+    curator.reopen("other.db")
+    with pytest.raises(BadInput, match="not known any more"):
+        curator.pay(question)
+    with pytest.raises(BadInput, match="not open any more"):
+        done(curator.desk.preview(form(table_key=key, kind="count", epsilon="1")))
+    assert curator.charges() == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"kind": "sum", "first": "sex"}, "first"),
+        ({"kind": "mean", "first": "age", "second": "nobody"}, "first"),
+        ({"kind": "quantiles", "first": "age", "levels": "2"}, "levels"),
+        ({"kind": "quantiles", "first": "age", "levels": ""}, "levels"),
+        ({"kind": "histogram", "first": "age", "second": "age"}, "second"),
+        ({"kind": "cumulative", "first": "age", "algorithm": "UGrid"}, "algorithm"),
+        ({"kind": "count", "where": "age ="}, "where"),
+        ({"kind": "count", "epsilon": "-1"}, "epsilon"),
+        ({"kind": "rows"}, "kind"),
+    ],
+)
+def test_what_is_wrong_with_a_question_is_said_at_its_field(curator, fields, field):
+    with pytest.raises(BadInput) as refused:
+        curator.preview(**fields)
+    assert refused.value.argument == field
+    assert curator.charges() == []
+
+
+def test_what_is_left_is_never_rounded_up(curator):
+    _, question = curator.preview(kind="count", epsilon="0.00004")
+    paid = curator.pay(question)
+    assert "9.999</strong> of ε = 10 is left" in paid.html
+
+
+def test_names_that_are_code_stay_names(people):
+    nasty = ["<script>alert(1)</script>", "=HYPERLINK(evil)", "<a href='https://evil.example'>x</a>"]
+    table = people / "nasty.csv"
+    with table.open("w", newline="") as file:
+        csv.writer(file).writerows([nasty, [1, 2, 3]])
+    listed = done(Desk().columns(form(data=str(table), heading="names"))).html
+    assert "<script>" not in listed
+    assert "&lt;script&gt;" in listed
+    rows = {}
+    for number, name in enumerate(nasty):
+        rows |= {f"column-{number}-name": name, f"column-{number}-use": "yes", f"column-{number}-kind": "category"}
+        rows |= {f"column-{number}-categories": "<img src=x onerror=alert(1)>; =1+1; -5 to -1"}
+    curator = Curator(people, data=str(table), schema="", name="<i>x</i>", **rows)
+    _, question = curator.preview(kind="histogram", first=nasty[0], second=nasty[2], algorithm="Laplace")
+    paid = curator.pay(question)
+    for html in (curator.html, paid.html):
+        assert not any(raw in html for raw in ("<script>", "<img", "<a href='", "<i>x"))
+    assert not any("<a" in text or "<img" in text or "<script" in text for text in paid.figures.values())
+    _, question = curator.preview(kind="histogram", first=nasty[1], algorithm="Laplace")
+    curator.pay(question)
+    text = curator.desk.file(question, "csv")[0]
+    assert text.startswith("'=HYPERLINK(evil),")
+    curator.desk.close()
+
+
+def test_a_first_line_that_may_be_a_row_is_not_shown(tmp_path):
+    (tmp_path / "rows.csv").write_text("Zarathustra,44\nBrunhilde,50\n")
+    desk, data = Desk(), str(tmp_path / "rows.csv")
+    with pytest.raises(BadInput) as refused:
+        done(desk.columns(form(data=data)))
+    assert refused.value.argument == "heading"
+    shown = done(desk.columns(form(data=data, heading="none", column_names="name, age"))).html
+    assert "Zarathustra" not in shown
+    assert 'value="age"' in shown
+    opening = {"data": data, "ledger": str(tmp_path / "b.db"), "budget": "1", "heading": "none", "column_names": "name, age"}
+    schema = '[columns.age]\nkind = "integer"\nlow = 0\nhigh = 99\n'
+    assert "column" in done(desk.open(form(**opening, schema=schema))).html
+    desk.close()
+    with pytest.raises(BadInput) as refused:  # nor in an error, where it was taken for names
+        done(desk.open(form(**(opening | {"heading": ""}), schema=schema)))
+    assert "Zarathustra" not in str(refused.value)

@@ -1,0 +1,141 @@
+"""The tree program with choice points: fixed answers make the algorithms of the literature, learned ones one more."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jostle.choice.inside import always
+from jostle.kernel.budget import Budget
+from jostle.kernel.errors import BadInput
+from jostle.kernel.records import Records
+from jostle.learn import trees
+from jostle.learn.learned_tree import FACTS, TREES, chosen_trees, grow_by_choice, learned_tree, points, shipped_text
+from jostle.learn.tree_candidates import candidates_for
+from jostle.learn.tree_leaves import counted, noisy_majority, pruned, without_unreachable
+from jostle.learn.tree_model import Forest, Tree
+from jostle.learn.tree_program import Shape
+from jostle.learn.trees import mean_branching, noisy_total
+from tests.learn.test_trees import simulated, some_codes, some_task
+
+TASK = some_task(numeric=True)
+CODES = some_codes(TASK, 2_000)
+ONE = Fraction(1)
+Answers = dict[str, str]
+
+
+def grown(records: Records, budget: Budget, number: float, tree: int, depth: int, leaf_weight: int) -> Shape:
+    """One tree of the program, with the constants of the papers: every level alike."""
+    records, candidates = candidates_for(records, TASK)
+    draw = np.random.default_rng([0, tree])
+    return grow_by_choice(
+        records, TASK, budget, candidates, points(), number, draw=draw, depth=depth, leaf_weight=leaf_weight, growth=ONE
+    )
+
+
+def friedman_schuster(records: Records, budget: Budget) -> Tree:
+    return without_unreachable(pruned(counted(grown(records, budget, 0.0, 0, 5, 2), TASK), TASK))
+
+
+def mohammed(records: Records, budget: Budget) -> Tree:
+    return noisy_majority(counted(grown(records, budget, 0.0, 0, 4, 1), TASK), TASK)
+
+
+def patil_singh(records: Records, budget: Budget) -> Forest:
+    return Forest([friedman_schuster(records, token) for token in budget.split_evenly(10)])
+
+
+def jagannathan(records: Records, budget: Budget) -> Forest:
+    number, rest = noisy_total(records, TASK, budget)
+    branching = mean_branching(candidates_for(records, TASK)[1])
+    depth = max(1, min(len(TASK.attributes) // 2, int(math.log(max(number, 2.0), branching) - 1)))
+    return random_forest(records, rest, number, 10, depth)
+
+
+def fletcher_islam(records: Records, budget: Budget) -> Forest:
+    number, rest = noisy_total(records, TASK, budget)
+    return random_forest(records, rest, number, len(TASK.attributes), len(TASK.attributes))
+
+
+def random_forest(records: Records, budget: Budget, number: float, many: int, depth: int) -> Forest:
+    shapes = [grown(records, token, number, tree, depth, 1) for tree, token in enumerate(budget.split_evenly(many))]
+    return Forest([noisy_majority(counted(shape, TASK), TASK) for shape in shapes])
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "program", "answers"),
+    [
+        (trees.friedman_schuster, friedman_schuster, {"stopping": "small ones stop", "split": "gini"}),
+        (trees.mohammed, mohammed, {"stopping": "go on", "split": "entropy"}),
+        (trees.patil_singh, patil_singh, {"stopping": "small ones stop", "split": "entropy"}),
+        (trees.jagannathan, jagannathan, {"stopping": "go on", "split": "random"}),
+        (trees.fletcher_islam, fletcher_islam, {"stopping": "sparse ones stop", "split": "random"}),
+    ],
+    ids=lambda one: getattr(one, "name", ""),
+)
+@pytest.mark.parametrize("epsilon", ["1/3", "2"])
+def test_fixed_answers_make_each_of_the_five_algorithms(
+    algorithm: Any, program: Callable[[Records, Budget], Tree | Forest], answers: Answers, epsilon: str
+) -> None:
+    """With the same seed the same noise is drawn in the same order: the models are equal number by number."""
+    theirs, ours = simulated(TASK, CODES), simulated(TASK, CODES)
+    expected = algorithm.run(theirs, TASK, theirs.grant(epsilon))
+    with always(answers):
+        found = program(ours, ours.grant(epsilon))
+    assert np.array_equal(expected.scores(CODES), found.scores(CODES))
+    assert expected.describe() == found.describe()
+    assert theirs.unspent == ours.unspent == 0
+
+
+def test_to_stop_at_the_root_leaves_the_whole_budget_to_one_leaf() -> None:
+    records = simulated(TASK, CODES)
+    with always({"trees": "one", "stopping": "stop"}):
+        found = chosen_trees(records, TASK, records.grant(1), points())
+    assert isinstance(found, Tree)
+    assert found.leaves == 1
+    assert records.unspent == 0
+
+
+@pytest.mark.parametrize("many", TREES)
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_every_answer_spends_the_whole_budget(many: str, neighbours: str) -> None:
+    for stopping in ("go on", "small ones stop", "sparse ones stop"):
+        for split in ("max", "random"):
+            records = simulated(TASK, some_codes(TASK, 200), neighbours=neighbours)
+            with always({"trees": many, "stopping": stopping, "split": split}):
+                found = chosen_trees(records, TASK, records.grant("1/2"), points())
+            assert records.unspent == 0
+            assert found.scores(CODES).sum(axis=1) == pytest.approx(1)
+
+
+def test_the_shipped_rules_are_learned_ones_and_public() -> None:
+    document = json.loads(shipped_text())
+    assert document["about"]["tables"] > 0
+    made = points(shipped_text())
+    for point in made.every():
+        assert set(point.way.needs) <= set(FACTS)
+        assert not point.questions  # nothing is asked of the records: choices cost nothing beside the number of records
+    assert any(len(point.way.tree) > 1 for point in made.every())
+
+
+def test_what_was_learned_is_read_as_it_was_written(tmp_path: Path) -> None:
+    made = points(shipped_text())
+    made.save(tmp_path / "t.json", {"tables": 1})
+    again = points((tmp_path / "t.json").read_text("utf-8"))
+    assert [point.way for point in again.every()] == [point.way for point in made.every()]
+    for spoilt in ("{", "{}", '{"trees": [], "stopping": [], "split": []}'):
+        with pytest.raises(BadInput, match="tree"):
+            points(spoilt)
+
+
+def test_it_learns() -> None:
+    records = simulated(TASK, CODES)
+    model = learned_tree.run(records, TASK, records.grant(2))
+    assert (model.scores(CODES).argmax(axis=1) == CODES["class"]).mean() > 0.6
