@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jostle import learn
 from jostle.choice.trees import Leaf, Split
 from jostle.datasets.artificial import SIGNALS
 from jostle.kernel.errors import BadInput
@@ -16,7 +17,6 @@ from jostle.learn import registry
 from jostle.learn.choosing import FEATURES, FEWEST, KINDS, OPTIONS, Chooser, features
 from jostle.learn.classifier import PrivateClassifier
 from jostle.learn.experiments import Refused, Trial, measure, run
-from jostle.learn.registry import registered
 from jostle.learn.report import FIGURES, Line, lines, markdown, picture, reached
 from jostle.learn.task import Task
 from jostle.learn.training import train, trials
@@ -154,7 +154,7 @@ def test_a_chooser_can_be_grown_and_goes_on_where_it_stopped(tmp_path: Path) -> 
 
 def test_results_of_a_changed_learner_are_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """If it changes, or one that it is built on, or the file that it follows."""
-    every = registered()
+    every = learn.every()
     trials = {name: Trial(learner=name, table="artificial-0", split=0, epsilon=1.0) for name in every}
     before = {name: trial.key for name, trial in trials.items()}
     monkeypatch.setitem(registry._registry, "Joint", replace(every["Joint"], version=every["Joint"].version + 1))

@@ -1,7 +1,7 @@
 """Make the strategies that come with the package: `python -m jostle.algorithms._optimise` (about ten minutes on one core).
 
-For all prefixes and for all ranges of a line: gradient descent over p-identity strategies from several arrangements of
-overlapping sums, of which the best is kept. It all follows from the domain, without random numbers.
+For all prefixes, all ranges and the ranks of quantiles on a line: gradient descent over p-identity strategies from several
+arrangements of overlapping sums, of which the best is kept. It all follows from the domain, without random numbers.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from jostle.kernel.partition import Vector
 from jostle.linear.gram import Gram
 from jostle.linear.p_identity import refine, total_variance
 from jostle.linear.tents import best_tents, tents
-from jostle.linear.workloads import Workload, all_ranges, prefix
+from jostle.linear.workloads import Workload, all_ranges, prefix, ranks
 
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
-KINDS = {"prefix": prefix, "ranges": all_ranges}
+KINDS = {"prefix": prefix, "ranges": all_ranges, "ranks": ranks}
 
 
 def starts(workload: Workload, gram: Gram) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from jostle.algorithms import _strategies
 from jostle.algorithms.registry import algorithm
@@ -16,6 +17,7 @@ from jostle.kernel.trees import hierarchy
 from jostle.linear.gram import Gram, fingerprint
 from jostle.linear.levels import best_weights, level_energies, weighted
 from jostle.linear.p_identity import PIdentity, refine, total_variance
+from jostle.linear.ranks import Ranks
 from jostle.linear.tents import best_tents
 from jostle.linear.trees import tree_least_squares
 from jostle.linear.workloads import Workload
@@ -31,9 +33,9 @@ REFINED = 2**10
 def opt(x: Source, workload: Workload, budget: Budget) -> Vector:
     """The strategy that answers the workload with the least expected error, among trees and p-identity ones (Section 5.2).
 
-    On a line, strategies for all prefixes and for all ranges come with the package. Others start from overlapping sums of a
-    few sizes and are refined by gradient descent on domains of up to 1,024 cells; these are kept in the user's cache folder.
-    Large domains get a tree whose levels are weighted for the workload.
+    On a line, strategies for all prefixes, all ranges and ranks come with the package. Others start from overlapping sums of
+    a few sizes and are refined by gradient descent on domains of up to 1,024 cells; these are kept in the user's cache
+    folder. Large domains get a tree whose levels are weighted for the workload.
 
     Privacy: one Laplace measurement of a strategy that depends on the workload alone. The rest is post-processing.
     """
@@ -54,6 +56,9 @@ class Optimised:
     variance: float
     """The workload's total variance for noise of variance 1 at a norm of 1; exact but for irregular trees."""
 
+
+_KINDS: Final = {Prefix: "prefix", Ranks: "ranks"}
+"""Queries that strategies were shipped for, beside all ranges."""
 
 _found: dict[str, Optimised] = {}
 
@@ -104,9 +109,9 @@ def _overlapping(workload: Workload, name: str) -> Optimised | None:
 def _rows(workload: Workload, gram: Gram, name: str) -> Vector:
     """The sums to measure: those that come with the package, else from the user's cache, else made now and kept there."""
     cells = workload.shape[1]
-    kind = "prefix" if isinstance(workload.queries, Prefix) else "ranges" if len(workload.domain) == 1 else ""
+    kind = _KINDS.get(type(workload.queries), "ranges" if len(workload.domain) == 1 else "")
     known = _strategies.shipped(kind, cells) if kind else None
-    if known is not None and (kind == "prefix" or gram.everything) and (cells > REFINED or cells.bit_count() == 1):
+    if known is not None and (kind != "ranges" or gram.everything) and (cells > REFINED or cells.bit_count() == 1):
         return known
     theta = _strategies.recall(name, cells)
     if theta is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from functools import cache
 
 from jostle.audit import choosers, learners, mechanisms, operators, plans, records, tables
 from jostle.audit.entries import Audited
@@ -18,15 +17,9 @@ def every() -> dict[str, Audited]:
     >>> sorted({entry.family for entry in every().values()})
     ['algorithm', 'choice', 'classifier', 'mechanism', 'operator', 'table']
     """
-    registered = [*plans.entries(), *learners.entries()]  # a user's own may have come since
-    return {entry.name: entry for entry in (*_fixed(), *registered)} | _added
-
-
-@cache
-def _fixed() -> tuple[Audited, ...]:
-    """What is there from the beginning."""
-    modules = (mechanisms, operators, records, choosers, tables)
-    return tuple(entry for module in modules for entry in module.entries())
+    modules = (mechanisms, operators, records, plans, choosers, learners, tables)
+    found = [entry for module in modules for entry in module.entries()]
+    return {entry.name: entry for entry in found} | _added
 
 
 def add(entry: Audited) -> Audited:

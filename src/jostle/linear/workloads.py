@@ -17,6 +17,7 @@ from jostle.kernel import strategy
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Partition, Vector
 from jostle.kernel.strategy import Boxes, Strategy
+from jostle.linear.ranks import Ranks
 
 Shape = int | tuple[int, ...]
 
@@ -135,6 +136,18 @@ def prefix(n: int) -> Workload:
     array([4., 3., 2., 1.])
     """
     return Workload("prefix", strategy.prefix(n))
+
+
+def ranks(n: int) -> Workload:
+    """What the ranks of quantiles depend on, at any level: sums of the first cells less half of the total; and the total.
+
+    >>> ranks(4) @ [1, 2, 3, 4]
+    array([-4., -2.,  1.,  5.,  5.])
+    """
+    axes = strategy.domain_of(n)
+    if len(axes) != 1:
+        raise BadInput("n", "ranks are along a line of cells, not over a grid", "pass one whole number")
+    return Workload("ranks", Ranks(*axes))
 
 
 def total(shape: Shape) -> Workload:
