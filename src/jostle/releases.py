@@ -87,6 +87,11 @@ class Release:
         """
         return _margins(self.algorithm, self.estimate, self.workload, self.spent, self.neighbours, self.tunables)
 
+    def simulated_errors(self, asked: Workload) -> Vector:
+        """How far answers to any workload would be off, read from this release: a row a simulated run. Costs no privacy."""
+        run = (self.algorithm, self.estimate, self.workload, self.spent, self.neighbours, self.tunables)
+        return _simulated_errors(asked, *run)
+
     def explain(self) -> str:
         """The release in words: what answered, why, how far off it may be, and what is left."""
         queries, cells = self.workload.shape
@@ -233,7 +238,21 @@ def answered(
 def _margins(
     plan: Algorithm, estimate: Vector, asked: Workload, epsilon: Fraction, neighbours: Neighbours, tunables: dict[str, Any]
 ) -> Vector:
-    """How far answers are off in 95 of 100 simulated runs, query by query, on data such as the estimate may come from.
+    """How far answers are off in 95 of 100 simulated runs, query by query."""
+    off = _simulated_errors(asked, plan, estimate, asked, epsilon, neighbours, tunables)
+    return np.asarray(np.quantile(np.abs(off), 0.95, axis=0))
+
+
+def _simulated_errors(
+    asked: Workload,
+    plan: Algorithm,
+    estimate: Vector,
+    made_for: Workload,
+    epsilon: Fraction,
+    neighbours: Neighbours,
+    tunables: dict[str, Any],
+) -> Vector:
+    """How far answers are off in simulated runs, a row a run, on data such as the estimate may come from.
 
     An estimate that was smoothed is easier to answer than the data behind it. So the stand-ins for the data are rougher: the
     estimate, less errors as a first simulation shows them, with the spread of counts (Poisson).
@@ -241,8 +260,8 @@ def _margins(
     rng = np.random.default_rng(0)
 
     def simulated(centre: Vector, trials: int, seed: int) -> tuple[Vector, Counts]:
-        stand_in = rng.poisson(np.clip(centre, 0, 2.0**40 / estimate.size)).reshape(asked.domain)
-        runs = estimates(plan, stand_in, asked, epsilon, trials=trials, seed=seed, neighbours=neighbours, **tunables)
+        stand_in = rng.poisson(np.clip(centre, 0, 2.0**40 / estimate.size)).reshape(made_for.domain)
+        runs = estimates(plan, stand_in, made_for, epsilon, trials=trials, seed=seed, neighbours=neighbours, **tunables)
         return np.concatenate(list(runs)), stand_in
 
     flat = estimate.reshape(-1)
@@ -250,5 +269,5 @@ def _margins(
     off = []
     for number, run in enumerate(first):
         runs, stand_in = simulated(flat - (run - truth.reshape(-1)), _TRIALS if plan.batched else _TRIALS // 4, number + 1)
-        off.append(np.abs((asked @ runs) - (asked @ stand_in)))
-    return np.asarray(np.quantile(np.concatenate(off), 0.95, axis=0))
+        off.append((asked @ runs) - (asked @ stand_in))
+    return np.concatenate(off)

@@ -24,6 +24,7 @@ def nothing_remembered(tmp_path, monkeypatch):
 ASKED = [
     workloads.prefix(64),
     workloads.prefix(50),
+    workloads.ranks(50),
     workloads.identity(20),
     workloads.all_ranges(40),
     workloads.ranges(30, [0, 4, 5], [20, 9, 6]),
@@ -52,6 +53,8 @@ def test_the_error_is_the_one_foretold(workload):
         (workloads.prefix(3000), 632.0),  # stretched from the next size
         (workloads.prefix(4096), 772.0),
         (workloads.all_ranges(256), 1464.0),
+        (workloads.ranks(256), 175.0),
+        (workloads.ranks(4096), 1103.0),
         (workloads.prefix(2**20), 29_000.0),
     ],
     ids=str,

@@ -180,7 +180,7 @@ def test_lines_pages_and_pictures() -> None:
     assert [line.learner for line in found] == ["Joint", "Majority"]
     page = markdown({"classifiers": found}, command="jostle bench learn")
     assert "| Joint | – | – | – | .2000 ±.0100 | – | 1 |" in page
-    assert "1 splits of each table, the first ones, and 1 draws of the noise on each." in page
+    assert "1 draws of the noise on each split" in page
     assert "<!-- picture: classifiers -->" in page
     assert "*goal*" in page
     assert len(picture(figure, found).data) == 2

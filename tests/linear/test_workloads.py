@@ -17,6 +17,7 @@ EVERY = [
     workloads.identity(5),
     workloads.identity((2, 3)),
     workloads.prefix(6),
+    workloads.ranks(6),
     workloads.total((2, 2)),
     workloads.ranges(7, [0, 2, 6], [7, 3, 7]),
     workloads.rectangles((3, 4), [[0, 0], [1, 2]], [[3, 1], [2, 4]]),

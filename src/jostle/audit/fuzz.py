@@ -131,6 +131,7 @@ def _functions(ledger: Ledger) -> list[Target]:
         ),
         Target("workloads.identity", workloads.identity, {"shape": 4}),
         Target("workloads.prefix", workloads.prefix, {"n": 4}),
+        Target("workloads.ranks", workloads.ranks, {"n": 4}),
         Target("workloads.ranges", workloads.ranges, {"n": 4, "starts": [0, 1], "stops": [2, 4]}),
         Target("workloads.rectangles", workloads.rectangles, {"shape": (2, 2), "lows": [[0, 0]], "highs": [[1, 2]]}),
         Target("laplace", budgeted("laplace"), {"value": 1.0, "sensitivity": 1}),

@@ -221,9 +221,9 @@ def markdown(figures: Mapping[str, Sequence[Line]], *, command: str) -> str:
 
 
 def _measured(shown: Sequence[Line]) -> str:
-    """On how many splits and draws the lines rest: the same for all, unless a run was cut short."""
-    splits, draws = ({getattr(line, name) for line in shown} for name in ("splits", "draws"))
-    return f"{_range(splits)} splits of each table, the first ones, and {_range(draws)} draws of the noise on each."
+    """On what the lines rest: not all on as many splits, where a run was cut short."""
+    draws = max(line.draws for line in shown)
+    return f"{draws} draws of the noise on each split; the last column says on how many splits, at least, a line rests."
 
 
 def _reached(shown: Sequence[Line]) -> str:
@@ -239,10 +239,6 @@ def _reached(shown: Sequence[Line]) -> str:
     missed = [cell for cell, fine in found.items() if not fine]
     named = f" Missed: {', '.join(missed)}." if missed else ""
     return f" {CHOSEN} reaches {len(found) - len(missed)} of {len(found)} goals within two standard errors.{named}"
-
-
-def _range(numbers: set[int]) -> str:
-    return f"{min(numbers)}" if len(numbers) == 1 else f"{min(numbers)} to {max(numbers)}"
 
 
 def _tables(figure: Figure, shown: Sequence[Line]) -> Iterable[str]:

@@ -81,7 +81,7 @@ def _diagonal(queries: Strategy) -> Vector | None:
     if queries.unit == 1 and queries.bounds[0] >= -1 and queries.bounds[1] <= 1:
         return queries.column_norms.astype(np.float64)  # entries of −1, 0 and 1 are their own squares, up to the sign
     if isinstance(queries, Ranks):
-        return np.full(queries.size, queries.squares / queries.unit**2)
+        return queries.squares / queries.unit**2
     if isinstance(queries, Matrix):
         return np.asarray(queries.entries.power(2).sum(axis=0) / queries.unit**2, dtype=np.float64)
     return None

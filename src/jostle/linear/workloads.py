@@ -139,10 +139,12 @@ def prefix(n: int) -> Workload:
 
 
 def ranks(n: int) -> Workload:
-    """What the ranks of quantiles depend on, at any level: sums of the first cells less half of the total; and the total.
+    """What the ranks of quantiles depend on, at any level: sums less half of the total; and the total, also without an end.
+
+    Rows that count more are there several times.
 
     >>> ranks(4) @ [1, 2, 3, 4]
-    array([-4., -2.,  1.,  5.,  5.])
+    array([-4., -4., -2., -2.,  1.,  1.,  5.,  5., 10.,  9.,  6.])
     """
     axes = strategy.domain_of(n)
     if len(axes) != 1:

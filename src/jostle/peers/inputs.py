@@ -96,12 +96,14 @@ def workload(name: str, domain: tuple[int, ...]) -> Workload:
     """The queries by their name; random ones are the same for all data over a domain.
 
     >>> workload("ranges", (256,)), workload("rectangles", (32, 32)), workload("quantiles", (256,))
-    (<ranges: 1000 queries over 256>, <rectangles: 1000 queries over 32×32>, <prefix: 256 queries over 256>)
+    (<ranges: 1000 queries over 256>, <rectangles: 1000 queries over 32×32>, <ranks: 725 queries over 256>)
     """
     if name == "histogram":
         return workloads.identity(domain)
-    if name in ("prefix", "quantiles"):
+    if name == "prefix":
         return workloads.prefix(*domain)
+    if name == "quantiles":
+        return workloads.ranks(*domain)
     draw = np.random.default_rng(zlib.crc32(f"{name} {domain}".encode()))
     ends = np.sort(draw.integers(0, np.array(domain) + 1, size=(4 * RANGES, 2, len(domain))).swapaxes(1, 2), axis=-1)
     lows, highs = (ends[(ends[..., 0] < ends[..., 1]).all(axis=1)][:RANGES, :, side] for side in (0, 1))

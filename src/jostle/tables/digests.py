@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jostle import plots
+from jostle import algorithms, plots
 from jostle.kernel.budget import round_up
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
+from jostle.linear import workloads
 from jostle.linear.isotonic import isotonic
+from jostle.linear.workloads import Workload
 from jostle.releases import Release
 from jostle.schema import Integer, Numeric, Real
 
@@ -84,25 +86,45 @@ class Quantiles(Digest):
     @cached_property
     def values(self) -> Vector:
         """One value for each part, rising with it."""
-        sums = self._sums
-        return np.array([self._where(sums, level * sums[-1]) for level in self.levels])
+        return np.array([self._where(level) for level in self.levels])
 
     @cached_property
     def _ends(self) -> tuple[Vector, Vector]:
-        """Where the distribution function, moved by its margins, crosses the level; what is known of the total moves too."""
-        sums, off = self._sums, self.release.margins
-        most, least = np.maximum.accumulate(sums + off), np.maximum.accumulate(sums - off)
-        low = [self._where(most, level * (sums[-1] - off[-1])) for level in self.levels]
-        high = [self._where(least, level * (sums[-1] + off[-1])) for level in self.levels]
-        return np.minimum(low, self.values), np.maximum(high, self.values)
+        """The ends of the first and of the last cell that may hold each quantile, by what is known of the sums.
+
+        A quantile at level α lies in the one cell where P − αT passes 0. Wherever that is, P − αT is off by no more than its
+        margin at the cell's two ends in 95 of 100 cases: each is passed on one side alone. Where in its cell a value lies is
+        not known at all.
+        """
+        errors = self.release.simulated_errors(workloads.prefix(self._sums.size))
+        low, high = np.array([self._cells(level, errors) for level in self.levels]).T
+        edges = np.asarray(self.cells.edges, dtype=np.float64)
+        last = edges[high + 1] - 1 if isinstance(self.cells, Integer) else edges[high + 1]
+        return np.minimum(edges[low], self.values), np.maximum(last, self.values)
+
+    def _cells(self, level: float, errors: Vector) -> tuple[int, int]:
+        """The first and the last cell that may hold a quantile."""
+        off = np.quantile(np.abs(errors - level * errors[:, -1:]), 0.95, axis=0)
+        above = self._sums - level * self._sums[-1]
+        begun, ended = above[:-1] - off[:-1] <= 0, above[:-1] + off[:-1] >= 0
+        first = int(np.argmax(ended)) if ended.any() else ended.size
+        last = ended.size - int(np.argmax(begun[::-1])) if begun.any() else 0
+        return first, max(first, last)
 
     @cached_property
     def _sums(self) -> Vector:
-        """The released distribution function as one that does not fall, and begins at 0."""
-        return isotonic(self.release.answers, lower=0.0)
+        """The released distribution function as one that does not fall, between 0 and the total as it was released.
 
-    def _where(self, sums: Vector, at: float) -> float:
-        """The point at which sums over the cells reach a number: inside a cell of real numbers, evenly."""
+        Were the total one of the sums that are fitted, it would be drawn up by noise below it: the last value of an
+        isotonic fit is the largest mean of some last sums.
+        """
+        sums = np.cumsum(self.release.estimate)
+        total = max(float(sums[-1]), 0.0)
+        return np.append(isotonic(sums[:-1], lower=0.0, upper=total), total)
+
+    def _where(self, level: float) -> float:
+        """The point at which sums over the cells reach a part of the last: inside a cell of real numbers, evenly."""
+        sums, at = self._sums, level * self._sums[-1]
         place = min(int(np.searchsorted(sums, at)), sums.size - 1)
         edges = self.cells.edges
         if isinstance(self.cells, Integer):
@@ -184,3 +206,16 @@ def fine_cells(column: Numeric) -> Numeric:
     if isinstance(column, Integer):
         return Integer(column.low, column.high, bins=FINE if column.high - column.low >= FINE else None)
     return Real(float(column.low), float(column.high), bins=FINE)
+
+
+def quantile_workload(cells: int, algorithm: str | None = None) -> Workload:
+    """What is asked of the cells for quantiles: ranks, of what is measured the same on all data; else prefixes.
+
+    Algorithms whose error depends on the data were made, and selectors were trained, for prefixes.
+
+    >>> quantile_workload(8), quantile_workload(8, "DAWA")
+    (<ranks: 23 queries over 8>, <prefix: 8 queries over 8>)
+    """
+    if algorithm is not None and algorithms.get(algorithm).data_dependent:
+        return workloads.prefix(cells)
+    return workloads.ranks(cells)

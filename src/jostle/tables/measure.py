@@ -21,7 +21,7 @@ from jostle.linear.workloads import Workload
 from jostle.releases import Release
 from jostle.schema import Column, Schema
 from jostle.tables.columns import EngineColumns
-from jostle.tables.digests import Quantiles, Top, check_levels, fine_cells
+from jostle.tables.digests import Quantiles, Top, check_levels, fine_cells, quantile_workload
 from jostle.tables.figures import Figure, Figures
 from jostle.tables.marginals import Marginals, MarginalsQuestion, labels
 from jostle.tables.previews import Preview
@@ -190,7 +190,7 @@ class Measurements(ABC):
             rows := self._quantile_rows(column),
             EngineColumns.of(rows._views, [column]),
             [column],
-            workloads.prefix(fine.size),
+            quantile_workload(fine.size, algorithm),
             {},
             f"quantiles of {column}",
             algorithm or "OPT",

@@ -31,23 +31,25 @@ def quantiles(job: dict[str, Any]) -> dict[str, Any]:
     """As a private table reads them from one distribution function, real numbers evenly within their cells."""
     from fractions import Fraction
 
-    from jostle import Neighbours, Real, algorithms, workloads
-    from jostle.releases import Release
+    from jostle import Neighbours, Real
+    from jostle.peers.inputs import workload
+    from jostle.releases import Release, planned
     from jostle.tables.digests import Quantiles
 
     values = {}
     with np.load(job["data"]) as data:
         for one in job["inputs"]:
             counts = data[one["array"]]
-            asked, column = workloads.prefix(counts.size), Real(0, counts.size, bins=counts.size)
+            asked, column = workload(job["workload"], counts.shape), Real(0, counts.size, bins=counts.size)
+            plan, why = planned(asked, None, {})
             found = []
             for estimate in _estimates(job, counts, one["epsilon"]):
                 release = Release(
                     answers=asked @ estimate,
                     estimate=estimate,
                     workload=asked,
-                    algorithm=algorithms.get("Pythia"),
-                    reason="because the choice was left to it",
+                    algorithm=plan,
+                    reason=why,
                     neighbours=Neighbours.of(job["neighbours"]),
                     spent=Fraction(one["epsilon"]),
                     remaining=Fraction(0),
@@ -55,7 +57,7 @@ def quantiles(job: dict[str, Any]) -> dict[str, Any]:
                 read = Quantiles(column="value", levels=tuple(job["levels"]), cells=column, release=release)
                 found.append(read.values)
             values[one["name"]] = np.array(found)
-    method = "table.quantiles: read from one distribution function"
+    method = "table.quantiles: ranks by OPT, all read from one distribution function"
     return {"values": values, "delta": 0.0, "neighbours": job["neighbours"], "method": method}
 
 
