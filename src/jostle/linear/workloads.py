@@ -138,6 +138,10 @@ def prefix(n: int) -> Workload:
     return Workload("prefix", strategy.prefix(n))
 
 
+MOST_RANKS: Final = 2**24
+"""So many cells may ranks be asked for."""
+
+
 def ranks(n: int) -> Workload:
     """What the ranks of quantiles depend on, at any level: sums less half of the total; and the total, also without an end.
 
@@ -149,6 +153,8 @@ def ranks(n: int) -> Workload:
     axes = strategy.domain_of(n)
     if len(axes) != 1:
         raise BadInput("n", "ranks are along a line of cells, not over a grid", "pass one whole number")
+    if axes[0] > MOST_RANKS:
+        raise BadInput("n", f"must be at most {MOST_RANKS:,}", "put neighbouring cells together")
     return Workload("ranks", Ranks(*axes))
 
 
