@@ -99,8 +99,9 @@ def test_an_interrupt_keeps_what_was_done(jostle, monkeypatch, peers_folder):
     assert "the same command goes on from there" in errors
 
 
-def test_the_published_page_has_its_pictures():
-    page = Path(__file__).resolve().parents[2] / "docs" / "results" / "peers.md"
+@pytest.mark.parametrize("name", ["peers.md", "peers-times.md"])
+def test_the_published_pages_have_their_pictures(name):
+    page = Path(__file__).resolve().parents[2] / "docs" / "results" / name
     text = page.read_text("utf-8")
     assert "Made by `jostle bench peers" in text
     figures = json.loads(page.with_suffix(".json").read_text("utf-8"))
