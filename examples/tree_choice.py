@@ -13,8 +13,9 @@ from jostle.choice.expressions import largest
 from jostle.choice.inside import ChoicePoint, fixed_runs, held_out_runs, learn
 from jostle.choice.metafeatures import metafeature
 from jostle.choice.questions import of
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.criteria import Gini, Majority
-from jostle.kernel.records import ArrayColumns, Split
+from jostle.kernel.records import Split
 from jostle.kernel.strategy import identity
 
 DEEPEST = 3

@@ -17,10 +17,11 @@ from jostle.choice import rules
 from jostle.choice.epsilon import epsilon_for
 from jostle.choice.traces import Trace, collect_traces
 from jostle.kernel.budget import Budget, round_down, round_up
+from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
-from jostle.kernel.source import ReleaseSource, counts
+from jostle.kernel.source import ReleaseSource
 from jostle.linear import workloads
 from jostle.linear.workloads import Workload
 from jostle.simulate import estimates

@@ -8,7 +8,7 @@ import pytest
 from jostle import simulate, workloads
 
 
-def mean_error(name, x, workload, epsilon, trials=40, **tunables):
+def mean_error(name, x, workload, epsilon, trials=16, **tunables):
     errors = simulate.errors(name, x, workload, epsilon, trials=trials, seed=1, **tunables)
     return errors.mean(), errors.std() / np.sqrt(trials)
 
@@ -55,6 +55,15 @@ def test_adaptive_stays_near_the_best_strategy_when_there_is_nothing_to_adapt_to
     x = np.random.default_rng(0).integers(10**5, 10**6, size=256)
     queries = workloads.prefix(256)
     assert ahead(mean_error("Adaptive", x, queries, 1, 150), mean_error("HB", x, queries, 1, 400), 1.1)
+
+
+def test_adaptive_takes_the_best_strategy_for_ranges_too_where_there_is_nothing_to_adapt_to():
+    rng = np.random.default_rng(0)
+    x = rng.integers(1000, 5000, size=512)
+    lengths = rng.integers(1, 33, size=300)
+    starts = rng.integers(0, 513 - lengths)
+    queries = workloads.ranges(512, starts, starts + lengths)
+    assert ahead(mean_error("Adaptive", x, queries, 1, 60), mean_error("OPT-nonnegative", x, queries, 1, 400), 1.25)
 
 
 def test_adaptive_grid_beats_hb_on_rectangles():

@@ -11,8 +11,8 @@ import pytest
 from jostle import algorithms, simulate, workloads
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import variance
+from jostle.kernel.scores import SplitScore
 from jostle.kernel.source import SimulatedSource
-from jostle.kernel.statistics import SplitScore
 from tests.algorithms.asking import asked_of
 
 

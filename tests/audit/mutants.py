@@ -12,12 +12,13 @@ from functools import partial
 import numpy as np
 
 from jostle.algorithms import ugrid
-from jostle.kernel import budget, intervals, ledger, noise, source, statistics, strategy, trees
+from jostle.kernel import budget, intervals, ledger, noise, scores, source, statistics, strategy, trees
 from jostle.kernel.events import Balance
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.mechanisms import aggregates, arguments, gradual, local, ranks, sampling, stability, threshold
 from tests.algorithms import test_php, test_ugrid
+from tests.audit.mutants_of_reading import OF_READING
 from tests.audit.mutants_of_records import OF_RECORDS
 from tests.audit.mutants_of_tables import OF_TABLES
 from tests.audit.planted import (
@@ -205,17 +206,17 @@ MUTANTS = [
     # ----------------------------------------------------------------------------------------------- scores
     Mutant(
         "distances taken for scores that only rise",
-        wrapped(statistics.QueryDistance, "ranges", lambda f, self: tuple(r // 2 for r in f(self))),
+        wrapped(scores.QueryDistance, "ranges", lambda f, self: tuple(r // 2 for r in f(self))),
         audited("choose: QueryDistance", ADD, samples=2_000),
     ),
     Mutant(
         "answers: `replace` as add or remove",
-        attribute(statistics.QueryScore, "ranges", lambda self: (1, 1)),
+        attribute(scores.QueryScore, "ranges", lambda self: (1, 1)),
         audited("choose: QueryScore of two", REPLACE, samples=2_000),
     ),
     Mutant(
         "cuts of a line: half the range",
-        wrapped(statistics.SplitScore, "ranges", lambda f, self: tuple(r // 2 for r in f(self))),
+        wrapped(scores.SplitScore, "ranges", lambda f, self: tuple(r // 2 for r in f(self))),
         tested(test_php.test_no_neighbour_moves_two_cuts_further_apart, 3, 3),
     ),
     # -------------------------------------------------------------------------------------------- partition
@@ -370,5 +371,6 @@ MUTANTS = [
     ),
     *OF_RECORDS,
     *OF_TABLES,
+    *OF_READING,
 ]
 """The bugs."""

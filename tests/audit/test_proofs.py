@@ -10,10 +10,11 @@ import pytest
 
 from jostle import mechanisms
 from jostle.kernel.criteria import Criterion
+from jostle.kernel.queries import Strategy
 from jostle.kernel.records import Records
+from jostle.kernel.scores import Score
 from jostle.kernel.source import Source
-from jostle.kernel.statistics import Score, Statistic
-from jostle.kernel.strategy import Strategy
+from jostle.kernel.statistics import Statistic
 from tests.kernel.test_source import kernels_own
 
 ROOT = Path(__file__).resolve().parents[2]

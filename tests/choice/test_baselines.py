@@ -7,7 +7,7 @@ import pytest
 
 import jostle
 from jostle import workloads
-from jostle.choice.baselines import blind_choice, informed_decision, private_informed_decision
+from jostle.choice.baselines import informed_decision, private_informed_decision
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.source import ReleaseSource, SimulatedSource
 
@@ -45,9 +45,3 @@ def test_a_private_decision_is_refused_where_no_bound_is_known():
         private_informed_decision(source, workloads.prefix(128), source.grant(1))
     with pytest.raises(BadInput, match="share"):
         private_informed_decision(source, workloads.identity(128), source.grant(1), share=1)
-
-
-def test_blind_choice_runs_what_is_named():
-    source = SimulatedSource(FLAT, seed=1)
-    assert blind_choice("Uniform", source, workloads.identity(128), source.grant(1)).shape == (128,)
-    assert source.unspent == 0

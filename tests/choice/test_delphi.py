@@ -117,7 +117,12 @@ def test_a_name_that_a_ledger_keeps_an_account_for_is_refused(tmp_path):
         assert len(inputs("range-1d", {"others": [1, 2]}, sides=[2], exponents=[5], ledger=ledger)) == 2
 
 
-@pytest.mark.parametrize("wrong", [[0.5, 1.0], [[1, 2], [3, 4]], [-1, 2], [], ["a", "b"], [True, False]])
+def test_fractions_are_refused_with_what_to_do():
+    with pytest.raises(BadInput, match=r"shapes: mine holds fractions. Remedy: pass whole counts"):
+        delphi.public("range-1d", {"mine": np.array([1.0, 2.0])})
+
+
+@pytest.mark.parametrize("wrong", [[[1, 2], [3, 4]], [-1, 2], [], ["a", "b"], [True, False]])
 def test_what_is_no_histogram_is_refused(wrong):
     with pytest.raises(BadInput, match="shapes: mine is no histogram in 1 dimensions"):
         delphi.public("range-1d", {"mine": wrong})
@@ -199,7 +204,7 @@ def test_views_keep_rows_and_columns_together(table):
     assert only.options == ["Uniform", "Laplace"]
     assert (only.errors == table.errors[:, [2, 0]]).all()
     assert (only.stderrs == table.stderrs[:, [2, 0]]).all()
-    prefix = table.asking("prefix")
+    prefix = table.where([cell.queries == "prefix" for cell in table.inputs])
     assert {cell.queries for cell in prefix.inputs} == {"prefix"}
     rows = [row for row, cell in enumerate(table.inputs) if cell.queries == "prefix"]
     assert (prefix.errors == table.errors[rows]).all()

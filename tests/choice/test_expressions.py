@@ -29,6 +29,7 @@ from jostle.choice.expressions import (
     total_variation,
 )
 from jostle.kernel import expressions as rules
+from jostle.kernel.domain import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
@@ -41,8 +42,7 @@ from jostle.kernel.statistics import (
     Statistic,
     TotalVariation,
 )
-from jostle.kernel.strategy import LARGEST_TOTAL
-from tests.kernel.helpers import RELATIONS, one_changed, one_more, recorded, small_vectors
+from tests.kernel.helpers import RELATIONS, furthest, one_changed, one_more, recorded, small_vectors
 
 # ------------------------------------------------------------------------------------- expressions drawn from the grammar
 
@@ -217,17 +217,6 @@ CLOSED_FORMS: list[tuple[Number, float, float]] = [
     (db.where(db.x < 2).sum() - db.where(db.x >= 2).sum(), 1, 2),
     (db.values.sum().clip(0, 0.5), 0.5, 0),
 ]
-
-
-def furthest(statistic: Statistic, cells: int, most: int) -> tuple[int, int]:
-    """How far one record moves it, added or removed, and replaced, over all vectors with counts of up to so many."""
-    value = {tuple(x): statistic.value(x) for x in small_vectors(cells, most + 1)}
-    once = replaced = 0
-    for x in small_vectors(cells, most):
-        here = value[tuple(x)]
-        once = max(once, *(abs(value[tuple(other)] - here) for other in one_more(x)))
-        replaced = max(replaced, *(abs(value[tuple(other)] - here) for other in one_changed(x)), 0)
-    return once, replaced
 
 
 def check_attained(expression: Number, cells: int, most: int, once: float, replaced: float) -> None:

@@ -23,9 +23,10 @@ from jostle.choice.questions import CELLS, QUERIES, fact, of
 from jostle.choice.traces import Trace, collect_traces
 from jostle.choice.trees import Leaf, Split
 from jostle.choice.ways import RegretTree
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.ledger import Ledger
-from jostle.kernel.records import ArrayColumns, SimulatedRecords
+from jostle.kernel.records import SimulatedRecords
 from jostle.kernel.source import SimulatedSource
 from jostle.kernel.strategy import identity, total
 from tests.kernel.helpers import recorded

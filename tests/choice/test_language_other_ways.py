@@ -16,10 +16,11 @@ from jostle.choice.language import ChoiceMaker
 from jostle.choice.metafeatures import metafeature
 from jostle.choice.options import as_options, option
 from jostle.choice.other_ways import ByLargeMargin, ByValidation, Candidates, Learned, Single, compare
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.records import ArrayColumns, SimulatedRecords
+from jostle.kernel.records import SimulatedRecords
 from jostle.kernel.source import ReleaseSource, SimulatedSource, simulation
 from jostle.kernel.strategy import identity
 from tests.kernel.helpers import recorded

@@ -11,27 +11,17 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from jostle.cli.main import main
-from jostle.simulate import measure
 from jostle.simulate.results import Results
 from tests.simulate.folders import data_folder, reference_folder
 
 
 @pytest.fixture
-def jostle(monkeypatch, capsys, tmp_path):
-    """Call the command in an empty folder; gives its exit status, standard output and standard error."""
+def jostle(jostle, monkeypatch, tmp_path):
+    """The command in an empty folder, without public data."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.delenv("JOSTLE_REFERENCE", raising=False)
     monkeypatch.delenv("JOSTLE_DATA", raising=False)
-
-    def call(*arguments: object) -> tuple[object, str, str]:
-        monkeypatch.setattr(sys, "argv", ["jostle", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code or 0, *capsys.readouterr()
-
-    return call
+    return jostle
 
 
 @pytest.fixture
@@ -136,21 +126,12 @@ def test_bad_arguments_are_named(folder, jostle, arguments, complaint):
 # ---------------------------------------------------------------------------------------- stopped in the middle
 
 
-def test_interrupted_it_says_what_is_kept_and_goes_on(folder, jostle, monkeypatch, tmp_path):
+def test_interrupted_it_says_what_is_kept_and_goes_on(folder, jostle, interrupted_after, tmp_path):
     said = ("bench", "reference", "--reference", folder, "--algorithms", "Laplace", "--trials", 2, "--workers", 1)
-    whole, done = measure.measure, []
-
-    def interrupted(job):
-        if len(done) == 5:
-            raise KeyboardInterrupt
-        done.append(job.key)
-        return whole(job)
-
-    monkeypatch.setattr(measure, "measure", interrupted)
-    status, output, errors = jostle(*said)
+    with interrupted_after(5) as done:
+        status, output, errors = jostle(*said)
     assert (status, output) == (130, "")
     assert "5 results are kept in jostle-reference; the same command goes on from there" in errors
-    monkeypatch.setattr(measure, "measure", whole)
     assert jostle(*said)[0] == 0
     with Results(tmp_path / "jostle-reference") as results:
         assert [one.key for one in results][:5] == done

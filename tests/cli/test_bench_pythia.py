@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from jostle.cli.main import main
 from jostle.simulate import measure
 from tests.choice.tables import folder_of_shapes
 
@@ -21,19 +20,11 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture
-def jostle(monkeypatch, capsys, folder, tmp_path):
-    """Call the command in an empty folder; gives the exit status, standard output and standard error."""
+def jostle(jostle, monkeypatch, folder, tmp_path):
+    """The command in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("JOSTLE_DATA", str(folder))
-
-    def call(*arguments: object) -> tuple[object, str, str]:
-        monkeypatch.setattr(sys, "argv", ["jostle", "bench", "pythia", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code or 0, *capsys.readouterr()
-
-    return call
+    return partial(jostle, "bench", "pythia")
 
 
 def test_it_measures_reports_and_needs_no_measuring_the_second_time(jostle, folder, tmp_path, monkeypatch):

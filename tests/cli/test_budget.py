@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 
-from jostle.cli.main import main
 from jostle.kernel.ledger import Ledger
 
 
@@ -26,20 +24,6 @@ def path(tmp_path) -> Path:
     return file
 
 
-@pytest.fixture
-def jostle(monkeypatch, capsys):
-    """Call the command; gives its exit status, standard output and standard error."""
-
-    def call(*arguments: object) -> tuple[object, str, str]:
-        monkeypatch.setattr(sys, "argv", ["jostle", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "140")
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code or 0, *capsys.readouterr()
-
-    return call
-
-
 def test_accounts_and_events_as_tables(path, jostle):
     status, output, errors = jostle("budget", path)
     assert (status, errors) == (0, "")
@@ -49,6 +33,7 @@ def test_accounts_and_events_as_tables(path, jostle):
     assert "[red]ages[/red] & sexes" in output
     assert sum("laplace" in line for line in lines) == 1
     assert any(line[-4:] == ["places", "cap", "2", "agreed"] for line in lines)
+    assert output.endswith("all add up to what is spent.\n")
 
 
 def test_without_events_and_for_one_account(path, jostle):
@@ -108,4 +93,5 @@ def test_a_ledger_that_does_not_add_up_is_shown_and_refused(path, jostle):
     status, output, errors = jostle("budget", path)
     assert status == 2
     assert "laplace" in output
+    assert "add up" not in output
     assert "does not add up" in errors

@@ -42,20 +42,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture
-def jostle(monkeypatch, capsys):
-    """Call the command; gives its exit status, standard output and standard error."""
-
-    def call(*arguments: object) -> tuple[object, str, str]:
-        monkeypatch.setattr(sys, "argv", ["jostle", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "140")
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code or 0, *capsys.readouterr()
-
-    return call
-
-
 ASKED = ("release", "people.csv", "--schema", "people.toml", "--ledger", "budget.db")
 
 
@@ -223,14 +209,35 @@ def test_the_tutorial_on_real_data(folder, jostle, jostle_data):
 # ----------------------------------------------------------------------------------------------------------- schema
 
 
+def test_text_has_every_answer_that_was_paid_for(folder, jostle):
+    (folder / "people.toml").write_text(SCHEMA.replace("bins = 10\n", ""), "utf-8")
+    status, output, _ = jostle(*ASKED, "--budget", 1, "--by", "age", "--epsilon", 0.5, "--algorithm", "Laplace")
+    assert status == 0
+    shown = output.partition("\n\n")[2].splitlines()
+    assert [line.split()[0] for line in shown[:101]] == ["age", *(str(age) for age in range(100))]
+
+
+def test_more_answers_than_a_terminal_takes_are_refused_before_they_are_paid_for(folder, jostle):
+    (folder / "people.toml").write_text(SCHEMA.replace("high = 99\nbins = 10\n", "high = 1999\n"), "utf-8")
+    asked = (*ASKED, "--budget", 1, "--by", "age", "--epsilon", 0.5, "--algorithm", "Laplace")
+    status, _, errors = jostle(*asked)
+    assert status == 2
+    assert "out: is missing: there will be 2,000 answers" in errors
+    with Ledger(folder / "budget.db") as ledger:
+        assert ledger.balance("people").spent == 0
+    assert jostle(*asked, "--out", "ages.csv")[0] == 0
+    assert len((folder / "ages.csv").read_text("utf-8").splitlines()) == 2001
+
+
 def test_a_draft_has_names_and_kinds_alone_and_is_refused_until_it_is_confirmed(folder, jostle):
     status, output, errors = jostle("schema", "people.csv", "--out", "draft.toml")
     assert (status, errors) == (0, "")
     assert "No value was read" in output
     draft = (folder / "draft.toml").read_text("utf-8")
-    assert "31" not in draft
+    assert not any(age in draft for age in ("45", "38"))
     assert '"F"' not in draft
     assert draft.count("to_confirm") == 1 + 3
+    assert all(f'#     kind = "{kind}"' in draft for kind in ("category", "integer", "real", "date", "boolean"))
     status, _, errors = jostle(*ASKED[:2], "--schema", "draft.toml", *ASKED[4:], "--budget", 1, "--epsilon", 1)
     assert status == 2
     assert "still to be confirmed" in errors
@@ -242,3 +249,10 @@ def test_a_draft_has_names_and_kinds_alone_and_is_refused_until_it_is_confirmed(
     assert jostle("schema", "plain.data", "--columns", "age,sex")[0] == 0
     assert '[columns."age"]\nkind = "integer"' in (folder / "plain.toml").read_text("utf-8")
     assert jostle("schema", "nowhere.csv")[0] == 2
+    status, output, _ = jostle("schema", "people.csv", "--out", "again.toml", "--json")
+    assert status == 0
+    assert json.loads(output) == {
+        "schema": "again.toml",
+        "columns": {"age": "integer", "sex": "category", "person": "category"},
+        "to_confirm": ["age", "sex", "person"],
+    }

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
+from functools import partial
 
 import numpy as np
 import pytest
 
 from jostle.choice.selectors import Selector
-from jostle.cli.main import main
 from jostle.kernel.ledger import Ledger
 from jostle.simulate import measure
 from jostle.simulate.results import Results
@@ -18,21 +17,13 @@ SMALL = ("--sides", "64,128", "--exponents", "5,10,15", "--trials", 2, "--worker
 
 
 @pytest.fixture
-def jostle(monkeypatch, capsys, tmp_path):
-    """Train on two shapes, in an empty folder; gives the exit status, standard output and standard error."""
+def jostle(jostle, monkeypatch, tmp_path):
+    """The command, for training on two shapes in an empty folder."""
     (tmp_path / "data").mkdir()
     np.savez(tmp_path / "data" / "dpbench_1d.npz", flat=np.ones(256, dtype=int), steep=np.arange(256) ** 3)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("JOSTLE_DATA", str(tmp_path / "data"))
-
-    def call(*arguments: object) -> tuple[object, str, str]:
-        monkeypatch.setattr(sys, "argv", ["jostle", "train", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return ended.value.code or 0, *capsys.readouterr()
-
-    return call
+    return partial(jostle, "train")
 
 
 def test_it_measures_learns_and_writes_a_selector(jostle, tmp_path):
@@ -60,20 +51,11 @@ def test_a_new_option_costs_its_own_runs_alone(jostle, tmp_path):
     assert third["mean_regrets"] == first["mean_regrets"]
 
 
-def test_interrupted_it_keeps_what_it_has_and_goes_on(jostle, monkeypatch, tmp_path):
-    whole, done = measure.measure, []
-
-    def interrupted(job):
-        if len(done) == 5:
-            raise KeyboardInterrupt
-        done.append(job.key)
-        return whole(job)
-
-    monkeypatch.setattr(measure, "measure", interrupted)
-    status, output, errors = jostle("--task", "range-1d", *SMALL)
+def test_interrupted_it_keeps_what_it_has_and_goes_on(jostle, interrupted_after):
+    with interrupted_after(5):
+        status, output, errors = jostle("--task", "range-1d", *SMALL)
     assert (status, output) == (130, "")
     assert "5 results are kept in jostle-training; the same command goes on from there" in errors
-    monkeypatch.setattr(measure, "measure", whole)
     assert json.loads(jostle("--task", "range-1d", *SMALL, "--json")[1])["measured"] == 67
 
 

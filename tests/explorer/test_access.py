@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from tests.explorer.browsing import JOSTLE, started, stopped
+from tests.explorer.browsing import JOSTLE, Running, started, stopped
 
 if os.environ.get("JOSTLE_REQUIRE_ALL") != "1":
     pytest.importorskip("starlette", reason="the explorer is not installed: pip install 'jostle[explorer]'")
@@ -225,6 +225,20 @@ def test_a_port_that_is_taken_is_said_in_one_line(explorer, tmp_path):
     assert done.returncode == 2
     assert "port: 127.0.0.1" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_script_is_told_the_way_in_as_json(tmp_path):
+    command = [*JOSTLE, "explore", "--no-browser", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    told = json.loads(process.stdout.readline())
+    running = Running(**told, process=process)
+    try:
+        assert Visitor(running).enter().secret
+        assert told["link"].startswith(f"{told['address']}enter?once=")
+    finally:
+        stopped(running)
+    assert "spend your budget" in process.stderr.read()
+    process.stderr.close()
 
 
 def test_what_was_paid_for_is_saved_when_the_explorer_is_stopped(tmp_path):

@@ -13,6 +13,7 @@ from scipy import stats
 
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
+from jostle.kernel.queries import Strategy
 from jostle.kernel.source import SimulatedSource
 from jostle.kernel.statistics import (
     GroupDeviation,
@@ -23,7 +24,7 @@ from jostle.kernel.statistics import (
     Statistic,
     TotalVariation,
 )
-from jostle.kernel.strategy import Strategy, blocks, boxes, grid, identity, matrix, prefix, stack, total
+from jostle.kernel.strategy import blocks, boxes, grid, identity, matrix, prefix, stack, total
 from jostle.kernel.trees import hierarchy, wavelet
 
 FLUKE = 1e-9
@@ -43,14 +44,18 @@ RELATIONS = [
 class Recorder:
     """An engine without noise, which keeps the scales that it was asked for and what they were for."""
 
-    asked: list[tuple[str, Fraction, Any]] = field(default_factory=list)
+    asked: list[tuple[str, Any, Any]] = field(default_factory=list)
 
     @property
-    def scales(self) -> list[Fraction]:
+    def scales(self) -> list[Any]:
         return [scale for _, scale, _ in self.asked]
 
+    @property
+    def values(self) -> list[Any]:
+        return [values for _, _, values in self.asked]
+
     def discrete_laplace(self, values: np.ndarray, scale: Fraction) -> np.ndarray:
-        self.asked.append(("discrete_laplace", scale, values))
+        self.asked.append(("discrete_laplace", scale, values.copy()))
         return values.copy()
 
     def geometric(self, size: int, scale: Fraction) -> np.ndarray:
@@ -58,12 +63,16 @@ class Recorder:
         return np.zeros(size, dtype=np.int64)
 
     def noisy_max(self, scores: np.ndarray, scale: Fraction) -> int:
-        self.asked.append(("noisy_max", scale, scores))
+        self.asked.append(("noisy_max", scale, scores.copy()))
         return int(np.argmax(scores))
 
     def laplace(self, values: np.ndarray, sensitivity: Fraction, epsilon: Fraction) -> np.ndarray:
-        self.asked.append(("laplace", sensitivity / epsilon, values))
+        self.asked.append(("laplace", sensitivity / epsilon, values.copy()))
         return values.copy()
+
+    def below(self, bound: int) -> int:
+        self.asked.append(("below", bound, None))
+        return bound // 2
 
 
 def recorded(x: Any, neighbours: Neighbours | str = "add_remove", **options: Any) -> tuple[SimulatedSource, Recorder]:
@@ -96,6 +105,17 @@ def small_vectors(cells: int, largest: int) -> Iterator[np.ndarray]:
     """Every vector of so many cells with counts from 0 to the largest."""
     for counts in itertools.product(range(largest + 1), repeat=cells):
         yield np.array(counts, dtype=np.int64)
+
+
+def furthest(statistic: Statistic, cells: int, largest: int) -> tuple[int, int]:
+    """How far one record moves it: added or removed, replaced; over all vectors with such counts."""
+    value = {tuple(x): statistic.value(x) for x in small_vectors(cells, largest + 1)}
+    added = changed = 0
+    for x in small_vectors(cells, largest):
+        here = value[tuple(x)]
+        added = max(added, *(abs(value[tuple(other)] - here) for other in one_more(x)))
+        changed = max(changed, *(abs(value[tuple(other)] - here) for other in one_changed(x)), 0)
+    return added, changed
 
 
 def all_strategies(size: int = 8) -> dict[str, Strategy]:

@@ -16,11 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jostle.kernel.budget import CountingPurse
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.criteria import CappedEntropy, Criterion, Gini, Majority
 from jostle.kernel.errors import BadInput, JostleError, Overdraft, PlanError
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords, Split
+from jostle.kernel.records import ReleaseRecords, SimulatedRecords, Split
 from jostle.kernel.strategy import identity
 from tests.kernel.helpers import RELATIONS, Recorder, fits
 

@@ -15,12 +15,15 @@ import numpy as np
 import pytest
 
 from jostle.kernel.budget import Budget, CountingPurse, Purse
+from jostle.kernel.domain import LARGEST_TOTAL, counts
 from jostle.kernel.errors import BadInput, BudgetError, JostleError, Overdraft, PlanError
 from jostle.kernel.expressions import Derived
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, variance
 from jostle.kernel.partition import Partition
-from jostle.kernel.source import KEPT_ANSWERS, IntervalCost, ReleaseSource, SimulatedSource, Source, counts, simulation
+from jostle.kernel.queries import Strategy
+from jostle.kernel.scores import QueryDistance, QueryScore, Score, SplitScore
+from jostle.kernel.source import KEPT_ANSWERS, IntervalCost, ReleaseSource, SimulatedSource, Source, simulation
 from jostle.kernel.statistics import (
     LATTICE,
     PRICE_UNIT,
@@ -28,15 +31,11 @@ from jostle.kernel.statistics import (
     LargestCell,
     NonZeroCells,
     PartitionCost,
-    QueryDistance,
-    QueryScore,
     Scale,
-    Score,
-    SplitScore,
     Statistic,
     TotalVariation,
 )
-from jostle.kernel.strategy import LARGEST_TOTAL, Strategy, identity, matrix, prefix, total
+from jostle.kernel.strategy import identity, matrix, prefix, total
 from jostle.kernel.trees import hierarchy, wavelet
 from tests.kernel.helpers import RELATIONS, all_statistics, all_strategies, one_changed, one_more, recorded, small_vectors
 from tests.kernel.test_noise import permute_and_flip

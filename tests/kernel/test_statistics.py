@@ -12,8 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jostle.kernel.domain import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.partition import Partition
+from jostle.kernel.queries import Strategy
+from jostle.kernel.scores import QueryDistance, QueryScore, Score
 from jostle.kernel.statistics import (
     LATTICE,
     PRICE_UNIT,
@@ -21,16 +24,13 @@ from jostle.kernel.statistics import (
     LargestCell,
     NonZeroCells,
     PartitionCost,
-    QueryDistance,
-    QueryScore,
     Scale,
-    Score,
     Statistic,
     TotalVariation,
 )
-from jostle.kernel.strategy import LARGEST_TOTAL, Strategy, boxes, identity, matrix, prefix, stack, total
+from jostle.kernel.strategy import boxes, identity, matrix, prefix, stack, total
 from jostle.kernel.trees import hierarchy, wavelet
-from tests.kernel.helpers import all_statistics, all_strategies, one_changed, one_more, small_vectors
+from tests.kernel.helpers import all_statistics, all_strategies, furthest, one_changed, one_more, small_vectors
 
 GROUPS = {
     1: [[0]],
@@ -53,17 +53,6 @@ def statistics_over(cells: int) -> list[Statistic]:
         *(GroupDeviation(partition, ddof=1) for partition in partitions if partition.groups > 1),
         *(PartitionCost(price=price) for price in (0.0, 0.3, 1.0, 2.5)),
     ]
-
-
-def furthest(statistic: Statistic, cells: int, largest: int) -> tuple[int, int]:
-    """How far one record moves it: added or removed, replaced; over all vectors with such counts."""
-    value = {tuple(x): statistic.value(x) for x in small_vectors(cells, largest + 1)}
-    added = changed = 0
-    for x in small_vectors(cells, largest):
-        here = value[tuple(x)]
-        added = max(added, *(abs(value[tuple(other)] - here) for other in one_more(x)))
-        changed = max(changed, *(abs(value[tuple(other)] - here) for other in one_changed(x)), 0)
-    return added, changed
 
 
 SEARCHED = [(1, 5), (2, 6), (3, 4), (4, 2), (5, 1)]

@@ -11,27 +11,23 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from jostle.kernel.domain import LARGEST_TOTAL, domain_of
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.partition import Partition
+from jostle.kernel.queries import LARGEST_ENTRY, RESOLUTION, Strategy, lattice
 from jostle.kernel.source import SimulatedSource
 from jostle.kernel.strategy import (
-    LARGEST_ENTRY,
-    LARGEST_TOTAL,
-    RESOLUTION,
     Blocks,
     Boxes,
     Identity,
     Matrix,
     Prefix,
     Stack,
-    Strategy,
     Total,
     blocks,
     boxes,
-    domain_of,
     grid,
     identity,
-    lattice,
     matrix,
     prefix,
     stack,

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
-from jostle.kernel.records import ArrayColumns, SimulatedRecords
+from jostle.kernel.columns import ArrayColumns
+from jostle.kernel.records import SimulatedRecords
 from jostle.learn._cells import CellModel, Leaves, _one_sided, balance, coarse, known_total, measure, posterior_leads
 from jostle.learn.task import Task
 from jostle.schema import Boolean, Category, Integer

@@ -19,7 +19,7 @@ from jostle.learn.classifier import PrivateClassifier
 from jostle.learn.experiments import Refused, Trial, measure, run
 from jostle.learn.report import FIGURES, Line, lines, markdown, picture, reached
 from jostle.learn.task import Task
-from jostle.learn.training import train, trials
+from jostle.learn.training import tables, train, trials
 from jostle.schema import Category, Integer, Schema
 from jostle.simulate.results import Measured, Results
 
@@ -139,17 +139,18 @@ def test_a_trial_is_repeatable_and_a_misfit_is_refused() -> None:
 
 def test_a_chooser_can_be_grown_and_goes_on_where_it_stopped(tmp_path: Path) -> None:
     number, options = SIGNALS.index("a place") + 1, ("Majority", "Single")
-    todo = trials(number, options=options)
+    made_up = tables(number, others=False)
+    todo = trials(made_up, options=options)
     with Results(tmp_path / "results") as results:
         for outcome, _ in zip(run(todo, results, workers=1), range(3), strict=False):
             assert isinstance(outcome, Measured)
         done = len(results)
         assert sum(1 for _ in run(todo, results, workers=1)) == len(todo) - done
-        grown = train(results, number, options=options)
+        grown = train(results, made_up, options=options)
     assert grown.options == options
     assert set(grown.trees) == set(KINDS)
-    with pytest.raises(BadInput, match="results: lack some on table 0"):
-        train(Results(), 1, options=options)
+    with pytest.raises(BadInput, match="results: lack some on table artificial-0"):
+        train(Results(), tables(1, others=False), options=options)
 
 
 def test_results_of_a_changed_learner_are_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,6 +164,9 @@ def test_results_of_a_changed_learner_are_measured_again(monkeypatch: pytest.Mon
     monkeypatch.undo()
     monkeypatch.setitem(registry._registry, "Chosen", replace(every["Chosen"], file=lambda: "another"))
     assert {name for name, trial in trials.items() if trial.key != before[name]} == {"Chosen"}
+    monkeypatch.undo()
+    monkeypatch.setitem(registry._registry, "Grid", replace(every["Grid"], version=every["Grid"].version + 1))
+    assert {name for name, trial in trials.items() if trial.key != before[name]} == {"Grid", "Chosen"}
 
 
 def test_lines_pages_and_pictures() -> None:

@@ -14,9 +14,10 @@ from sklearn.base import clone
 
 from jostle import learn
 from jostle.kernel.budget import Budget
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, Overdraft, PlanError
 from jostle.kernel.ledger import Ledger
-from jostle.kernel.records import ArrayColumns, SimulatedRecords
+from jostle.kernel.records import SimulatedRecords
 from jostle.learn import PrivateLogistic
 from jostle.learn.registry import learner
 from jostle.learn.task import Task

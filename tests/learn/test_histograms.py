@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from jostle import learn
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
-from jostle.kernel.records import ArrayColumns, SimulatedRecords
+from jostle.kernel.records import SimulatedRecords
 from jostle.learn.grids import grid
 from jostle.learn.joint import _sets, _variants, joint
 from jostle.learn.majority import majority

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from jostle import learn
+from jostle import algorithms, learn
+from jostle.algorithms import registry as algorithm_registry
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
-from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
+from jostle.kernel.records import ReleaseRecords, SimulatedRecords
 from jostle.learn.naive_bayes import PrivateGaussianBayes, PrivateMultinomialBayes, gaussian_bayes, multinomial_bayes
 from jostle.learn.registry import Learner
 from jostle.learn.task import Task
@@ -122,3 +125,12 @@ def test_the_estimators_pass_their_tunables_on() -> None:
         assert "DAWA" in model.explain()
         assert learn.get(kind.learner).tunables["histograms"] == kind().histograms
         assert learn.get(kind.learner).tunables["smoothing"] == kind().smoothing
+
+
+def test_results_follow_the_versions_of_the_algorithms_that_make_the_histograms(monkeypatch: pytest.MonkeyPatch) -> None:
+    ways = ("none", "informed", "Laplace", "DAWA", "Pythia")
+    before = {how: multinomial_bayes.stamp({"histograms": how}) for how in ways}
+    dawa = algorithms.get("DAWA")
+    monkeypatch.setitem(algorithm_registry._registry, "DAWA", replace(dawa, version=dawa.version + 1))
+    changed = {how for how in ways if multinomial_bayes.stamp({"histograms": how}) != before[how]}
+    assert changed == {"informed", "DAWA", "Pythia"}  # informed decision and Pythia may pick it

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import InternalError
-from jostle.kernel.records import ArrayColumns, SimulatedRecords
+from jostle.kernel.records import SimulatedRecords
 from jostle.kernel.strategy import identity
 from jostle.learn.joint import joint
 from jostle.learn.logistic import logistic

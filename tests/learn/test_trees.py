@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from jostle.kernel.budget import Budget
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.criteria import Gini, Majority
 from jostle.kernel.errors import BadInput
-from jostle.kernel.records import ArrayColumns, SimulatedRecords, Split
+from jostle.kernel.records import SimulatedRecords, Split
 from jostle.learn import tree_program, trees
 from jostle.learn.adaptive_tree import binary_tree, tree
 from jostle.learn.registry import Learner

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from jostle.kernel.errors import BadInput
-from jostle.kernel.strategy import Strategy, boxes, identity, matrix, prefix, stack, total
+from jostle.kernel.queries import Strategy
+from jostle.kernel.strategy import boxes, identity, matrix, prefix, stack, total
 from jostle.kernel.trees import hierarchy, wavelet
 from jostle.linear.least_squares import least_squares, nonnegative_least_squares
 

@@ -1,11 +1,10 @@
-"""What the tests of the mechanisms share: tokens, an engine that writes down what it is asked, and thresholds."""
+"""What the tests of the mechanisms share: tokens whose engine writes down what it is asked, and thresholds."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -13,51 +12,10 @@ import numpy as np
 
 from jostle.kernel.budget import Budget, CountingPurse
 from jostle.kernel.neighbours import Neighbours
+from tests.kernel.helpers import Recorder
 
 FLUKE = 1e-8
 """A comparison of distributions fails by chance with this probability; all tests together make fewer than a hundred."""
-
-RELATIONS = [
-    Neighbours("add_remove"),
-    Neighbours("replace"),
-    Neighbours("add_remove", rows=3),
-    Neighbours("replace", rows=3),
-    Neighbours("replace", part=True),
-]
-
-
-@dataclass
-class Recorder:
-    """An engine without noise, which keeps what it was asked for."""
-
-    asked: list[tuple[str, Any, Any]] = field(default_factory=list)
-
-    @property
-    def scales(self) -> list[Any]:
-        return [scale for _, scale, _ in self.asked]
-
-    @property
-    def values(self) -> list[Any]:
-        return [values for _, _, values in self.asked]
-
-    def discrete_laplace(self, values: np.ndarray, scale: Fraction) -> np.ndarray:
-        self.asked.append(("discrete_laplace", scale, values.copy()))
-        return values.copy()
-
-    def geometric(self, size: int, scale: Fraction) -> np.ndarray:
-        raise NotImplementedError
-
-    def noisy_max(self, scores: np.ndarray, scale: Fraction) -> int:
-        self.asked.append(("noisy_max", scale, scores.copy()))
-        return int(np.argmax(scores))
-
-    def laplace(self, values: np.ndarray, sensitivity: Fraction, epsilon: Fraction) -> np.ndarray:
-        self.asked.append(("laplace", sensitivity / epsilon, values.copy()))
-        return values.copy()
-
-    def below(self, bound: int) -> int:
-        self.asked.append(("below", bound, None))
-        return bound // 2
 
 
 def recorded(epsilon: Any = 1, neighbours: Neighbours | str = "add_remove") -> tuple[Budget, Recorder]:

@@ -10,7 +10,8 @@ from scipy import stats
 
 from jostle import mechanisms
 from jostle.kernel.errors import Overdraft, PlanError
-from tests.mechanisms.helpers import FLUKE, RELATIONS, hoeffding, recorded
+from tests.kernel.helpers import RELATIONS
+from tests.mechanisms.helpers import FLUKE, hoeffding, recorded
 
 
 @pytest.mark.parametrize("neighbours", RELATIONS, ids=str)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from jostle import mechanisms
 from jostle.kernel.neighbours import Neighbours
-from tests.mechanisms.helpers import RELATIONS, hoeffding, recorded
+from tests.kernel.helpers import RELATIONS
+from tests.mechanisms.helpers import hoeffding, recorded
 
 BOUNDS = [(0.0, 1.0), (-3.0, 5.0), (18.0, 100.0), (-7.0, -2.0), (0.1, 0.3), (-1e30, 1e29), (1e6, 1e6 + 1)]
 anything = st.one_of(st.floats(allow_nan=True, allow_infinity=True), st.floats(-10, 120), st.none())

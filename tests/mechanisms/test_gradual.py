@@ -16,7 +16,8 @@ from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.noise import ExactNoise, SimulatedNoise
 from jostle.mechanisms.gradual import chain, stays
 from jostle.mechanisms.sampling import happens
-from tests.mechanisms.helpers import RELATIONS, discrete_pmf, hoeffding, recorded
+from tests.kernel.helpers import RELATIONS
+from tests.mechanisms.helpers import discrete_pmf, hoeffding, recorded
 
 PAIRS = [
     (Fraction(3), Fraction(1)),

@@ -16,7 +16,8 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.mechanisms import ranks
 from jostle.mechanisms.ranks import pieces, reach
 from jostle.mechanisms.sampling import exponential_scale, exponential_weights
-from tests.mechanisms.helpers import RELATIONS, exact_shares, loss
+from tests.kernel.helpers import RELATIONS
+from tests.mechanisms.helpers import exact_shares, loss
 
 CELLS = 7
 DATA = [

@@ -21,8 +21,8 @@ from jostle.kernel.noise import ExactNoise, SimulatedNoise
 from jostle.mechanisms import selection
 from jostle.mechanisms.arguments import Lattice, Moves
 from jostle.mechanisms.sampling import ROUNDING, exponential_scale, exponential_weights, pick
+from tests.kernel.helpers import RELATIONS
 from tests.mechanisms.helpers import (
-    RELATIONS,
     discrete_pmf,
     discrete_tail,
     exact_shares,

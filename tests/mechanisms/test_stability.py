@@ -9,7 +9,8 @@ import pytest
 
 from jostle import mechanisms
 from jostle.kernel.errors import BadInput
-from tests.mechanisms.helpers import RELATIONS, recorded
+from tests.kernel.helpers import RELATIONS
+from tests.mechanisms.helpers import recorded
 
 
 def train(candidate, rows, generator):

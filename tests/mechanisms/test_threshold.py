@@ -16,7 +16,8 @@ from jostle.kernel.errors import PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.mechanisms.arguments import Lattice, Moves
 from jostle.mechanisms.threshold import scales
-from tests.mechanisms.helpers import RELATIONS, discrete_pmf, discrete_tail, hoeffding, loss, recorded
+from tests.kernel.helpers import RELATIONS
+from tests.mechanisms.helpers import discrete_pmf, discrete_tail, hoeffding, loss, recorded
 
 
 def transcripts(queries, positives, threshold_scale, query_scale):

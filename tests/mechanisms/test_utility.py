@@ -10,7 +10,8 @@ import pytest
 from jostle import mechanisms
 from jostle.kernel.errors import BadInput
 from jostle.mechanisms import utility
-from tests.mechanisms.helpers import RELATIONS, discrete_pmf, hoeffding, permute_and_flip_probabilities
+from tests.kernel.helpers import RELATIONS
+from tests.mechanisms.helpers import discrete_pmf, hoeffding, permute_and_flip_probabilities
 
 PAIRS = {
     "laplace": (utility.laplace_error, utility.laplace_epsilon, {"sensitivity": 3.0}),

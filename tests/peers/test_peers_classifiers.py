@@ -6,11 +6,13 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from jostle.datasets.labelled import EXPERIMENTS, load, split
 from jostle.learn.task import Task
 from jostle.peers import classifiers, environments, jobs
-from jostle.peers.adapters import classifying
+from jostle.peers.adapters import classifying, serve
 from jostle.peers.parts import Asked
 from jostle.schema import Category, Integer, Real
 
@@ -68,6 +70,65 @@ def test_errors_are_counted_by_split_and_epsilon_with_noise_of_their_own(tmp_pat
     assert len(classifying.errors(job | {"enough": -1, "seed": 0}, ones)["values"]["errors"]) == 1, (
         "the first split is always done"
     )
+
+
+# ------------------------------------------------------------------------------------------------------ PrivaTree
+
+
+@pytest.fixture(scope="module")
+def privatree():
+    return serve._loaded(jobs.ADAPTERS / "privatree_classifiers.py")
+
+
+def test_permute_and_flip_takes_classes_as_often_as_it_should(privatree):
+    """Of two candidates, the worse one is taken with probability e^(−εd)/2.
+
+    A mean of 20,000 is off by more than 0.02 with a probability below 2 e^(−2 · 20,000 · 0.02²) = 3e-7.
+    """
+    draw = np.random.default_rng(0)
+    for gap, epsilon in ((0, 1.0), (2, 0.5), (5, 1.0)):
+        taken = [privatree.permute_and_flip(np.array([3 + gap, 3]), epsilon, draw) for _ in range(20_000)]
+        assert np.mean(taken) == pytest.approx(np.exp(-epsilon * gap) / 2, abs=0.02)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=6), st.booleans())
+def test_a_cut_is_the_purest_of_all(privatree, counts, categorical):
+    counts = np.array(counts)
+    impurity, left = privatree.best_cut(counts, categorical)
+
+    def spoilt(inside):
+        sides = [counts[inside].sum(axis=0), counts[~inside].sum(axis=0)]
+        if min(side.sum() for side in sides) == 0:
+            return np.inf
+        return sum(side.sum() - (side**2).sum() / side.sum() for side in sides) / counts.sum()
+
+    places = np.arange(len(counts))
+    cuts = [places <= at for at in places[:-1]]
+    if categorical:  # for two classes, the best of all subsets is among those that follow the order of shares
+        cuts = [(number >> places) & 1 == 1 for number in range(1, 2 ** len(counts) - 1)]
+    assert impurity == pytest.approx(min(map(spoilt, cuts)))
+    if left is not None:
+        assert impurity == pytest.approx(spoilt(left))
+
+
+def test_quantiles_by_halving_and_the_worst_error_of_a_leaf(privatree):
+    values = np.sort(np.random.default_rng(0).random(10**4) ** 3)
+    found = privatree.halved(values, (0.0, 1.0), list(range(1, 10)), (0, 10), 100.0, np.random.default_rng(1))
+    assert np.searchsorted(values, found) / 10**4 == pytest.approx(np.arange(1, 10) / 10, abs=1e-3)
+    assert privatree.worst_error(2) == pytest.approx(1 / np.e, rel=1e-6)
+
+
+def test_privatree_learns_what_a_tree_can_say(privatree):
+    draw = np.random.default_rng(0)
+    records = np.column_stack([draw.random(4000), draw.integers(0, 5, 4000), draw.random(4000)])
+    classes = ((records[:, 0] > 0.6) ^ (records[:, 1] == 3)).astype(int)
+    task = classifying.Task((0, 5, 0), 2, records[:3000], classes[:3000], records[3000:])
+    shared, published = (
+        np.mean([np.mean(privatree.tree(task, 0.3, seed, shared=way) != classes[3000:]) for seed in range(5)])
+        for way in (True, False)
+    )
+    assert np.mean(privatree.tree(task, 1e4, 0, shared=True) != classes[3000:]) < 0.05
+    assert published < shared < 0.45, "it has three times as much to spend"
 
 
 def outcome(tmp_path, name, shares, **facts):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jostle.cli.main import main
-from jostle.peers import jobs
+from jostle.peers import environments, jobs
 
 
 @pytest.fixture
@@ -30,29 +30,35 @@ def jostle(monkeypatch, capsys, tmp_path):
 
 
 def test_it_measures_reports_and_needs_no_measuring_the_second_time(jostle, peers_folder, tmp_path, monkeypatch):
-    said = ("--quick", "--parts", "accuracy", "--envs", peers_folder, "--only", "opendp,diffprivlib,privatree")
+    lost = environments.Peer(name="mbi", title="Lost", not_installable="its authors took it back")
+    everybody = environments.known() | {"mbi": lost}
+    monkeypatch.setattr(environments, "known", lambda: everybody)
+    said = ("--quick", "--parts", "accuracy", "--envs", peers_folder, "--only", "opendp,diffprivlib,mbi")
     status, output, errors = jostle(*said, "--report", "page.md")
     assert status == 0, errors
-    assert "PrivaTree takes no part: it is not on the package index" in errors
+    assert "Lost takes no part: its authors took it back" in errors
     page = (tmp_path / "page.md").read_text("utf-8")
-    assert "Made by `jostle bench peers --quick --only opendp,diffprivlib,privatree --parts accuracy`." in page
-    assert page.index("## Where jostle is behind") < page.index("## Accuracy at equal ε")
+    assert "Made by `jostle bench peers --quick --only opendp,diffprivlib,mbi --parts accuracy`." in page
+    assert page.index("## Machine and versions") < page.index("## Where jostle is behind") < page.index("## Accuracy at")
     for text in (
         "OpenDP, tree",
         "diffprivlib, cells added up",
         "its tree is for one dimension",
-        "not installed: it is not on",
+        "**not installed**: its authors took it back",
+        "scale: **not run**",
     ):
         assert text in page
+    assert "## Speed" not in page, "nothing was measured"
     assert set(json.loads((tmp_path / "page.json").read_text("utf-8"))) == set(
         re.findall(r"<!-- picture: ([\w-]+) -->", page)
     )
     assert "Plotly.newPlot" in (tmp_path / "jostle-peers-results" / "peers.html").read_text("utf-8")
 
     monkeypatch.setattr(jobs, "_process", lambda *_: pytest.fail("it measured again"))
-    status, output, errors = jostle(*said, "--json")
+    status, output, errors = jostle("--quick", "--no-collect", "--envs", peers_folder, "--json")
     assert status == 0, errors
     numbers = json.loads(output)
+    assert numbers["not_run"] == ["classifiers", "speed", "scale"]
     assert numbers["machine"]["cores"] >= 1
     cells = numbers["cells"]
     assert {(one["peer"], one["group"]) for one in cells} == {
@@ -79,6 +85,7 @@ def test_it_measures_reports_and_needs_no_measuring_the_second_time(jostle, peer
         (("--parts", "beauty"), "parts: "),
         (("--report", "nowhere/page.md"), "report: "),
         (("--domains", "17"), "domains: "),
+        (("--tables", "chairs"), "tables: "),
         (("--data", "nowhere"), "data: "),
     ],
 )
@@ -99,9 +106,8 @@ def test_an_interrupt_keeps_what_was_done(jostle, monkeypatch, peers_folder):
     assert "the same command goes on from there" in errors
 
 
-@pytest.mark.parametrize("name", ["peers.md", "peers-times.md"])
-def test_the_published_pages_have_their_pictures(name):
-    page = Path(__file__).resolve().parents[2] / "docs" / "results" / name
+def test_the_published_page_has_its_pictures():
+    page = Path(__file__).resolve().parents[2] / "docs" / "results" / "peers.md"
     text = page.read_text("utf-8")
     assert "Made by `jostle bench peers" in text
     figures = json.loads(page.with_suffix(".json").read_text("utf-8"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -111,6 +113,70 @@ def test_a_job_that_takes_too_long_is_ended_and_said_so(toy, tmp_path):
     assert time.perf_counter() - began < 30
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text("utf-8")), 0)
+
+
+def test_a_changed_adapter_or_what_it_shares_is_another_job(tmp_path, monkeypatch):
+    folder = tmp_path / "beside"
+    folder.mkdir()
+    monkeypatch.setattr(jobs, "ADAPTERS", folder)
+    peer = Peer(name="toy", title="Toy")
+    keys = set()
+    for adapter, shared in (("import timing  # shared", "1"), ("import timing  # shared", "2"), ("import numpy", "2")):
+        (folder / "toy_work.py").write_text(adapter, "utf-8")
+        (folder / "timing.py").write_text(shared, "utf-8")
+        jobs._digest_of.cache_clear()
+        keys.add(Job(peer=peer, part="work", kind="double").key)
+    assert len(keys) == 3
+
+
+def test_what_is_measured_of_jostle_is_part_of_its_jobs_and_nothing_else_is(tmp_path, monkeypatch):
+    for file in ("kernel/noise.py", "peers/inputs.py", "peers/report.py", "cli/main.py", "choice/selector.json"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("1", "utf-8")
+    monkeypatch.setattr(jobs, "PACKAGE", tmp_path)
+
+    def digest() -> str:
+        jobs.own_source.cache_clear()
+        return jobs.own_source()
+
+    try:
+        seen = [digest()]
+        for file in ("kernel/noise.py", "peers/inputs.py", "choice/selector.json", "kernel/new.py"):
+            (tmp_path / file).write_text("2", "utf-8")
+            seen.append(digest())
+        assert len(set(seen)) == 5, "code, data and new files count"
+        for file in ("peers/report.py", "cli/main.py"):
+            (tmp_path / file).write_text("2", "utf-8")
+        (tmp_path / "kernel" / "__pycache__").mkdir()
+        (tmp_path / "kernel" / "__pycache__" / "noise.pyc").write_text("2", "utf-8")
+        assert digest() == seen[-1], "what is not measured does not"
+    finally:
+        jobs.own_source.cache_clear()
+
+
+STOPPED = """
+import sys
+from jostle.cli import running
+from jostle.peers import jobs
+
+with running.stoppable():
+    jobs._process([sys.executable, "-c", sys.argv[1]], {}, 60.0)
+"""
+SLEEPER = "import os, sys, time; open({file!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+
+
+def test_whoever_ends_the_command_ends_what_it_started(tmp_path):
+    file = tmp_path / "pid"
+    command = subprocess.Popen([sys.executable, "-c", STOPPED, SLEEPER.format(file=str(file))], stderr=subprocess.PIPE)
+    for _ in range(600):
+        if file.is_file() and file.read_text("utf-8"):
+            break
+        time.sleep(0.05)
+    os.kill(command.pid, signal.SIGTERM)
+    _, said = command.communicate(timeout=30)
+    assert b"KeyboardInterrupt" in said
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(file.read_text("utf-8")), 0)
 
 
 def test_a_peer_without_an_adapter_or_an_environment_says_so(toy, tmp_path):

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jostle._schema_files import read, write, write_draft
 from jostle.kernel.errors import BadInput
 from jostle.schema import KINDS, MISSING, OTHER, Boolean, Category, Date, Integer, Real, Schema
+from jostle.schema.files import read, write, write_draft
 
 COLUMNS = [
     Integer(17, 90),

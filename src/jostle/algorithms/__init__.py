@@ -9,10 +9,10 @@ True
 from __future__ import annotations
 
 import pkgutil
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 
+from jostle.algorithms._claims import named
 from jostle.algorithms.registry import TASKS, Algorithm, algorithm, registered
 from jostle.kernel.errors import BadInput
 
@@ -47,12 +47,4 @@ def names(task: str | None = None) -> list[str]:
 
 def get(name: str | Algorithm) -> Algorithm:
     """The algorithm of that name."""
-    if isinstance(name, Algorithm):
-        return name
-    found = every().get(name) if isinstance(name, str) else None
-    if found is None:
-        alike = {known.lower(): known for known in every()}
-        near = get_close_matches(str(name).lower(), alike, n=1)
-        hint = f"did you mean {alike[near[0]]}? " if near else ""
-        raise BadInput("algorithm", f"{name!r} is unknown", f"{hint}Use one of {', '.join(every())}")
-    return found
+    return name if isinstance(name, Algorithm) else named(every(), name, "algorithm")

@@ -11,8 +11,8 @@ import numpy as np
 
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Partition, Vector
+from jostle.kernel.queries import Strategy
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import Strategy
 from jostle.kernel.trees import Hierarchy, hierarchy
 from jostle.linear.levels import best_weights, level_energies, weighted
 from jostle.linear.nested import Nested

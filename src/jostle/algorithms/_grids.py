@@ -1,4 +1,4 @@
-"""What UGrid and AGrid share: a total that is paid for, and boxes of equal width."""
+"""What grids share: a total that is paid for, and boxes of equal width."""
 
 from __future__ import annotations
 

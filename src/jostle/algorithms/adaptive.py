@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import eye_array, vstack
 
 from jostle.algorithms.opt import best_strategy
 from jostle.algorithms.registry import algorithm
@@ -20,10 +19,13 @@ from jostle.linear.projections import project_nonnegative
 from jostle.linear.workloads import Workload
 
 DENSE = 0.25
-"""From so many leaves a cell on there is little resolution to save, and a strategy over all cells serves prefixes better."""
+"""From so many leaves a cell on there is little resolution to save, and a strategy over all cells serves ranges better."""
+
+RANGES = ("prefix", "ranges", "all ranges")
+"""The workloads that it is true of."""
 
 
-@algorithm(name="Adaptive", tasks=("range-1d",), cite="mckenna2018optimizing", data_dependent=True, version=2)
+@algorithm(name="Adaptive", tasks=("range-1d",), cite="mckenna2018optimizing", data_dependent=True, version=3)
 def adaptive(
     x: Source, workload: Workload, budget: Budget, *, first: float = 0.05, blocks: int = 32, records: float = 12.0
 ) -> Vector:
@@ -41,9 +43,11 @@ def adaptive(
     block_noise = x.noise_variance(sums, coarse)
     noisy_blocks = x.laplace(sums, coarse)
     leaves = cut(line, np.ceil(np.maximum(noisy_blocks, 0) * (float(budget.epsilon) / records)).astype(np.int64))
-    if workload.kind == "prefix" and leaves.number > x.size * DENSE:
+    if workload.kind in RANGES and leaves.number > x.size * DENSE:
         found = best_strategy(workload)
         return project_nonnegative(workload, found.solve(x.laplace(found.queries, fine)), total=x.total)
+
+    from scipy.sparse import eye_array, vstack
 
     weight, rows = leaf_rows(leaves.areas)
     strategy = matrix(vstack([eye_array(leaves.number) * weight, rows], format="csr"))

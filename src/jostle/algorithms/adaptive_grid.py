@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from jostle.algorithms._grids import known_total
 from jostle.algorithms.bayes import bayes
 from jostle.algorithms.opt_bayes import LARGEST, opt_bayes
 from jostle.algorithms.registry import algorithm
@@ -14,14 +15,14 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import blocks
+from jostle.kernel.strategy import blocks, total
 from jostle.linear.bayes import shrink_by_scale
 from jostle.linear.fusion import Sums, fuse_nested, shared_errors
 from jostle.linear.leaves import Leaves, cut, regular
 from jostle.linear.workloads import Workload
 
 
-@algorithm(name="AdaptiveGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True, version=3)
+@algorithm(name="AdaptiveGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True, version=5)
 def adaptive_grid(
     x: Source,
     workload: Workload,
@@ -32,18 +33,19 @@ def adaptive_grid(
     """AGrid's idea (Section 4.3) carried on: each stage cuts the boxes of the one before by their noisy counts.
 
     A box is cut so that its pieces hold a few records for each 1/ε of the next stage. The last stage's leaves are shrunk by
-    empirical Bayes and fused with the coarser counts. How many stages there are depends on the domain and on how long the
-    queries are: on small domains, and for short queries, one that measures all cells is best (OPT-Bayes, Bayes).
+    empirical Bayes and fused with the coarser counts. On small domains, for short queries and where records are many, one
+    stage that measures all cells is best (OPT-Bayes, Bayes).
 
-    Privacy: one Laplace measurement a stage, of boxes that depend on the noisy counts of the stages before alone.
+    Privacy: one Laplace measurement a stage, of boxes that depend on the noisy counts of the stages before alone; and a
+    small one of the number of records, if that is not public and decides how many stages there are.
     """
-    number = stages or usual_stages(workload)
-    if number not in STAGES:
+    if stages is not None and stages not in STAGES:
         raise BadInput("stages", f"must be one of {', '.join(map(str, STAGES))}", "leave it out")
+    number, rest = (stages, budget) if stages is not None else _usual_stages(x, workload, budget)
     if number == 1:
         plan = opt_bayes.plan if x.size <= LARGEST else bayes.plan
-        return plan(x, workload, budget)
-    return _in_stages(x, budget, STAGES[number])
+        return plan(x, workload, rest)
+    return _in_stages(x, rest, STAGES[number])
 
 
 @dataclass(frozen=True)
@@ -63,26 +65,35 @@ class Recipe:
 FIRST = 4
 """The first stage's boxes along each axis."""
 
-STAGES = {
-    1: Recipe((1.0,), (), ()),
-    2: Recipe((0.2, 0.8), (4.0,), (128,)),
-    3: Recipe((0.15, 0.3, 0.55), (8.0, 4.0), (6, 128)),
-}
+STAGES = {1: Recipe((1.0,), (), ()), 3: Recipe((0.15, 0.3, 0.55), (8.0, 4.0), (6, 128))}
+
+SHORT, MEDIUM = 1 / 24, 1 / 11
+"""What share of the domain's side short queries' have at most, on average, and medium ones'."""
+
+FULL = 0.25
+"""With so many records a cell, for noise of scale 1, there is little resolution to save, and one stage is best."""
+
+LOOK = 0.01
+"""The share of the budget that tells how many records there are, where that decides."""
 
 
-def usual_stages(workload: Workload) -> int:
-    """How many stages serve the workload best, from its domain and the average side of its queries.
+def _usual_stages(x: Source, workload: Workload, budget: Budget) -> tuple[int, Budget]:
+    """How many stages serve best, by the domain, the queries and the noisy number of records; and what is left of ε."""
+    side = x.size ** (1 / len(x.shape))
+    length = _side_of(workload) / side
+    if side <= 16 or length < SHORT:
+        return 1, budget
+    if side > 32 and length >= MEDIUM:
+        return 3, budget
+    needed = FULL * x.size * x.noise_scale(total(x.shape), budget)
+    records, _, rest = known_total(x, budget, LOOK)
+    return (1 if records > needed else 3), rest
 
-    >>> from jostle import workloads
-    >>> usual_stages(workloads.identity((128, 128))), usual_stages(workloads.total((128, 128)))
-    (1, 3)
-    """
-    dimensions = len(workload.domain)
-    side = float(workload.shape[1]) ** (1 / dimensions)
-    length = float((workload.lengths ** (1 / dimensions)).mean()) / side if workload.lengths.min() >= 0 else 1.0
-    if side <= 16 or length < 1 / 11:
-        return 1
-    return 2 if side <= 32 else 3
+
+def _side_of(workload: Workload) -> float:
+    """The queries' side on average, if they were squares; the domain's where they are not sums of cells."""
+    lengths = workload.lengths if workload.lengths.min() >= 0 else np.array([float(workload.shape[1])])
+    return float((lengths ** (1 / len(workload.domain))).mean())
 
 
 def _in_stages(x: Source, budget: Budget, recipe: Recipe) -> Vector:

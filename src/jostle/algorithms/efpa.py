@@ -10,8 +10,9 @@ import numpy as np
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
+from jostle.kernel.queries import Strategy
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import Strategy, identity, matrix, total
+from jostle.kernel.strategy import identity, matrix, total
 from jostle.linear.workloads import Workload
 
 LARGEST = 2**20

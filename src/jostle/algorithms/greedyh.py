@@ -5,8 +5,8 @@ from __future__ import annotations
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
+from jostle.kernel.queries import Strategy
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import Strategy
 from jostle.kernel.trees import Hierarchy, hierarchy
 from jostle.linear.levels import best_weights, level_energies, weighted
 from jostle.linear.trees import tree_least_squares

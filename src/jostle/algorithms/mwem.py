@@ -12,11 +12,13 @@ import numpy as np
 from jostle.algorithms import _weights
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
+from jostle.kernel.domain import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Partition, Vector
+from jostle.kernel.queries import Strategy
+from jostle.kernel.scores import QueryDistance
 from jostle.kernel.source import Source
-from jostle.kernel.statistics import QueryDistance
-from jostle.kernel.strategy import LARGEST_TOTAL, Boxes, Identity, Matrix, Prefix, Strategy, identity, matrix, total
+from jostle.kernel.strategy import Boxes, Identity, Matrix, Prefix, identity, matrix, total
 from jostle.linear.workloads import Workload
 
 ROUNDS = {1: ([2, 3, 4, 5, 6, 7], [4, 8, 12, 60, 80, 140]), 2: ([3, 4, 5, 6], [12, 32, 60, 140])}

@@ -11,8 +11,9 @@ from jostle.algorithms import _strategies
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
+from jostle.kernel.queries import Strategy
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import Identity, Prefix, Strategy
+from jostle.kernel.strategy import Identity, Prefix
 from jostle.kernel.trees import hierarchy
 from jostle.linear.gram import Gram, fingerprint
 from jostle.linear.levels import best_weights, level_energies, weighted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jostle.algorithms.bayes import REACHES, bayes
-from jostle.algorithms.opt import best_strategy
+from jostle.algorithms.opt_nonnegative import opt_nonnegative
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -20,10 +20,10 @@ from jostle.linear.tents import best_tents
 from jostle.linear.workloads import Workload
 
 LARGEST = 2**12
-"""On more cells than this the update is too dear: cells are not shrunk there."""
+"""On more cells than this the update is too dear: there it is OPT-nonnegative."""
 
 
-@algorithm(name="OPT-Bayes", tasks=("range-1d", "range-2d"), cite="mckenna2018optimizing", data_dependent=True, version=3)
+@algorithm(name="OPT-Bayes", tasks=("range-1d", "range-2d"), cite="mckenna2018optimizing", data_dependent=True, version=4)
 def opt_bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     """Cells and overlapping sums, weighted for the workload (Section 5.2); the cells shrunk, then fused with the sums.
 
@@ -33,8 +33,7 @@ def opt_bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
         return bayes.plan(x, workload, budget)
     found = _tents(workload)
     if found is None:
-        best = best_strategy(workload)
-        return best.solve(x.laplace(best.queries, budget))
+        return opt_nonnegative.plan(x, workload, budget)
     noise, scale = x.noise_variance(found.queries, budget), x.noise_scale(found.queries, budget)
     answers = x.laplace(found.queries, budget)
     noisy = answers[: x.size] / found.cells

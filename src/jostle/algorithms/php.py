@@ -11,8 +11,8 @@ from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Partition, Vector
+from jostle.kernel.scores import SplitScore
 from jostle.kernel.source import Source
-from jostle.kernel.statistics import SplitScore
 from jostle.kernel.strategy import identity
 from jostle.linear.workloads import Workload
 

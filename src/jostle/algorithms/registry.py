@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
+from jostle.algorithms._claims import check_claims, check_tunables, tunables_of
 from jostle.algorithms.references import REFERENCES, Reference
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, PlanError
@@ -70,10 +69,7 @@ class Algorithm:
             raise BadInput(
                 "algorithm", f"{self.name} is not for {dimensions} dimensions", f"use one of {', '.join(sorted(fit))}"
             )
-        for name in tunables:
-            if name not in self.tunables:
-                known = ", ".join(self.tunables) or "none"
-                raise BadInput(name, f"is no tunable of {self.name}", f"look for a typing error; it has: {known}")
+        check_tunables(self.name, self.tunables, tunables)
 
     def run(self, source: Source, workload: Workload, budget: Budget, **tunables: Any) -> Vector:
         """The estimate of the data vector, flat; in a batched simulation with an axis of trials before it."""
@@ -116,7 +112,7 @@ def algorithm(
             batched=batched,
             version=version,
             plan=plan,
-            tunables=_tunables(name, plan),
+            tunables=tunables_of(name, plan, "a source, a workload and a budget"),
             choosing=choosing,
         )
         _check_claims(found)
@@ -131,25 +127,20 @@ def registered() -> dict[str, Algorithm]:
     return dict(_registry)
 
 
-def _tunables(name: str, plan: Plan) -> MappingProxyType[str, object]:
-    parameters = list(inspect.signature(plan).parameters.values())
-    extra = parameters[3:]
-    if len(parameters) < 3 or any(p.kind is not p.KEYWORD_ONLY or p.default is p.empty for p in extra):
-        raise PlanError(
-            f"{name}: a plan takes a source, a workload and a budget, then tunables by keyword, each with a default"
-        )
-    return MappingProxyType({p.name: p.default for p in extra})
+def own() -> tuple[Algorithm, ...]:
+    """What was registered by others than jostle itself: another process has to be told of it."""
+    return tuple(found for found in _registry.values() if not found.plan.__module__.startswith("jostle."))
+
+
+def adopt(others: Iterable[Algorithm]) -> None:
+    """Register what another process has registered."""
+    for found in others:
+        _check_claims(found)
+        _registry[found.name] = found
 
 
 def _check_claims(found: Algorithm) -> None:
-    if not re.search(r"^\s*Privacy: \S", found.plan.__doc__ or "", re.MULTILINE):
-        raise PlanError(
-            f'{found.name}: its docstring needs a paragraph that begins with "Privacy:" and says why it is private'
-        )
-    if found.cite not in REFERENCES:
-        raise PlanError(f"{found.name}: {found.cite!r} is no key of algorithms/references.py; add the paper there")
+    known = _registry.get(found.name)
+    check_claims(found.name, found.plan, found.cite, known.plan if known else None)
     if not found.tasks or any(task not in TASKS for task in found.tasks):
         raise PlanError(f"{found.name}: tasks must be some of {', '.join(TASKS)}")
-    known = _registry.get(found.name)
-    if known is not None and known.plan.__module__ != found.plan.__module__:
-        raise PlanError(f"{found.name}: the name is taken by {known.plan.__module__}")

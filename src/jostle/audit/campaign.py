@@ -1,35 +1,30 @@
-"""Many entries, on every core: what quick and full audits consist of, kept in a file that a later run goes on with."""
+"""Many entries, on every core: what an audit consists of, in which order, and how much of it is left.
+
+A full audit has two stages. A pilot tries all pairs of every entry at several ε. Then the pair that promises most at an ε is
+run again, with a hundred times as many samples. The pair was picked with the pilot's samples alone, and what is counted
+afterwards is fresh, so both stages' bounds hold as if the pairs had been known from the beginning.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from jostle.audit import catalogue
-from jostle.audit.entries import Audited, Engine
+from jostle.audit.depths import FULL, PILOT, PLANS, QUICK, RUNGS, RUNGS_EPSILON, Share, kind
+from jostle.audit.entries import Audited, Engine, Pair
 from jostle.audit.examine import CONFIDENCE, Verdict, examine
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.simulate.parallel import in_parallel
 
-QUICK = {"batched": 40_000, "single": 1_200, "slow": 100, "exact": 400, "table": 400}
-"""Samples on each side of a pair, by how an entry is run: minutes in all."""
-
-QUICK_PAIRS = 2
-"""So many pairs of a slow entry are tried in a quick audit: the first ones."""
-
-FULL = {"batched": 2_000_000, "single": 1_000_000, "slow": 100_000, "exact": 20_000, "table": 100_000}
-"""The same for a night."""
-
-QUICK_EPSILONS = {"batched": ("1/2", "2"), "single": ("3",), "slow": ("1/2",), "exact": ("1",)}
-"""Where samples are very few, ε is small: not even a mechanism that hides nothing could be told from a larger one. Where
-they are few, most is seen at a larger ε; what runs one by one is seen at a smaller one with exact noise."""
-
-FULL_EPSILONS = {"batched": ("1/10", "1", "3"), "single": ("1", "4"), "slow": ("1",), "exact": ("1/2", "2")}
+ENOUGH = 0.7
+"""Where the worst case is known, so much of ε must be found: an audit that finds little would notice little."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,62 +47,124 @@ class Job:
     """How often, on each side of a pair."""
 
     confidence: float
-    """With which the verdict holds by itself; all together hold with CONFIDENCE."""
+    """With which each of its bounds holds by itself; those of all jobs hold together with CONFIDENCE."""
 
     seed: int
     """Of simulated noise."""
 
+    first: int = 0
+    """The first of the entry's pairs that is tried; the last one, if it has fewer."""
+
     pairs: int | None = None
-    """How many of the entry's pairs; all unless said."""
+    """How many of the entry's pairs; all the rest unless said."""
+
+    until: float = 0.0
+    """If less of ε is found, the pair that promises most is done again with more samples (RUNGS)."""
 
 
 def jobs(entries: Sequence[Audited], *, full: bool = False, seed: int = 0) -> list[Job]:
-    """What an audit of these entries consists of, the slowest first.
+    """What a quick audit of these entries consists of, or the pilot of a full one; the slowest first.
 
     How much noise there is under either neighbours is seen with simulated noise. Exact noise is drawn in the same way for
     both, so a quick audit looks at it under one, unless there is no other noise.
 
     >>> [job.engine for job in jobs([catalogue.get("laplace: identity")])]
-    ['simulated', 'simulated', 'simulated', 'simulated', 'exact']
+    ['simulated', 'simulated', 'simulated', 'simulated', 'exact', 'exact']
     """
-    samples, epsilons = (FULL, FULL_EPSILONS) if full else (QUICK, QUICK_EPSILONS)
-    planned: list[tuple[Audited, str, str, Engine, int]] = []
-    for entry in entries:
-        for relation in entry.relations if entry.run is not None else ():
-            planned += [(entry, relation, epsilon, "simulated", samples[entry.pace]) for epsilon in epsilons[entry.pace]]
-    for entry in entries:
-        if entry.exact is not None and (full or (entry.pace != "slow" and entry.family != "algorithm")):
-            number = samples["table" if entry.run is None else "exact"]
-            number //= 10 if entry.family in ("algorithm", "choice", "classifier") else 1
-            relations = entry.relations if full or entry.run is None else entry.relations[:1]
-            planned += [(entry, relation, e, "exact", number) for relation in relations for e in epsilons["exact"]]
-    confidence = 1 - (1 - CONFIDENCE) / max(1, len(planned))
+    depth = PILOT if full else QUICK
+    asked = list(_asked(entries, full=full))
+    planned = [(*one, share) for one in asked for share in depth[kind(one[0], one[2])]]
+    later = sum(len(FULL[kind(entry, engine)]) for entry, _, engine in asked) if full else 0
+    confidence = _each(len(planned) + later)
     order = {"slow": 0, "single": 1, "batched": 2}
     planned.sort(key=lambda plan: order[plan[0].pace])
-    return [
-        Job(
-            name=entry.name,
-            neighbours=relation,
-            epsilon=epsilon,
-            engine=engine,
-            samples=number,
-            confidence=confidence,
-            seed=seed,
-            pairs=None if full else _quick_pairs(entry, engine),
-        )
-        for entry, relation, epsilon, engine, number in planned
+    return [_job(*plan, confidence=confidence, seed=seed) for plan in planned]
+
+
+def _asked(entries: Sequence[Audited], *, full: bool) -> Iterator[tuple[Audited, str, Engine]]:
+    """Every entry, under which neighbours, and with which noise."""
+    for entry in entries:
+        if entry.run is not None:
+            yield from ((entry, relation, "simulated") for relation in entry.relations)
+        if entry.exact is not None:
+            relations = entry.relations if full or entry.run is None else entry.relations[:1]
+            yield from ((entry, relation, "exact") for relation in relations)
+
+
+def _each(number: int) -> float:
+    """The confidence of each of so many bounds, for all of them to hold together with CONFIDENCE."""
+    return 1 - (1 - CONFIDENCE) / max(1, number)
+
+
+def _job(entry: Audited, relation: str, engine: Engine, share: Share, *, confidence: float, seed: int) -> Job:
+    return Job(
+        name=entry.name,
+        neighbours=relation,
+        epsilon=share.epsilon,
+        engine=engine,
+        samples=share.samples,
+        confidence=confidence,
+        seed=seed,
+        first=share.first,
+        pairs=share.pairs,
+    )
+
+
+def deeper(pilot: Sequence[Job], seen: Mapping[Job, Verdict]) -> dict[Job, float]:
+    """What a full audit goes on with, and the processor time that each will take, in seconds, by what the pilot took.
+
+    That is the pair that promised most in the pilot, by itself and with fresh samples. Those that take least come first, so
+    that a night that is cut short has done most of them.
+    """
+    entries, found = catalogue.every(), dict[Job, float]()
+    for job in pilot:
+        entry, verdict = entries[job.name], seen[job]
+        for share in FULL[kind(entry, job.engine)]:
+            if share.epsilon == job.epsilon:
+                sides = {repr(side) for pair in _pairs(entry, job) for side in (pair.one, pair.other)}
+                seconds = verdict.seconds / (verdict.samples * len(sides))
+                found[_fresh(job, verdict, share.samples)] = seconds * 2 * share.samples
+    return dict(sorted(found.items(), key=lambda one: one[1]))
+
+
+def primitives(entries: Sequence[Audited], *, seed: int = 0) -> list[Job]:
+    """Mechanisms and operators, under the neighbours for which their worst pair is known: until most of ε is found.
+
+    >>> [(job.neighbours, job.epsilon, job.until) for job in primitives(catalogue.select("laplace: total"))]
+    [('add_remove', '1', 0.7)]
+    """
+    known = [
+        (entry, relation)
+        for entry in entries
+        for relation in entry.tight
+        if entry.run is not None and entry.family not in PLANS
     ]
-
-
-def _quick_pairs(entry: Audited, engine: Engine) -> int | None:
-    """Exact noise is the same for every pair; a slow entry has time for few."""
-    if engine == "exact":
-        return 1
-    return QUICK_PAIRS if entry.pace == "slow" else None
+    confidence = _each(len(known) * len(RUNGS))
+    return [
+        replace(
+            _job(entry, relation, "simulated", Share(RUNGS_EPSILON[entry.pace], RUNGS[0]), confidence=confidence, seed=seed),
+            until=ENOUGH,
+        )
+        for entry, relation in known
+    ]
 
 
 def do(job: Job) -> Verdict:
     """One of them, here."""
+    started = time.process_time()
+    verdict = pilot = _examined(job)
+    for samples in RUNGS:
+        if verdict.tightness < job.until and samples > verdict.samples:
+            verdict = _examined(_fresh(job, pilot, samples))
+    return replace(verdict, seconds=time.process_time() - started)
+
+
+def _fresh(job: Job, seen: Verdict, samples: int) -> Job:
+    """The pair that promises most, by itself, with samples that had no part in picking it."""
+    return replace(job, samples=samples, first=job.first + seen.place, pairs=1, seed=job.seed + 1)
+
+
+def _examined(job: Job) -> Verdict:
     entry = catalogue.get(job.name)
     return examine(
         entry,
@@ -117,23 +174,26 @@ def do(job: Job) -> Verdict:
         seed=job.seed,
         engine=job.engine,
         confidence=job.confidence,
-        pairs=entry.pairs(Neighbours.of(job.neighbours))[: job.pairs],
+        pairs=_pairs(entry, job),
     )
 
 
-def run(todo: Sequence[Job], *, workers: int, kept: Kept | None = None) -> Iterator[Verdict]:
-    """Verdicts as they come in; those that were kept come first, and new ones are kept."""
+def _pairs(entry: Audited, job: Job) -> Sequence[Pair]:
+    every = entry.pairs(Neighbours.of(job.neighbours))
+    first = min(job.first, len(every) - 1)
+    return every[first:] if job.pairs is None else every[first : first + job.pairs]
+
+
+def run(todo: Sequence[Job], *, workers: int, kept: Kept | None = None) -> Iterator[tuple[Job, Verdict]]:
+    """Jobs and verdicts as they come in; those that were kept come first, and new ones are kept."""
     known = kept or Kept(None)
-    yield from (known.verdicts[job] for job in todo if job in known.verdicts)
-    for job, verdict in _outcomes([job for job in todo if job not in known.verdicts], workers):
-        known.keep(job, verdict)
-        yield verdict
-
-
-def _outcomes(todo: Sequence[Job], workers: int) -> Iterator[tuple[Job, Verdict]]:
-    here = [job for job in todo if catalogue.is_added(job.name)]  # other processes would not know it
-    yield from in_parallel(_both, [job for job in todo if job not in set(here)], workers=workers)
-    yield from map(_both, here)
+    left = [job for job in todo if job not in known.verdicts]
+    yield from ((job, known.verdicts[job]) for job in todo if job in known.verdicts)
+    here = [job for job in left if catalogue.is_added(job.name)]  # other processes would not know it
+    for outcomes in (in_parallel(_both, [job for job in left if job not in set(here)], workers=workers), map(_both, here)):
+        for job, verdict in outcomes:
+            known.keep(job, verdict)
+            yield job, verdict
 
 
 def _both(job: Job) -> tuple[Job, Verdict]:
@@ -174,10 +234,6 @@ class Kept:
                 raise BadInput("out", f"{self.file} holds something else than verdicts", "name another file") from None
 
 
-ENOUGH = 0.7
-"""Where the worst case is known, so much of ε must be found: an audit that finds little would notice little."""
-
-
 def loosest(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], float]:
     """For each entry and neighbours under which its worst case is known, the largest part of ε that was found."""
     known = catalogue.every()
@@ -191,5 +247,6 @@ def loosest(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], float]:
 
 def unknown(verdicts: Sequence[Verdict]) -> dict[tuple[str, str], str]:
     """For the other mechanisms, operators and questions, why their worst case is not seen."""
-    entries = {(verdict.name, verdict.neighbours): catalogue.get(verdict.name) for verdict in verdicts}
+    known = catalogue.every()
+    entries = {(verdict.name, verdict.neighbours): known[verdict.name] for verdict in verdicts}
     return {key: entry.unknown for key, entry in entries.items() if entry.unknown and key[1] not in entry.tight}

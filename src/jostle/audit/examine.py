@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -59,6 +60,12 @@ class Verdict:
 
     event: str
     """The event on which they differ most."""
+
+    place: int = 0
+    """Which of the pairs that were tried promises most, if there were more samples."""
+
+    seconds: float = 0.0
+    """How much processor time it took."""
 
     @property
     def finding(self) -> bool:
@@ -118,6 +125,7 @@ def examine(
         raise BadInput("engine", f"{entry.name} has no {engine} engine", f"use {other!r}")
     tried = list(entry.pairs(relation) if pairs is None else pairs)
     chance = failure_chance(confidence, len(tried))
+    started = time.process_time()
     known: dict[bytes, Vector] = {}
 
     def outputs(side: Any, place: int) -> Vector:
@@ -128,11 +136,12 @@ def examine(
             known[key] = with_lowest_bits(drawn) if engine == "exact" else drawn
         return known[key]
 
-    found: list[tuple[Evidence, Pair]] = []
+    found: list[Evidence] = []
     for place, pair in enumerate(tried):
         sides = outputs(pair.one, 2 * place), outputs(pair.other, 2 * place + 1)
-        found.append((evidence(*_same_width(*sides), chance=chance, delta=entry.delta), pair))
-    strongest, pair = max(found, key=lambda one: one[0].bound)
+        found.append(evidence(*_same_width(*sides), chance=chance, delta=entry.delta))
+    at = max(range(len(found)), key=lambda at: found[at].bound)
+    strongest, pair = found[at], tried[at]
     return Verdict(
         name=entry.name,
         family=entry.family,
@@ -144,6 +153,8 @@ def examine(
         samples=samples,
         pair=f"{pair.name}: {_shown(pair.one)} and {_shown(pair.other)}",
         event=strongest.event,
+        place=max(range(len(found)), key=lambda at: found[at].promise),
+        seconds=time.process_time() - started,
     )
 
 

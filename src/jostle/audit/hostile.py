@@ -119,12 +119,12 @@ def _edited(generator: np.random.Generator, text: str, words: tuple[str, ...]) -
 
 def read_schema(folder: Path) -> Callable[..., Any]:
     """Read a text as a schema file, and give each column something to encode."""
-    from jostle import _schema_files
+    from jostle.schema import files
 
     def call(text: str) -> None:
         file = folder / "schema.toml"
         file.write_bytes(text.encode("utf-8", "surrogatepass"))
-        for column in _schema_files.read(file).values():
+        for column in files.read(file).values():
             column.encode([None, 1, "x"])
 
     return call

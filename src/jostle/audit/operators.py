@@ -18,21 +18,19 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.expressions import Derived, Term
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Partition, Vector
+from jostle.kernel.queries import Strategy
+from jostle.kernel.scores import QueryDistance, QueryScore, Score, SplitScore
 from jostle.kernel.source import IntervalCost, Source
 from jostle.kernel.statistics import (
     GroupDeviation,
     LargestCell,
     NonZeroCells,
     PartitionCost,
-    QueryDistance,
-    QueryScore,
     Scale,
-    Score,
-    SplitScore,
     Statistic,
     TotalVariation,
 )
-from jostle.kernel.strategy import Strategy, blocks, boxes, grid, identity, matrix, prefix, stack, total
+from jostle.kernel.strategy import blocks, boxes, grid, identity, matrix, prefix, stack, total
 from jostle.kernel.trees import hierarchy, wavelet
 
 CELLS = 4

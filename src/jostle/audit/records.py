@@ -16,11 +16,12 @@ import numpy as np
 from jostle.audit.choices import furthest, telling
 from jostle.audit.entries import RELATIONS, Audited, FreePurse, Pair
 from jostle.kernel.budget import Budget
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.criteria import CappedEntropy, ClearMajority, Criterion, Gini, Majority
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.objective import Additive
 from jostle.kernel.partition import Vector
-from jostle.kernel.records import ArrayColumns, Records, ReleaseRecords, SimulatedRecords, Split
+from jostle.kernel.records import Records, ReleaseRecords, SimulatedRecords, Split
 from jostle.kernel.strategy import identity, total
 
 Rows = tuple[tuple[int, ...], ...]

@@ -17,7 +17,7 @@ from jostle.choice._public import REGION_FIRST, Mask, Public, check_axis, public
 from jostle.kernel import expressions as rules
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Partition
-from jostle.kernel.strategy import lattice
+from jostle.kernel.queries import lattice
 
 
 class Cells(Private):

@@ -18,11 +18,12 @@ import numpy as np
 from jostle.choice._public import Domain, Mask, Places, Public, public, short
 from jostle.kernel import expressions as rules
 from jostle.kernel.budget import Budget, exact
+from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Partition, Vector
-from jostle.kernel.source import Source, counts
+from jostle.kernel.source import Source
 
 DEEPEST = 60
 """So many operations may be nested in one expression."""

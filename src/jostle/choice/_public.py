@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from jostle.kernel.domain import domain_of
 from jostle.kernel.errors import BadInput
-from jostle.kernel.strategy import domain_of
 
 LONGEST_TEXT = 160
 """What is shown of an expression."""

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from jostle.kernel.budget import Budget, exact
+from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
-from jostle.kernel.source import counts
 from jostle.linear.workloads import Workload
 from jostle.mechanisms.gradual import GradualRelease
 from jostle.mechanisms.threshold import AboveThreshold

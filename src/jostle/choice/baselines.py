@@ -1,4 +1,4 @@
-"""What Pythia is compared with (Section 3.1 of its paper): blind choice, informed decision and its private form."""
+"""What Pythia is compared with (Section 3.1 of its paper): informed decision, and its private form."""
 
 from __future__ import annotations
 
@@ -13,17 +13,6 @@ from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import SimulatedSource, Source
 from jostle.kernel.statistics import TotalVariation
 from jostle.linear.workloads import Workload
-
-
-def blind_choice(name: str, x: Source, workload: Workload, budget: Budget) -> Vector:
-    """One algorithm for all inputs.
-
-    >>> from jostle import workloads
-    >>> source = SimulatedSource([3, 0, 4], seed=1)
-    >>> blind_choice("Laplace", source, workloads.identity(3), source.grant(1)).shape
-    (3,)
-    """
-    return algorithms.get(name).run(x, workload, budget)
 
 
 def informed_decision(

@@ -17,11 +17,13 @@ from jostle.choice.handed import handed
 from jostle.choice.options import Option, Wrong, checked
 from jostle.choice.questions import Question, private
 from jostle.kernel.budget import exact
+from jostle.kernel.columns import ArrayColumns
+from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
-from jostle.kernel.records import ArrayColumns, SimulatedRecords
-from jostle.kernel.source import SimulatedSource, counts
+from jostle.kernel.records import SimulatedRecords
+from jostle.kernel.source import SimulatedSource
 from jostle.linear.workloads import Workload
 
 Loss = Callable[[Any, Any, Any], float]

@@ -140,10 +140,6 @@ class ErrorTable:
             seconds=self._columns(options, self.seconds),
         )
 
-    def asking(self, queries: str) -> Self:
-        """The table of the inputs with one class of workloads."""
-        return self.where([cell.queries == queries for cell in self.inputs])
-
     def leave_one_out(self) -> Iterator[tuple[str, Self, Self]]:
         """For each data set its name, the table of all others to train on, and its own to be judged by (Section 8.2)."""
         for dataset in self.datasets:
@@ -204,6 +200,8 @@ def _public(task: str, name: str, shape: object, remedy: str) -> Counts:
     if type(shape) not in (np.ndarray, list, tuple):
         raise BadInput("shapes", f"{name} is of type {type(shape).__name__}, which may be private", remedy)
     counts = np.asarray(shape)
+    if counts.size and counts.dtype.kind == "f":
+        raise BadInput("shapes", f"{name} holds fractions", "pass whole counts: np.rint(counts).astype(int)")
     if counts.dtype.kind not in "iu" or counts.ndim != algorithms.TASKS[task] or counts.size == 0 or counts.min() < 0:
         raise BadInput("shapes", f"{name} is no histogram in {algorithms.TASKS[task]} dimensions", remedy)
     return counts.astype(np.int64)

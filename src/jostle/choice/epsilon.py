@@ -22,10 +22,10 @@ import numpy as np
 from jostle import algorithms, plots
 from jostle.algorithms import TASKS, Algorithm
 from jostle.choice import rules
+from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts
-from jostle.kernel.source import counts
 from jostle.linear.workloads import Workload
 from jostle.mechanisms import utility
 from jostle.simulate import estimates

@@ -98,8 +98,3 @@ def handed(db: Any) -> Any:
 def is_records(db: Any) -> bool:
     """Whether it is records rather than counts."""
     return isinstance(db, (HandedRecords, ReleaseRecords, SimulatedRecords))
-
-
-def shape_of(db: Any) -> tuple[int, ...]:
-    """The public size of a database: its domain, or the number of values of each attribute."""
-    return tuple(db.sizes.values()) if is_records(db) else tuple(db.shape)

@@ -27,11 +27,12 @@ from jostle.choice._private import Number, Shape
 from jostle.choice._public import Domain, Public
 from jostle.choice.expressions import Database, sql
 from jostle.kernel.budget import Budget, exact
+from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput
 from jostle.kernel.expressions import Derived
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
-from jostle.kernel.source import Source, counts
+from jostle.kernel.source import Source
 
 MOST_EXPRESSIONS = 16
 """So many expressions may share the budget of one metafeature."""

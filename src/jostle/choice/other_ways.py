@@ -31,8 +31,8 @@ from jostle.choice.options import Option, answered, as_options
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.scores import QueryScore
 from jostle.kernel.source import simulation
-from jostle.kernel.statistics import QueryScore
 from jostle.kernel.strategy import matrix
 from jostle.mechanisms.margin import large_margin
 

@@ -11,13 +11,12 @@ from jostle.choice import documents
 from jostle.choice.documents import Entries
 from jostle.choice.language import ChoiceMaker
 from jostle.choice.options import as_options
-from jostle.choice.trees import Leaf, Split, Tree
+from jostle.choice.tree_files import read_tree
 from jostle.choice.ways import RegretTree
 from jostle.kernel.errors import BadInput
 
 FORMAT: Final = "jostle choice"
 SCHEMA: Final = 1
-MOST_NODES: Final = 10_000
 
 
 def dumps(maker: ChoiceMaker) -> str:
@@ -63,7 +62,7 @@ def _read(entries: Entries, options: Any, informed_by: Any) -> ChoiceMaker:
         raise BadInput("choice", f"is no choice of schema {SCHEMA}", "pass what `save` wrote")
     name, rho = entries.text("name"), entries.text("rho")
     listed = [(one.text("name"), one.whole("version", 0, 10**6), one) for one in entries.each("options")]
-    tree = read_tree(entries, len(listed))
+    tree = read_tree(entries, "tree", len(listed))
     for *_, one in listed:
         one.done()
     entries.done()
@@ -73,24 +72,3 @@ def _read(entries: Entries, options: Any, informed_by: Any) -> ChoiceMaker:
             raise BadInput("options", f"lack {option[:50]!r} in version {version}", "hand over what it was trained with")
     way = RegretTree(tuple(option for option, *_ in listed), tree)
     return ChoiceMaker.following(way, options=options, informed_by=informed_by, rho=rho, name=name)
-
-
-def read_tree(entries: Entries, options: int, name: str = "tree") -> Tree:
-    """A regret tree among so many options, from the entry of that name."""
-    listed = entries.each(name)
-    if not 1 <= len(listed) <= MOST_NODES or not options:
-        raise entries.bad(name, f"must have from 1 to {MOST_NODES} nodes, and options")
-    nodes: list[Split | Leaf] = []
-    for number, node in enumerate(listed):
-        nodes.append(_node(node, number, len(listed), options))
-        node.done()
-    return tuple(nodes)
-
-
-def _node(node: Entries, number: int, nodes: int, options: int) -> Split | Leaf:
-    if "feature" not in node:
-        choice, regrets = node.whole("choice", 0, options - 1), node.numbers("regrets", options)
-        return Leaf(choice, regrets, node.whole("inputs", 0, 10**9), node.number("optimal", 0.0, 1.0))
-    # Ways lead to later nodes only, so every walk ends.
-    low, high = (node.whole(way, number + 1, nodes - 1) for way in ("low", "high"))
-    return Split(node.text("feature"), node.number("at"), low, high)

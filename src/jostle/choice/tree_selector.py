@@ -12,10 +12,8 @@ from jostle import plots
 from jostle.choice.documents import Entries
 from jostle.choice.features import FEATURES
 from jostle.choice.selectors import About, Decision, Measure, Selector, Step
+from jostle.choice.tree_files import read_tree
 from jostle.choice.trees import Leaf, Split, Tree
-
-MOST_NODES = 10_000
-"""In a tree; one of the greatest depth that training allows has fewer."""
 
 MOST_TREES = 100
 
@@ -73,12 +71,13 @@ class TreeSelector(Selector):
         """From a file's entries, each checked."""
         trees = entries.table("trees")
         found = {}
+        measured = [name for name in FEATURES if name != "workload"]
         for name in about.classes:
             listed = trees.items(name)
             if not 1 <= len(listed) <= MOST_TREES or any(not isinstance(tree, list) for tree in listed):
                 raise trees.bad(name, f"must be a list of 1 to {MOST_TREES} trees")
             wrapped = Entries({str(at): tree for at, tree in enumerate(listed)}, "selector", f"trees.{name}.")
-            found[name] = tuple(_tree(wrapped, str(at), about) for at in range(len(listed)))
+            found[name] = tuple(read_tree(wrapped, str(at), len(about.options), measured) for at in range(len(listed)))
         trees.done()
         return cls(about, found)
 
@@ -125,30 +124,6 @@ def _shown(node: Split | Leaf) -> dict[str, Any]:
         return asdict(node)
     regrets = [float(f"{regret:.4g}") for regret in node.regrets]
     return asdict(node) | {"regrets": regrets, "optimal": round(node.optimal, 4)}
-
-
-def _tree(entries: Entries, name: str, about: About) -> Tree:
-    listed = entries.each(name)
-    if not 1 <= len(listed) <= MOST_NODES:
-        raise entries.bad(name, f"must have from 1 to {MOST_NODES} nodes")
-    nodes: list[Split | Leaf] = []
-    for number, node in enumerate(listed):
-        nodes.append(_node(node, number, len(listed), about))
-        node.done()
-    return tuple(nodes)
-
-
-def _node(node: Entries, number: int, nodes: int, about: About) -> Split | Leaf:
-    if "feature" not in node:
-        choice = node.whole("choice", 0, len(about.options) - 1)
-        regrets = node.numbers("regrets", len(about.options))
-        return Leaf(choice, regrets, node.whole("inputs", 0, 10**9), node.number("optimal", 0.0, 1.0))
-    feature = node.text("feature")
-    if feature not in FEATURES or feature == "workload":
-        raise node.bad("feature", f"must be one of {', '.join(FEATURES)}")
-    # Ways lead to later nodes only, so every walk ends.
-    low, high = (node.whole(way, number + 1, nodes - 1) for way in ("low", "high"))
-    return Split(feature, node.number("at"), low, high)
 
 
 def _drawn(tree: Tree, number: int, options: tuple[str, ...], indent: str) -> list[str]:

@@ -15,10 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.random import Generator
 
+    from jostle.audit.campaign import Job, Kept
     from jostle.audit.charges import ChargeVerdict
     from jostle.audit.examine import Verdict
     from jostle.audit.fuzz import Target
@@ -33,6 +34,9 @@ _WORDS = (
 
 def audit(
     full: Annotated[bool, typer.Option("--full/--quick", help="A night's work, or minutes.")] = False,
+    primitives: Annotated[
+        bool, typer.Option("--primitives", help="Instead: where the worst case is known, until most of ε is found.")
+    ] = False,
     only: Annotated[str | None, typer.Option(help="Only entries whose name is, or begins with, this.")] = None,
     faults: Annotated[int, typer.Option(help="Instead: kill a releasing process so many times; try broken disks.")] = 0,
     fuzz: Annotated[int, typer.Option(help="Instead: hand so many odd arguments to the public functions.")] = 0,
@@ -45,7 +49,8 @@ def audit(
 
     For every mechanism, operator and algorithm: samples on neighbouring inputs that are hard on it, a search for the event
     that tells them apart best, and the ε which that proves. Then whether every plan's charges are what its operators were
-    handed. A full audit can be stopped at any time; the same command goes on where it was.
+    handed. A full audit first tries all pairs of inputs, says how long the rest will take, and goes on with those that show
+    most. It can be stopped at any time; the same command goes on where it was.
     """
     console = Console(stderr=as_json, highlight=False)
     if not console.is_terminal:
@@ -55,37 +60,64 @@ def audit(
     elif fuzz:
         found = _fuzz(fuzz, seed, console)
     else:
-        found = _audit(console, full=full, only=only, workers=workers, out=out, seed=seed, as_json=as_json)
+        depth = "full" if full else "primitives" if primitives else "quick"
+        found = _audit(console, depth=depth, only=only, workers=workers, out=out, seed=seed, as_json=as_json)
     if found:
         raise typer.Exit(1)
 
 
 def _audit(
-    console: Console, *, full: bool, only: str | None, workers: int | None, out: Path | None, seed: int, as_json: bool
+    console: Console, *, depth: str, only: str | None, workers: int | None, out: Path | None, seed: int, as_json: bool
 ) -> bool:
     from jostle.audit import campaign, catalogue
     from jostle.audit.charges import audit_charges, audit_tables
     from jostle.simulate.parallel import cores
 
     entries = catalogue.select(only)
-    todo = campaign.jobs(entries, full=full, seed=seed)
-    kept = campaign.Kept(out or (Path("jostle-audit.jsonl") if full else None))
-    verdicts = []
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("auditing", total=len(todo))
-        for verdict in campaign.run(todo, workers=workers or cores(), kept=kept):
-            verdicts.append(verdict)
-            progress.advance(task)
-            if verdict.finding:
-                _show_finding(console, verdict)
+    kept = campaign.Kept(out or (Path("jostle-audit.jsonl") if depth == "full" else None))
+    crew = workers or cores()
+    if depth == "primitives":
+        todo = campaign.primitives(entries, seed=seed)
+    else:
+        todo = campaign.jobs(entries, full=depth == "full", seed=seed)
+    verdicts = _verdicts(console, dict.fromkeys(todo, 1.0), crew, kept)
+    if depth == "full":
+        rest = campaign.deeper(todo, kept.verdicts)
+        _show_rest(console, rest, crew, kept)
+        verdicts += _verdicts(console, rest, crew, kept)
     verdicts.sort(key=lambda verdict: (verdict.family, verdict.name, verdict.neighbours, verdict.engine, verdict.claimed))
-    charges = [] if only else [*audit_charges(), *audit_tables()]
+    charges = [] if only or depth == "primitives" else [*audit_charges(), *audit_tables()]
     if as_json:
         shown = {"verdicts": [verdict.to_json() for verdict in verdicts], "charges": [_charge(one) for one in charges]}
         typer.echo(json.dumps(shown, ensure_ascii=False))
     else:
         _show(console, verdicts, charges)
     return any(verdict.finding for verdict in verdicts) or not all(one.agrees for one in charges)
+
+
+def _verdicts(console: Console, weights: Mapping[Job, float], workers: int, kept: Kept) -> list[Verdict]:
+    """Do all of these jobs, and show how far it is by what each weighs."""
+    from jostle.audit import campaign
+
+    found = []
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("auditing", total=sum(weights.values()))
+        for job, verdict in campaign.run(list(weights), workers=workers, kept=kept):
+            found.append(verdict)
+            progress.advance(task, weights[job])
+            if verdict.finding:
+                _show_finding(console, verdict)
+    return found
+
+
+def _show_rest(console: Console, rest: Mapping[Job, float], workers: int, kept: Kept) -> None:
+    """What there is still to be done after the pilot, and how long that takes."""
+    left = [seconds for job, seconds in rest.items() if job not in kept.verdicts]
+    hours = sum(left) / 3600
+    console.print(
+        f"All pairs were tried. {len(left):,} of {len(rest):,} go on with fresh samples: about {hours:.1f} hours of "
+        f"processor time, {hours / workers:.1f} with {workers} process{'' if workers == 1 else 'es'}, as the pilot went."
+    )
 
 
 def _show(console: Console, verdicts: Sequence[Verdict], charges: Sequence[ChargeVerdict]) -> None:
@@ -108,7 +140,10 @@ def _show(console: Console, verdicts: Sequence[Verdict], charges: Sequence[Charg
         console.print(f"\nCharges: {len(charges) - len(wrong)} of {len(charges)} releases were charged what was asked.")
     _show_tightness(console, verdicts)
     findings = sum(one.finding for one in verdicts)
-    console.print(f"{len(verdicts)} verdicts, {findings} finding{'' if findings == 1 else 's'}.")
+    seconds = sum(one.seconds for one in verdicts)
+    console.print(
+        f"{len(verdicts)} verdicts, {findings} finding{'' if findings == 1 else 's'}; {seconds:,.0f} s of processor time."
+    )
 
 
 def _show_tightness(console: Console, verdicts: Sequence[Verdict]) -> None:
@@ -153,7 +188,7 @@ def _faults(kills: int, seed: int, console: Console) -> bool:
 
 def _fuzz(cases: int, seed: int, console: Console) -> bool:
     from jostle.audit.fuzz import fuzz
-    from jostle.cli.release import Working
+    from jostle.cli.terminal import Working
 
     with Working() as working:
         working.on(f"Trying {cases:,} odd arguments")

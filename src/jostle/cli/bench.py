@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
-import time
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from statistics import median
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from jostle.cli.bench_learn import learn
 from jostle.cli.bench_mechanisms import mechanisms
@@ -23,7 +17,7 @@ from jostle.cli.bench_pythia import pythia
 from jostle.cli.bench_reference import reference
 from jostle.cli.bench_speed import speed
 from jostle.cli.bench_tables import tables
-from jostle.cli.release import Working
+from jostle.cli.terminal import Row, Working, seconds, show_rows
 
 bench = typer.Typer(help="Measure jostle on this machine.", no_args_is_help=True)
 bench.command()(learn)
@@ -46,33 +40,13 @@ def kernel(as_json: Annotated[bool, typer.Option("--json", help="Print numbers f
     with Working() as working:
         working.on("Measuring")
         rows = [*_overheads(), _charge(), _exact_noise(), _import(), _prefix()]
-    if as_json:
-        typer.echo(json.dumps([dict(zip(("what", "measured", "unit", "goal"), row, strict=True)) for row in rows]))
-        return
-    table = Table(title="The kernel on this machine", title_justify="left", box=None, pad_edge=False)
-    for heading in ("what", "measured", "", "goal"):
-        table.add_column(heading, justify="right" if heading == "measured" else "left")
-    for what, measured, unit, goal in rows:
-        table.add_row(what, f"{measured:.3g}", unit, goal)
-    Console().print(table)
-
-
-Row = tuple[str, float, str, str]
-
-
-def _seconds(work: Callable[[], Any], *, repeat: int) -> list[float]:
-    """Each run's time, the first (which fills caches) left out."""
-    work()
-    taken = []
-    for _ in range(repeat):
-        began = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - began)
-    return taken
+    show_rows("The kernel on this machine", rows, as_json=as_json)
 
 
 def _overheads() -> list[Row]:
     """The same plan through a source and on bare NumPy; runs alternate, so that both see the same machine."""
+    import numpy as np
+
     from jostle.algorithms.hb import best_branching
     from jostle.kernel.source import SimulatedSource
     from jostle.kernel.trees import hierarchy
@@ -96,7 +70,7 @@ def _overheads() -> list[Row]:
         noise -= np.floor(generator.standard_exponential((trials, tree.rows)) * scale)
         tree_least_squares(tree, noise + answers)
 
-    ratios = [median(_seconds(through, repeat=15)) / median(_seconds(bare, repeat=15)) for _ in range(15)]
+    ratios = [median(seconds(through, repeat=15)) / median(seconds(bare, repeat=15)) for _ in range(15)]
     return [("HB at 1,024 cells, 20 trials: kernel over bare NumPy", 100 * (median(ratios) - 1), "% more", "under 10")]
 
 
@@ -110,14 +84,16 @@ def _charge() -> Row:
         def charge() -> None:
             account.charge(Fraction(1, 10**6), operator="laplace", neighbours=Neighbours(), note="bench")
 
-        return ("a charge on a SQLite ledger", 1000 * median(_seconds(charge, repeat=200)), "ms", "under 5")
+        return ("a charge on a SQLite ledger", 1000 * median(seconds(charge, repeat=200)), "ms", "under 5")
 
 
 def _exact_noise() -> Row:
+    import numpy as np
+
     from jostle.kernel.noise import ExactNoise
 
     zeros, engine = np.zeros(4096, dtype=np.int64), ExactNoise()
-    taken = _seconds(lambda: engine.discrete_laplace(zeros, Fraction(10)), repeat=10)
+    taken = seconds(lambda: engine.discrete_laplace(zeros, Fraction(10)), repeat=10)
     return ("exact noise on 4,096 integers", 1000 * median(taken), "ms", "under 60")
 
 
@@ -131,7 +107,9 @@ def _import() -> Row:
 
 
 def _prefix() -> Row:
+    import numpy as np
+
     from jostle import workloads
 
     x, queries = np.ones(10**6), workloads.prefix(10**6)
-    return ("a prefix workload on 10⁶ cells", 1000 * median(_seconds(lambda: queries @ x, repeat=10)), "ms", "a few")
+    return ("a prefix workload on 10⁶ cells", 1000 * median(seconds(lambda: queries @ x, repeat=10)), "ms", "a few")

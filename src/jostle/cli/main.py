@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
+from importlib import import_module
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,7 +23,7 @@ from jostle.cli.explore import explore
 from jostle.cli.release import release
 from jostle.cli.schema import schema
 from jostle.cli.train import train
-from jostle.kernel.errors import JostleError
+from jostle.kernel.errors import BadInput, JostleError
 
 app = typer.Typer(
     name="jostle",
@@ -52,6 +55,10 @@ def _options(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress on the terminal: results and errors alone.")
     ] = False,
+    use: Annotated[
+        list[Path] | None,
+        typer.Option(help="A Python file that registers algorithms of your own; can be repeated.", show_default=False),
+    ] = None,
 ) -> None:
     """Differential privacy that picks the right algorithm for you.
 
@@ -59,10 +66,25 @@ def _options(
     """
     if quiet:
         os.environ["TTY_INTERACTIVE"] = "0"  # Rich, which draws all bars, then draws none
+    for file in use or []:
+        _import(file)
+
+
+def _import(file: Path) -> None:
+    """Import a file as a script beside it would: under its own name, so that worker processes find it too."""
+    if file.suffix != ".py" or not file.is_file():
+        raise BadInput("use", f"{file} is no Python file that can be read", "name a file that registers algorithms")
+    sys.path.append(str(file.resolve().parent))
+    found = import_module(file.stem)
+    if found.__file__ is None or Path(found.__file__).resolve() != file.resolve():
+        raise BadInput("use", f"another module is called {file.stem}", "give the file a name of its own")
 
 
 def main() -> None:
     """Run the command; what jostle refuses ends with status 2 and one message on standard error, without a traceback."""
+    # Loading packages makes a million objects and no garbage. To look for some after every 700 of them, as Python does by
+    # itself, is a good part of the way to a first answer; and the process is ours, so that we may tell it otherwise.
+    gc.set_threshold(100_000)
     try:
         app()
     except JostleError as refused:

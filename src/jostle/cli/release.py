@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from jostle.cli.terminal import Working, words
 from jostle.kernel.budget import round_down, round_up
 from jostle.kernel.errors import BadInput, LedgerError, Overdraft
 
@@ -28,8 +29,8 @@ OVERDRAFT, FAILED, UNWRITTEN = 3, 4, 5
 """Exit codes besides 2, which is for what was asked wrongly: there is not enough budget, something cannot be reached, or the
 release was made and printed, but a file could not be written."""
 
-SHOWN = 40
-"""So many lines of answers a terminal is shown."""
+MOST_LINES = 1000
+"""So many lines of answers are printed as text, all of them: what was paid for and not shown would be lost."""
 
 Format = Literal["text", "csv", "json"]
 
@@ -111,7 +112,7 @@ def release(
     was released, and what was charged, if anything, is in the ledger. 5: released, charged and printed, but a file could not
     be written.
     """
-    wanted = _Wanted(_names(by or []), where, sql, algorithm, out, plot, form)
+    wanted = _Wanted([name for text in by or [] for name in words(text)], where, sql, algorithm, out, plot, form)
     _check(wanted, epsilon, within, ledger, preview=preview)
     with _told_apart(), Working() as working, ExitStack() as until_done:
         working.on("Opening the table")
@@ -127,7 +128,7 @@ def release(
             neighbours=neighbours,
             name=name,
             table=table,
-            columns=_names([columns]) if columns else None,
+            columns=words(columns) if columns else None,
             engine=engine,
         )
         question = _question(opened, wanted)
@@ -135,13 +136,10 @@ def release(
         if preview:
             _foretell(question, epsilon, within, form)
             return
+        _check_lines(question, wanted)
         answer: Answer = question.release(epsilon=epsilon, within=within)
         working.on("Simulating the error")
         _deliver(answer, wanted, ledger)
-
-
-def _names(said: Sequence[str]) -> list[str]:
-    return [part.strip() for text in said for part in text.split(",") if part.strip()]
 
 
 def _check(wanted: _Wanted, epsilon: str | None, within: float | None, ledger: str | None, *, preview: bool) -> None:
@@ -184,6 +182,13 @@ def _question(opened: Table, wanted: _Wanted) -> Any:
     return rows.ask_count()
 
 
+def _check_lines(question: Any, wanted: _Wanted) -> None:
+    """Refuse what would have to be cut short on its way to a terminal, before it is paid for."""
+    lines = max((len(labels) for labels in getattr(question, "about", {}).values()), default=0)
+    if lines > MOST_LINES and wanted.form == "text" and wanted.out is None:
+        raise BadInput("out", f"is missing: there will be {lines:,} answers", "name a file for them, or use --format csv")
+
+
 def _foretell(question: Any, epsilon: str | None, within: float | None, form: Format) -> None:
     price = epsilon if epsilon is not None else question.epsilon_within(within)
     shown = question.preview(epsilon=price)
@@ -217,7 +222,7 @@ def _deliver(answer: Answer, wanted: _Wanted, ledger: str | None) -> None:
     else:
         _print(answer.explain())
         if wanted.out is None:
-            shown = frame.to_string(index=False, max_rows=SHOWN, float_format=lambda number: f"{number:,.1f}")
+            shown = frame.to_string(index=False, float_format=lambda number: f"{number:,.1f}")
             typer.echo(f"\n{shown}")
     try:
         if wanted.out is not None:
@@ -255,32 +260,6 @@ def to_json(answer: Answer, frame: DataFrame) -> dict[str, Any]:
 
 def _print(text: str) -> None:
     Console(highlight=False, soft_wrap=True).print(escape(text))
-
-
-class Working:
-    """Says on a terminal what is being done, and for how long; nothing where there is no terminal."""
-
-    def __init__(self) -> None:
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task: Any = None
-
-    def __enter__(self) -> Working:
-        if self._bar.console.is_terminal:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar.console.is_terminal:  # stopping what was not started prints an empty line
-            self._bar.stop()
-
-    def on(self, what: str) -> None:
-        """What is done from now on."""
-        if self._task is not None:
-            self._bar.remove_task(self._task)
-        self._task = self._bar.add_task(f"{what} …")
 
 
 @contextmanager

@@ -1,21 +1,27 @@
-"""What the commands that measure share: a bar with the time left, and a stop that loses nothing."""
+"""What the commands that measure share: a bar with the time left, a stop that loses nothing, and reports in a terminal."""
 
 from __future__ import annotations
 
+import signal
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from jostle.choice.experiment_report import Section
     from jostle.simulate.measure import Failed, Job
     from jostle.simulate.results import Results
+
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -51,15 +57,30 @@ def bar() -> Progress:
     return Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600)
 
 
+def processes(workers: int | None) -> int:
+    """How many to start: as many as were asked for, else one a core."""
+    from jostle.simulate import parallel
+
+    return parallel.cores() if workers is None else workers
+
+
+def gather(done: Generator[T], total: int, what: str) -> list[T]:
+    """All that comes in, under a bar; if that is interrupted, so is what it comes from."""
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as shown, closing(done):
+        return list(shown.track(done, total=total, description=what))
+
+
 def run(todo: Sequence[Job], results: Results, *, workers: int | None, cluster: str | None = None) -> Ran:
     """Do the jobs that are not in the results, under a bar; an interrupt ends the command with status 130."""
-    from jostle.simulate import measure, parallel
+    from jostle.simulate import measure
 
     kept = sum(results.get(job.key) is not None for job in todo)
     ran, inputs, began = Ran(), set(), time.perf_counter()
-    processes = parallel.cores() if workers is None else workers
+    outcomes = measure.run(todo, results, workers=processes(workers), cluster=cluster)
     try:
-        with bar() as shown_bar, closing(measure.run(todo, results, workers=processes, cluster=cluster)) as outcomes:
+        with bar() as shown_bar, closing(outcomes):
             shown = shown_bar.add_task("", total=len(todo), completed=kept)
             for outcome in outcomes:
                 shown_bar.update(shown, advance=1, description=outcome.algorithm)
@@ -75,6 +96,40 @@ def run(todo: Sequence[Job], results: Results, *, workers: int | None, cluster: 
         raise typer.Exit(130) from None
     ran.inputs, ran.seconds = len(inputs), time.perf_counter() - began
     return ran
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Whoever ends the command (SIGTERM) stops it as Ctrl-C does: what it started is ended with it."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def show(sections: Sequence[Section], console: Console, *, longest: int | None = None) -> None:
+    """A report in a terminal, without its details; of a long table so many rows, if that is said."""
+    for part in (part for part in sections if not part.detail):
+        console.print(f"[bold]{part.title}[/]")
+        for text in part.texts:
+            console.print(text.replace("**", ""), markup=False)
+        for grid in part.grids:
+            shown = Table(box=None, pad_edge=False, title=grid.title or None, title_justify="left")
+            for number, heading in enumerate(grid.headings):
+                shown.add_column(heading, justify="right" if number else "left")
+            for row in grid.rows[:longest]:
+                shown.add_row(*(cell.replace("*", "") for cell in row))
+            console.print(shown)
+            if longest is not None and len(grid.rows) > longest:
+                console.print(f"… and {len(grid.rows) - longest} more rows in the pages")
+        if part.drawing:
+            console.print(part.drawing, markup=False)
+        console.print()
 
 
 def say_failures(failed: Sequence[Failed], console: Console) -> None:

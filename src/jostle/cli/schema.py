@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -18,12 +19,13 @@ def schema(
     table: Annotated[str | None, typer.Option(help="Which table of a database.")] = None,
     columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a text file without them.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was drafted, for a script.")] = False,
 ) -> None:
     """Draft the public description of a table. No value of it is read: its owner has to put in bounds and lists.
 
     A draft is refused by every release until each column is confirmed.
     """
-    from jostle._schema_files import TO_CONFIRM, write_draft
+    from jostle.schema.files import TO_CONFIRM, write_draft
     from jostle.tables.drafts import kinds_of
 
     target = out or Path("schema.toml" if "://" in data else f"{Path(data).stem}.toml")
@@ -34,6 +36,10 @@ def schema(
     named = [part.strip() for part in columns.split(",")] if columns else None
     found = kinds_of(data, table=table, columns=named)
     write_draft(found, target)
+    if as_json:
+        drafted = {"schema": str(target), "columns": found, "to_confirm": list(found)}
+        typer.echo(json.dumps(drafted, ensure_ascii=False))
+        return
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"[bold]{escape(str(target))}[/] has {len(found)} columns, from their names and types alone:")
     for name, kind in found.items():

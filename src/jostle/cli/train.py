@@ -10,6 +10,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from jostle.cli.terminal import words
+
 if TYPE_CHECKING:
     from jostle.choice.delphi import ErrorTable
     from jostle.choice.selectors import Selector
@@ -53,7 +55,7 @@ def train(
         raise BadInput("criterion", f"{criterion!r} is unknown", f"use one of {', '.join(CRITERIA)}")
     if not out.absolute().parent.is_dir():
         raise BadInput("out", f"the folder of {out} does not exist", "name one that does")
-    names = delphi.candidates(task, _listed(options))
+    names = delphi.candidates(task, words(options) if options else None)
     cells = _inputs(task, data, _numbers("sides", sides), _numbers("exponents", exponents), ledger_file)
     todo = measure.jobs(cells, names, trials=trials, seed=seed)
     with Results(store) as results:
@@ -81,10 +83,6 @@ def _inputs(
         return list(delphi.inputs(task, data, sides=sides, exponents=exponents, ledger=ledger))
 
 
-def _listed(text: str | None) -> list[str] | None:
-    return [part.strip() for part in text.split(",") if part.strip()] if text else None
-
-
 def _numbers(argument: str, text: str | None) -> list[int] | None:
     """Whole numbers from a list, in which a hyphen stands for all that lie between.
 
@@ -94,7 +92,7 @@ def _numbers(argument: str, text: str | None) -> list[int] | None:
     from jostle.kernel.errors import BadInput
 
     found: list[int] = []
-    for part in _listed(text) or []:
+    for part in words(text or ""):
         low, _, high = part.partition("-")
         if not low.isdecimal() or not (high or low).isdecimal() or not int(low) <= int(high or low) < 2**20:
             raise BadInput(argument, f"{part!r} is no number and no range of numbers", "write for instance 5,8 or 5-24")

@@ -193,13 +193,27 @@ def _told(request: Request, status: int, words: str) -> Response:
 # ------------------------------------------------------------------------------------------------------------ serving
 
 
-def serve(*, host: str, port: int, browser: bool, selectors: Sequence[Path], say: Callable[..., None]) -> None:
-    """Serve until interrupted. The address is said once the port is bound; `say` takes a text, and perhaps a style."""
+def serve(
+    *,
+    host: str,
+    port: int,
+    browser: bool,
+    selectors: Sequence[Path],
+    say: Callable[..., None],
+    started: Callable[[Access], None] | None = None,
+) -> None:
+    """Serve until interrupted. The address is said once the port is bound; `say` takes a text, and perhaps a style.
+
+    Whoever passes `started` is handed the way in, and it is not said.
+    """
     listening = _bound(host, port)
     access = Access(host=host, port=listening.getsockname()[1])
     explorer = Explorer(access, selectors)
-    say(f"The explorer is at  {access.link()}")
-    say(f"This link works once. In another browser, open {access.address} and type the token  {access.token}")
+    if started is None:
+        say(f"The explorer is at  {access.link()}")
+        say(f"This link works once. In another browser, open {access.address} and type the token  {access.token}")
+    else:
+        started(access)
     say("Whoever has one of them can read your files and spend your budget. Stop it with Ctrl+C.")
     if host not in ("127.0.0.1", "localhost", "::1"):
         say("It can be reached from other machines, and what is sent is not encrypted.", "bold red")

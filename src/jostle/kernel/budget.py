@@ -11,6 +11,7 @@ Pure ε is the one measure there is now. It is named in every token and every le
 from __future__ import annotations
 
 import math
+import os
 import threading
 from abc import ABC, abstractmethod
 from decimal import Decimal
@@ -97,6 +98,21 @@ def round_down(amount: Fraction) -> float:
     return -round_up(-amount)
 
 
+class Home:
+    """The process in which something was charged once and for all: its copy in a forked process is worth nothing.
+
+    >>> Home().check()
+    """
+
+    def __init__(self) -> None:
+        self._process = os.getpid()
+
+    def check(self) -> None:
+        """Raise in any other process."""
+        if os.getpid() != self._process:
+            raise PlanError("this was charged in another process, which has it still: charge it in the process that uses it")
+
+
 class Purse(ABC):
     """Where the charges of one source go. A token is worth something only at the purse that granted it."""
 
@@ -156,6 +172,15 @@ class PartPurse(CountingPurse):
     Traceback (most recent call last):
     jostle.kernel.errors.PlanError: a part of a split has one token, the one that it came with: split that token
     """
+
+    def __init__(self, neighbours: Neighbours | None = None, noise: Noise | None = None) -> None:
+        super().__init__(neighbours, noise)
+        self._home = Home()
+
+    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
+        """Nothing to write, but here alone: a forked process has a copy of every token, and nobody charged the copies."""
+        self._home.check()
+        super().pay(amount, operator=operator, neighbours=neighbours, note=note)
 
     def check(self, amount: Fraction) -> None:
         """A second token would be ε that nobody charged."""
@@ -250,3 +275,14 @@ class Budget:
 
     def __reduce__(self) -> NoReturn:
         raise PlanError("a budget cannot be pickled: grant it in the process that spends it")
+
+
+def check_token(budget: object) -> None:
+    """Raise unless it is a token: an amount that nobody granted pays for nothing.
+
+    >>> check_token(0.5)
+    Traceback (most recent call last):
+    jostle.kernel.errors.PlanError: an operator is paid with a budget that was granted for its source, not with a number
+    """
+    if type(budget) is not Budget:
+        raise PlanError("an operator is paid with a budget that was granted for its source, not with a number")

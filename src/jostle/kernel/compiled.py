@@ -1,13 +1,12 @@
-"""Loops that Numba compiles: once on a machine, with a word to whoever is waiting."""
+"""Loops that Numba compiles, once on a machine, with a word to whoever is waiting. It is loaded when the first one runs."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cached_property, update_wrapper
 from pathlib import Path
 from typing import Any
-
-from numba import njit
 
 _told = False
 
@@ -17,8 +16,29 @@ def compiled(function: Callable[..., Any]) -> Any:
 
     Only for functions of a file: what is typed in has no place to be kept.
     """
-    _tell(Path(function.__code__.co_filename))
-    return njit(cache=True, error_model="numpy")(function)
+    return _Loop(function)
+
+
+class _Loop:
+    """A function that is handed to Numba when somebody first calls it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._compiled(*arguments)
+
+    @cached_property
+    def _compiled(self) -> Any:
+        from numba import njit  # takes a while to load, and most releases of few numbers need none of it
+
+        _tell(Path(self._function.__code__.co_filename))
+        # Those that it calls must be Numba's by then, under the names by which it calls them.
+        names = self._function.__globals__
+        called = {name: names.get(name) for name in self._function.__code__.co_names}
+        names.update({name: loop._compiled for name, loop in called.items() if isinstance(loop, _Loop)})
+        return njit(cache=True, error_model="numpy")(self._function)
 
 
 def _tell(source: Path) -> None:

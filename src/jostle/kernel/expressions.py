@@ -18,10 +18,10 @@ from typing import Any, Final, final
 
 import numpy as np
 
+from jostle.kernel.domain import LARGEST_TOTAL, domain_of
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.partition import Counts, Partition, check_partition
 from jostle.kernel.statistics import LATTICE, Statistic
-from jostle.kernel.strategy import LARGEST_TOTAL, domain_of
 
 DEEPEST: Final = 200
 """So many rules may be applied one after the other."""

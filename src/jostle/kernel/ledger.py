@@ -257,7 +257,8 @@ def _balance(connection: sa.Connection, name: str, *, lock: bool = False) -> Bal
     found = _balances(connection, name, lock=lock)
     if not found:
         names = ", ".join(repr(has.dataset) for has in _balances(connection)[:10])
-        raise BadInput("name", f"there is no account {name!r}, only {names or 'none'}", "pass cap=… to account() to make it")
+        remedy = "pass cap=… to account() to make it, or name one that is there"
+        raise BadInput("name", f"there is no account {name!r}, only {names or 'none'}", remedy)
     return found[0]
 
 

@@ -11,19 +11,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, Protocol, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.kernel.budget import Budget, CountingPurse, PartPurse, Purse
+from jostle.kernel.budget import Budget, CountingPurse, PartPurse, Purse, check_token
+from jostle.kernel.columns import Columns
 from jostle.kernel.criteria import Criterion
-from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.errors import BadInput, PlanError, check_of_kernel
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise, calibrate
+from jostle.kernel.noise import Noise, SimulatedNoise, calibrate
 from jostle.kernel.partition import Counts, Vector
-from jostle.kernel.source import KERNEL, ReleaseSource, SimulatedSource, Source, source_over
+from jostle.kernel.source import ReleaseSource, SimulatedSource, Source, exact_noise, source_over
 
 if TYPE_CHECKING:
     from jostle.kernel.objective import Additive
@@ -62,103 +64,6 @@ class Split:
     def arity(self) -> int:
         """The number of branches."""
         return int(self.branches.max()) + 1
-
-
-class Columns(Protocol):
-    """Where the records are: trusted code behind a record source, in memory or in an engine."""
-
-    @property
-    def sizes(self) -> Mapping[str, int]:
-        """The number of values of every attribute."""
-        ...
-
-    @property
-    def rows(self) -> int:
-        """The number of records: private unless the neighbours make it public."""
-        ...
-
-    def counts(self, names: Sequence[str]) -> Counts:
-        """How many records have each combination of values, flat, the last attribute changing fastest."""
-        ...
-
-    def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
-        """Combinations of values that records have, an array an attribute, and how many records each stands for."""
-        ...
-
-    def with_table(self, name: str, of: Sequence[str], table: Counts) -> Columns:
-        """One more attribute, whose value is the table's at the values of others."""
-        ...
-
-    def where(self, name: str, value: int) -> Columns:
-        """The records with that value."""
-        ...
-
-
-@final
-class ArrayColumns:
-    """Records in memory: one array of codes an attribute.
-
-    >>> ArrayColumns({"a": np.array([0, 1, 1])}, {"a": 2}).counts(["a"]).tolist()
-    [1, 2]
-    """
-
-    def __init__(self, codes: Mapping[str, NDArray[np.integer]], sizes: Mapping[str, int]) -> None:
-        lengths = {len(column) for column in codes.values()}
-        if set(codes) != set(sizes) or len(lengths) > 1:
-            raise BadInput("codes", "must have one array of the same length an attribute", "encode all columns of one table")
-        self._sizes = dict(sizes)
-        self._rows = lengths.pop() if lengths else 0
-        self._codes = {name: _narrow(np.asarray(column), sizes[name]) for name, column in codes.items()}
-
-    @property
-    def sizes(self) -> Mapping[str, int]:
-        """The number of values of every attribute."""
-        return self._sizes
-
-    @property
-    def rows(self) -> int:
-        """The number of records."""
-        return self._rows
-
-    def codes(self, name: str) -> NDArray[np.integer]:
-        """An attribute's values: for operators alone."""
-        return self._codes[name]
-
-    def counts(self, names: Sequence[str]) -> Counts:
-        """By one pass over the records."""
-        cells = int(np.prod([self._sizes[name] for name in names], dtype=object))
-        return np.bincount(self._place(names), minlength=cells).astype(np.int64, copy=False)
-
-    def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
-        """Every record by itself."""
-        return {name: self._codes[name] for name in names}, np.ones(self._rows, dtype=np.int64)
-
-    def with_table(self, name: str, of: Sequence[str], table: Counts) -> ArrayColumns:
-        """By looking up."""
-        derived = object.__new__(ArrayColumns)
-        size = int(table.max()) + 1
-        derived._rows = self._rows
-        derived._sizes = self._sizes | {name: size}
-        derived._codes = self._codes | {name: _narrow(table.reshape(-1)[self._place(of)], size)}
-        return derived
-
-    def where(self, name: str, value: int) -> ArrayColumns:
-        """By a mask."""
-        kept = self._codes[name] == value
-        return ArrayColumns({other: codes[kept] for other, codes in self._codes.items()}, self._sizes)
-
-    def _place(self, names: Sequence[str]) -> NDArray[np.integer]:
-        place = self._codes[names[0]].astype(np.int64)
-        for name in names[1:]:
-            place *= self._sizes[name]
-            place += self._codes[name]
-        return place
-
-
-def _narrow(codes: NDArray[np.integer], size: int) -> NDArray[np.integer]:
-    """In the smallest type that holds them. Checked where they are made: an error here would depend on private values."""
-    smallest: NDArray[np.integer] = codes.astype(np.min_scalar_type(max(size - 1, 0)))
-    return smallest
 
 
 class Records(Protocol):
@@ -283,33 +188,22 @@ class _Records:
         `allowed` (groups × splits) takes candidates out, `handicaps` (splits) are public numbers in records that are taken
         off their scores. A group without any candidate gets −1.
         """
-        if not type(criterion).__module__.startswith(KERNEL) or not isinstance(criterion, Criterion):
-            raise PlanError(f"{type(criterion).__name__} is no criterion of the kernel: its lemma is not proven")
-        if type(budget) is not Budget:
-            raise PlanError("an operator is paid with a budget that was granted for its source, not with a number")
+        check_of_kernel(criterion, Criterion, "criterion")
+        check_token(budget)
         (groups,) = (1,) if by is None else self.__shape((by,))
         mask = self.__mask(splits, groups, allowed)
-        away = (
-            np.zeros(len(splits), dtype=np.int64)
-            if handicaps is None
-            else _handicaps(handicaps, len(splits), criterion.unit)
-        )
+        away = _handicaps(handicaps, len(splits), criterion.unit)
         neighbours = self.__neighbours.in_part() if by is not None else self.__neighbours
         scale = calibrate(neighbours.sensitivity(criterion.span(), 2 * criterion.span()), budget.epsilon)
         asked = [(*((by,) if by else ()), *split.attributes, label) for split in splits]
         for names in asked:
             self.__shape(names)  # refuses before anything is charged
-        what = f"{criterion.name} among {len(splits)} in {groups} groups"
-        note = f"{self.__note}: {what}" if self.__note else what
-        budget.spend(self.__purse, operator="choose", neighbours=self.__neighbours, note=note)
+        self.__spend(budget, "choose", f"{criterion.name} among {len(splits)} in {groups} groups")
         scores = np.empty((groups, len(splits)), dtype=np.int64)
-        seen: dict[tuple[str, ...], Counts] = {}
-        for place, (split, names) in enumerate(zip(splits, asked, strict=True)):
-            if names not in seen:
-                seen = {
-                    names: self.__columns.counts(names).reshape(groups, -1, self.sizes[label])
-                }  # neighbours in the list share it
-            scores[:, place] = criterion.scores(_merged(seen[names], split)) - away[place]
+        for names, places in groupby(range(len(splits)), asked.__getitem__):  # neighbours in the list share their counts
+            counts = self.__columns.counts(names).reshape(groups, -1, self.sizes[label])
+            for place in places:
+                scores[:, place] = criterion.scores(_merged(counts, splits[place])) - away[place]
         return [self.__pick(row, open_, scale) for row, open_ in zip(scores, mask, strict=True)]
 
     def __pick(self, scores: Counts, allowed: NDArray[np.bool_], scale: Fraction) -> int:
@@ -336,32 +230,30 @@ class _Records:
 
         if type(objective) is not perturbed.Additive:
             raise PlanError(f"{type(objective).__name__} is no objective of the kernel: its lemma is not proven")
-        if type(budget) is not Budget:
-            raise PlanError("an operator is paid with a budget that was granted for its source, not with a number")
+        check_token(budget)
         names = (*objective.features, objective.label)
         sizes = {name: self.__shape((name,))[0] for name in names}
         objective.check(sizes)
         how = perturbed.calibration(objective, sizes[objective.label], self.__neighbours, budget.epsilon)
-        what = f"additive scores of {len(objective.features)} attributes"
-        note = f"{self.__note}: {what}" if self.__note else what
-        budget.spend(self.__purse, operator="minimise", neighbours=self.__neighbours, note=note)
+        self.__spend(budget, "minimise", f"additive scores of {len(objective.features)} attributes")
         rows, weights = self.__columns.listed(names)
         return perturbed.release(objective, rows, weights, sizes[objective.label], self.__engine, how)
 
     def split(self, by: str, budget: Budget) -> list[tuple[Records, Budget]]:
         """Charged once, here, whole, as for vectors."""
         (groups,) = self.__shape((by,))
-        if type(budget) is not Budget:
-            raise PlanError("an operator is paid with a budget that was granted for its source, not with a number")
-        what = f"{groups} disjoint parts"
-        note = f"{self.__note}: {what}" if self.__note else what
-        budget.spend(self.__purse, operator="split", neighbours=self.__neighbours, note=note)
+        check_token(budget)
+        self.__spend(budget, "split", f"{groups} disjoint parts")
         parts: list[tuple[Records, Budget]] = []
         for value in range(groups):
             purse = PartPurse(self.__neighbours.in_part(), self.__engine)
             part = self.__like(self.__columns.where(by, value), purse.neighbours, purse)
             parts.append((part, purse.grant(budget.epsilon)))
         return parts
+
+    def __spend(self, budget: Budget, operator: str, what: str) -> None:
+        note = f"{self.__note}: {what}" if self.__note else what
+        budget.spend(self.__purse, operator=operator, neighbours=self.__neighbours, note=note)
 
     def __shape(self, names: Sequence[str]) -> tuple[int, ...]:
         sizes = self.__columns.sizes
@@ -397,7 +289,10 @@ def _merged(counts: Counts, split: Split) -> Counts:
     return np.asarray(goes_to @ counts)
 
 
-def _handicaps(handicaps: Counts | Vector, splits: int, unit: int) -> Counts:
+def _handicaps(handicaps: Counts | Vector | None, splits: int, unit: int) -> Counts:
+    """In units of the criterion; none is 0 for every split."""
+    if handicaps is None:
+        return np.zeros(splits, dtype=np.int64)
     given = np.asarray(handicaps, dtype=np.float64)
     if given.shape != (splits,) or not np.isfinite(given).all() or np.abs(given).max(initial=0) > 2**40:
         raise BadInput("handicaps", "must be one finite public number a split", "leave them out")
@@ -414,16 +309,16 @@ class ReleaseRecords(_Records):
     __slots__ = ()
 
     def __init__(self, columns: Columns, *, purse: Purse, filtered: bool = False, note: str = "") -> None:
-        if not purse.durable or not isinstance(purse.noise, ExactNoise):
-            raise PlanError("a release must be charged to an account of a ledger, and its noise must be exact")
+        noise = exact_noise(purse)
         neighbours = purse.neighbours.among_filtered() if filtered else purse.neighbours
-        super().__init__(columns, neighbours, purse.noise, purse, note)
+        super().__init__(columns, neighbours, noise, purse, note)
 
 
 @final
 class SimulatedRecords(_Records):
     """Public records: fast, seeded noise and charges that are counted but not kept.
 
+    >>> from jostle.kernel.columns import ArrayColumns
     >>> columns = ArrayColumns({"a": np.array([0, 1, 1]), "class": np.array([0, 1, 1])}, {"a": 2, "class": 2})
     >>> public = SimulatedRecords(columns, seed=0)
     >>> public.vector("a", "class").shape

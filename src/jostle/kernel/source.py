@@ -16,17 +16,17 @@ from typing import Literal, NoReturn, Protocol, TypeVar, final
 
 import numpy as np
 
-from jostle.kernel.budget import Budget, CountingPurse, PartPurse, Purse
-from jostle.kernel.errors import BadInput, InternalError, PlanError
+from jostle.kernel.budget import Budget, CountingPurse, PartPurse, Purse, check_token
+from jostle.kernel.domain import counts
+from jostle.kernel.errors import BadInput, InternalError, PlanError, check_of_kernel
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise, calibrate, variance
 from jostle.kernel.partition import Counts, Partition, Vector, check_partition
-from jostle.kernel.statistics import PRICE_UNIT, Score, Statistic, check_price
-from jostle.kernel.strategy import LARGEST_TOTAL, Strategy, check_measurable, domain_of
+from jostle.kernel.queries import Strategy, check_measurable
+from jostle.kernel.scores import Score
+from jostle.kernel.statistics import PRICE_UNIT, Statistic, check_price
 
 T = TypeVar("T")
-
-KERNEL = "jostle.kernel."
 
 KEPT_ANSWERS = 16
 """How many strategies' true answers a source remembers, for further trials on the same data."""
@@ -190,8 +190,7 @@ class _VectorSource:
 
     def statistic(self, statistic: Statistic, budget: Budget) -> Vector:
         """Discrete Laplace noise by the statistic's lemma."""
-        if not type(statistic).__module__.startswith(KERNEL) or not isinstance(statistic, Statistic):
-            raise PlanError(f"{type(statistic).__name__} is no statistic of the kernel: its lemma is not proven")
+        check_of_kernel(statistic, Statistic, "statistic")
         statistic.check(self.size)
         scale = self.__calibrated(*statistic.moves(self.size), budget)
         self.__spend(budget, "statistic", statistic.name)
@@ -201,8 +200,7 @@ class _VectorSource:
     def choose(self, candidates: Sequence[T], score: Score, budget: Budget) -> T:
         """The largest score after one-sided exponential noise of scale range × neighbours / ε."""
         self.__one_trial("choose")
-        if not type(score).__module__.startswith(KERNEL) or not isinstance(score, Score):
-            raise PlanError(f"{type(score).__name__} is no score of the kernel: its lemma is not proven")
+        check_of_kernel(score, Score, "score")
         if not len(candidates):
             raise BadInput("candidates", "are none", "pass at least one")
         score.check(self.size, len(candidates))
@@ -243,7 +241,7 @@ class _VectorSource:
         """Each cut with probability in proportion to 2^(−cost · rate); a little of ε is kept back for rounding errors."""
         from jostle.kernel import intervals
 
-        _check_budget(budget)
+        check_token(budget)
         # A person in several parts, or with several records, is hidden in as many steps, each of which may lose it.
         steps = self.neighbours.rows * (2 if self.neighbours.part else 1)
         kept = Fraction(self.size * steps, intervals.ROUNDING)
@@ -263,7 +261,7 @@ class _VectorSource:
     def split(self, partition: Partition, budget: Budget) -> list[tuple[Source, Budget]]:
         """Charged once, here, whole: one record is in one part, so all parts together lose no more than one budget."""
         check_partition(partition, self.size)
-        _check_budget(budget)
+        check_token(budget)
         self.__spend(budget, "split", f"{partition.groups} disjoint parts")
         parts: list[tuple[Source, Budget]] = []
         for group in range(partition.groups):
@@ -301,7 +299,7 @@ class _VectorSource:
 
     def __calibrated(self, add_remove: int, replace: int, budget: Budget) -> Fraction:
         """The scale of the noise on what one record moves so far: sensitivity × neighbours / ε."""
-        _check_budget(budget)
+        check_token(budget)
         return calibrate(self.neighbours.sensitivity(add_remove, replace), budget.epsilon)
 
     def __spend(self, budget: Budget, operator: str, what: str) -> None:
@@ -321,6 +319,13 @@ class _VectorSource:
         raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
 
 
+def exact_noise(purse: Purse) -> ExactNoise:
+    """What a release draws from; refused unless charges outlive the process and the noise is exact."""
+    if not purse.durable or not isinstance(purse.noise, ExactNoise):
+        raise PlanError("a release must be charged to an account of a ledger, and its noise must be exact")
+    return purse.noise
+
+
 @final
 class ReleaseSource(_VectorSource):
     """Private data: exact noise, every charge in a durable ledger, no seed.
@@ -334,11 +339,10 @@ class ReleaseSource(_VectorSource):
     def __init__(
         self, x: object, *, purse: Purse, shape: tuple[int, ...] | None = None, note: str = "", filtered: bool = False
     ) -> None:
-        if not purse.durable or not isinstance(purse.noise, ExactNoise):
-            raise PlanError("a release must be charged to an account of a ledger, and its noise must be exact")
+        noise = exact_noise(purse)
         vector, domain = counts(x, shape)
         neighbours = purse.neighbours.among_filtered() if filtered else purse.neighbours
-        super().__init__(vector, domain, neighbours, purse.noise, purse, note)
+        super().__init__(vector, domain, neighbours, noise, purse, note)
 
 
 @final
@@ -401,37 +405,3 @@ def source_over(
     source = object.__new__(kind)
     _VectorSource.__init__(source, x, shape, neighbours, engine, purse, note)
     return source
-
-
-def _check_budget(budget: object) -> None:
-    if type(budget) is not Budget:
-        raise PlanError("an operator is paid with a budget that was granted for its source, not with a number")
-
-
-def counts(x: object, shape: tuple[int, ...] | None = None) -> tuple[Counts, tuple[int, ...]]:
-    """A data vector, checked: whole numbers of records, none negative. The message says nothing about which or how many.
-
-    >>> counts([[1, 2], [3, 4]])[1]
-    (2, 2)
-    """
-    remedy = "pass counts such as [3, 0, 4]"
-    try:
-        array = np.asarray(x)
-    except (TypeError, ValueError):
-        raise BadInput("x", "must be an array of counts", remedy) from None
-    if array.ndim == 0:
-        raise BadInput("x", "must be a list or an array of counts", remedy)
-    if array.size == 0:
-        raise BadInput("x", "must have at least one cell", remedy)
-    if not (np.issubdtype(array.dtype, np.integer) or np.issubdtype(array.dtype, np.floating)):
-        raise BadInput("x", "must hold numbers", remedy)  # not the type's name: that of texts tells the longest one's length
-    with np.errstate(invalid="ignore"):
-        whole = array.astype(np.int64)
-    if (whole != array).any() or (whole < 0).any():
-        raise BadInput("x", "must hold whole numbers of records, none negative", remedy)
-    if float(array.sum(dtype=np.float64)) > LARGEST_TOTAL:
-        raise BadInput("x", f"must hold at most {LARGEST_TOTAL} records", "count in larger units")
-    domain = array.shape if shape is None else domain_of(shape)
-    if int(np.prod(domain)) != array.size:
-        raise BadInput("shape", f"{domain} does not have the data's number of cells", "pass the data's own shape")
-    return np.ascontiguousarray(whole.reshape(-1)), domain

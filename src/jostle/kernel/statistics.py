@@ -3,10 +3,6 @@
 A statistic's value is an exact integer in units of 1/unit, so that noise on it is discrete. `moves` gives its
 sensitivities in units: when one record is added or removed, and when one is replaced.
 Proofs: docs/proofs/statistics.md; tests/kernel/test_statistics.py tries them on random neighbours.
-
-A score is a statistic with one value a candidate. Its `ranges` bound how far two candidates' scores may move apart:
-a noisy maximum is calibrated to that. Where all scores move in the same direction it is half of what one would need
-otherwise.
 """
 
 from __future__ import annotations
@@ -18,9 +14,9 @@ from typing import final
 
 import numpy as np
 
+from jostle.kernel.domain import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput
-from jostle.kernel.partition import Counts, Partition, Vector, check_partition
-from jostle.kernel.strategy import LARGEST_TOTAL, Strategy, check_measurable
+from jostle.kernel.partition import Counts, Partition, check_partition
 
 LATTICE = 2**20
 """Statistics that are not rational are rounded down to this fraction of one."""
@@ -229,142 +225,3 @@ def check_price(price: float, size: int = 1) -> None:
 def _root_up(numerator: int, denominator: int) -> int:
     """√(numerator/denominator) on the lattice, rounded up."""
     return math.isqrt(numerator * LATTICE**2 // denominator) + 1
-
-
-class Score(ABC):
-    """One private number a candidate, of which the best is to be found."""
-
-    @property
-    def name(self) -> str:
-        """What the ledger calls it; public facts alone."""
-        return type(self).__name__
-
-    @abstractmethod
-    def ranges(self) -> tuple[int, int]:
-        """How far one record moves two candidates' scores apart at most: added or removed, replaced."""
-
-    @abstractmethod
-    def values(self, x: Counts) -> Counts:
-        """The true scores: for operators alone."""
-
-    @abstractmethod
-    def check(self, size: int, candidates: int) -> None:
-        """Raise if it cannot be asked."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class QueryScore(Score):
-    """The answer to each query of a strategy: the candidate that counts most.
-
-    >>> from jostle.kernel.strategy import identity
-    >>> QueryScore(identity(3)).ranges()
-    (1, 2)
-    """
-
-    queries: Strategy
-    """One row a candidate."""
-
-    def ranges(self) -> tuple[int, int]:
-        """A record adds one column to the scores, whose entries lie within the strategy's bounds."""
-        low, high = self.queries.bounds
-        return high - low, 2 * (high - low)
-
-    def values(self, x: Counts) -> Counts:
-        """The answers."""
-        return np.asarray(self.queries.apply(x))
-
-    def check(self, size: int, candidates: int) -> None:
-        """One row a candidate, one column a cell."""
-        _check_queries(self.queries, size, candidates)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class QueryDistance(Score):
-    """How far each query's answer is from a public estimate of it: the candidate that is known worst (MWEM's choice).
-
-    >>> from jostle.kernel.strategy import identity
-    >>> QueryDistance(identity(3), np.array([1.0, 2.0, 3.0])).ranges()[0] / QueryDistance(identity(3), np.zeros(3)).grain
-    2.0
-    """
-
-    queries: Strategy
-    """One row a candidate."""
-
-    estimates: Vector
-    """What each query is believed to answer."""
-
-    grain: int = 2**10
-    """Estimates are rounded to this fraction of the strategy's unit; a public choice."""
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.grain, int) or not 1 <= self.grain <= 2**20:
-            raise BadInput("grain", "must be a whole number from 1 to 2^20", "leave it out")
-
-    def ranges(self) -> tuple[int, int]:
-        """Each distance moves up or down as far as its answer does, so two of them move apart twice as far."""
-        low, high = self.queries.bounds
-        return 2 * max(-low, high) * self.grain, 2 * (high - low) * self.grain
-
-    def values(self, x: Counts) -> Counts:
-        """Distances from the rounded estimates, in exact integers."""
-        rounded = np.round(np.asarray(self.estimates) * (self.queries.unit * self.grain)).astype(np.int64)
-        return np.abs(np.asarray(self.queries.apply(x)) * self.grain - rounded)
-
-    def check(self, size: int, candidates: int) -> None:
-        """One row a candidate, one column a cell, one finite estimate a row."""
-        _check_queries(self.queries, size, candidates)
-        if np.shape(self.estimates) != (self.queries.rows,) or not np.isfinite(self.estimates).all():
-            raise BadInput("estimates", f"must be {self.queries.rows} finite numbers", "pass one estimate a query")
-        low, high = self.queries.bounds
-        if max(np.abs(self.estimates).max() * self.queries.unit, max(-low, high) * LARGEST_TOTAL) * self.grain > 2**61:
-            raise BadInput("estimates", "are too large to be compared exactly", "clip them to the possible counts")
-
-
-@final
-@dataclass(frozen=True)
-class SplitScore(Score):
-    """Where to cut a line of cells in two: how many records are on the wrong side of the cut, if all cells were alike.
-
-    Candidate 0 is not to cut; it scores the price, a public number. Candidate c cuts before cell c; it scores |S_c − S·c/k|,
-    where S_c is the sum of the first c of k cells and S that of all, in units of 1/k.
-
-    >>> SplitScore(cells=4, price=1.5).values(np.array([0, 0, 4, 4])).tolist()
-    [6, 8, 16, 8]
-    """
-
-    cells: int
-    """The number of cells of the line."""
-
-    price: float
-    """What a cut has to be worth, in records."""
-
-    def ranges(self) -> tuple[int, int]:
-        """A record in cell i moves score c by k − c if c > i, else by c, up or down; a replaced one by at most k."""
-        k = self.cells
-        return (0, 0) if k == 1 else (2 * k - 3, k if k == 2 else 2 * k)
-
-    def values(self, x: Counts) -> Counts:
-        """In exact integers."""
-        sums = np.cumsum(x)
-        wrong = np.abs(self.cells * sums[:-1] - np.arange(1, self.cells) * sums[-1])
-        return np.concatenate([[round(self.price * self.cells)], wrong])
-
-    def check(self, size: int, candidates: int) -> None:
-        """One candidate a cell, and numbers that fit in 64 bits."""
-        if type(self.cells) is not int or not size == candidates == self.cells:
-            raise BadInput(
-                "candidates", f"must be one for each of {size} cells: no cut, or a cut before cell c", "pass range(cells)"
-            )
-        check_price(self.price, size)
-        if size * LARGEST_TOTAL > 2**62:
-            raise BadInput("cells", f"must be at most {2**62 // LARGEST_TOTAL}", "reduce the domain first")
-
-
-def _check_queries(queries: Strategy, size: int, candidates: int) -> None:
-    check_measurable(queries)
-    if queries.size != size or queries.rows != candidates:
-        raise BadInput(
-            "queries", f"have {queries.rows} rows over {queries.size} cells, not {candidates} over {size}", "make them fit"
-        )

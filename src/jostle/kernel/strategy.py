@@ -1,110 +1,23 @@
-"""Queries that are measured: linear operators whose sensitivity is known exactly.
+"""Strategies: the queries that a plan measures, from single cells to any matrix. `trees.py` has those that are trees.
 
-A strategy is an integer matrix divided by a public whole number, its *unit*. So its answers on counts are exact
-integers in units, noise on them is discrete, and no rounding error can widen the sensitivity. Real weights are
-rounded to that lattice first, and the norm is taken after rounding. Proof: docs/proofs/strategies.md.
-
-Products act on the last axis: `apply` maps cells to queries, `adjoint` queries to cells; leading axes are trials.
+What they share, and why their answers are exact, is in `queries.py`. Proof: docs/proofs/strategies.md.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from jostle.kernel.errors import BadInput, PlanError
-from jostle.kernel.partition import Counts, Partition, Vector, check_partition
+from jostle.kernel.domain import domain_of
+from jostle.kernel.errors import BadInput
+from jostle.kernel.partition import Counts, Partition, check_partition
+from jostle.kernel.queries import Strategy, check_proven, check_weights, lattice
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-RESOLUTION = 2**20
-"""Real weights are kept to this fraction of the largest one."""
-
-LARGEST_TOTAL = 2**40
-LARGEST_ENTRY = 2**21
-"""With so many records and entries of so many units, every answer is exact in 64 bits, and so is its sensitivity."""
-
-
-class Strategy(ABC):
-    """A matrix of integers over a unit, known by what it does to vectors."""
-
-    shape: tuple[int, ...]
-    """The domain."""
-
-    rows: int
-    """The number of queries."""
-
-    unit: int = 1
-    """Answers are whole multiples of 1/unit."""
-
-    @cached_property
-    def size(self) -> int:
-        """The number of cells."""
-        return int(np.prod(self.shape))
-
-    @cached_property
-    def name(self) -> str:
-        """What the ledger calls it; public facts alone."""
-        return f"{type(self).__name__.lower()} of {self.rows} over {'×'.join(map(str, self.shape))}"
-
-    @abstractmethod
-    def apply(self, x: Any) -> Any:
-        """The integer matrix times x, of x's own type: exact on integers."""
-
-    @abstractmethod
-    def adjoint(self, y: Any) -> Any:
-        """The integer matrix's transpose times y."""
-
-    @property
-    @abstractmethod
-    def norm(self) -> int:
-        """The largest sum of absolute values in a column, in units: what one record more or less moves."""
-
-    @property
-    def diameter(self) -> int:
-        """At least the largest L1 distance between two columns, in units: what replacing one record moves."""
-        return 0 if self.size == 1 else 2 * self.norm
-
-    @property
-    def column_norms(self) -> Counts:
-        """The sum of absolute values in each column, in units; most strategies weigh all cells alike."""
-        return np.full(self.size, self.norm, dtype=np.int64)
-
-    @property
-    def bounds(self) -> tuple[int, int]:
-        """Numbers of at most 0 and at least 0, in units, that every entry lies between: what one query may move."""
-        return 0, 1
-
-    def __matmul__(self, x: Any) -> Vector:
-        """The answers on a data vector.
-
-        >>> (prefix(4) @ np.array([1, 2, 3, 4])).tolist()
-        [1.0, 3.0, 6.0, 10.0]
-        """
-        vector = np.asarray(x)
-        lead = vector.shape[: -len(self.shape)]
-        # Flat first: over a domain of 1 × n, a vector of shape (1, n) is one trial of n cells.
-        if vector.shape[-1:] != (self.size,) and vector.shape == (*lead, *self.shape):
-            flat = vector.reshape(*lead, -1)
-        else:
-            flat = vector
-        if flat.shape[-1:] != (self.size,):
-            raise BadInput(
-                "x", f"has shape {vector.shape}, but the strategy is over {self.shape}", "pass a vector that fits"
-            )
-        return np.asarray(self.apply(flat) / self.unit, dtype=np.float64)
-
-    def dense(self) -> Vector:
-        """The whole matrix: for tests and small domains."""
-        return np.ascontiguousarray(self.apply(np.eye(self.size, dtype=np.int64)).T / self.unit)
-
-    def __repr__(self) -> str:
-        return f"<{self.name}>"
 
 
 @final
@@ -347,54 +260,6 @@ class Stack(Strategy):
     def diameter(self) -> int:
         """At most the sum of the parts' diameters, and at most twice the norm."""
         return min(sum(f * part.diameter for f, part in zip(self.factors, self.parts, strict=True)), 2 * self.norm)
-
-
-def check_proven(strategy: object) -> None:
-    """Raise unless it is a strategy of the kernel, whose norm is proven."""
-    if not isinstance(strategy, Strategy) or not type(strategy).__module__.startswith("jostle.kernel."):
-        raise PlanError(
-            f"{type(strategy).__name__} is no strategy of the kernel: its norm is not proven; `matrix` takes any"
-        )
-
-
-def check_measurable(strategy: Strategy) -> None:
-    """Raise unless it is a strategy of the kernel with answers that are exact in 64 bits."""
-    check_proven(strategy)
-    if max(-strategy.bounds[0], strategy.bounds[1]) > LARGEST_ENTRY:
-        raise PlanError("the strategy's entries are too large or too fine for exact answers in 64 bits: round its weights")
-
-
-def check_weights(weights: Sequence[int]) -> None:
-    """Raise unless every weight is a whole number above 0; one that was rounded to 0 would measure nothing."""
-    if min(weights) < 1:
-        raise BadInput("weights", f"differ by more than a factor of {RESOLUTION}", "leave the lightest part out")
-
-
-def domain_of(shape: int | tuple[int, ...]) -> tuple[int, ...]:
-    """The axes of a domain, checked.
-
-    >>> domain_of(8), domain_of((2, 4))
-    ((8,), (2, 4))
-    """
-    axes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    if not axes or any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1 for n in axes):
-        raise BadInput("shape", f"must be whole numbers of at least 1, got {shape!r}", "pass for instance 1024 or (64, 64)")
-    return tuple(int(n) for n in axes)
-
-
-def lattice(weights: Any) -> tuple[Any, int]:
-    """Weights as whole numbers over a unit: exact if they are whole already, else kept to RESOLUTION of the largest.
-
-    >>> lattice([1, 2])[1], lattice([0.5, 1.0])[1]
-    (1, 1048576)
-    """
-    values = np.asarray(weights, dtype=np.float64)
-    if not np.isfinite(values).all() or not 1e-6 < np.abs(values).max() < 1e12:
-        raise BadInput("weights", "must be finite, the largest between 10^-6 and 10^12", "divide them all by one number")
-    if (values == np.round(values)).all() and np.abs(values).max() < RESOLUTION:
-        return values.astype(np.int64), 1
-    unit = int(2 ** max(0, round(np.log2(RESOLUTION / np.abs(values).max()))))
-    return np.round(values * unit).astype(np.int64), unit
 
 
 def identity(shape: int | tuple[int, ...]) -> Identity:

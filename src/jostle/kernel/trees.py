@@ -8,9 +8,10 @@ from typing import Any, final
 
 import numpy as np
 
+from jostle.kernel.domain import domain_of
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
-from jostle.kernel.strategy import Strategy, check_weights, domain_of, lattice
+from jostle.kernel.queries import Strategy, check_weights, lattice
 
 
 @final

@@ -10,12 +10,11 @@ True
 from __future__ import annotations
 
 import pkgutil
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from jostle.kernel.errors import BadInput
+from jostle.algorithms._claims import named
 from jostle.learn.registry import Learner, Model, learner, registered
 from jostle.learn.task import Task
 
@@ -123,12 +122,4 @@ def names() -> list[str]:
 
 def get(name: str | Learner) -> Learner:
     """The learner of that name."""
-    if isinstance(name, Learner):
-        return name
-    found = every().get(name) if isinstance(name, str) else None
-    if found is None:
-        alike = {known.lower(): known for known in every()}
-        near = get_close_matches(str(name).lower(), alike, n=1)
-        hint = f"did you mean {alike[near[0]]}? " if near else ""
-        raise BadInput("learner", f"{name!r} is unknown", f"{hint}Use one of {', '.join(every())}")
-    return found
+    return name if isinstance(name, Learner) else named(every(), name, "learner")

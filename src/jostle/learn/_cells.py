@@ -12,8 +12,9 @@ import numpy as np
 
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts
+from jostle.kernel.queries import Strategy
 from jostle.kernel.records import Records
-from jostle.kernel.strategy import Strategy, identity, matrix, total
+from jostle.kernel.strategy import identity, matrix, total
 from jostle.learn.registry import FloatArray, IntArray
 from jostle.learn.task import Task
 

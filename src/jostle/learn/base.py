@@ -22,9 +22,10 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from jostle.kernel.budget import exact, round_up
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
+from jostle.kernel.records import ReleaseRecords, SimulatedRecords
 from jostle.learn.registry import FloatArray, Learner, Model, registered
 from jostle.learn.rehearsal import rehearse
 from jostle.learn.task import Task

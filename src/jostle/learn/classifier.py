@@ -47,7 +47,7 @@ class ChosenModel:
         return f"Chosen: {self.pick.option}.{because}\nExpected loss against the best: {others}.\n{self.model.describe()}"
 
 
-@learner(name="Chosen", cite="kotsogiannis2017pythia", version=3, built_on=OPTIONS, file=shipped_text)
+@learner(name="Chosen", cite="kotsogiannis2017pythia", version=4, built_on=OPTIONS, file=shipped_text)
 def chosen(records: Records, task: Task, budget: Budget) -> ChosenModel:
     """The learner that a chooser, grown on public tables, expects to lose the least here.
 
@@ -81,7 +81,7 @@ class ChosenFit(Fit):
 class PrivateClassifier(PrivateEstimator):
     """Picks, within one ε, among private learners: histograms, grids, additive models and the prevailing class.
 
-    The choice is learned on made-up public tables, costs 2 % of ε, and is told by `explain()`.
+    The choice is learned on public tables, costs 2 % of ε, and is told by `explain()`.
 
     >>> from jostle.schema import Category, Integer, Schema
     >>> schema = Schema({"age": Integer(0, 99), "class": Category(["no", "yes"])})

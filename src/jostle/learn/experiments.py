@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from jostle.datasets.artificial import HELD_OUT, artificial
+from jostle.datasets.collected import collected
 from jostle.datasets.labelled import Labelled, load, split
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
-from jostle.kernel.records import ArrayColumns, SimulatedRecords
+from jostle.kernel.records import SimulatedRecords
 from jostle.learn import get
 from jostle.learn.registry import IntArray, Learner
 from jostle.learn.task import Task
@@ -21,6 +23,9 @@ from jostle.simulate.parallel import in_parallel
 from jostle.simulate.results import Key, Measured, Results
 
 Encoded = dict[str, IntArray]
+COLLECTED = "collected-"
+"""So begin the names of tables that others collected."""
+
 VERSION = 1
 """Raised when trials are made otherwise, such as other splits: old results are then worth nothing."""
 
@@ -33,7 +38,7 @@ class Trial:
     """Its registered name, and tunables that differ from its defaults: "GaussianBayes histograms=DAWA"."""
 
     table: str
-    """An experiment's name, "adult-test" for the census' own split, or "artificial-7"."""
+    """An experiment's name, "adult-test" for the census' own split, "artificial-7", or "collected-AER:HMDA"."""
 
     split: int
     """The seed of the split."""
@@ -55,7 +60,7 @@ class Trial:
     @property
     def key(self) -> Key:
         """What makes two measurements the same."""
-        return (self.learner, VERSION, self.cell, digest(variant(self.learner)[0]), self.draws, self.split, self.neighbours)
+        return (self.learner, VERSION, self.cell, digest(*variant(self.learner)), self.draws, self.split, self.neighbours)
 
 
 @dataclass(frozen=True)
@@ -85,9 +90,9 @@ def variant(text: str) -> tuple[Learner, dict[str, str]]:
     return found, tunables
 
 
-def digest(learner: Learner) -> str:
+def digest(learner: Learner, tunables: Mapping[str, str]) -> str:
     """What a learner's results follow from, in short: if that changes, they are measured again."""
-    return f"{zlib.crc32(repr(learner.stamp).encode()):08x}"
+    return f"{zlib.crc32(repr(learner.stamp(tunables)).encode()):08x}"
 
 
 def error(
@@ -160,6 +165,8 @@ def parts(table: str, seed: int) -> tuple[Task, Encoded, Encoded]:
 def _split(table: str, seed: int) -> tuple[Labelled, Labelled]:
     if table == "adult-test":
         return load("adult"), load("adult-test")
+    if table.startswith(COLLECTED):
+        return collected(table.removeprefix(COLLECTED))
     if not table.startswith("artificial-"):
         return split(table, seed)
     made = artificial(int(table.removeprefix("artificial-")))

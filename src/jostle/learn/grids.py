@@ -22,13 +22,19 @@ if TYPE_CHECKING:
 MOST_AXES = 3
 """More attributes have too many cells."""
 
-DENSITY = 25.0
-"""A grid has so many times √(records · ε) cells: more are noisier, fewer are coarser. Tuned on public pixels' colours."""
+DENSITY = 15.0
+"""A grid has so many times √(records · ε) cells: more are noisier, fewer are coarser.
 
-NARROW, WIDE = 0.4, 0.8
-"""The width of the Gaussian that is drawn over the grid, in cells: wide below 500 records times ε, narrow above 50,000.
+Made-up tables do better with fewer, public pixels' colours with a few more.
+"""
 
-Tuned on public pixels' colours, too.
+WIDTHS = tuple(0.25 * 2 ** (step / 4) for step in range(15))
+"""The widths that the Gaussian may have that is drawn over the grid, in cells."""
+
+WIDER = 1.6
+"""It is so many times as wide as promises the least squared error of cells: which class leads changes more slowly.
+
+On made-up tables from 1.3 to 2 make little difference.
 """
 
 LARGEST = 2**16
@@ -74,7 +80,7 @@ def fits(task: Task) -> bool:
     return len(task.attributes) <= MOST_AXES and all(task.is_numeric(name) for name in task.attributes)
 
 
-@learner(name="Grid", cite="qardaji2013differentially")
+@learner(name="Grid", cite="qardaji2013differentially", version=2)
 def grid(
     records: Records,
     task: Task,
@@ -87,16 +93,14 @@ def grid(
     """The classes on a regular grid whose fineness follows from records times ε, as in uniform grids for points on a map.
 
     Privacy: a noisy number of records (3 % of the budget) unless one that was paid for is given, and one Laplace measurement
-    of the grid's cells with the rest. The cells follow from the schema and from the noisy number; smoothing is
-    post-processing.
+    of the grid's cells with the rest. The cells follow from the schema and from the noisy number; smoothing, as wide
+    as the noisy cells suggest, is post-processing.
     """
     _check(density, smoothing)
     if not fits(task):
         raise BadInput("learner", f"a grid is for at most {MOST_AXES} numeric attributes", "use Joint, or let one be chosen")
     total, rest = known_total(records, budget, total)
-    worth = total * float(rest.epsilon)
-    width = float(np.interp(np.log10(worth), np.log10([500, 50_000]), [WIDE, NARROW])) if smoothing is None else smoothing
-    cells = min(LARGEST, density * np.sqrt(worth))
+    cells = min(LARGEST, density * np.sqrt(total * float(rest.epsilon)))
     bins = max(2, round(cells ** (1 / len(task.attributes))))
     shape = tuple(min(bins, foreseen(task, name)) for name in task.attributes)
     for name in task.attributes:
@@ -105,7 +109,7 @@ def grid(
     return GridModel(
         attributes=task.attributes,
         values=tuple(foreseen(task, name) for name in task.attributes),
-        levels=_smoothed(measured, shape, records.sizes[task.label], width),
+        levels=_smoothed(measured, shape, records.sizes[task.label], smoothing),
         scale=2 * measured.scale,
     )
 
@@ -121,14 +125,39 @@ def _cut(attribute: str) -> str:
     return f"({attribute} in bins)"
 
 
-def _smoothed(measured: Leaves, shape: tuple[int, ...], classes: int, width: float) -> FloatArray:
+def _smoothed(measured: Leaves, shape: tuple[int, ...], classes: int, width: float | None) -> FloatArray:
     """One smoothed grid a class; the bins after the last, for what is not foreseen, are left out."""
-    from scipy.ndimage import gaussian_filter
-
     noisy = np.column_stack([-measured.noisy, measured.noisy]) if classes == 2 else measured.noisy
     whole = noisy.reshape(*(bins + 1 for bins in shape), classes)
     inside = np.moveaxis(whole[tuple(slice(bins) for bins in shape)], -1, 0)
-    return np.array([gaussian_filter(level, width, mode="nearest") for level in inside])
+    return _drawn_over(inside, _width(inside, 2 * measured.scale**2) * WIDER if width is None else width)
+
+
+def _drawn_over(levels: FloatArray, width: float) -> FloatArray:
+    from scipy.ndimage import gaussian_filter
+
+    return np.array([gaussian_filter(level, width, mode="nearest") for level in levels])
+
+
+def _width(levels: FloatArray, variance: float) -> float:
+    """The width that promises the least squared error, by Stein's unbiased estimate: from what was released alone.
+
+    The estimate is the distance between noisy and smoothed levels, plus twice the noise's variance times the weights that
+    cells keep of themselves.
+
+    >>> noise = np.random.default_rng(0).laplace(size=(1, 20, 20))
+    >>> _width(noise, 2.0) > _width(noise + 99 * (np.arange(20) > 9), 2.0)
+    True
+    """
+    axes = levels.ndim - 1
+    alone = np.zeros(2 * 4 * round(WIDTHS[-1]) + 3)
+    alone[alone.size // 2] = 1.0
+    kept = [float(_drawn_over(alone[None], width).max()) ** axes for width in WIDTHS]
+    errors = [
+        float(((_drawn_over(levels, width) - levels) ** 2).sum()) + 2 * variance * own * levels.size
+        for width, own in zip(WIDTHS, kept, strict=True)
+    ]
+    return WIDTHS[int(np.argmin(errors))]
 
 
 class PrivateGrid(PrivateEstimator):

@@ -11,8 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, InternalError
-from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
+from jostle.kernel.records import ReleaseRecords, SimulatedRecords
 from jostle.kernel.strategy import identity
 from jostle.learn.registry import IntArray, Learner, Model
 from jostle.learn.rehearsal import rehearse
@@ -50,7 +51,7 @@ def read(path: str | Path, task: Task, *, header: bool | None = None) -> dict[st
     """
     names = [*task.columns]
     try:
-        with Path(path).open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        with Path(path).open(encoding="utf-8", errors="replace", newline="") as file:
             lines = file.read().split("\n")
     except OSError:
         raise BadInput("file", f"{path} cannot be read", "name a text file with one record a line") from None
@@ -70,7 +71,8 @@ def read(path: str | Path, task: Task, *, header: bool | None = None) -> dict[st
 
 def _row(line: str) -> list[str]:
     try:
-        return next(csv.reader([line.replace("\r", " ")], skipinitialspace=True), [])
+        # A mark of the encoding is taken off any line: which one is the first depends on the others.
+        return next(csv.reader([line.removeprefix("\ufeff").replace("\r", " ")], skipinitialspace=True), [])
     except csv.Error:  # a field beyond csv's limit
         return []
 

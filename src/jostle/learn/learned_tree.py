@@ -20,7 +20,7 @@ import numpy as np
 
 from jostle.choice import documents
 from jostle.choice.inside import ChoicePoint
-from jostle.choice.saved import read_tree
+from jostle.choice.tree_files import read_tree
 from jostle.choice.ways import RegretTree
 from jostle.kernel.budget import Budget
 from jostle.kernel.criteria import Gini, Majority
@@ -91,7 +91,7 @@ def points(text: str | None = None) -> Points:
     if text is not None:
         entries = documents.parse(text, "tree")
         for point in made.every():
-            point.way = RegretTree(point.branches, read_tree(entries, len(point.branches), point.name))
+            point.way = RegretTree(point.branches, read_tree(entries, point.name, len(point.branches)))
     return made
 
 

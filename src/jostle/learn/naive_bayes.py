@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from jostle import algorithms
 from jostle.choice.baselines import informed_decision
+from jostle.choice.selectors import shipped
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.partition import Partition
@@ -44,7 +45,19 @@ Likelihood = Callable[[FloatArray, Task, str, float], FloatArray]
 """From noisy counts of an attribute's cells × classes and a smoothing in records to log-likelihoods of the same shape."""
 
 
-@learner(name="MultinomialBayes", cite="kotsogiannis2017pythia")
+def _versions(tunables: Mapping[str, Any]) -> object:
+    """Those of the algorithms that make the histograms; one that picks another follows from all, and from its selectors."""
+    name = str(tunables["histograms"])
+    if name == NONE:
+        return ()
+    known = [algorithms.get(one) for one in (OPTIONS if name == INFORMED else (name,))]
+    if not any(one.choosing for one in known):
+        return [(one.name, one.version) for one in known]
+    every = [algorithms.get(one) for one in algorithms.names(task="range-1d")]
+    return [(one.name, one.version) for one in every], shipped("range-1d").dumps()
+
+
+@learner(name="MultinomialBayes", cite="kotsogiannis2017pythia", follows=_versions)
 def multinomial_bayes(
     records: Records, task: Task, budget: Budget, *, histograms: str = "Bayes", smoothing: float = 1.0
 ) -> AdditiveModel:
@@ -61,7 +74,7 @@ def multinomial_bayes(
     return _fitted(records, task, budget, histograms, smoothing, _multinomial)
 
 
-@learner(name="GaussianBayes", cite="kotsogiannis2017pythia")
+@learner(name="GaussianBayes", cite="kotsogiannis2017pythia", follows=_versions)
 def gaussian_bayes(
     records: Records, task: Task, budget: Budget, *, histograms: str = "Laplace", smoothing: float = 1.0
 ) -> AdditiveModel:

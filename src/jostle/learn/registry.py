@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -12,9 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle.algorithms._claims import check_claims, check_tunables, tunables_of
 from jostle.algorithms.references import REFERENCES, Reference
 from jostle.kernel.budget import Budget
-from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.records import Records
 from jostle.learn.task import Task
 
@@ -64,11 +62,14 @@ class Learner:
     file: Callable[[], str] | None = None
     """Reads what comes with the package and its results follow from, if anything."""
 
-    @property
-    def stamp(self) -> tuple[object, ...]:
-        """What its results follow from: stored ones with another stamp are measured again."""
-        parts = [_registry[name].stamp for name in self.built_on]
-        return (self.version, sorted(self.tunables.items()), *parts, self.file() if self.file else "")
+    follows: Callable[[Mapping[str, Any]], object] | None = None
+    """From tunables to what else its results follow from, such as the version of an algorithm that they name."""
+
+    def stamp(self, tunables: Mapping[str, Any] = MappingProxyType({})) -> tuple[object, ...]:
+        """What its results with these tunables follow from: stored ones with another stamp are measured again."""
+        parts = [_registry[name].stamp() for name in self.built_on]
+        own = (self.version, sorted(self.tunables.items()), *parts, self.file() if self.file else "")
+        return (*own, self.follows(self.tunables | tunables)) if self.follows else own
 
     @property
     def reference(self) -> Reference:
@@ -77,10 +78,7 @@ class Learner:
 
     def check(self, tunables: Mapping[str, Any]) -> None:
         """Raise, before anything is charged, if it has no such tunables."""
-        for name in tunables:
-            if name not in self.tunables:
-                known = ", ".join(self.tunables) or "none"
-                raise BadInput(name, f"is no tunable of {self.name}", f"look for a typing error; it has: {known}")
+        check_tunables(self.name, self.tunables, tunables)
 
     def run(self, records: Records, task: Task, budget: Budget, **tunables: Any) -> Model:
         """The model."""
@@ -90,7 +88,13 @@ class Learner:
 
 
 def learner(
-    *, name: str, cite: str, version: int = 1, built_on: tuple[str, ...] = (), file: Callable[[], str] | None = None
+    *,
+    name: str,
+    cite: str,
+    version: int = 1,
+    built_on: tuple[str, ...] = (),
+    file: Callable[[], str] | None = None,
+    follows: Callable[[Mapping[str, Any]], object] | None = None,
 ) -> Callable[[Plan], Learner]:
     """Register a plan. Refused without a citation or a paragraph that begins with "Privacy:".
 
@@ -107,12 +111,14 @@ def learner(
             name=name,
             cite=cite,
             plan=plan,
-            tunables=_tunables(name, plan),
+            tunables=tunables_of(name, plan, "records, a task and a budget"),
             version=version,
             built_on=built_on,
             file=file,
+            follows=follows,
         )
-        _check_claims(found)
+        known = _registry.get(name)
+        check_claims(name, plan, cite, known.plan if known else None)
         _registry[name] = found
         return found
 
@@ -122,23 +128,3 @@ def learner(
 def registered() -> dict[str, Learner]:
     """What has been registered so far."""
     return dict(_registry)
-
-
-def _tunables(name: str, plan: Plan) -> MappingProxyType[str, object]:
-    parameters = list(inspect.signature(plan).parameters.values())
-    extra = parameters[3:]
-    if len(parameters) < 3 or any(p.kind is not p.KEYWORD_ONLY or p.default is p.empty for p in extra):
-        raise PlanError(f"{name}: a plan takes records, a task and a budget, then tunables by keyword, each with a default")
-    return MappingProxyType({p.name: p.default for p in extra})
-
-
-def _check_claims(found: Learner) -> None:
-    if not re.search(r"^\s*Privacy: \S", found.plan.__doc__ or "", re.MULTILINE):
-        raise PlanError(
-            f'{found.name}: its docstring needs a paragraph that begins with "Privacy:" and says why it is private'
-        )
-    if found.cite not in REFERENCES:
-        raise PlanError(f"{found.name}: {found.cite!r} is no key of algorithms/references.py; add the paper there")
-    known = _registry.get(found.name)
-    if known is not None and known.plan.__module__ != found.plan.__module__:
-        raise PlanError(f"{found.name}: the name is taken by {known.plan.__module__}")

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.records import ArrayColumns, SimulatedRecords
+from jostle.kernel.records import SimulatedRecords
 from jostle.learn.registry import Learner
 from jostle.learn.task import Task
 

@@ -43,11 +43,16 @@ class Task:
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", dict(self.columns))
         if not isinstance(self.columns.get(self.label), (Category, Boolean)):
-            raise BadInput(
-                "label", f"{self.label!r} must be a column of the schema with classes", "describe it as Category([…])"
-            )
+            raise BadInput("label", f"{self.label!r} must be a column of the schema with classes", self._labels())
         if not self.attributes or self.label in self.attributes or any(a not in self.columns for a in self.attributes):
             raise BadInput("attributes", "must be columns of the schema besides the label", "describe at least one")
+
+    def _labels(self) -> str:
+        """What to do about a label that is none."""
+        if self.label in self.columns:
+            return "describe it as Category([…])"
+        able = [name for name, column in self.columns.items() if isinstance(column, (Category, Boolean))]
+        return f"name the column to predict as label, one of {', '.join(able)}" if able else "describe it as Category([…])"
 
     @classmethod
     def over(cls, columns: Mapping[str, Column], label: str) -> Task:

@@ -36,7 +36,8 @@ _STEP: Final = "(step)"
 def told(records: Records, task: Task, model: Model, name: str) -> Records:
     """The records with one attribute more: the class that a model tells for each.
 
-    >>> from jostle.kernel.records import ArrayColumns, SimulatedRecords
+    >>> from jostle.kernel.columns import ArrayColumns
+    >>> from jostle.kernel.records import SimulatedRecords
     >>> from jostle.schema import Boolean
     >>> task = Task(("wet",), "class", {"wet": Boolean(), "class": Boolean()})
     >>> columns = ArrayColumns({"wet": np.array([0, 1, 1]), "class": np.array([0, 0, 1])}, task.sizes)

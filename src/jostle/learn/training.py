@@ -1,4 +1,4 @@
-"""Grow the chooser of `PrivateClassifier`, and teach the tree program's choice points, on made-up tables."""
+"""Grow the chooser of `PrivateClassifier` on made-up and collected tables; teach the tree program's choice points."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ import numpy as np
 from jostle.choice.databases import Public
 from jostle.choice.inside import learn
 from jostle.choice.trees import Growth, Tree, grow
+from jostle.datasets.collected import names
 from jostle.kernel.budget import Budget
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
-from jostle.kernel.records import ArrayColumns
 from jostle.learn.choosing import FEATURES, KINDS, OPTIONS, Chooser, features, fits_facts, kind_of
-from jostle.learn.experiments import Trial, found, parts
+from jostle.learn.experiments import COLLECTED, Trial, found, parts
 from jostle.learn.learned_tree import Points, chosen_trees, points
 from jostle.learn.registry import FloatArray, IntArray, Model
 from jostle.learn.task import Task
@@ -26,8 +27,8 @@ from jostle.simulate.results import Results
 EPSILONS = (0.1, 0.5, 2.0)
 """What the options are tried with: with the tables' numbers of records, from a handful to some ten thousand records · ε."""
 
-TREES = 15
-"""So many trees vote, each grown on a sample of the tables."""
+TREES = 40
+"""So many trees vote, each grown on a sample of the tables: with 15, choices hang more on the draw of these samples."""
 
 HARM = 1.0
 """How much more mistakes count that the prevailing class would not have made: as much again.
@@ -39,17 +40,28 @@ GROWTH = Growth(depth=5, least=12.0)
 """How: shallow, with no leaf for a few tables alone."""
 
 
-def trials(tables: int, *, draws: int = 1, options: Sequence[str] = OPTIONS) -> list[Trial]:
-    """Every option on so many made-up tables, table by table."""
+def tables(made_up: int, *, others: bool = True) -> list[str]:
+    """So many made-up tables, and those that others collected.
+
+    >>> tables(2)[:3], tables(1, others=False)
+    (['artificial-0', 'artificial-1', 'collected-AER:BankWages'], ['artificial-0'])
+    """
+    return [f"artificial-{number}" for number in range(made_up)] + [COLLECTED + name for name in names() if others]
+
+
+def trials(tables: Sequence[str], *, draws: int = 1, options: Sequence[str] = OPTIONS) -> list[Trial]:
+    """Every option on these tables, table by table."""
     return [
-        Trial(learner=option, table=f"artificial-{number}", split=0, epsilon=epsilon, draws=draws)
-        for number in range(tables)
+        Trial(learner=option, table=table, split=0, epsilon=epsilon, draws=draws)
+        for table in tables
         for epsilon in EPSILONS
         for option in options
     ]
 
 
-def train(results: Results, tables: int, *, draws: int = 1, options: Sequence[str] = OPTIONS, seed: int = 0) -> Chooser:
+def train(
+    results: Results, tables: Sequence[str], *, draws: int = 1, options: Sequence[str] = OPTIONS, seed: int = 0
+) -> Chooser:
     """Trees that expect the least loss on tables that had no part in growing them.
 
     An option that does not fit a table counts as wrong on all records. Each tree is grown on tables drawn with repetition,
@@ -58,17 +70,17 @@ def train(results: Results, tables: int, *, draws: int = 1, options: Sequence[st
     measured = found(trials(tables, draws=draws, options=options), results)
     known = {(trial.table, trial.epsilon, trial.learner): one.mean for trial, one in measured}
     inputs: dict[str, list[tuple[list[float], FloatArray, int]]] = {kind: [] for kind in KINDS}
-    for number, epsilon in product(range(tables), EPSILONS):
-        facts = _facts(number, epsilon)
-        errors = np.array([known.get((f"artificial-{number}", epsilon, option), math.nan) for option in options])
+    for (number, table), epsilon in product(enumerate(tables), EPSILONS):
+        facts = _facts(table, epsilon)
+        errors = np.array([known.get((table, epsilon, option), math.nan) for option in options])
         if np.isnan(errors[[fits_facts(option, facts) for option in options]]).any():
-            raise BadInput("results", f"lack some on table {number}", "measure every option there first")
+            raise BadInput("results", f"lack some on table {table}", "measure every option there first")
         losses = _losses(np.nan_to_num(errors, nan=1.0), options)
         inputs[kind_of(facts)].append(([facts[name] for name in FEATURES], losses - losses.min(), number))
     if not all(inputs.values()):
         raise BadInput("tables", "are too few: some kind of task is not among them", "make up more")
     trees = {kind: _forest(rows, seed) for kind, rows in inputs.items()}
-    about = {"tables": tables, "inputs": sum(map(len, inputs.values())), "draws": draws, "seed": seed}
+    about = {"tables": len(tables), "inputs": sum(map(len, inputs.values())), "draws": draws, "seed": seed}
     return Chooser(tuple(options), trees, about)
 
 
@@ -90,9 +102,9 @@ def _forest(inputs: list[tuple[list[float], FloatArray, int]], seed: int) -> tup
     return tuple(trees)
 
 
-def _facts(number: int, epsilon: float) -> dict[str, float]:
+def _facts(table: str, epsilon: float) -> dict[str, float]:
     """With true counts: their noise is small against what the trees ask."""
-    task, codes, _ = parts(f"artificial-{number}", 0)
+    task, codes, _ = parts(table, 0)
     counts = np.bincount(codes[task.label], minlength=len(task.classes))
     return features(task, [float(count) for count in counts], epsilon)
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from jostle.kernel.partition import Vector
-from jostle.kernel.strategy import Identity, Matrix, Prefix, Strategy
+from jostle.kernel.queries import Strategy
+from jostle.kernel.strategy import Identity, Matrix, Prefix
 from jostle.linear.ranks import Ranks
 from jostle.linear.workloads import Workload
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
+from jostle.linear._pools import pool
 
 
 def isotonic(
@@ -23,8 +24,6 @@ def isotonic(
     >>> isotonic(np.array([1.0, 3.0, 2.0, 5.0]), falling=True, lower=2.6).tolist()
     [2.75, 2.75, 2.75, 2.75]
     """
-    from jostle.linear._pools import pool
-
     values = np.asarray(y, dtype=np.float64)
     each = np.ones(values.shape[-1]) if weights is None else np.asarray(weights, dtype=np.float64)
     if each.shape != values.shape[-1:] or not (each > 0).all() or not np.isfinite(each).all():

@@ -12,12 +12,12 @@ import numpy as np
 
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
-from jostle.kernel.strategy import Boxes, Strategy
+from jostle.kernel.queries import Strategy
+from jostle.kernel.strategy import Boxes
+from jostle.linear._boxes import fit_boxes
 
 
-def least_squares(
-    strategy: Strategy, answers: Vector, *, deviations: Vector | None = None, tolerance: float = 1e-10
-) -> Vector:
+def least_squares(strategy: Strategy, answers: Vector, *, deviations: Vector | None = None) -> Vector:
     """The shortest vector of cells that fits the noisy answers best.
 
     Fong, Saunders: LSMR, an iterative algorithm for sparse least-squares problems, SIAM J. Sci. Comput. 33(5), 2011.
@@ -42,7 +42,7 @@ def least_squares(
     shape = (values.size, len(values) * strategy.size)
     operator = LinearOperator(shape, matvec=apply, rmatvec=adjoint, dtype=np.float64)
     weighted = (values * scale * strategy.unit).reshape(-1)
-    found = lsmr(operator, weighted, atol=tolerance, btol=tolerance, conlim=0, maxiter=max(100, 4 * strategy.size))[0]
+    found = lsmr(operator, weighted, atol=1e-10, btol=1e-10, conlim=0, maxiter=max(100, 4 * strategy.size))[0]
     return np.asarray(found.reshape(*answers.shape[:-1], strategy.size))
 
 
@@ -79,8 +79,6 @@ def nonnegative_least_squares(
 
 def _fit_boxes(boxes: Boxes, values: Vector, steps: Vector, x: Vector, iterations: int, slack: float) -> None:
     """The same descent on boxes, compiled; in place. A line is a grid of one row."""
-    from jostle.linear._boxes import fit_boxes
-
     line = len(boxes.shape) == 1
     shape = (1, *boxes.shape) if line else boxes.shape
     lows = np.insert(boxes.lows, 0, 0, axis=1) if line else boxes.lows

@@ -14,7 +14,8 @@ import numpy as np
 
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
-from jostle.kernel.strategy import Boxes, Identity, Prefix, Strategy, lattice
+from jostle.kernel.queries import Strategy, lattice
+from jostle.kernel.strategy import Boxes, Identity, Prefix
 from jostle.kernel.trees import Hierarchy
 
 _PROBES = 128

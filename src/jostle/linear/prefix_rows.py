@@ -55,7 +55,7 @@ def _shipped() -> dict[int, Any]:
         return {int(name): stored[name] for name in stored.files}
 
 
-def optimise(n: int, rounds: int = 250) -> tuple[float, Vector]:
+def optimise(n: int) -> tuple[float, Vector]:
     """The variance of all prefix sums together, for noise of variance 1, and R at its points.
 
     >>> variance, rows = optimise(16)
@@ -67,7 +67,7 @@ def optimise(n: int, rounds: int = 250) -> tuple[float, Vector]:
     points = min(n, _POINTS)
     start = np.sqrt(_first_guess(points, _ROWS[n]))
     found = minimize(
-        _variance, start.reshape(-1), args=(points, n // points), jac=True, method="L-BFGS-B", options={"maxiter": rounds}
+        _variance, start.reshape(-1), args=(points, n // points), jac=True, method="L-BFGS-B", options={"maxiter": 250}
     )
     squares = found.x.reshape(start.shape) ** 2 + 1e-9
     return float(found.fun), squares / squares.sum(axis=0) * (1 - CELL_WEIGHT)

@@ -22,7 +22,7 @@ from typing import Any, final
 import numpy as np
 
 from jostle.kernel.partition import Counts
-from jostle.kernel.strategy import Strategy
+from jostle.kernel.queries import Strategy
 
 
 @final

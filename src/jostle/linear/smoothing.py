@@ -41,7 +41,7 @@ def smooth(noisy: Vector, scale: float, contexts: Sequence[Vector], centres: Seq
     best, score = plain.means, plain.score
     for centre in centres:
         around = np.maximum(centre, 0.0)
-        found, parts = _cut(noisy, around, scale, np.argsort(around, kind="stable"), _GROUPS)
+        found, parts = _cut(noisy, noisy - around, scale, np.argsort(around, kind="stable"), _GROUPS)
         if found > score:
             score, best = found, np.empty(noisy.size)
             for cells, fit in parts:
@@ -49,8 +49,10 @@ def smooth(noisy: Vector, scale: float, contexts: Sequence[Vector], centres: Seq
     return np.maximum(best, 0.0)
 
 
-def _cut(noisy: Vector, around: Vector, scale: float, cells: Counts, pieces: int) -> tuple[float, list[Part]]:
+def _cut(noisy: Vector, beyond: Vector, scale: float, cells: Counts, pieces: int) -> tuple[float, list[Part]]:
     """The best way to cut cells, in the order of what is around them, by halves, and the kind of prior for each piece.
+
+    Given are the noisy counts and what they have beyond their surroundings.
 
     Counts that lie far apart each look like a kind of their own, which no likelihood can tell from a pattern: such groups
     are not cut finely, and have priors on counts alone.
@@ -60,7 +62,6 @@ def _cut(noisy: Vector, around: Vector, scale: float, cells: Counts, pieces: int
     score, parts = counts.score, [(order, counts)]  # type: tuple[float, list[Part]]
     narrow = noisy[order[-1]] - noisy[order[0]] < _NARROW * scale
     if narrow:
-        beyond = noisy - around
         order = cells[np.argsort(beyond[cells], kind="stable")]
         differences = Differences(beyond[order], scale)
         if differences.score - CENTRE_PRICE > score:
@@ -68,8 +69,8 @@ def _cut(noisy: Vector, around: Vector, scale: float, cells: Counts, pieces: int
     if pieces == 1 or cells.size < 2 * SMALLEST_GROUP or not (narrow or pieces > _GROUPS // _COARSE):
         return score, parts
     half = cells.size // 2
-    left = _cut(noisy, around, scale, cells[:half], pieces // 2)
-    right = _cut(noisy, around, scale, cells[half:], pieces // 2)
+    left = _cut(noisy, beyond, scale, cells[:half], pieces // 2)
+    right = _cut(noisy, beyond, scale, cells[half:], pieces // 2)
     apart = left[0] + right[0] - CUT_PRICE
     return (apart, left[1] + right[1]) if apart > score else (score, parts)
 

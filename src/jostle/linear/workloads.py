@@ -14,9 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from jostle.kernel import strategy
+from jostle.kernel.domain import domain_of
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Partition, Vector
-from jostle.kernel.strategy import Boxes, Strategy
+from jostle.kernel.queries import Strategy
+from jostle.kernel.strategy import Boxes
 from jostle.linear.ranks import Ranks
 
 Shape = int | tuple[int, ...]
@@ -150,7 +152,7 @@ def ranks(n: int) -> Workload:
     >>> ranks(4) @ [1, 2, 3, 4]
     array([-4., -4., -2., -2.,  1.,  1.,  5.,  5., 10.,  9.,  6.])
     """
-    axes = strategy.domain_of(n)
+    axes = domain_of(n)
     if len(axes) != 1:
         raise BadInput("n", "ranks are along a line of cells, not over a grid", "pass one whole number")
     if axes[0] > MOST_RANKS:
@@ -173,7 +175,7 @@ def ranges(n: int, starts: Any, stops: Any) -> Workload:
     >>> ranges(4, starts=[0, 1], stops=[2, 4]) @ [1, 2, 3, 4]
     array([3., 9.])
     """
-    if len(strategy.domain_of(n)) != 1:
+    if len(domain_of(n)) != 1:
         raise BadInput("n", "has several dimensions", "pass the number of cells, or use `rectangles`")
     return Workload("ranges", strategy.boxes(n, starts, stops))
 
@@ -193,7 +195,7 @@ def all_ranges(n: int) -> Workload:
     >>> all_ranges(3) @ [1, 2, 3]
     array([1., 3., 6., 2., 5., 3.])
     """
-    (size,) = strategy.domain_of(n)
+    (size,) = domain_of(n)
     if size > 8192:
         raise BadInput(
             "n", f"has {size * (size + 1) // 2} ranges, too many to answer one by one", "use `prefix` or `ranges`"
@@ -208,7 +210,7 @@ def marginals(shape: tuple[int, ...], *axes: tuple[int, ...]) -> Workload:
     >>> marginals((2, 2), (0,), ()) @ [[1, 2], [3, 4]]
     array([ 3.,  7., 10.])
     """
-    domain = strategy.domain_of(shape)
+    domain = domain_of(shape)
     kept = axes or tuple((axis,) for axis in range(len(domain)))
     if any(len(set(keep)) != len(keep) or not set(keep) <= set(range(len(domain))) for keep in kept):
         raise BadInput("axes", f"must be tuples of different axes below {len(domain)}", "pass for instance (0,), (0, 1)")
@@ -263,7 +265,7 @@ def random_rectangles(
     rng = np.random.default_rng(seed)
     low, high = shares[rng.integers(len(shares), size=number)].T
     lows, highs = [], []
-    for n in strategy.domain_of(shape):
+    for n in domain_of(shape):
         shortest = np.maximum(1, np.ceil(low * n)).astype(np.int64)
         longest = np.maximum(shortest, np.where(high == 1, n, np.ceil(high * n) - 1).astype(np.int64))
         side = rng.integers(shortest, longest, endpoint=True)

@@ -217,15 +217,14 @@ def check_positive(value: float, argument: str) -> float:
 def numbers(values: object, argument: str) -> Vector:
     """An array of floats. What they are is private; that they are numbers is not.
 
-    One value that is no number is missing, and no error. Where nothing is a number and there are texts, it is a column of
-    texts: that is its type, and refused. (The message does not name the type: that of texts tells the longest one's length.)
+    Among Python's objects each value is read by itself: a text is the number that it says, and what is no number is missing.
+    That never raises, not even where nothing is a number: one number more would make the difference. An array whose type is
+    text is refused. (The message does not name the type: that of texts tells the longest one's length.)
     """
-    array, texts = _array(values, argument, one_by_one="US"), False
+    array = _array(values, argument, one_by_one="US")
     if array.dtype == object:
-        mixed = array.reshape(-1)
-        array = np.array([_float(value) for value in mixed], dtype=np.float64).reshape(array.shape)
-        texts = bool(np.isnan(array).all()) and any(isinstance(value, (str, bytes)) for value in mixed)
-    if texts or array.dtype.kind not in "biuf":
+        array = np.array([_float(value) for value in array.reshape(-1)], dtype=np.float64).reshape(array.shape)
+    if array.dtype.kind not in "biuf":
         raise BadInput(argument, "must be numbers", _NUMBERS)
     with np.errstate(over="ignore"):  # of longer floats, to infinity
         return np.asarray(array, dtype=np.float64)
@@ -264,22 +263,39 @@ def _array(values: object, argument: str, *, one_by_one: str) -> Any:
 
 
 def _float(value: object) -> float:
-    if not isinstance(value, (Real, Decimal)):
+    if not isinstance(value, (Real, Decimal, str)):
         return math.nan
     try:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf  # type: ignore[operator]  # a real number does compare
-    except ValueError:  # a signaling NaN
+    except (TypeError, ValueError):  # a signaling NaN, a span of time, or a text that says no number
         return math.nan
 
 
 def column(values: object) -> Vector:
     """The private values of one column, one number a record; NaN where it is missing."""
-    array = numbers(values, "values")
+    array = numbers(_one_by_one(values), "values")
     if array.ndim != 1:
         raise BadInput("values", f"must be one number a record, not an array of {array.ndim} dimensions", "pass one column")
     return array
+
+
+def _one_by_one(values: object) -> object:
+    """A list as an array with one value an item, whatever that is: a list among numbers is no second dimension."""
+    if hasattr(values, "__array__") or not isinstance(values, Collection) or isinstance(values, (str, bytes, Mapping)):
+        return values
+    items = list(values)
+    try:
+        array = np.asarray(items)
+        if array.dtype.kind in "biuf" and array.ndim == 1:
+            return array
+    except (TypeError, ValueError):
+        pass
+    objects = np.empty(len(items), dtype=object)
+    for place, item in enumerate(items):
+        objects[place] = item
+    return objects
 
 
 def finite_scores(scores: object, argument: str = "scores") -> Vector:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from jostle.kernel.budget import Budget
+from jostle.kernel.budget import Budget, Home
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
@@ -66,12 +66,13 @@ class AboveThreshold:
         neighbours = check_budget(budget).neighbours
         self._lattice = Lattice.for_moves(moves, neighbours)
         noisy, self._scale = scales(self._lattice.moves, neighbours, budget.epsilon, positives, monotone)
-        self._left, self._lock = positives, threading.Lock()
+        self._left, self._lock, self._home = positives, threading.Lock(), Home()
         self._noise = budget.draw(operator="above_threshold", note=note)
         self._threshold = self._drawn(limit, noisy)
 
     def above(self, value: float) -> bool:
         """Whether the value, with noise, reaches the threshold, with noise. A NaN counts as a number below all others."""
+        self._home.check()
         private = np.nan_to_num(numbers(value, "value"), nan=-np.inf)
         if private.ndim:
             raise BadInput("value", "must be one number", "ask one query at a time")

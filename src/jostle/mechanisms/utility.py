@@ -8,7 +8,6 @@ as methods.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -19,7 +18,17 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.mechanisms.arguments import Lattice, Moves, check_bounds, check_confidence, check_positive, finite_scores
 from jostle.mechanisms.sampling import exponential_weights
-from jostle.mechanisms.threshold import scales
+from jostle.mechanisms.tails import (
+    apart,
+    exponential_quantile,
+    laplace_quantile,
+    margin_quantile,
+    noisy_max_quantile,
+    one_sided_quantile,
+    root,
+    threshold_quantile,
+    two_sums_quantile,
+)
 
 
 def accuracy(scale: float, confidence: float = 0.95, *, numbers: int = 1) -> float:
@@ -30,7 +39,7 @@ def accuracy(scale: float, confidence: float = 0.95, *, numbers: int = 1) -> flo
     >>> round(accuracy(2.0, 0.95), 3), round(accuracy(2.0, 0.95, numbers=100), 3)
     (5.991, 15.151)
     """
-    return check_positive(scale, "scale") * _laplace_quantile(confidence, numbers)
+    return check_positive(scale, "scale") * laplace_quantile(confidence, numbers)
 
 
 def scale_for_accuracy(error: float, confidence: float = 0.95, *, numbers: int = 1) -> float:
@@ -39,7 +48,7 @@ def scale_for_accuracy(error: float, confidence: float = 0.95, *, numbers: int =
     >>> round(scale_for_accuracy(5.991, 0.95), 3)
     2.0
     """
-    return check_positive(error, "error") / _laplace_quantile(confidence, numbers)
+    return check_positive(error, "error") / laplace_quantile(confidence, numbers)
 
 
 def laplace_error(epsilon: float, *, sensitivity: float, confidence: float = 0.95, numbers: int = 1) -> float:
@@ -81,7 +90,7 @@ def discrete_laplace_epsilon(error: int, *, sensitivity: float = 1, confidence: 
     """
     tail, steps = 1 - check_confidence(confidence), check_positive(error + 1, "error")
     size = check_positive(sensitivity, "sensitivity")
-    return size * _root(lambda rate: steps * rate - math.log(2 / ((1 + math.exp(-rate)) * tail)))
+    return size * root(lambda rate: steps * rate - math.log(2 / ((1 + math.exp(-rate)) * tail)))
 
 
 def exponential_error(
@@ -106,9 +115,9 @@ def exponential_error(
     8.77
     """
     return (
-        _reach(sensitivity, monotone)
+        apart(sensitivity, monotone)
         / check_positive(epsilon, "epsilon")
-        * _exponential_quantile(candidates, best, confidence)
+        * exponential_quantile(candidates, best, confidence)
     )
 
 
@@ -126,9 +135,7 @@ def exponential_epsilon(
     >>> round(exponential_epsilon(8.77, candidates=4, confidence=1 - math.exp(-3)), 2)
     1.0
     """
-    return (
-        _reach(sensitivity, monotone) / check_positive(error, "error") * _exponential_quantile(candidates, best, confidence)
-    )
+    return apart(sensitivity, monotone) / check_positive(error, "error") * exponential_quantile(candidates, best, confidence)
 
 
 def exponential_probabilities(
@@ -168,7 +175,7 @@ def report_noisy_max_error(
     >>> round(report_noisy_max_error(1, candidates=4), 2)
     9.19
     """
-    return _reach(sensitivity, monotone) / check_positive(epsilon, "epsilon") * _noisy_max_quantile(candidates, confidence)
+    return apart(sensitivity, monotone) / check_positive(epsilon, "epsilon") * noisy_max_quantile(candidates, confidence)
 
 
 def report_noisy_max_epsilon(
@@ -179,7 +186,7 @@ def report_noisy_max_epsilon(
     >>> round(report_noisy_max_epsilon(9.19, candidates=4), 2)
     1.0
     """
-    return _reach(sensitivity, monotone) / check_positive(error, "error") * _noisy_max_quantile(candidates, confidence)
+    return apart(sensitivity, monotone) / check_positive(error, "error") * noisy_max_quantile(candidates, confidence)
 
 
 def permute_and_flip_error(
@@ -192,7 +199,7 @@ def permute_and_flip_error(
     >>> round(permute_and_flip_error(1, candidates=4), 2)
     6.8
     """
-    return _reach(sensitivity, monotone) / check_positive(epsilon, "epsilon") * _one_sided_quantile(candidates, confidence)
+    return apart(sensitivity, monotone) / check_positive(epsilon, "epsilon") * one_sided_quantile(candidates, confidence)
 
 
 def permute_and_flip_epsilon(
@@ -203,7 +210,7 @@ def permute_and_flip_epsilon(
     >>> round(permute_and_flip_epsilon(6.8, candidates=4), 2)
     1.0
     """
-    return _reach(sensitivity, monotone) / check_positive(error, "error") * _one_sided_quantile(candidates, confidence)
+    return apart(sensitivity, monotone) / check_positive(error, "error") * one_sided_quantile(candidates, confidence)
 
 
 def above_threshold_error(
@@ -223,7 +230,7 @@ def above_threshold_error(
     >>> round(above_threshold_error(1, queries=100), 1)
     36.6
     """
-    return _threshold_quantile(queries, positives, sensitivity, monotone, confidence) / check_positive(epsilon, "epsilon")
+    return threshold_quantile(queries, positives, sensitivity, monotone, confidence) / check_positive(epsilon, "epsilon")
 
 
 def above_threshold_epsilon(
@@ -240,7 +247,7 @@ def above_threshold_epsilon(
     >>> round(above_threshold_epsilon(36.6, queries=100), 2)
     1.0
     """
-    return _threshold_quantile(queries, positives, sensitivity, monotone, confidence) / check_positive(error, "error")
+    return threshold_quantile(queries, positives, sensitivity, monotone, confidence) / check_positive(error, "error")
 
 
 def clipped_mean_error(
@@ -264,7 +271,7 @@ def clipped_mean_error(
     check_positive(records, "records")
     if relation.total_is_public:
         return laplace_error(epsilon, sensitivity=width / records, confidence=confidence)
-    off = _two_sums_quantile(relation, confidence) / check_positive(epsilon, "epsilon")
+    off = two_sums_quantile(relation, confidence) / check_positive(epsilon, "epsilon")
     return float(width * off / (records - 2 * off)) if records > 3 * off else float(width)
 
 
@@ -286,7 +293,7 @@ def clipped_mean_epsilon(
     if relation.total_is_public:
         return laplace_epsilon(error, sensitivity=width / records, confidence=confidence)
     off = check_positive(error, "error") * records / (width + 2 * error)
-    return _two_sums_quantile(relation, confidence) / float(off)
+    return two_sums_quantile(relation, confidence) / float(off)
 
 
 def large_margin_gap(
@@ -297,7 +304,7 @@ def large_margin_gap(
     >>> round(large_margin_gap(1, 1e-6, kept=1))
     511
     """
-    return 2 * sensitivity + sensitivity * _margin_quantile(delta, kept, confidence) / check_positive(epsilon, "epsilon")
+    return 2 * sensitivity + sensitivity * margin_quantile(delta, kept, confidence) / check_positive(epsilon, "epsilon")
 
 
 def large_margin_epsilon(
@@ -308,64 +315,4 @@ def large_margin_epsilon(
     >>> round(large_margin_epsilon(511, 1e-6, kept=1), 2)
     1.0
     """
-    return sensitivity * _margin_quantile(delta, kept, confidence) / check_positive(gap - 2 * sensitivity, "gap")
-
-
-def _laplace_quantile(confidence: float, numbers: int) -> float:
-    """The t with P(some |error| > t · scale) = 1 − confidence."""
-    return -math.log(-math.expm1(math.log(check_confidence(confidence)) / check_positive(numbers, "numbers")))
-
-
-def _exponential_quantile(candidates: float, best: float, confidence: float) -> float:
-    if not 0 < best <= candidates:
-        raise BadInput("best", "must be above 0 and at most the number of candidates", "leave it out")
-    return math.log(candidates / best) - math.log(1 - check_confidence(confidence))
-
-
-def _noisy_max_quantile(candidates: int, confidence: float) -> float:
-    """The t with (candidates − 1) · P(difference of two Laplace variables > t) = 1 − confidence; that is e^−t(2 + t)/4."""
-    tail = 1 - check_confidence(confidence)
-    return _root(lambda t: t - math.log((candidates - 1) * (2 + t) / (4 * tail))) if candidates > 1 else 0.0
-
-
-def _one_sided_quantile(candidates: int, confidence: float) -> float:
-    tail = 2 * (1 - check_confidence(confidence))
-    return math.log((candidates - 1) / tail) if candidates - 1 > tail else 0.0
-
-
-def _two_sums_quantile(neighbours: Neighbours, confidence: float) -> float:
-    """How many widths both sums of a mean are off at most, times ε."""
-    return float(neighbours.sensitivity(1, 2)) * math.log(2 / (1 - check_confidence(confidence)))
-
-
-def _threshold_quantile(queries: int, positives: int, sensitivity: float, monotone: bool, confidence: float) -> float:
-    check_positive(queries, "queries")
-    check_positive(positives, "positives")
-    moves = Moves.of(sensitivity, monotone=monotone)
-    threshold, query = scales(moves, Neighbours(), Fraction(1), positives, monotone)
-    tail = (1 - check_confidence(confidence)) / 2
-    return float(threshold) * -math.log(tail) + float(query) * math.log(queries / tail)
-
-
-def _margin_quantile(delta: float, kept: int, confidence: float) -> float:
-    """The threshold of the search times ε, plus noise in the other direction, and without the 2 · sensitivity."""
-    check_positive(kept, "kept")
-    if not 0 < delta < 1:
-        raise BadInput("delta", f"must be between 0 and 1, got {delta!r}", "pass for instance 1e-6")
-    sought = 6 * math.log(2 * kept / delta) + 9 * math.log(6 / delta) + 12 * math.log(6 * kept * (kept + 1) / delta)
-    return sought + 21 * math.log(3 / (1 - check_confidence(confidence)))
-
-
-def _reach(sensitivity: float, monotone: bool) -> float:
-    return check_positive(sensitivity, "sensitivity") * (1 if monotone else 2)
-
-
-def _root(rising: Callable[[float], float]) -> float:
-    """Where a function that rises from below 0 is 0."""
-    low, high = 0.0, 1.0
-    while rising(high) < 0:
-        low, high = high, 2 * high
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if rising(middle) < 0 else (low, middle)
-    return high
+    return sensitivity * margin_quantile(delta, kept, confidence) / check_positive(gap - 2 * sensitivity, "gap")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ import numpy as np
 from jostle import plots
 from jostle.choice.experiment_report import Grid, Section
 from jostle.peers.accuracy import ENOUGH, FEWER_TRIALS, FOR_SLOW, TRIALS, Errors, by_cell, data_sets
-from jostle.peers.environments import OURSELVES
+from jostle.peers.environments import OURSELVES, Peer
 from jostle.peers.inputs import RANGES
 from jostle.peers.jobs import Job, Outcome
-from jostle.peers.parts import Asked, Comparison
+from jostle.peers.noise import BOUND, KINDS, Checked
+from jostle.peers.parts import Asked, Comparison, mean
 
 GROUPS = ("histogram", "ranges", "quantiles")
 GOAL = 0.7
@@ -22,10 +23,15 @@ GOAL = 0.7
 
 
 def sections(
-    asked: Asked, outcomes: Sequence[tuple[Job, Outcome]], found: Sequence[Errors], listed: Sequence[Comparison]
+    asked: Asked,
+    outcomes: Sequence[tuple[Job, Outcome]],
+    found: Sequence[Errors],
+    proven: Mapping[str, tuple[Peer, str, Checked]],
+    listed: Sequence[Comparison],
 ) -> list[Section]:
     """All tables of this part."""
-    return [_summary(asked, listed), _cells(listed), _used(outcomes), _closed_form(found)]
+    known = [_known_noise(proven)] if proven else []
+    return [_summary(asked, listed), _cells(listed), _used(outcomes), _closed_form(found), *known]
 
 
 _HOW = (
@@ -65,8 +71,8 @@ def _summary(asked: Asked, listed: Sequence[Comparison]) -> Section:
         said = ", ".join("×".join(map(str, domain)) for domain in FOR_SLOW)
         texts.append(
             f"{slow} read single records at some expense: they are given domains of {said} cells and few records alone, "
-            f"and begin nothing new after {ENOUGH:g} s of a job. Their noise on a cell does not depend on the data (see the "
-            "closed form below), except where SmartNoise SQL drops rare cells."
+            f"and begin nothing new after {ENOUGH:g} s of a job. Where their noise on a cell is known and was tested, other "
+            "inputs follow from it (“closed form”); SmartNoise SQL drops rare cells, so that nothing follows."
         )
     headings = ["", "", "cells", "geometric mean", "least", "most", "behind", "behind for certain"]
     return Section(title="Accuracy at equal ε", texts=texts, grids=[Grid(headings=headings, rows=rows)], figure="accuracy")
@@ -87,15 +93,6 @@ def best_peers(cells: Sequence[Comparison]) -> list[Comparison]:
         if one.cell not in best or one.ratio > best[one.cell].ratio:
             best[one.cell] = one
     return list(best.values())
-
-
-def mean(ratios: Any) -> float:
-    """The geometric mean.
-
-    >>> mean([0.5, 2.0])
-    1.0
-    """
-    return float(np.exp(np.mean(np.log(np.asarray(ratios)))))
 
 
 def _cells(listed: Sequence[Comparison]) -> Section:
@@ -141,8 +138,24 @@ def closed_form(cells: int, epsilon: float) -> float:
     >>> round(closed_form(1, 0.01), 1)  # about √2/ε
     141.4
     """
-    a = math.exp(-epsilon)
-    return math.sqrt(cells * 2 * a) / (1 - a)
+    return math.sqrt(cells * KINDS["discrete Laplace"].variance(epsilon))
+
+
+def _known_noise(proven: Mapping[str, tuple[Peer, str, Checked]]) -> Section:
+    rows = []
+    for peer, kind, seen in proven.values():
+        off = [f"{one:+.2f}" for one in seen.statistics]
+        verdict = "as named" if seen.passed else "**not as named**"
+        rows.append([peer.title, kind, f"{seen.numbers:,}", f"{seen.variance:.4f}", *off, verdict, f"{seen.noticed:.1%}"])
+    text = (
+        "What these peers add to cells in real runs, beside noise of the kind that they name, of scale 1/ε. The mean, the "
+        "mean square and the mean product of neighbouring cells are told in standard deviations of what chance would do. "
+        f"All have to be within ±{BOUND:g}: outside of that, each lies with a probability of 1e-6. The last column is by "
+        "how much the scale would have to be off to be noticed every other time. As no data change such noise, the errors "
+        "of who has passed are computed for the inputs that it was not run on, and are called “closed form”."
+    )
+    headings = ["", "noise", "numbers", "variance, over the named", "mean", "mean square", "neighbours", "", "noticed"]
+    return Section(title="Noise on cells, tested", texts=[text], grids=[Grid(headings=headings, rows=rows)])
 
 
 def _closed_form(found: Sequence[Errors]) -> Section:

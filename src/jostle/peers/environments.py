@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import jostle
 from jostle.kernel.errors import BadInput
 
 PINS: Final = Path(__file__).parent / "pins"
@@ -48,10 +50,14 @@ class Peer:
     not_installable: str = ""
     """Why there is nothing to install, if that is known."""
 
+    edition: str = ""
+    """What stands for a version where the peer is no package."""
+
     @property
     def version(self) -> str:
         """Its own version, as pinned."""
-        return self.requirements[0].partition("==")[2] if self.requirements else ""
+        pinned = self.requirements[0].partition("==")[2] if self.requirements else ""
+        return self.edition or pinned
 
     @property
     def fingerprint(self) -> str:
@@ -120,27 +126,46 @@ def read_pins(file: Path) -> Peer:
         java=told.get("java") == "yes",
         slow=told.get("slow") == "yes",
         not_installable=told.get("not installable", ""),
+        edition=told.get("version", ""),
     )
 
 
 def prepare(peer: Peer, folder: Path, say: Callable[[str], None] = lambda _: None) -> Environment | Unavailable:
     """The peer's environment under a folder: made if it is missing or the pins changed, else as it is."""
+    there = find(peer, folder)
+    if isinstance(there, Environment) or there.reason != NOT_THERE:
+        return there
+    say(f"installing {peer.title} {peer.version}")
+    problem = _build(_home(peer, folder), peer.requirements)
+    if problem:
+        return Unavailable(peer=peer, reason=problem)
+    _stamp(peer, folder).touch()  # last: an installation that was interrupted has none, and starts again
+    return find(peer, folder)
+
+
+def find(peer: Peer, folder: Path) -> Environment | Unavailable:
+    """The peer's environment under a folder as it is; without one, why."""
     if peer.name == OURSELVES:
         return Environment(peer=peer, python=Path(sys.executable))
     if peer.not_installable:
         return Unavailable(peer=peer, reason=peer.not_installable)
     if peer.java and java_home() is None:
         return Unavailable(peer=peer, reason="it needs Java 17, which was not found: install it, or set JAVA_HOME")
-    home = (folder / peer.name).absolute()
-    made, stamp = Environment(peer=peer, python=home / "bin" / "python"), home / f"ready-{peer.fingerprint}"
-    if stamp.is_file() and made.python.exists():
+    made = Environment(peer=peer, python=_home(peer, folder) / "bin" / "python")
+    if _stamp(peer, folder).is_file() and made.python.exists():
         return made
-    say(f"installing {peer.title} {peer.version}")
-    problem = _build(home, peer.requirements)
-    if problem:
-        return Unavailable(peer=peer, reason=problem)
-    stamp.touch()  # last: an installation that was interrupted has none, and starts again
-    return made
+    return Unavailable(peer=peer, reason=NOT_THERE)
+
+
+NOT_THERE: Final = "it was not asked for, and has no environment yet"
+
+
+def _home(peer: Peer, folder: Path) -> Path:
+    return (folder / peer.name).absolute()
+
+
+def _stamp(peer: Peer, folder: Path) -> Path:
+    return _home(peer, folder) / f"ready-{peer.fingerprint}"
 
 
 def _build(home: Path, requirements: tuple[str, ...]) -> str:
@@ -182,9 +207,38 @@ def java_home() -> str | None:
     return "" if shutil.which("java") else None
 
 
+def machine() -> dict[str, Any]:
+    """Where it is measured, and by which version of jostle.
+
+    >>> machine()["jostle"] == jostle.__version__
+    True
+    """
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "jostle": jostle.__version__,
+    }
+
+
+def _processor() -> str:
+    about = Path("/proc/cpuinfo")
+    if about.is_file():
+        for line in about.read_text("utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
 def variables(environment: Environment) -> dict[str, str]:
-    """What the peer's processes find in their environment: ours, without what would lead them to our packages."""
-    kept = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV"}}
+    """What the peer's processes find in their environment: ours, without what would lead them to our packages.
+
+    Nor may it keep Python from writing bytecode: a package that is run from its source would be compiled in every process.
+    """
+    foreign = {"PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE"}
+    kept = {name: value for name, value in os.environ.items() if name not in foreign}
     home = java_home()
     if home:
         kept["JAVA_HOME"] = home

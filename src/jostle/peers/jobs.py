@@ -15,18 +15,27 @@ import subprocess
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-import jostle
 from jostle.peers.environments import OURSELVES, Environment, Peer, Unavailable, variables
 
-ADAPTERS: Final = Path(__file__).parent / "adapters"
+PACKAGE: Final = Path(__file__).parent.parent
+ADAPTERS: Final = PACKAGE / "peers" / "adapters"
+SHARED: Final = ("classifying", "estimating", "timing")
+"""What stands beside the adapters for some of them to import."""
+
+NOT_MEASURED: Final = ("audit", "cli", "explorer", "peers")
+"""The folders of jostle that no adapter runs, `peers/inputs.py` apart: a change there leaves results as they are."""
+
 RETRIED: Final = ("failed", "unavailable")
 """What may go better the next time is not kept."""
+
+NOT_RUN: Final = "not run"
+"""The status of a job of which there is no result."""
 
 _OFTEN: Final = 0.02
 _HASHED: Final = 2**26
@@ -35,6 +44,31 @@ _HASHED: Final = 2**26
 def adapter(peer: Peer, part: str) -> Path:
     """The file that knows how a peer does the work of a part; a peer without one takes no part in it."""
     return ADAPTERS / f"{peer.name}_{part}.py"
+
+
+def code(file: Path) -> list[Path]:
+    """An adapter, and what it imports of what stands beside it.
+
+    >>> [file.name for file in code(ADAPTERS / "opendp_speed.py")]
+    ['opendp_speed.py', 'timing.py']
+    """
+    text = file.read_text("utf-8") if file.is_file() else ""
+    return [file, *(ADAPTERS / f"{name}.py" for name in SHARED if f"import {name} " in text)]
+
+
+@cache
+def own_source() -> str:
+    """Changes with whatever of jostle is measured: its code, and the selectors and tables that come with it.
+
+    >>> len(own_source())
+    16
+    """
+    files = [file for file in PACKAGE.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+    measured = [file for file in files if file.relative_to(PACKAGE).parts[0] not in NOT_MEASURED]
+    found = hashlib.sha256()
+    for file in sorted([*measured, PACKAGE / "peers" / "inputs.py"]):
+        found.update(f"{file.relative_to(PACKAGE)}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    return found.hexdigest()[:16]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,9 +104,9 @@ class Job:
     @cached_property
     def key(self) -> str:
         """Changes with all that the result depends on."""
-        version = jostle.__version__ if self.peer.name == OURSELVES else self.peer.fingerprint
+        version = own_source() if self.peer.name == OURSELVES else self.peer.fingerprint
         parts = [self.peer.name, self.part, self.kind, self.settings, self.limit, self.threads, version]
-        text = json.dumps([*parts, *map(_digest, (self.adapter, self.data))], sort_keys=True)
+        text = json.dumps([*parts, *map(_digest, (*code(self.adapter), self.data))], sort_keys=True)
         return f"{self.peer.name}-{self.part}-{self.kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
@@ -81,7 +115,7 @@ class Outcome:
     """What came of a job."""
 
     status: str
-    """ok, unsupported, failed, timeout or unavailable."""
+    """ok, unsupported, failed, timeout, unavailable or not run."""
 
     reason: str = ""
     """Why, if it is not ok."""
@@ -113,20 +147,22 @@ class Outcome:
 
 def run(job: Job, place: Environment | Unavailable, folder: Path) -> Outcome:
     """Do the job, unless the folder has its result."""
+    kept = stored(job, place, folder)
+    if kept.status != NOT_RUN or isinstance(place, Unavailable):
+        return kept
+    return _run(job, place, folder)
+
+
+def stored(job: Job, place: Environment | Unavailable, folder: Path) -> Outcome:
+    """What is known without doing the job: its result in the folder, or why there can be none; else that it was not run."""
+    file = folder / f"{job.key}.json"
+    if file.is_file():
+        return _outcome(json.loads(file.read_text("utf-8")), file.with_suffix(".npz"))
     if isinstance(place, Unavailable):
         return Outcome(status="unavailable", reason=place.reason)
     if not job.adapter.is_file():
         return Outcome(status="unsupported", reason=f"there is no adapter {job.adapter.name}")
-    kept = stored(job, folder)
-    return kept if kept is not None else _run(job, place, folder)
-
-
-def stored(job: Job, folder: Path) -> Outcome | None:
-    """The result of the job that the folder has, if any."""
-    file = folder / f"{job.key}.json"
-    if not file.is_file():
-        return None
-    return _outcome(json.loads(file.read_text("utf-8")), file.with_suffix(".npz"))
+    return Outcome(status=NOT_RUN)
 
 
 def forget(job: Job, folder: Path) -> None:
@@ -209,6 +245,7 @@ def _process(command: list[str], environment: dict[str, str], limit: float) -> _
                 time.sleep(_OFTEN)
         except BaseException:
             _end(child.pid)
+            child.wait()
             raise
         child.returncode = os.waitstatus_to_exitcode(status)  # it was waited for here: nobody else need do so
         seconds = time.perf_counter() - began

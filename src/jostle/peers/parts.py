@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -33,6 +33,9 @@ class Asked:
 
     domains: Sequence[tuple[int, ...]] = ()
     """The domains that accuracy is measured on; all of them unless said."""
+
+    tables: Sequence[str] = ()
+    """The tables that classifiers are measured on; all of them unless said."""
 
     seed: int = 0
     """Of data, and of whatever takes a seed."""
@@ -110,14 +113,53 @@ class Part:
     name: str
     """As in `--parts`."""
 
-    title: str
-    """As in the report."""
-
     jobs: Callable[[Asked], Sequence[Job]]
     """What to run; data are made on the way."""
 
     findings: Callable[[Asked, Sequence[tuple[Job, Outcome]]], Findings]
     """What the outcomes say."""
+
+
+RELATIONS: Final = ("add_remove", "replace")
+"""What a peer may protect; ours is measured under each that one does."""
+
+
+def of_means(
+    ours: Any, theirs: Any, *, part: str, peer: str, cell: str, group: str, unit: str, note: str = ""
+) -> Comparison:
+    """A cell from samples on both sides: their means, and the ratio's interval."""
+    ratio, low, high = compare(ours, theirs)
+    return Comparison(
+        part=part,
+        peer=peer,
+        cell=cell,
+        group=group,
+        ours=float(np.mean(ours)),
+        theirs=float(np.mean(theirs)),
+        unit=unit,
+        ratio=ratio,
+        low=low,
+        high=high,
+        note=note,
+    )
+
+
+def with_delta(delta: float) -> str:
+    """What to note of a peer's δ.
+
+    >>> with_delta(1e-6), with_delta(0.0)
+    ('theirs has δ = 1e-06, ours 0', '')
+    """
+    return f"theirs has δ = {delta:g}, ours 0" if delta else ""
+
+
+def mean(ratios: Any) -> float:
+    """The geometric mean.
+
+    >>> mean([0.5, 2.0])
+    1.0
+    """
+    return float(np.exp(np.mean(np.log(np.asarray(ratios)))))
 
 
 def compare(ours: Any, theirs: Any) -> tuple[float, float, float]:

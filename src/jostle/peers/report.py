@@ -1,63 +1,123 @@
-"""The report: its first page says where we are behind; then come the parts, the peers and the machine."""
+"""The report: its first page has every part, the machine, the versions and where we are behind; then come the parts."""
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
+from statistics import median
 from typing import Any
 
-import jostle
 from jostle.choice.experiment_report import Grid, Section
-from jostle.peers.accuracy_report import mean
-from jostle.peers.environments import OURSELVES, Environment, Unavailable
-from jostle.peers.jobs import Job, Outcome
-from jostle.peers.parts import Comparison, Findings, Part
+from jostle.peers.environments import OURSELVES, Environment, Unavailable, machine
+from jostle.peers.jobs import NOT_RUN, Job, Outcome, own_source
+from jostle.peers.parts import Comparison, Findings, Part, mean
+
+HOMES = {"accuracy": "accuracy", "classifiers": "classifiers", "speed": "speed", "scale": "scaling"}
+"""The parts of the report, and the modules that they are in."""
 
 Ran = Sequence[tuple[Job, Outcome]]
+Places = Mapping[str, Environment | Unavailable]
 
 
-def sections(
-    ran: Mapping[str, Ran], places: Mapping[str, Environment | Unavailable], found: Mapping[str, Findings]
-) -> list[Section]:
-    """The whole report, the first page first."""
+def parts(names: Sequence[str]) -> list[Part]:
+    """Parts by their names; each lives in a module of its own."""
+    from importlib import import_module
+
+    return [import_module(f"jostle.peers.{HOMES[name]}").PART for name in names]
+
+
+def sections(ran: Mapping[str, Ran], places: Places, found: Mapping[str, Findings]) -> list[Section]:
+    """The whole report, the first page first: `ran` and `found` have every part, whether or not it was run."""
+    details = [section for name in found for section in (*found[name].sections, *_lost(name, found[name].comparisons))]
     cells = [one for findings in found.values() for one in findings.comparisons]
-    parts = [section for findings in found.values() for section in findings.sections]
-    return [_first(cells), _behind(cells), *parts, _not_done(ran), _peers(places, ran), _machine()]
+    return [_first(ran, found), _machine(places), _behind(cells), *details, _not_done(ran), _pins(places)]
 
 
-def _first(cells: Sequence[Comparison]) -> Section:
+# ------------------------------------------------------------------------------------------------------ the first page
+
+
+def _first(ran: Mapping[str, Ran], found: Mapping[str, Findings]) -> Section:
+    cells = [one for findings in found.values() for one in findings.comparisons]
     behind = [one for one in cells if one.behind]
-    certain = [one for one in behind if one.for_certain]
     texts = [
         (
-            f"{len(cells):,} cells: the same work by jostle and by a peer, on the same machine, in the same run. A ratio is "
-            "ours over theirs; below 1, ours is better."
+            f"{len(cells):,} cells: the same work by jostle and by a peer, on the same machine. A ratio is ours over "
+            "theirs, of errors, seconds or bytes; below 1, ours is better."
         ),
         (
-            f"**jostle is behind in {len(behind):,} of them**, for certain in {len(certain):,}: there, the ratio's 95 % "
-            "interval is above 1 as a whole. In the others it contains 1."
+            f"**jostle is behind in {len(behind):,} of them**, for certain in {_certain(behind):,}: there, the ratio's 95 % "
+            "interval is above 1 as a whole. In the others it contains 1. Where both are equally good, half of the cells "
+            "are behind by chance, and one in forty seems to be so for certain."
+        ),
+        (
+            "The load is how many processes ran or waited, on average over the minute before a job began (the median of all "
+            "jobs, and the most). Above the number of cores, times are longer than they need be; errors do not change."
         ),
     ]
+    rows = [_part_row(name, ran.get(name, ()), found[name].comparisons) for name in found]
+    headings = ["", "cells", "ratio (geometric mean)", "behind", "for certain", "load", "by"]
+    return Section(title="jostle beside its peers", texts=texts, grids=[Grid(headings=headings, rows=rows)])
+
+
+def _certain(cells: Sequence[Comparison]) -> int:
+    return sum(one.for_certain for one in cells)
+
+
+def _part_row(name: str, ran: Ran, cells: Sequence[Comparison]) -> list[str]:
+    command = f"`jostle bench peers --parts {name}`"
+    loads = [outcome.load for _, outcome in ran if outcome.status in ("ok", "timeout")]
+    if not loads:
+        return [f"{name}: **not run**", "", "", "", "", "", command]
+    load, lost = f"{median(loads):.1f}, {max(loads):.1f}", [one for one in cells if one.behind]
+    ratio = f"{mean([one.ratio for one in cells]):.3f}" if cells else "–"
+    return [name, f"{len(cells):,}", ratio, f"{len(lost):,}", f"{_certain(lost):,}", load, command]
+
+
+def _machine(places: Places) -> Section:
+    here = machine()
+    line = (
+        f"{here['processor']}, {here['cores']} cores, {here['memory_bytes'] / 2**30:.0f} GiB; {here['system']}; "
+        f"Python {here['python']}; jostle {here['jostle']} (its source has the digest {own_source()})."
+    )
+    rows = [
+        [place.peer.title, place.peer.version or "–", _state(place)] for name, place in places.items() if name != OURSELVES
+    ]
+    grid = Grid(headings=["peer", "version", ""], rows=rows)
+    return Section(title="Machine and versions", texts=[line], grids=[grid] if rows else [])
+
+
+def _state(place: Environment | Unavailable) -> str:
+    return f"**not installed**: {_one_line(place.reason)}" if isinstance(place, Unavailable) else "installed"
+
+
+def _behind(cells: Sequence[Comparison]) -> Section:
+    """By part, kind of work and peer, those in which we are furthest behind for certain first."""
     rows = []
     for part, group in dict.fromkeys((one.part, one.group) for one in cells):
         here = [one for one in cells if (one.part, one.group) == (part, group)]
         for peer in dict.fromkeys(one.peer for one in here):
             mine = [one for one in here if one.peer == peer]
             lost = [one for one in mine if one.behind]
+            worst = max(lost, key=lambda one: one.ratio, default=None)
             row = [f"{part}: {group}", peer, f"{len(mine):,}", f"{mean([one.ratio for one in mine]):.3f}"]
-            rows.append([*row, str(len(lost)), str(sum(one.for_certain for one in lost))])
-    headings = ["", "peer", "cells", "ratio (geometric mean)", "behind", "for certain"]
-    return Section(title="jostle beside its peers", texts=texts, grids=[Grid(headings=headings, rows=rows)])
+            row += [str(len(lost)), str(_certain(lost)), f"{worst.ratio:.2f}: {worst.cell}" if worst else ""]
+            rows.append(row)
+    text = "By kind of work and peer; every single cell is listed at the end of its part, with its interval."
+    headings = ["", "peer", "cells", "ratio (geometric mean)", "behind", "for certain", "the worst of them"]
+    grids = [Grid(headings=headings, rows=rows)] if rows else []
+    return Section(title="Where jostle is behind", texts=[text if rows else "There is nothing to compare."], grids=grids)
 
 
-def _behind(cells: Sequence[Comparison]) -> Section:
+# ----------------------------------------------------------------------------------------------------------- details
+
+
+def _lost(name: str, cells: Sequence[Comparison]) -> list[Section]:
+    """Every cell of a part in which we are behind."""
     lost = sorted((one for one in cells if one.behind), key=lambda one: -one.low)
     rows = [
         [
-            f"{one.part}: {one.cell}",
+            one.cell,
+            one.group,
             one.peer,
             f"{one.ours:,.4g}",
             f"{one.theirs:,.4g}",
@@ -69,9 +129,17 @@ def _behind(cells: Sequence[Comparison]) -> Section:
         ]
         for one in lost
     ]
-    texts = ["Every cell with a ratio above 1, those that are surest first."] if rows else ["Nowhere."]
-    headings = ["", "peer", "ours", "theirs", "unit", "ratio", "95 %", "for certain", ""]
-    return Section(title="Where jostle is behind", texts=texts, grids=[Grid(headings=headings, rows=rows)] if rows else [])
+    if not rows:
+        return []
+    headings = ["", "", "peer", "ours", "theirs", "unit", "ratio", "95 %", "for certain", ""]
+    text = "Every cell with a ratio above 1, those that are surest first."
+    return [
+        Section(title=f"Behind: {name}", texts=[text], grids=[Grid(headings=headings, rows=rows)], detail=len(rows) > LONG)
+    ]
+
+
+LONG = 40
+"""A longer list is for the pages alone."""
 
 
 def _not_done(ran: Mapping[str, Ran]) -> Section:
@@ -80,10 +148,12 @@ def _not_done(ran: Mapping[str, Ran]) -> Section:
     for part, outcomes in ran.items():
         for job, outcome in outcomes:
             if outcome.status != "ok":
-                key = (job.peer.title, f"{part}: {job.kind}", outcome.status, _one_line(outcome.reason))
+                missing = f"run `jostle bench peers --parts {part} --only {job.peer.name}`"
+                reason = missing if outcome.status == NOT_RUN else _one_line(outcome.reason)
+                key = (job.peer.title, f"{part}: {job.kind}", outcome.status, reason)
                 grouped[key] = grouped.get(key, 0) + 1
     rows = [[peer, kind, str(number), status, reason] for (peer, kind, status, reason), number in grouped.items()]
-    text = "Everything that was asked for and has no result, with the reason." if rows else "Everything that was asked for."
+    text = "Everything that has no result, with the reason." if rows else "Nothing."
     grids = [Grid(headings=["", "work", "jobs", "", "reason"], rows=rows)] if rows else []
     return Section(title="What was not measured", texts=[text], grids=grids)
 
@@ -98,56 +168,17 @@ def _one_line(text: str, longest: int = 300) -> str:
     return line if len(line) <= longest else line[: longest - 1] + "…"
 
 
-def _peers(places: Mapping[str, Environment | Unavailable], ran: Mapping[str, Ran]) -> Section:
-    seconds = dict.fromkeys(places, 0.0)
-    for outcomes in ran.values():
-        for job, outcome in outcomes:
-            seconds[job.peer.name] += outcome.wall
-    rows = []
-    for name, place in places.items():
-        peer = place.peer
-        version = jostle.__version__ if name == OURSELVES else peer.version
-        state = f"not installed: {_one_line(place.reason)}" if isinstance(place, Unavailable) else "installed"
-        rows.append([peer.title, version or "–", ", ".join(peer.requirements[1:]) or "–", state, f"{seconds[name]:,.0f}"])
-    headings = ["", "version", "beside it", "", "seconds at work"]
-    text = "Each in an environment of its own, with exactly these versions; jostle in the running one."
-    return Section(title="Peers", texts=[text], grids=[Grid(headings=headings, rows=rows)], detail=True)
+def _pins(places: Places) -> Section:
+    rows = [[place.peer.title, ", ".join(place.peer.requirements) or "–"] for place in places.values()]
+    text = "Each peer has an environment of its own with exactly these versions; jostle is in the running one."
+    grid = Grid(headings=["", "versions"], rows=rows)
+    return Section(title="Versions in every environment", texts=[text], grids=[grid], detail=True)
 
 
-def machine() -> dict[str, Any]:
-    """Where it was measured."""
-    return {
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "system": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
-        "jostle": jostle.__version__,
-    }
-
-
-def _processor() -> str:
-    about = Path("/proc/cpuinfo")
-    if about.is_file():
-        for line in about.read_text("utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
-
-
-def _machine() -> Section:
-    found = machine()
-    memory, versions = f"{found['memory_bytes'] / 2**30:.0f} GiB", f"Python {found['python']}; jostle {found['jostle']}"
-    line = f"{found['processor']}, {found['cores']} cores, {memory}; {found['system']}; {versions}."
-    return Section(title="Machine", texts=[line])
-
-
-def numbers(
-    ran: Mapping[str, Ran], places: Mapping[str, Environment | Unavailable], found: Mapping[str, Findings]
-) -> dict[str, Any]:
+def numbers(ran: Mapping[str, Ran], places: Places, found: Mapping[str, Findings]) -> dict[str, Any]:
     """The same for a script."""
     return {
-        "machine": machine(),
+        "machine": machine() | {"source": own_source()},
         "peers": {
             name: {
                 "title": place.peer.title,
@@ -157,6 +188,7 @@ def numbers(
             }
             for name, place in places.items()
         },
+        "not_run": [name for name in found if all(outcome.status == NOT_RUN for _, outcome in ran.get(name, ()))],
         "cells": [
             asdict(one) | {"behind": one.behind, "for_certain": one.for_certain}
             for findings in found.values()
@@ -179,14 +211,3 @@ def numbers(
             for job, outcome in outcomes
         ],
     }
-
-
-def parts(names: Sequence[str]) -> list[Part]:
-    """Parts by their names; each lives in a module of its own."""
-    from importlib import import_module
-
-    return [import_module(f"jostle.peers.{HOMES[name]}").PART for name in names]
-
-
-HOMES = {"accuracy": "accuracy", "classifiers": "classifiers", "speed": "speed", "scale": "scaling"}
-"""The parts of the report, and the modules that they are in."""

@@ -122,4 +122,4 @@ def findings(asked: Asked, outcomes: Sequence[tuple[Job, Outcome]]) -> Findings:
     )
 
 
-PART: Final = Part(name=NAME, title="Speed and memory", jobs=plan, findings=findings)
+PART: Final = Part(name=NAME, jobs=plan, findings=findings)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from jostle.peers.environments import OURSELVES, Peer
 from jostle.peers.jobs import Job, Outcome
-from jostle.peers.parts import Comparison, compare
+from jostle.peers.parts import Comparison, compare, of_means
 from jostle.simulate.speed import fitted
 from jostle.tables.speed import CELLS
 
@@ -188,26 +188,21 @@ def _compared(ours: Timed, theirs: Timed, named: Comparing) -> Iterator[Comparis
 
 def beside_reference(outcomes: Sequence[tuple[Job, Outcome]], *, part: str) -> list[Comparison]:
     """Our algorithms' seconds on the reference's inputs, and its own, which were taken on another machine."""
-    listed = []
-    for job, outcome in outcomes:
-        for one in outcome.facts.get("beside", ()) if job.kind == "algorithms" else ():
-            ratio, low, high = compare([one["ours"]], [one["theirs"]])
-            listed.append(
-                Comparison(
-                    part=part,
-                    peer="published reference code",
-                    cell=f"{one['algorithm']} on {one['domain']} cells",
-                    group="algorithms",
-                    ours=one["ours"],
-                    theirs=one["theirs"],
-                    unit="s of the processor (median)",
-                    ratio=ratio,
-                    low=low,
-                    high=high,
-                    note="theirs was timed on another machine",
-                )
-            )
-    return listed
+    return [
+        of_means(
+            [one["ours"]],
+            [one["theirs"]],
+            part=part,
+            peer="published reference code",
+            cell=f"{one['algorithm']} on {one['domain']} cells",
+            group="algorithms",
+            unit="s of the processor (median)",
+            note="theirs was timed on another machine",
+        )
+        for job, outcome in outcomes
+        if job.kind == "algorithms"
+        for one in outcome.facts.get("beside", ())
+    ]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ import hashlib
 import time
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from math import prod
@@ -146,15 +147,12 @@ def run(todo: Iterable[Job], results: Results, *, workers: int, cluster: str | N
     open_jobs = [job for job in todo if results.get(job.key) is None]
     alone = cluster is None and workers == 1
     batches = [[job] for job in open_jobs] if alone else list(_batches(open_jobs))
-    finished = in_parallel(measure_all, batches, workers=workers, cluster=cluster)
-    try:
+    with closing(in_parallel(measure_all, batches, workers=workers, cluster=cluster)) as finished:
         for outcomes in finished:
             for outcome in outcomes:
                 if isinstance(outcome, Measured):
                     results.add(outcome)
             yield from outcomes
-    finally:
-        finished.close()
 
 
 def _batches(open_jobs: Sequence[Job]) -> Iterator[list[Job]]:

@@ -11,8 +11,11 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from jostle.algorithms import registry
+from jostle.algorithms.registry import Algorithm
 from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
@@ -41,7 +44,8 @@ def in_parallel(
 
     They are done by so many processes of this machine, of one thread each; or by the workers of a Dask cluster:
     "tcp://host:8786" is the address of a scheduler, "local:2" starts one with two worker processes here. The function, and
-    jostle, must be there on every worker. To stop early, close the iterator: what is under way is dropped.
+    jostle, must be there on every worker; algorithms that the caller has registered travel along. To stop early, close the
+    iterator: what is under way is dropped.
 
     >>> sorted(in_parallel(abs, [-1, 2, -3], workers=1))
     [1, 2, 3]
@@ -117,7 +121,9 @@ def _handed_out(function: Callable[[Work], Done], works: Sequence[Work]) -> Gene
 
     # Pieces of work are sized by those who make them: joblib's own batches would be kept back until all of one is done.
     spread = joblib.Parallel(return_as="generator_unordered", batch_size=1)
-    outcomes = spread(joblib.delayed(function)(work) for work in works)
+    own = registry.own()
+    done = partial(_told, own, function) if own else function
+    outcomes = spread(joblib.delayed(done)(work) for work in works)
     try:
         for outcome in outcomes:  # noqa: UP028  # `yield from` would close it by itself, with a warning
             yield outcome
@@ -125,6 +131,12 @@ def _handed_out(function: Callable[[Work], Done], works: Sequence[Work]) -> Gene
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that work is dropped, which is what closing is for
             outcomes.close()
+
+
+def _told(own: tuple[Algorithm, ...], function: Callable[[Work], Done], work: Work) -> Done:
+    """The function on a piece of work, where the algorithms are known that the caller has registered."""
+    registry.adopt(own)
+    return function(work)
 
 
 def _as_worker() -> None:

@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from math import exp, log, sqrt
 from pathlib import Path
 from types import MappingProxyType
@@ -263,15 +264,14 @@ def compare(rows: Sequence[Theirs], measured: Iterable[Measured]) -> list[Compar
     ours = {(one.algorithm, one.cell): one for one in measured}
     found: dict[tuple[str, ReferenceCell], Theirs] = {(theirs.algorithm, theirs.cell): theirs for theirs in rows}
     compared = []
-    for name in sorted({algorithm for algorithm, _ in ours}):
-        for task in algorithms.TASKS:
-            ratios = []
-            for cell in inputs(rows, task=task):
-                beside = [found[there, cell] for there in counterparts(name, task) if (there, cell) in found]
-                if beside and (name, cell.key) in ours:
-                    ratios.append(Ratio(cell, ours[name, cell.key], min(beside, key=lambda theirs: theirs.mean)))
-            if ratios:
-                compared.append(Comparison(name, task, ratios))
+    for name, task in product(sorted({algorithm for algorithm, _ in ours}), algorithms.TASKS):
+        ratios = []
+        for cell in inputs(rows, task=task):
+            beside = [found[there, cell] for there in counterparts(name, task) if (there, cell) in found]
+            if beside and (name, cell.key) in ours:
+                ratios.append(Ratio(cell, ours[name, cell.key], min(beside, key=lambda theirs: theirs.mean)))
+        if ratios:
+            compared.append(Comparison(name, task, ratios))
     return compared
 
 

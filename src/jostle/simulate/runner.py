@@ -11,10 +11,11 @@ import numpy as np
 from jostle import algorithms
 from jostle.algorithms import Algorithm
 from jostle.kernel.budget import exact
+from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
-from jostle.kernel.source import SimulatedSource, counts
+from jostle.kernel.source import SimulatedSource
 from jostle.linear.workloads import Workload
 
 MOST_TRIALS = 10**8

@@ -6,8 +6,9 @@ import numpy as np
 
 from jostle import algorithms
 from jostle.algorithms.registry import TASKS
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.objective import Additive
-from jostle.kernel.records import ArrayColumns, SimulatedRecords
+from jostle.kernel.records import SimulatedRecords
 from jostle.linear import workloads
 from jostle.simulate.runner import errors
 

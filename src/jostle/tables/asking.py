@@ -46,6 +46,18 @@ def query_of(table: Any, backend: Any) -> str:
     return str(backend.compile(table))
 
 
+def fetched(step: str, table: Any, backend: Any) -> Any:
+    """The rows of an Ibis table, as an Arrow table."""
+
+    def run() -> Any:
+        if backend.name != "duckdb":
+            return table.to_pyarrow()
+        # As Ibis does it, less a conversion that keeps whole numbers as they are, and that would load pandas first.
+        return backend.con.sql(query_of(table, backend)).to_arrow_table()
+
+    return asked(step, run, backend)
+
+
 def check(table: Any, backend: Any) -> None:
     """Raise if the engine would refuse a query for what it is: it is planned, and not run. No row is looked at."""
 

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 import ibis
 import numpy as np
 
-from jostle._values import text
 from jostle.kernel.errors import InternalError
 from jostle.schema import OTHER, Boolean, Category, Column, Date, Integer, Real
+from jostle.schema.values import text
 from jostle.tables.readings import Raw, clipped, day_number, day_of, digits, in_digits, literal, matches, number_of
 from jostle.tables.stages import Expression, Stages
 

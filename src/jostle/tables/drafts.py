@@ -14,7 +14,8 @@ HINTS: Mapping[str, frozenset[str]] = {
     "date": frozenset({"date", "day", "birthday", "born", "at"}),
     "integer": frozenset({"age", "year", "years", "months", "weeks", "days", "hours", "children", "number", "num", "count"}),
     "real": frozenset(
-        {"income", "price", "amount", "salary", "wage", "rate", "score", "weight", "height", "cost", "balance"}
+        {"income", "price", "amount", "salary", "wage", "wages", "rate", "score", "weight", "height", "cost", "balance"}
+        | {"length", "distance", "duration", "temperature", "lat", "latitude", "lon", "longitude"}
     ),
 }
 """Words in a name that suggest a kind, where the type says nothing. They are guesses, and marked as such."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -41,6 +42,9 @@ class Figure:
     neighbours: Neighbours
     """What one person may change without it being noticed."""
 
+    between: tuple[float, float] = (-math.inf, math.inf)
+    """What the true number cannot be beyond, by the schema: nor are the ends of its interval."""
+
     def explain(self) -> str:
         """The release in words."""
         return f"{self.what} is {self.value:g} ± {self.margin:.3g} at 95 %, {_price(self)}"
@@ -49,8 +53,8 @@ class Figure:
         """What it is, its value, and the ends of its 95 % interval, in one row."""
         import pandas as pd  # takes a while to load
 
-        row = {"figure": self.what, "value": self.value, "low": self.value - self.margin, "high": self.value + self.margin}
-        return pd.DataFrame([row])
+        low, high = np.clip([self.value - self.margin, self.value + self.margin], *self.between)
+        return pd.DataFrame([{"figure": self.what, "value": self.value, "low": low, "high": high}])
 
     def to_csv(self, path: str | Path) -> None:
         """Write what `to_pandas` gives to a file."""
@@ -96,6 +100,9 @@ class Figures:
     neighbours: Neighbours
     """What one person may change without it being noticed."""
 
+    between: tuple[float, float] = (-math.inf, math.inf)
+    """What the true number cannot be beyond, by the schema: nor are the ends of its interval."""
+
     def explain(self) -> str:
         """The release in words."""
         return f"{self.what}: {len(self.answers)} numbers, typically ± {np.median(self.margins):.3g} at 95 %, {_price(self)}"
@@ -104,8 +111,8 @@ class Figures:
         """What each number is about, the number, and the ends of its 95 % interval."""
         import pandas as pd  # takes a while to load
 
-        ends = {"low": self.answers - self.margins, "high": self.answers + self.margins}
-        return pd.DataFrame({**self.about, self.name: self.answers, **ends})
+        low, high = (np.clip(self.answers + off, *self.between) for off in (-self.margins, self.margins))
+        return pd.DataFrame({**self.about, self.name: self.answers, "low": low, "high": high})
 
     def to_csv(self, path: str | Path) -> None:
         """Write what `to_pandas` gives to a file."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import sqlglot as sg
 
-from jostle._values import NUMBER
 from jostle.kernel.errors import BadInput
+from jostle.schema.values import NUMBER
 from jostle.tables.asking import asked
 from jostle.tables.frames import decoded
 from jostle.tables.lines import Lines, names_in

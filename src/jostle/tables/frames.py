@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
-from jostle._values import as_number, is_missing_value, text
+import numpy as np
+
+from jostle.schema.values import as_number, is_missing_value, text
 from jostle.tables.stages import NUMBERS, WHOSE
 
 OPAQUE = "\x01"
 """Stands for a value that is neither text, number nor date: outside of every category, and missing as a number."""
+
+LONGEST = 10**40
+"""Whole numbers below it may say who somebody is by their digits."""
 
 
 def is_frame(data: object) -> bool:
@@ -64,13 +70,26 @@ def _persons(series: Any) -> Any:
 def _person(value: Any, seen: dict[Any, int]) -> bytes | None:
     if is_missing_value(value):
         return None
-    written = text(value)
+    written = _written(value)
     if written is not None:
         return written.encode("utf-8", "surrogatepass") or None
     try:
-        return f"{OPAQUE}{seen.setdefault(value, len(seen))}".encode()
+        return b"\xff%d" % seen.setdefault(value, len(seen))  # no text begins with that byte
     except TypeError:  # lists and other things that cannot be compared are nobody
         return None
+
+
+def _written(value: Any) -> str | None:
+    """A person who is a text or a number, written exactly: numbers that share a float are different persons.
+
+    >>> _written(2**60 + 1), _written(1.0), _written(" 1 "), _written(("a", 1))
+    ('1152921504606846977', '1', '1', None)
+    """
+    if isinstance(value, np.timedelta64) or not isinstance(value, (int, np.integer, Decimal)):
+        return text(value)
+    if -LONGEST < value < LONGEST and value == int(value):
+        return str(int(value))
+    return text(value) if isinstance(value, Decimal) and float(value) == value else None
 
 
 def _as_bytes(column: Any) -> Any:

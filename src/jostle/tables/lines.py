@@ -32,6 +32,17 @@ BLOCK = 2**24
 MARK = b"\xef\xbb\xbf"
 """What some programs write before the first line of a text in UTF-8."""
 
+_SIGN, _LOW, _HIGH = "\U0010ec40".encode(), b"\xf4\x8e\xb2", b"\xf4\x8e\xb3"
+ESCAPES = (
+    *((taken, _SIGN + taken) for taken in (_SIGN, _LOW, _HIGH)),
+    (b"\xed\xb2", _LOW),
+    (b"\xed\xb3", _HIGH),
+)
+"""How bytes that are no UTF-8, which Python decodes as U+DC80 to U+DCFF, become the private characters U+10EC80 to U+10ECFF.
+
+These characters themselves, if a text has them, stand after a sign: no two texts become the same.
+"""
+
 UNUSUAL = (ord('"'), ord("\r"), 0)
 """A line with one of these is read by itself; all others are cut at the separators, many at once."""
 
@@ -162,16 +173,20 @@ def _without_long(block: bytes) -> bytes:
 
 
 def _as_text(block: bytes) -> bytes:
-    """With line feeds alone at the ends, and bytes that are no UTF-8 replaced: each by itself, and never a line's end.
+    """With line feeds alone at the ends, and a private character for each byte that is no UTF-8: never a line's end.
 
-    Marks of UTF-8 are taken out wherever they are: where a block begins depends on the lines before it.
+    Different bytes stay different, as some of them say whose row it is. A mark of UTF-8 is taken off every line that begins
+    with one, not off the first line alone: which line comes first depends on the others.
     """
     block = block.replace(b"\r\n", b"\n")
     try:
         block.decode()
     except UnicodeDecodeError:
-        block = block.decode("utf-8", "replace").encode()
-    return block.replace(MARK, b"")
+        block = block.decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass")
+    if b"\xf4" in block or b"\xed" in block:  # one byte is found much faster than several, and few texts have it
+        for was, becomes in ESCAPES:
+            block = block.replace(was, becomes)
+    return block.removeprefix(MARK).replace(b"\n" + MARK, b"\n") if b"\xef" in block else block
 
 
 def _unusual(block: bytes) -> tuple[Any, Any]:

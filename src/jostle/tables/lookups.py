@@ -7,9 +7,9 @@ from typing import Any
 
 import ibis
 
-from jostle._values import text
 from jostle.kernel.errors import BadInput
 from jostle.schema import Boolean, Category, Column, Date, Numeric
+from jostle.schema.values import text
 from jostle.tables.view import Derive, plain_type
 
 LONGEST_LOOKUP = 1024

@@ -8,9 +8,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from jostle.kernel.budget import Budget, exact
+from jostle.kernel.columns import Columns
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.records import Columns, ReleaseRecords
+from jostle.kernel.records import ReleaseRecords
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Account

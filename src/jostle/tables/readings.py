@@ -1,4 +1,4 @@
-"""How an engine reads a column: as a text, a number or a day, by the same rules as `jostle._values` in memory.
+"""How an engine reads a column: as a text, a number or a day, by the same rules as `jostle.schema.values` in memory.
 
 No expression here can fail, whatever stands in the table: a query that fails on some values would tell that they are there.
 Casts are behind conditions that admit only what can be cast, in all engines.
@@ -17,7 +17,7 @@ from typing import Any
 
 import ibis
 
-from jostle._values import DAY, INFINITY, LARGEST_DECIMAL, NUMBER
+from jostle.schema.values import DAY, INFINITY, LARGEST_DECIMAL, NUMBER
 from jostle.tables.stages import Expression, Stages
 
 

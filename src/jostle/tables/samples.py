@@ -27,6 +27,8 @@ def person(value: Expression) -> Expression:
     kind = value.type()
     if kind.is_floating():
         return ibis.ifelse(value.isnan(), ibis.null(kind), value)
+    if kind.is_decimal():  # PostgreSQL's may be NaN, too, and all of these are equal
+        return ibis.ifelse(value.cast("string") == "NaN", ibis.null(kind), value)
     return ibis.ifelse(value.strip() == "", ibis.null(kind), value) if kind.is_string() else value
 
 

@@ -46,13 +46,15 @@ def _lines(session: Any, places: Sequence[str], names: Sequence[str], separator:
 
     Spark's reader of whole files fails on a line with very many separators, and takes the end of a line from the file. So
     each line is parsed by itself, and too long ones are left out before, with those whose quotation marks do not pair up.
-    Those that are the same as the line of names are that line.
+    Those that are the same as the line of names are that line. Bytes that are no UTF-8 would all be read alike, and two
+    persons be taken for one: lines that have some are left out, too.
     """
     from pyspark.sql import functions as f
 
     line = f.regexp_replace("value", "\r$", "")
     pairs = f.length(f.regexp_replace("value", '[^"]', "")) % 2 == 0
-    lines = session.read.text(list(places), lineSep="\n").where(f.length("value") <= LONGEST_LINE).where(pairs)
+    lines = session.read.text(list(places), lineSep="\n").where(f.is_valid_utf8("value"))
+    lines = lines.where(f.length("value") <= LONGEST_LINE).where(pairs)
     kept = lines.select(line.alias("value")).where(f.col("value") != "")
     kept = kept.where(~f.col("value").isin(list(firsts))) if firsts else kept
     kinds = ", ".join(f"`{name.replace('`', '``')}` STRING" for name in names)

@@ -24,6 +24,7 @@ from jostle.tables.columns import EngineColumns
 from jostle.tables.figures import Figure, Figures
 from jostle.tables.previews import Preview
 from jostle.tables.readings import literal
+from jostle.tables.shares import interval, share
 from jostle.tables.stages import Expression
 from jostle.tables.view import Rows
 
@@ -105,12 +106,10 @@ class Total:
         noisy = noisily(both)
         scale = float(budget.neighbours.sensitivity(STEPS, 2 * STEPS) / budget.epsilon)
         value, margins = low + width * share(noisy), []
-        rng = np.random.default_rng(0)
         for pair, centre in zip(noisy, value, strict=True):
-            again = low + width * share(pair + rng.laplace(scale=scale, size=(2000, 2)))
-            nothing = pair.sum() <= 0  # where there seem to be no rows, the mean may be anything between the bounds
-            margins.append(width / 2 if nothing else np.quantile(np.abs(again - centre), 0.95))
-        return self._figures(value, np.array(margins), budget)
+            ends = low + width * np.array(interval(pair, scale))
+            margins.append(np.abs(ends - centre).max())
+        return self._figures(value, np.array(margins), budget, between=(low, low + width))
 
     def _lattice(self) -> tuple[int, int, float]:
         """The bounds as whole numbers, and how many of them a unit has.
@@ -183,8 +182,11 @@ class Total:
     def _group(self) -> Column:
         return self.table.schema.column(self.by)
 
-    def _figures(self, values: Any, margins: Vector, budget: Budget) -> Figure | Figures:
+    def _figures(
+        self, values: Any, margins: Vector, budget: Budget, between: tuple[float, float] = (-math.inf, math.inf)
+    ) -> Figure | Figures:
         told: dict[str, Any] = {
+            "between": between,
             "spent": budget.epsilon,
             "remaining": self.table._payer.remaining,
             "neighbours": budget.neighbours,
@@ -223,9 +225,3 @@ def numeric(schema: Schema, name: str) -> Numeric:
     if not isinstance(column, Numeric):
         raise BadInput("column", f"{name!r} is not declared as numbers", "use one that is an Integer or a Real")
     return column
-
-
-def share(pair: Any) -> Any:
-    """What part of the whole the first of two noisy numbers is; half where there seems to be nothing."""
-    whole = pair.sum(axis=-1)
-    return np.clip(np.where(whole > 0, pair[..., 0] / np.where(whole > 0, whole, 1), 0.5), 0.0, 1.0)

@@ -18,7 +18,7 @@ import numpy as np
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.schema import Category, Column, Schema
-from jostle.tables.asking import asked, check
+from jostle.tables.asking import check, fetched
 from jostle.tables.cells import Placed, place, place_category
 from jostle.tables.lists import with_long_lists
 from jostle.tables.readings import Raw, raw
@@ -210,7 +210,7 @@ class View:
         counting, numbers = keys(rows)
         table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **numbers))
         grouped = table.group_by(*(table[name] for name in numbers)).agg(**{COUNT: table.count()})
-        return asked("counting rows", grouped.to_pyarrow, self.backend)
+        return fetched("counting rows", grouped, self.backend)
 
     def sums(
         self, names: Sequence[str], value: Callable[[Rows], tuple[Expression, Expression, Expression]]
@@ -220,7 +220,7 @@ class View:
         counting, number, group = value(rows)
         table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **{VALUE: number, CELL: group}))
         totals = table.group_by(table[CELL]).agg(**{VALUE: table[VALUE].sum(), COUNT: table.count()})
-        answer = asked("adding up", totals.to_pyarrow, self.backend)
+        answer = fetched("adding up", totals, self.backend)
         return whole(answer, CELL), [int(total) for total in answer[VALUE].to_pylist()], whole(answer, COUNT)
 
     def sampled_once(self, names: Sequence[str] | None = None) -> View:
@@ -276,7 +276,8 @@ def _bound(node: Any, table: Any) -> Expression:
 
 def whole(answer: Any, name: str) -> Counts:
     """A column of an engine's answer as whole numbers."""
-    return np.asarray(answer[name].to_numpy(), dtype=np.int64)
+    # Not by Arrow's to_numpy, which would load pandas first.
+    return np.asarray(np.from_dlpack(answer[name].combine_chunks()), dtype=np.int64)
 
 
 def _numbers(table: Any, name: str) -> Expression | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import estimating  # type: ignore[import-not-found]  # it stands beside this file
 import numpy as np
 
 VERSION_OF = "diffprivlib"
@@ -17,21 +18,20 @@ def histogram(job: dict[str, Any]) -> dict[str, Any]:
     from diffprivlib import tools  # type: ignore[import-not-found]
 
     values = {}
-    with np.load(job["data"]) as data:
-        for number, one in enumerate(job["inputs"]):
-            counts = data[one["array"]]
-            # One record a cell, weighing as much as the cell: the same histogram as of all records.
-            places = [axis.reshape(-1) + 0.5 for axis in np.indices(counts.shape)]
-            bounds = [(0, side) for side in counts.shape]
-            runs = []
-            for trial in range(job["trials"]):
-                how = {"epsilon": one["epsilon"], "weights": counts.reshape(-1), "random_state": _seed(job, number, trial)}
-                if counts.ndim == 1:
-                    found, _ = tools.histogram(places[0], bins=counts.size, range=bounds[0], **how)
-                else:
-                    found, _, _ = tools.histogram2d(*places, bins=list(counts.shape), range=bounds, **how)
-                runs.append(np.asarray(found, dtype=np.int64).reshape(-1))
-            values[one["name"]] = np.array(runs)
+    for number, (one, counts) in enumerate(estimating.inputs(job)):
+        # One record a cell, weighing as much as the cell: the same histogram as of all records.
+        places = [axis.reshape(-1) + 0.5 for axis in np.indices(counts.shape)]
+        bounds = [(0, side) for side in counts.shape]
+        runs = []
+        for trial in range(job["trials"]):
+            seed = estimating.seed(job["seed"], number, trial)
+            how = {"epsilon": one["epsilon"], "weights": counts.reshape(-1), "random_state": seed}
+            if counts.ndim == 1:
+                found, _ = tools.histogram(places[0], bins=counts.size, range=bounds[0], **how)
+            else:
+                found, _, _ = tools.histogram2d(*places, bins=list(counts.shape), range=bounds, **how)
+            runs.append(np.asarray(found, dtype=np.int64).reshape(-1))
+        values[one["name"]] = np.array(runs)
     return {"values": values, "delta": 0.0, "neighbours": "add_remove", "method": "tools.histogram (truncated at 0)"}
 
 
@@ -45,23 +45,16 @@ def quantiles(job: dict[str, Any]) -> dict[str, Any]:
     for number, one, counts in sorted(given, key=lambda each: int(each[2].sum())):
         if counts.sum() > MOST_RECORDS or time.perf_counter() - began > job["enough"]:
             break
-        records = _spread(counts)
+        records = estimating.spread(counts)
         how = {"quant": job["levels"], "epsilon": one["epsilon"], "bounds": (0, counts.size)}
-        runs = [tools.quantile(records, **how, random_state=_seed(job, number, t)) for t in range(job["trials"])]
+        runs = [
+            tools.quantile(records, **how, random_state=estimating.seed(job["seed"], number, t))
+            for t in range(job["trials"])
+        ]
         values[one["name"]] = np.array(runs)
     if not values:
         raise NotImplementedError(f"it is not tried on more than {MOST_RECORDS:,} records: it makes lists of all of them")
     return {"values": values, "delta": 0.0, "neighbours": "replace", "method": "tools.quantile, ε shared by the quantiles"}
-
-
-def _spread(counts: Any) -> Any:
-    """Records as real numbers, evenly spread over their cells."""
-    first = np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(np.arange(counts.size), counts) + (np.arange(counts.sum()) - first + 0.5) / np.repeat(counts, counts)
-
-
-def _seed(job: dict[str, Any], number: int, trial: int) -> int:
-    return int(np.random.SeedSequence([job["seed"], number, trial]).generate_state(1)[0])
 
 
 ANSWERS = {"histogram": histogram, "quantiles": quantiles}

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-sys.path.append(str(Path(__file__).parent))
-
 import classifying  # type: ignore[import-not-found]  # it stands beside this file
+import numpy as np
 
 VERSION_OF = "diffprivlib"
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from functools import partial
-from pathlib import Path
 from typing import Any
-
-sys.path.append(str(Path(__file__).parent))
 
 import classifying  # type: ignore[import-not-found]  # it stands beside this file
 

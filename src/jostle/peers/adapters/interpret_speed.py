@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-sys.path.append(str(Path(__file__).parent))
-
 import timing  # type: ignore[import-not-found]  # it stands beside this file
 
 VERSION_OF = "interpret-core"

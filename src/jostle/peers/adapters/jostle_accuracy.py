@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import estimating  # type: ignore[import-not-found]  # it stands beside this file
 import numpy as np
 
 VERSION_OF = "jostle"
@@ -22,8 +23,7 @@ def _estimates(job: dict[str, Any], counts: Any, epsilon: float) -> Any:
 
 def cells(job: dict[str, Any]) -> dict[str, Any]:
     """Estimates of every cell, with the job's workload in mind."""
-    with np.load(job["data"]) as data:
-        values = {one["name"]: _estimates(job, data[one["array"]], one["epsilon"]) for one in job["inputs"]}
+    values = {one["name"]: _estimates(job, counts, one["epsilon"]) for one, counts in estimating.inputs(job)}
     return {"values": values, "delta": 0.0, "neighbours": job["neighbours"], "method": "the default choice (Pythia)"}
 
 
@@ -37,26 +37,24 @@ def quantiles(job: dict[str, Any]) -> dict[str, Any]:
     from jostle.tables.digests import Quantiles
 
     values = {}
-    with np.load(job["data"]) as data:
-        for one in job["inputs"]:
-            counts = data[one["array"]]
-            asked, column = workload(job["workload"], counts.shape), Real(0, counts.size, bins=counts.size)
-            plan, why = planned(asked, None, {})
-            found = []
-            for estimate in _estimates(job, counts, one["epsilon"]):
-                release = Release(
-                    answers=asked @ estimate,
-                    estimate=estimate,
-                    workload=asked,
-                    algorithm=plan,
-                    reason=why,
-                    neighbours=Neighbours.of(job["neighbours"]),
-                    spent=Fraction(one["epsilon"]),
-                    remaining=Fraction(0),
-                )
-                read = Quantiles(column="value", levels=tuple(job["levels"]), cells=column, release=release)
-                found.append(read.values)
-            values[one["name"]] = np.array(found)
+    for one, counts in estimating.inputs(job):
+        asked, column = workload(job["workload"], counts.shape), Real(0, counts.size, bins=counts.size)
+        plan, why = planned(asked, None, {})
+        found = []
+        for estimate in _estimates(job, counts, one["epsilon"]):
+            release = Release(
+                answers=asked @ estimate,
+                estimate=estimate,
+                workload=asked,
+                algorithm=plan,
+                reason=why,
+                neighbours=Neighbours.of(job["neighbours"]),
+                spent=Fraction(one["epsilon"]),
+                remaining=Fraction(0),
+            )
+            read = Quantiles(column="value", levels=tuple(job["levels"]), cells=column, release=release)
+            found.append(read.values)
+        values[one["name"]] = np.array(found)
     method = "table.quantiles: ranks by OPT, all read from one distribution function"
     return {"values": values, "delta": 0.0, "neighbours": job["neighbours"], "method": method}
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
-
-sys.path.append(str(Path(__file__).parent))
 
 import classifying  # type: ignore[import-not-found]  # it stands beside this file
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import estimating  # type: ignore[import-not-found]  # it stands beside this file
 import numpy as np
 
 VERSION_OF = "mbi"
@@ -23,18 +24,16 @@ def histogram(job: dict[str, Any]) -> dict[str, Any]:
         warnings.simplefilter("ignore", UserWarning)
         from mbi import Domain, LinearMeasurement, estimation  # type: ignore[import-not-found]
     values = {}
-    with np.load(job["data"]) as data:
-        for number, one in enumerate(job["inputs"]):
-            counts = data[one["array"]]
-            names = [f"axis{axis}" for axis in range(counts.ndim)]
-            domain, scale = Domain(names, list(counts.shape)), 1 / one["epsilon"]
-            draw, runs = np.random.default_rng([job["seed"], number]), []
-            for _ in range(job["trials"]):
-                noisy = counts.reshape(-1) + draw.laplace(scale=scale, size=counts.size)
-                measured = LinearMeasurement(noisy, tuple(names), stddev=np.sqrt(2) * scale)
-                model = estimation.MirrorDescent().estimate(domain, [measured])
-                runs.append(np.asarray(model.project(tuple(names)).datavector()))
-            values[one["name"]] = np.array(runs)
+    for number, (one, counts) in enumerate(estimating.inputs(job)):
+        names = [f"axis{axis}" for axis in range(counts.ndim)]
+        domain, scale = Domain(names, list(counts.shape)), 1 / one["epsilon"]
+        draw, runs = np.random.default_rng([job["seed"], number]), []
+        for _ in range(job["trials"]):
+            noisy = counts.reshape(-1) + draw.laplace(scale=scale, size=counts.size)
+            measured = LinearMeasurement(noisy, tuple(names), stddev=np.sqrt(2) * scale)
+            model = estimation.MirrorDescent().estimate(domain, [measured])
+            runs.append(np.asarray(model.project(tuple(names)).datavector()))
+        values[one["name"]] = np.array(runs)
     method = "Laplace noise on the cells, estimation.MirrorDescent"
     return {"values": values, "delta": 0.0, "neighbours": "add_remove", "method": method}
 

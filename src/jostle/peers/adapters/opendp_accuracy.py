@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import estimating  # type: ignore[import-not-found]  # it stands beside this file
 import numpy as np
 
 VERSION_OF = "opendp"
@@ -19,24 +20,21 @@ def histogram(job: dict[str, Any]) -> dict[str, Any]:
 
     dp.enable_features("contrib")
     values = {}
-    with np.load(job["data"]) as data:
-        for one in job["inputs"]:
-            counts = data[one["array"]]
-            space = dp.vector_domain(dp.atom_domain(T="i64"), size=counts.size), dp.l1_distance(T="i64")
-            release = _measured(dp, lambda scale, space=space: dp.m.make_laplace(space[0], space[1], scale), one["epsilon"])
-            flat = counts.reshape(-1).tolist()
-            values[one["name"]] = np.array([release(flat) for _ in range(job["trials"])], dtype=np.int64)
+    for one, counts in estimating.inputs(job):
+        space = dp.vector_domain(dp.atom_domain(T="i64"), size=counts.size), dp.l1_distance(T="i64")
+        release = _measured(dp, lambda scale, space=space: dp.m.make_laplace(space[0], space[1], scale), one["epsilon"])
+        flat = counts.reshape(-1).tolist()
+        values[one["name"]] = np.array([release(flat) for _ in range(job["trials"])], dtype=np.int64)
     return {"values": values, **TOLD, "method": "make_laplace on the cells (discrete noise)"}
 
 
 def tree(job: dict[str, Any]) -> dict[str, Any]:
     """The leaves of a noisy tree of counts, made consistent."""
     values = {}
-    with np.load(job["data"]) as data:
-        for one in job["inputs"]:
-            if data[one["array"]].ndim > 1:
-                raise NotImplementedError("its tree is for one dimension")
-            values[one["name"]] = np.array(_leaves(data[one["array"]], one["epsilon"], job["trials"]))
+    for one, counts in estimating.inputs(job):
+        if counts.ndim > 1:
+            raise NotImplementedError("its tree is for one dimension")
+        values[one["name"]] = np.array(_leaves(counts, one["epsilon"], job["trials"]))
     return {"values": values, **TOLD, "method": "make_b_ary_tree, make_consistent_b_ary_tree"}
 
 
@@ -45,11 +43,10 @@ def quantiles(job: dict[str, Any]) -> dict[str, Any]:
     import opendp.prelude as dp
 
     values = {}
-    with np.load(job["data"]) as data:
-        for one in job["inputs"]:
-            leaves = _leaves(data[one["array"]], one["epsilon"], job["trials"])
-            read = dp.t.make_quantiles_from_counts([float(edge) for edge in range(len(leaves[0]) + 1)], job["levels"])
-            values[one["name"]] = np.array([read(one_run) for one_run in leaves])
+    for one, counts in estimating.inputs(job):
+        leaves = _leaves(counts, one["epsilon"], job["trials"])
+        read = dp.t.make_quantiles_from_counts([float(edge) for edge in range(len(leaves[0]) + 1)], job["levels"])
+        values[one["name"]] = np.array([read(one_run) for one_run in leaves])
     return {"values": values, **TOLD, "method": "make_b_ary_tree, make_consistent_b_ary_tree, make_quantiles_from_counts"}
 
 

@@ -1,7 +1,7 @@
 """Do one job with one adapter, and write down what came of it: `python -P serve.py ADAPTER JOB RESULT`.
 
-This file and the adapters run in the peer's own environment. They import the standard library, NumPy and the peer alone; the
-peer is imported inside functions. An adapter is a file with
+This file and the adapters run in the peer's own environment. They import the standard library, NumPy, the peer, and what
+stands beside them to be shared, alone; the peer is imported inside functions. An adapter is a file with
 
     VERSION_OF = "name-of-the-distribution"
     ANSWERS = {"kind of job": function}
@@ -56,6 +56,7 @@ def _loaded(path: Path) -> Any:
         raise ImportError(f"{path} is no adapter")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
+    sys.path.append(str(path.parent))  # at the end: what adapters share must not stand before a peer
     spec.loader.exec_module(module)
     return module
 
@@ -66,5 +67,4 @@ def _plain(value: Any) -> Any:
 
 
 if __name__ == "__main__":
-    sys.path.append(str(Path(__file__).parent))  # at the end: what adapters share must not stand before a peer
     main(*sys.argv[1:])

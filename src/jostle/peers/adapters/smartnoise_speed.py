@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
-
-sys.path.append(str(Path(__file__).parent))
 
 import timing  # type: ignore[import-not-found]  # it stands beside this file
 

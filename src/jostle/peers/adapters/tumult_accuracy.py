@@ -9,10 +9,10 @@ import atexit
 import functools
 import shutil
 import tempfile
-import time
 import uuid
 from typing import Any
 
+import estimating  # type: ignore[import-not-found]  # it stands beside this file
 import numpy as np
 
 VERSION_OF = "tmlt.analytics"
@@ -23,7 +23,7 @@ def histogram(job: dict[str, Any]) -> dict[str, Any]:
     from tmlt.analytics import KeySet, PureDPBudget, QueryBuilder, Session  # type: ignore[import-not-found]
 
     spark, values = _spark(), {}
-    for one, counts in _inputs(job):
+    for one, counts in estimating.inputs(job):
         cells = np.repeat(np.arange(counts.size), counts.reshape(-1))
         rows = _frame(spark, {"cell": np.tile(cells, job["trials"])}, job["trials"])
         keys = KeySet.from_dict({"run": list(range(job["trials"])), "cell": list(range(counts.size))})
@@ -33,7 +33,8 @@ def histogram(job: dict[str, Any]) -> dict[str, Any]:
         found = np.zeros((job["trials"], counts.size))
         found[told["run"].to_numpy(), told["cell"].to_numpy()] = told["count"].to_numpy()
         values[one["name"]] = found
-    return {"values": values, "delta": 0.0, "neighbours": "add_remove", "method": "groupby(KeySet).count()"}
+    method = "groupby(KeySet).count()"
+    return {"values": values, "delta": 0.0, "neighbours": "add_remove", "method": method, "noise": "discrete Laplace"}
 
 
 def quantiles(job: dict[str, Any]) -> dict[str, Any]:
@@ -41,8 +42,8 @@ def quantiles(job: dict[str, Any]) -> dict[str, Any]:
     from tmlt.analytics import KeySet, PureDPBudget, QueryBuilder, Session
 
     spark, values = _spark(), {}
-    for one, counts in _inputs(job):
-        rows = _frame(spark, {"value": np.tile(_spread(counts), job["trials"])}, job["trials"])
+    for one, counts in estimating.inputs(job):
+        rows = _frame(spark, {"value": np.tile(estimating.spread(counts), job["trials"])}, job["trials"])
         keys, share = KeySet.from_dict({"run": list(range(job["trials"]))}), one["epsilon"] / len(job["levels"])
         session = Session.from_dataframe(PureDPBudget(one["epsilon"]), "rows", rows, protected_change=_one_row())
         found = np.zeros((job["trials"], len(job["levels"])))
@@ -84,21 +85,6 @@ def _scratch() -> str:
     folder = tempfile.mkdtemp(prefix="jostle-peers-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
-
-
-def _inputs(job: dict[str, Any]) -> Any:
-    """One after the other, as long as there is time for another."""
-    began = time.perf_counter()
-    with np.load(job["data"]) as data:
-        for one in job["inputs"]:
-            if time.perf_counter() - began < job["enough"]:
-                yield one, data[one["array"]]
-
-
-def _spread(counts: Any) -> Any:
-    """Records as real numbers, evenly spread over their cells."""
-    first = np.repeat(np.cumsum(counts) - counts, counts)
-    return np.repeat(np.arange(counts.size), counts) + (np.arange(counts.sum()) - first + 0.5) / np.repeat(counts, counts)
 
 
 ANSWERS = {"histogram": histogram, "quantiles": quantiles}

@@ -1,4 +1,4 @@
-"""Ways around the promise that a reviewer found, each of which is refused now."""
+"""Ways around the promise of a table, each of which is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways in which one record touched others, or showed in a message, that a reviewer found: none does now."""
+"""One record touches no other, and shows in no message."""
 
 from __future__ import annotations
 

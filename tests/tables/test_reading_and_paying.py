@@ -1,4 +1,4 @@
-"""Leaks that a third review found: by what is read, by whom rows are taken for, by what is asked before it is paid for."""
+"""What is read of a file, whose row it is taken for, and that nothing is asked before it is paid for."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_an_open_quotation_mark_hides_no_other_line(tmp_path):
 @pytest.mark.usefixtures("spark")
 def test_no_line_makes_spark_fail_or_hides_others(tmp_path):
     path = tmp_path / "t[1].csv"
-    path.write_bytes(b'x,y\n1,"open\n2,"a, b"\n3,' + b"," * 30_000 + b'\n4,x\r\n\xff,1\n"7",y\n')
+    path.write_bytes(b'x,y\n1,"open\n2,"a, b"\n3,' + b"," * 30_000 + b'\n4,x\r\n\xff,1\n5,M\xfcller\n"7",y\n')
     (tmp_path / "t1.csv").write_text("x,y\n9,9\n")
     counts = exact(opened(path, tmp_path, engine="spark"))
     assert counts[[2, 4, 7]].tolist() == [1, 1, 1]

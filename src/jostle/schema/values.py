@@ -115,7 +115,7 @@ def as_number(value: Any) -> float:
         return math.nan
     if isinstance(value, np.timedelta64):  # NumPy counts it among whole numbers
         return math.nan
-    if isinstance(value, Decimal) and abs(value) > LARGEST_DECIMAL:
+    if isinstance(value, Decimal) and not -LARGEST_DECIMAL <= value <= LARGEST_DECIMAL:  # its abs() may overflow
         return math.copysign(math.inf, value)
     try:
         return float(value)

@@ -1,4 +1,4 @@
-"""A second hostile review: exact losses of every learner, and faults that were found and mended, one test each."""
+"""The exact loss of every learner, and what it must refuse or survive."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from typer.testing import CliRunner
 from jostle import learn
 from jostle.cli.main import app
 from jostle.kernel.budget import Budget
+from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.ledger import Ledger
-from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
+from jostle.kernel.records import ReleaseRecords, SimulatedRecords
 from jostle.kernel.strategy import identity
 from jostle.learn import PrivateClassifier, PrivateLogistic, PrivateMajority, PrivateSparse, PrivateTree, held_out
 from jostle.learn.logistic import MOST, cells_of

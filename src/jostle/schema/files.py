@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from jostle.kernel.errors import BadInput
-from jostle.schema import KINDS, Column, Schema
+from jostle.schema.column import Column
+from jostle.schema.schema import KINDS, Schema
 
 TO_CONFIRM = "to_confirm"
 """The key that lists what is a guess."""
@@ -94,7 +95,20 @@ def write_draft(kinds: Mapping[str, str], path: Path) -> None:
             raise BadInput("kinds", f"{kind!r} is unknown", f"use one of {', '.join(_GUESSES)}")
         guess = _GUESSES[kind]
         drafts[name] = {"kind": kind, **guess, TO_CONFIRM: ["kind", *guess]}
-    _save(drafts, path, f"A draft. Put in what is publicly known of each column, then delete its line {TO_CONFIRM}.")
+    headline = f"A draft. Put in what is publicly known of each column, then delete its line {TO_CONFIRM}."
+    _save(
+        drafts,
+        path,
+        "\n".join([headline, "A kind that was guessed wrongly is replaced by one of these, with its lines:", *_forms()]),
+    )
+
+
+def _forms() -> list[str]:
+    """A line for every kind of column, with made-up bounds."""
+    return [
+        "    " + "; ".join(f"{key} = {_toml(value)}" for key, value in {"kind": kind, **guess}.items())
+        for kind, guess in _GUESSES.items()
+    ]
 
 
 def _save(columns: Mapping[str, Mapping[str, Any]], path: Path, headline: str) -> None:
@@ -102,7 +116,8 @@ def _save(columns: Mapping[str, Mapping[str, Any]], path: Path, headline: str) -
         "\n".join([f"[columns.{_toml(name)}]", *(f"{key} = {_toml(value)}" for key, value in about.items())])
         for name, about in columns.items()
     )
-    path.write_text("\n\n".join([f"# {headline}", *tables]) + "\n", "utf-8")
+    comment = "\n".join(f"# {line}" for line in headline.split("\n"))
+    path.write_text("\n\n".join([comment, *tables]) + "\n", "utf-8")
 
 
 def _toml(value: Any) -> str:

@@ -1,0 +1,25 @@
+"""The public description of a table: which columns it has, which values are possible, and which cell each value falls into.
+
+A schema is written by a person who knows the subject, never read from the data: a bound or a list of categories taken from
+private records is a leak. Values that the schema does not foresee follow a declared rule and never raise.
+"""
+
+from jostle.schema.categories import Boolean, Category
+from jostle.schema.column import MISSING, OTHER, Column
+from jostle.schema.dates import Date
+from jostle.schema.numbers import Integer, Numeric, Real
+from jostle.schema.schema import KINDS, Schema
+
+__all__ = [
+    "KINDS",
+    "MISSING",
+    "OTHER",
+    "Boolean",
+    "Category",
+    "Column",
+    "Date",
+    "Integer",
+    "Numeric",
+    "Real",
+    "Schema",
+]

@@ -1,0 +1,120 @@
+"""Planted privacy bugs in how rows are read: what becomes a row, whose it is, and when an engine is asked."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from io import StringIO
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from jostle.kernel import records
+from jostle.kernel.budget import Budget
+from jostle.learn import base
+from jostle.schema import Integer
+from jostle.tables import asking, files, frames, lines, samples, sparks
+from tests.audit import test_whose_rows
+from tests.audit.planted import CAPLOG, FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
+from tests.learn import test_cells
+from tests.learn import test_one_by_one as one_by_one
+from tests.tables import engines, test_privacy, test_reading_and_paying
+
+SPARK = Fixture(lambda patch, folder: next(engines.spark._get_wrapped_function()()))
+FOLDERS = Fixture(lambda patch, folder: SimpleNamespace(mktemp=lambda name: _made(folder / name)))
+a_line_changes_no_other = test_reading_and_paying.test_a_line_is_one_row_and_changes_no_other.hypothesis.inner_test  # type: ignore[attr-defined]
+
+
+def _made(folder: Any) -> Any:
+    folder.mkdir()
+    return folder
+
+
+class Talkative(asking.EngineError):
+    """Repeats what the engine said."""
+
+    def __init__(self, step: str) -> None:
+        super().__init__(step)
+        self.args = (f"{self.args[0]} It said: {sys.exception()}",)
+
+
+def across_lines(self: Any, block: bytes) -> Any:
+    """As any reader of CSV: a value between quotation marks may have line breaks in it."""
+    width = len(self.names)
+    rows = [row for row in csv.reader(StringIO(block.decode(), newline="")) if 0 < len(row) <= width]
+    columns = list(zip(*(row + [""] * (width - len(row)) for row in rows), strict=True)) or [()] * width
+    wanted = [columns[self.names.index(name)] for name in self.wanted]
+    yield pa.record_batch([pa.array([text or None for text in one], pa.string()) for one in wanted], schema=self._schema)
+
+
+def by_identity(original: Any, value: Any, seen: dict[Any, int]) -> Any:
+    return original(value if isinstance(value, (str, int, float, bytes)) else f"object {id(value)}", seen)
+
+
+def counts_at_once(original: Any, self: Any, *names: str) -> Any:
+    self._Records__columns.counts(names)
+    return original(self, *names)
+
+
+def with_the_totals_share(original: Any, self: Any, *weights: Any) -> Any:
+    """What pays for the number of records is left for the rest, too."""
+    whole, purse = self.epsilon, self._purse
+    first, rest = original(self, *weights)
+    return (first, Budget(whole, purse)) if weights == (3, 97) else (first, rest)
+
+
+OF_READING = [
+    Mutant(
+        "text files: a quotation mark that stays open takes further lines along",
+        attribute(lines.Lines, "_rows", across_lines),
+        tested(test_reading_and_paying.test_an_open_quotation_mark_hides_no_other_line, FOLDER),
+    ),
+    Mutant(
+        "text files: whether a line is too long depends on where a block ends",
+        attribute(lines, "_without_long", lambda block: block),
+        tested(a_line_changes_no_other, FOLDERS, [b"z" * 25], b"a" * 9, 0, b"\n"),
+    ),
+    Mutant(
+        "files: a name is taken for a pattern",
+        attribute(files, "_as_pattern", str),
+        tested(test_reading_and_paying.test_a_path_is_no_pattern, FOLDER),
+    ),
+    Mutant(
+        "frames: equal objects are different persons",
+        wrapped(frames, "_person", by_identity),
+        tested(test_whose_rows.test_equal_objects_are_one_person, FOLDER),
+    ),
+    Mutant(
+        "tables: rows that are drawn once are drawn again",
+        stated(samples.Sample, "table", lambda self: samples._kept(self.backend, self._rows())),
+        tested(test_whose_rows.test_rows_that_are_drawn_once_stay_the_same, FOLDER),
+    ),
+    Mutant(
+        "tables: rows are counted before the charge",
+        wrapped(records._Records, "vector", counts_at_once),
+        tested(test_reading_and_paying.test_the_table_is_asked_after_the_charge, FOLDER, PATCH, "histogram", None),
+    ),
+    Mutant(
+        "Spark: all frames are kept under one name",
+        attribute(sparks, "uuid", SimpleNamespace(uuid4=lambda: SimpleNamespace(hex="frame"))),
+        tested(test_reading_and_paying.test_two_frames_of_spark_are_two_tables, FOLDER, SPARK),
+    ),
+    Mutant(
+        "tables: an engine's words are passed on",
+        attribute(asking, "EngineError", Talkative),
+        tested(test_privacy.test_an_engines_words_are_withheld, FOLDER, PATCH, CAPLOG),
+    ),
+    Mutant(
+        "learning: the number of records is not paid for",
+        wrapped(Budget, "split", with_the_totals_share),
+        tested(test_cells.test_the_number_of_records_is_paid_for_unless_it_is_known),
+    ),
+    Mutant(
+        "learning: one odd value changes how others are read",
+        attribute(base, "_of_rows", np.asarray),  # one type for a whole array
+        tested(one_by_one.test_one_odd_value_changes_no_other_code, Integer(0, 99), [31, 72], b"x"),
+    ),
+]
+"""The bugs."""

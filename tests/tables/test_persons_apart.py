@@ -1,0 +1,101 @@
+"""Persons are told apart, and no value of a row makes a release fail."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import psycopg
+import pyarrow as pa
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from jostle.schema import Integer, Real
+from jostle.tables import lines
+from jostle.tables.columns import EngineColumns
+from jostle.tables.frames import _person
+from jostle.tables.opening import open as open_table
+from jostle.tables.unit import Unit
+from tests.tables.engines import _into_postgres
+
+
+def kept(data, tmp_path, **more):
+    """How many rows there are in each cell, with one row a person."""
+    account = {"ledger": tmp_path / "b.db", "budget": 1, "name": "t"}
+    table = open_table(data, schema={"x": Integer(0, 9)}, unit=Unit("p", max_rows=1), **account, **more)
+    return EngineColumns.of(table._views, ["x"]).counts(["x"]).tolist()
+
+
+def test_persons_of_a_text_file_are_told_apart_by_their_bytes(tmp_path):
+    """All bytes that are no UTF-8 became the same sign: when M\xfcller left, a row of M\xf6ller's was kept instead."""
+    path = tmp_path / "t.csv"
+    path.write_bytes("x,p\n1,M\xfcller\n2,M\xf6ller\n3,M\xfcller\n".encode("latin-1"))
+    assert kept(path, tmp_path)[2] == 1
+    assert sum(kept(path, tmp_path)) == 2
+    path.write_text("x,p\n1,Ann\n2,Ann\ufeff\n3,\ufeffAnn\n\ufeff4,Ann\n")
+    assert sum(kept(path, tmp_path)) == 3
+
+
+FIELDS = st.lists(
+    st.sampled_from(
+        [b"a", b"\xc3", b"\xbc", b"\xff", b"\xed", b"\xb2", b"\xb3", b"\xf4", b"\x8e", b"\xb1", b"\x80", b"\xfc"]
+    )
+    | st.sampled_from([text.encode() for text in ("\ufffd", "\U0010ec40", "\U0010ec80", "\U0010ecfc", "\xfc")]),
+    min_size=1,
+    max_size=8,
+).map(b"".join)
+
+
+@given(one=FIELDS, other=FIELDS)
+@example(one=b"\xf4\x8e\xb2", other=b"\xf4\x8e\xb3\xb4\x8e\xb2")
+@example(one=b"\xfc", other="\U0010ecfc".encode())
+def test_different_bytes_are_different_texts(one, other):
+    texts = [lines._as_text(b"0," + field + b"\n").decode() for field in (one, other)]
+    assert (texts[0] == texts[1]) == (one == other)
+    assert lines._as_text(b"0," + one + b"\n0," + other + b"\n").decode() == "".join(texts)
+
+
+def test_persons_of_a_frame_who_share_a_float_are_told_apart(tmp_path):
+    """Whole numbers and decimals beyond 2^53, among Python objects, were compared as floats."""
+    for persons, count in (
+        ([2**60 + 1, 2**60 + 2, None], 2),
+        ([Decimal(2**60 + 1), Decimal(2**60 + 2), 2**60 + 1], 2),
+        ([str(2**60 + 1), 2**60 + 1, np.int64(2**60 + 1)], 1),
+        ([Decimal("0.5"), 0.5, Decimal("0.50000000000000000001")], 2),
+        ([10**5000, 10**5000 + 1, Decimal("1e9999999")], 3),
+        ([("t",), "\x010", "\xff0"], 3),
+        ([True, 1, Decimal("1.0")], 1),
+    ):
+        frame = pd.DataFrame({"x": [1, 2, 3], "p": pd.Series(persons, dtype=object)})
+        assert sum(kept(frame, tmp_path)) == count, persons
+
+
+NUMBERS = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.decimals(allow_nan=False)
+
+
+@given(one=NUMBERS, other=NUMBERS)
+def test_two_numbers_are_one_person_if_they_are_equal(one, other):
+    seen = {}
+    assert (_person(one, seen) == _person(other, seen)) == (one == other)
+
+
+def test_no_decimal_is_too_large_to_be_read(tmp_path):
+    far = pd.Series([Decimal("1e9999999"), Decimal("-1e9999999"), Decimal("1e-9999999")], dtype=object)
+    frame = pd.DataFrame({"x": far, "p": [1, 2, 3]})
+    assert kept(frame, tmp_path) == [2, 0, 0, 0, 0, 0, 0, 0, 0, 1]
+    assert Real(0, 10, bins=2).encode(far.tolist()).tolist() == [1, 0, 0]
+
+
+def test_decimals_that_are_no_number_are_nobody(tmp_path, postgres):
+    """They are equal in PostgreSQL, so that all of these rows were one person's."""
+    url, _ = _into_postgres({"x": (pa.int64(), [])}, tmp_path, postgres)
+    plain, search_path = url.replace("+psycopg", "").split("?options=")
+    with psycopg.connect(plain, options=search_path.replace("%3D", "=")) as connection:
+        connection.execute("CREATE TABLE visits (x BIGINT, p NUMERIC)")
+        connection.execute(
+            "INSERT INTO visits VALUES (1, 'NaN'), (2, 'NaN'), (3, 0.5), (4, 10000000000000000001), (5, NULL)"
+        )
+    assert kept(url, tmp_path, table="visits") == [0, 0, 0, 1, 1, 0, 0, 0, 0, 0]
+    frame = pa.table({"x": [1, 2, 3], "p": pa.array([Decimal("1.5"), None, Decimal("2.5")], pa.decimal128(38, 2))})
+    assert sum(kept(frame, tmp_path)) == 2
