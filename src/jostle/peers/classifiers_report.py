@@ -23,8 +23,8 @@ _PRIVATREE = (
     "counts the histograms of all attributes as one, which is not ε-private: that is shown, and compared with nothing."
 )
 _SEEN = (
-    "Our chooser was trained on made-up tables alone, but how those are made up, and the constants of two of its learners, "
-    "were fixed with results on some of these splits in view: our figures are not those of untouched test data."
+    "Our chooser was trained on other tables, made-up and collected, but how the former are made up, and constants of its "
+    "learners, were fixed with results on some of these splits in view: our figures are not those of untouched test data."
 )
 
 
