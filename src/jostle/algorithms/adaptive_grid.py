@@ -22,7 +22,7 @@ from jostle.linear.leaves import Leaves, cut, regular
 from jostle.linear.workloads import Workload
 
 
-@algorithm(name="AdaptiveGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True, version=5)
+@algorithm(name="AdaptiveGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True, version=6)
 def adaptive_grid(
     x: Source,
     workload: Workload,
@@ -43,8 +43,8 @@ def adaptive_grid(
         raise BadInput("stages", f"must be 1 or 3, got {stages!r:.40}", "leave it out")
     number, rest = (stages, budget) if stages is not None else _usual_stages(x, workload, budget)
     if number == 1:
-        plan = opt_bayes.plan if x.size <= LARGEST else bayes.plan
-        return plan(x, workload, rest)
+        plan = opt_bayes if x.size <= LARGEST and workload.average_length > FEW_CELLS else bayes
+        return plan.plan(x, workload, rest)
     return _in_stages(x, rest, THREE)
 
 
@@ -70,6 +70,9 @@ THREE = Recipe((0.15, 0.3, 0.55), (8.0, 4.0), (6, 128))
 
 SHORT, MEDIUM = 1 / 24, 1 / 11
 """What share of the domain's side short queries' have at most, on average, and medium ones'."""
+
+FEW_CELLS = 4.0
+"""Sums of so few cells on average gain little from overlapping sums, and more from what cells beside them say."""
 
 FULL = 0.25
 """With so many records a cell, for noise of scale 1, there is little resolution to save, and one stage is best.

@@ -8,6 +8,7 @@ from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import identity
 from jostle.linear.leaves import regular
+from jostle.linear.plateaus import snakes
 from jostle.linear.smoothing import smooth
 from jostle.linear.workloads import Workload
 
@@ -17,14 +18,20 @@ REACHES = {1: (4, 16, 64), 2: (1, 3, 6)}
 CENTRES = {1: (8, 16, 64), 2: (2, 3, 6)}
 """And the means that it may be thought to differ little from: over many cells, so that they are hardly noisy."""
 
+ROW = 128
+"""From so many cells on there is enough to see how levels change along the domain."""
 
-@algorithm(name="Bayes", tasks=("range-1d", "range-2d"), cite="robbins1956empirical", data_dependent=True, version=2)
+SHORT = 20.0
+"""On a grid, sums over more cells than that add up what estimates along its rows and columns have wrong together."""
+
+
+@algorithm(name="Bayes", tasks=("range-1d", "range-2d"), cite="robbins1956empirical", data_dependent=True, version=3)
 def bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     """Discrete Laplace noise on every cell, then the posterior mean under a prior fitted to all noisy cells (Section 4).
 
     Cells are told apart by the noisy density around them, or taken to differ little from it, where the likelihood pays for
-    it. Made for single cells: sums over long ranges inherit the prior's error, and `Adaptive` or a hierarchy serves them
-    better.
+    it; and cells in a row may share a level. What these say is averaged by how well they foretell a cell from the others.
+    Made for single cells: sums over long ranges inherit the prior's error, and `Adaptive` or a hierarchy serves them better.
 
     Privacy: one Laplace measurement of the cells; the prior is fitted to what was released.
     """
@@ -34,8 +41,10 @@ def bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     if scale == 0:
         return noisy
     line = regular(x.shape, x.shape)
+    level = x.size >= ROW and (len(x.shape) == 1 or workload.average_length <= SHORT)
+    ways = snakes(x.shape) if level else []
 
     def around(reaches: tuple[int, ...]) -> list[Vector]:
         return line.surroundings(noisy, [reach for reach in reaches if 4 * reach <= max(x.shape)])
 
-    return smooth(noisy, scale, around(REACHES[len(x.shape)]), around(CENTRES[len(x.shape)]))
+    return smooth(noisy, scale, around(REACHES[len(x.shape)]), around(CENTRES[len(x.shape)]), ways)

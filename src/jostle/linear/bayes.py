@@ -33,6 +33,15 @@ ROUNDS = 40
 SMALLEST_GROUP = 16
 """Fewer cells than this do not get a prior of their own."""
 
+NARROW = 30.0
+"""Counts within so many scales are described by a prior on few points, if it is likely enough."""
+
+GAP = 10.0
+"""Counts beyond so many scales without any are described apart from those below: noise hardly bridges it."""
+
+ENOUGH = 64
+"""So many counts below the gap are enough to be described apart: fewer say little of what they have in common."""
+
 GRAIN = 16
 """To fit a prior, values are taken to be alike within this fraction of the noise's scale: far less than the noise hides."""
 _GROUPS = 16
@@ -62,19 +71,26 @@ def shrink(noisy: Vector, scale: float, contexts: Sequence[Vector] = ()) -> Shru
     >>> shrink(y, scale=1.0).means.round().astype(int).tolist()
     [0, 0, 0, 0, 0, 0, 0, 0, 50, 0, 0, 0]
     """
-    order = np.argsort(noisy, kind="stable")
-    everything = Fit(noisy[order], scale)
-    best: list[tuple[Counts, Fit]] = [(order, everything)]
-    score = everything.score
-    for context in contexts:
-        found = _cut(noisy, scale, np.argsort(context, kind="stable"), everything, _GROUPS)
-        if found[0] > score:
-            score, best = found
+    score, best = grouped(noisy, scale, contexts)
     means, variances, groups = np.empty(noisy.size), np.empty(noisy.size), np.empty(noisy.size, dtype=np.int64)
     for number, (cells, fit) in enumerate(best):
         means[cells], variances[cells] = fit.posterior()
         groups[cells] = number
     return Shrunk(means, variances, groups, score)
+
+
+def grouped(
+    noisy: Vector, scale: float, contexts: Sequence[Vector], *, apart: bool = False
+) -> tuple[float, list[tuple[Counts, Fit]]]:
+    """The best way to tell cells apart by one of the contexts, if any pays: its score, and the prior of each group."""
+    order = np.argsort(noisy, kind="stable")
+    everything = Fit(noisy[order], scale, apart=apart)
+    best = everything.score, [(order, everything)]
+    for context in contexts:
+        found = _cut(noisy, scale, np.argsort(context, kind="stable"), everything, _GROUPS, apart)
+        if found[0] > best[0]:
+            best = found
+    return best
 
 
 def shrink_by_scale(noisy: Vector, scales: Vector, contexts: Sequence[Vector] = ()) -> Shrunk:
@@ -95,24 +111,25 @@ def shrink_by_scale(noisy: Vector, scales: Vector, contexts: Sequence[Vector] = 
 
 
 def _cut(
-    noisy: Vector, scale: float, cells: Counts, whole: Fit | None, pieces: int
+    noisy: Vector, scale: float, cells: Counts, whole: Fit | None, pieces: int, apart: bool
 ) -> tuple[float, list[tuple[Counts, Fit]]]:
     """The best way to cut cells, in the context's order, by halves: together unless two priors pay for themselves."""
     order = cells[np.argsort(noisy[cells], kind="stable")]
-    together = whole or Fit(noisy[order], scale)
+    together = whole or Fit(noisy[order], scale, apart=apart)
     if pieces == 1 or cells.size < 2 * SMALLEST_GROUP:
         return together.score, [(order, together)]
     half = cells.size // 2
-    left = _cut(noisy, scale, cells[:half], None, pieces // 2)
-    right = _cut(noisy, scale, cells[half:], None, pieces // 2)
-    apart = left[0] + right[0] - CUT_PRICE
-    return (apart, left[1] + right[1]) if apart > together.score else (together.score, [(order, together)])
+    left = _cut(noisy, scale, cells[:half], None, pieces // 2, apart)
+    right = _cut(noisy, scale, cells[half:], None, pieces // 2, apart)
+    score = left[0] + right[0] - CUT_PRICE
+    return (score, left[1] + right[1]) if score > together.score else (together.score, [(order, together)])
 
 
 class Fit:
     """The prior of one group of cells, given by their noisy values in rising order."""
 
-    def __init__(self, everything: Vector, scale: float) -> None:
+    def __init__(self, everything: Vector, scale: float, *, apart: bool = False) -> None:
+        """Counts beyond a gap are described apart, or not: it makes single cells better, and sums over many worse."""
         self.everything, self.scale = everything, scale
         values, seen = distinct(np.round(everything * (GRAIN / scale)) * (scale / GRAIN))
         self.number = everything.size
@@ -122,11 +139,13 @@ class Fit:
         self.support = support
         self.score = likelihood - FREE_PRICE
         self.wide: tuple[Any, Any, Any] = (support, self.before, self.weights)
-        if values[-1] - values[0] < 30 * scale:
-            atoms, weights, likelihood = _mixtures.few_atoms(values, seen, support, scale, 4, ATOM_PRICE)
-            small = likelihood - ATOM_PRICE * (atoms.size - 1)
-            if small >= self.score:
-                self.support, self.weights, self.score = atoms, weights, small
+        gaps = np.flatnonzero(np.diff(values) >= GAP * scale)
+        below = int(gaps[0]) + 1 if apart and gaps.size else values.size
+        enough = below == values.size or seen[:below].sum() >= ENOUGH
+        if enough and values[below - 1] - values[0] < NARROW * scale:
+            score, atoms, weights = _few_points(values, seen, support, scale, below)
+            if score >= self.score:
+                self.support, self.weights, self.score = atoms, weights, score
 
     def posterior(self) -> tuple[Vector, Vector]:
         """Means under the fitted prior; variances no smaller than without the cell's own part in it."""
@@ -135,6 +154,10 @@ class Fit:
         shift = first / mass
         variances = np.maximum(second / mass - shift**2, self._without_itself(values))
         return np.repeat(np.maximum(values + shift, 0.0), seen), np.repeat(variances, seen)
+
+    def foretold(self) -> Vector:
+        """How likely each noisy count is, given the other cells."""
+        return left_out(self.everything, self.support, self.weights, self.scale)
 
     def _without_itself(self, u: Vector) -> Vector:
         """The posterior variance if the prior had been fitted to the other cells, plus one cell's worth of a flat prior."""
@@ -145,6 +168,38 @@ class Fit:
         flat = _flat_moments(u, scale) / (max(u[-1], 0.0) + 4 * scale)
         mass, first, second = n * _mixtures.moments(u, support, after, scale) - own + flat
         return np.asarray(second / mass - (first / mass) ** 2)
+
+
+def _few_points(values: Vector, seen: Counts, support: Vector, scale: float, below: int) -> tuple[float, Vector, Vector]:
+    """A prior on few points for the values below a gap, any prior for those above it, and the penalised log-likelihood.
+
+    A few large counts must not be the reason that all small ones are described by a prior of any form, which finds a little
+    of everything among thousands of zeros.
+    """
+    near, often = values[:below], seen[:below]
+    inside = support[support <= max(near[-1], 0.0) + scale]
+    atoms, weights, likelihood = _mixtures.few_atoms(near, often, inside, scale, 4, ATOM_PRICE)
+    score = likelihood - ATOM_PRICE * (atoms.size - 1)
+    if below == values.size:
+        return score, atoms, weights
+    outside = support[support > (near[-1] + values[below]) / 2]
+    flat = np.full(outside.size, 1.0 / outside.size)
+    _, rest, likelihood = _mixtures.maximise(values[below:], seen[below:], outside, flat, scale, ROUNDS)
+    share = often.sum() / seen.sum()
+    score += likelihood + often.sum() * np.log(share) + seen[below:].sum() * np.log1p(-share)
+    return score, np.concatenate([atoms, outside]), np.concatenate([share * weights, (1 - share) * rest])
+
+
+def left_out(values: Vector, support: Vector, weights: Vector, scale: float) -> Vector:
+    """The density of each value, given in rising order, under a prior fitted to the others and to one flat cell.
+
+    Fitted to the value itself, too, a prior would seem to foretell whatever was seen.
+    """
+    different, seen = distinct(values)
+    density = _mixtures.moments(different, support, weights, scale)[0]
+    own = _mixtures.moments(different, support, weights, scale / 2)[0] / density
+    flat = 2 * scale / (values[-1] - values[0] + 4 * scale)
+    return np.repeat(np.maximum(density - own / values.size, 0.0) + flat / values.size, seen)
 
 
 def distinct(values: Vector) -> tuple[Vector, Counts]:

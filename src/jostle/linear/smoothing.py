@@ -1,33 +1,64 @@
-"""Empirical Bayes for cells that resemble their neighbours: priors on what a cell has beyond the mean around it.
+"""Empirical Bayes for cells that resemble their neighbours, in two ways that are averaged.
 
 `jostle.linear.bayes` groups cells by their surroundings and gives each group a prior on counts. Where counts change slowly
 along the domain, a prior on the *difference* from the surroundings says more. Here each group takes whichever of the two
-makes its noisy counts likelier, and groups may be smaller. For single cells alone: what cells of a group have in common is
-not known well enough for sums over many. Post-processing alone.
+makes its noisy counts likelier, and groups may be smaller. `jostle.linear.plateaus` sees runs of cells that share a level
+instead. Each cell gets a mean of what the two say, by how well each foretells the cell from the others. For single cells
+and short ranges: what cells of a group have in common is not known well enough for sums over many. Post-processing alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from jostle.kernel.partition import Counts, Vector
 from jostle.linear import _mixtures
-from jostle.linear.bayes import ATOM_PRICE, CUT_PRICE, FREE_PRICE, GRAIN, ROUNDS, SMALLEST_GROUP, Fit, distinct, shrink
+from jostle.linear.bayes import (
+    ATOM_PRICE,
+    CUT_PRICE,
+    FREE_PRICE,
+    GRAIN,
+    NARROW,
+    ROUNDS,
+    SMALLEST_GROUP,
+    Fit,
+    distinct,
+    grouped,
+    left_out,
+)
+from jostle.linear.plateaus import plateaus
 
 CENTRE_PRICE = 3.0
 """The gain in log-likelihood that a prior on differences must bring over one on counts."""
 
-_NARROW = 100.0
+_EVEN = 100.0
 _GROUPS = 64
 _COARSE = 16
+_SHARE_ROUNDS = 30
 
 Part = tuple[Counts, "Fit | Differences"]
 
 
-def smooth(noisy: Vector, scale: float, contexts: Sequence[Vector], centres: Sequence[Vector]) -> Vector:
-    """Posterior means of counts: by `shrink` with the contexts, or around one of the centres where that is likelier.
+@dataclass(frozen=True)
+class Opinion:
+    """What one model says of all cells."""
+
+    means: Vector
+    """The posterior mean of each."""
+
+    foretold: Vector
+    """How likely each noisy count is, given the other cells."""
+
+
+def smooth(
+    noisy: Vector, scale: float, contexts: Sequence[Vector], centres: Sequence[Vector], ways: Sequence[Counts] = ()
+) -> Vector:
+    """Posterior means of counts: in groups by context, around one of the centres where that is likelier, and along ways.
+
+    A way is an order in which cells that follow each other may share a level.
 
     >>> rng = np.random.default_rng(0)
     >>> slope = np.linspace(20, 60, 256)
@@ -37,16 +68,44 @@ def smooth(noisy: Vector, scale: float, contexts: Sequence[Vector], centres: Seq
     >>> bool((error**2).mean() < 0.3), bool(((noisy - slope) ** 2).mean() > 1.5)
     (True, True)
     """
-    plain = shrink(noisy, scale, contexts)
-    best, score = plain.means, plain.score
+    opinions = [_grouped(noisy, scale, contexts, centres)]
+    for way in ways:
+        means, foretold = np.empty(noisy.size), np.empty(noisy.size)
+        means[way], foretold[way] = plateaus(noisy[way], scale)
+        opinions.append(Opinion(means, foretold))
+    return average(opinions)
+
+
+def average(opinions: Sequence[Opinion]) -> Vector:
+    """Every cell's mean over the models, by how well each foretells this cell and all cells (EM for a mixture).
+
+    >>> average([Opinion(np.zeros(3), np.full(3, 0.5)), Opinion(np.ones(3), np.array([0.5, 0.5, 0.0]))]).round(1).tolist()
+    [0.3, 0.3, 0.0]
+    """
+    means = np.stack([opinion.means for opinion in opinions])
+    likely = np.stack([opinion.foretold for opinion in opinions]) + 1e-25
+    shares = np.full(len(opinions), 1 / len(opinions))
+    for _ in range(_SHARE_ROUNDS):
+        parts = shares[:, None] * likely
+        parts /= parts.sum(axis=0)
+        shares = (parts.sum(axis=1) + 1) / (parts.shape[1] + len(opinions))
+    return np.asarray((parts * means).sum(axis=0))
+
+
+def _grouped(noisy: Vector, scale: float, contexts: Sequence[Vector], centres: Sequence[Vector]) -> Opinion:
+    """The likeliest way to tell cells apart by one of the contexts, or to see them around one of the centres."""
+    score, parts = grouped(noisy, scale, contexts, apart=True)  # type: tuple[float, Sequence[Part]]
+    around = np.zeros(noisy.size)
     for centre in centres:
-        around = np.maximum(centre, 0.0)
-        found, parts = _cut(noisy, noisy - around, scale, np.argsort(around, kind="stable"), _GROUPS)
+        near = np.maximum(centre, 0.0)
+        found, pieces = _cut(noisy, noisy - near, scale, np.argsort(near, kind="stable"), _GROUPS)
         if found > score:
-            score, best = found, np.empty(noisy.size)
-            for cells, fit in parts:
-                best[cells] = fit.posterior()[0] if isinstance(fit, Fit) else around[cells] + fit.means()
-    return np.maximum(best, 0.0)
+            score, parts, around = found, pieces, near
+    means, foretold = np.empty(noisy.size), np.empty(noisy.size)
+    for cells, fit in parts:
+        means[cells] = fit.posterior()[0] if isinstance(fit, Fit) else around[cells] + fit.means()
+        foretold[cells] = fit.foretold()
+    return Opinion(np.maximum(means, 0.0), foretold)
 
 
 def _cut(noisy: Vector, beyond: Vector, scale: float, cells: Counts, pieces: int) -> tuple[float, list[Part]]:
@@ -58,9 +117,9 @@ def _cut(noisy: Vector, beyond: Vector, scale: float, cells: Counts, pieces: int
     are not cut finely, and have priors on counts alone.
     """
     order = cells[np.argsort(noisy[cells], kind="stable")]
-    counts = Fit(noisy[order], scale)
+    counts = Fit(noisy[order], scale, apart=True)
     score, parts = counts.score, [(order, counts)]  # type: tuple[float, list[Part]]
-    narrow = noisy[order[-1]] - noisy[order[0]] < _NARROW * scale
+    narrow = noisy[order[-1]] - noisy[order[0]] < _EVEN * scale
     if narrow:
         order = cells[np.argsort(beyond[cells], kind="stable")]
         differences = Differences(beyond[order], scale)
@@ -85,12 +144,16 @@ class Differences:
         flat = np.full(self.support.size, 1.0 / self.support.size)
         _, self.weights, likelihood = _mixtures.maximise(values, seen, self.support, flat, scale, ROUNDS)
         self.score = likelihood - FREE_PRICE
-        if values[-1] - values[0] < 30 * scale:
+        if values[-1] - values[0] < NARROW * scale:
             low = values[0] - 1.0  # atoms are sought from 0 on
             atoms, weights, likelihood = _mixtures.few_atoms(values - low, seen, self.support - low, scale, 4, ATOM_PRICE)
             small = likelihood - ATOM_PRICE * (atoms.size - 1)
             if small >= self.score:
                 self.support, self.weights, self.score = atoms + low, weights, small
+
+    def foretold(self) -> Vector:
+        """How likely each noisy count is, given the other cells."""
+        return left_out(self.everything, self.support, self.weights, self.scale)
 
     def means(self) -> Vector:
         """The posterior mean of each difference."""
