@@ -18,7 +18,7 @@ from jostle.choice.epsilon import epsilon_for
 from jostle.choice.traces import Trace, collect_traces
 from jostle.kernel.budget import Budget, round_down, round_up
 from jostle.kernel.domain import counts
-from jostle.kernel.errors import BadInput
+from jostle.kernel.errors import BadInput, show
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import ReleaseSource
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from pandas import DataFrame
 
+    from jostle.kernel.events import Event
     from jostle.kernel.ledger import Account
 
 LONGEST_NOTE = 500
@@ -37,6 +38,9 @@ LONGEST_NOTE = 500
 
 FEW_BARS = 40
 """So many answers are drawn as bars, each under its name; more as a line."""
+
+_KEYS_SHOWN = 4
+"""So many events are named in a text; all of them are in the charges themselves."""
 
 _STAND_INS = 10
 _TRIALS = 20
@@ -78,6 +82,9 @@ class Release:
 
     about: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """What each answer is about, in words: a list for each column that was asked about, as long as the answers."""
+
+    charges: tuple[Event, ...] = ()
+    """The events of the ledger that paid for it, each with its key; for a part of a table, that of the partition."""
 
     @cached_property
     def margins(self) -> Vector:
@@ -133,7 +140,7 @@ class Release:
 
     def _repr_html_(self) -> str:
         """For notebooks: what it is in words, and the first answers."""
-        return plots.in_words(self.explain(), self.to_pandas())
+        return plots.in_words(f"{self.explain()}\n{in_ledger(self.charges)}", self.to_pandas())
 
     def __repr__(self) -> str:
         return f"<Release of {self.workload!r} by {self.algorithm.name}, at ε = {round_up(self.spent):g}>"
@@ -233,7 +240,45 @@ def answered(
         tunables=tunables,
         trace=traces[-1] if traces else None,
         about=about or {},
+        charges=budget.charges,
     )
+
+
+def in_ledger(charges: Sequence[Event]) -> str:
+    """Which account was charged, how much, when and by which events, in words; empty where nothing was.
+
+    Privacy: the time is that of the first event, before any row was looked at. How long a release took may tell of the data,
+    so the times of later events stay in the ledger.
+
+    >>> from jostle.kernel.events import Event
+    >>> at = {"at": "2024-02-29T12:00:00.000000+00:00", "dataset": "people", "neighbours": "add_remove"}
+    >>> in_ledger([Event(key="1b9d", kind="charge", operator="laplace", amount=Fraction(1, 2), **at)])
+    "Charged to account 'people': ε = 0.5 at 2024-02-29 12:00:00 UTC, event 1b9d."
+    """
+    if not charges:
+        return ""
+    keys = ", ".join(event.key for event in charges[:_KEYS_SHOWN])
+    more = f" and {len(charges) - _KEYS_SHOWN:,} more" if len(charges) > _KEYS_SHOWN else ""
+    events = "event" if len(charges) == 1 else f"{len(charges):,} events"
+    at = charges[0].at.replace("T", " ")[:19]
+    return f"Charged to account {charges[0].dataset!r}: ε = {show(_paid(charges))} at {at} UTC, {events} {keys}{more}."
+
+
+def charge_facts(charges: Sequence[Event]) -> dict[str, Any] | None:
+    """The same for a script: exact amounts as texts, with a float that errs on the side of more; None where nothing was."""
+    if not charges:
+        return None
+    return {
+        "account": charges[0].dataset,
+        "at": f"{charges[0].at[:19]}+00:00",
+        "amount": str(_paid(charges)),
+        "amount_float": round_up(_paid(charges)),
+        "events": [{"key": event.key, "operator": event.operator, "amount": str(event.amount)} for event in charges],
+    }
+
+
+def _paid(charges: Sequence[Event]) -> Fraction:
+    return sum((event.amount for event in charges), Fraction(0))
 
 
 def _margins(

@@ -23,10 +23,12 @@ from tests.audit.mutants_of_records import OF_RECORDS
 from tests.audit.mutants_of_tables import OF_TABLES
 from tests.audit.planted import (
     ADD,
+    FOLDER,
     LEDGER,
     PATCH,
     REPLACE,
     WATCHED,
+    Anywhere,
     HalfMoves,
     Mutant,
     attribute,
@@ -52,6 +54,7 @@ from tests.audit.planted import (
 )
 from tests.kernel import (
     test_budget,
+    test_copies,
     test_drawn_cuts,
     test_ledger,
     test_neighbours,
@@ -259,6 +262,16 @@ MUTANTS = [
         "a token is spent again",
         attribute(budget.Budget, "_use", lambda self, how: None),
         tested(test_budget.test_a_token_is_used_once, "spend", "spend"),
+    ),
+    Mutant(
+        "a forked process spends its copy of a part's token",
+        attribute(budget, "Home", Anywhere),
+        tested(test_copies.test_what_was_charged_once_is_spent_in_one_process_alone, FOLDER),
+    ),
+    Mutant(
+        "a forked process has every yes of a search again",
+        attribute(threshold, "Home", Anywhere),
+        tested(test_copies.test_what_was_charged_once_is_spent_in_one_process_alone, FOLDER),
     ),
     Mutant(
         "a token buys at any purse",

@@ -20,11 +20,13 @@ from tests.audit import test_whose_rows
 from tests.audit.planted import CAPLOG, FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
 from tests.learn import test_cells
 from tests.learn import test_one_by_one as one_by_one
-from tests.tables import engines, test_privacy, test_reading_and_paying
+from tests.tables import engines, test_persons_apart, test_privacy, test_reading_and_paying
 
 SPARK = Fixture(lambda patch, folder: next(engines.spark._get_wrapped_function()()))
 FOLDERS = Fixture(lambda patch, folder: SimpleNamespace(mktemp=lambda name: _made(folder / name)))
 a_line_changes_no_other = test_reading_and_paying.test_a_line_is_one_row_and_changes_no_other.hypothesis.inner_test  # type: ignore[attr-defined]
+
+different_bytes = test_persons_apart.test_different_bytes_are_different_texts.hypothesis.inner_test  # type: ignore[attr-defined]
 
 
 def _made(folder: Any) -> Any:
@@ -47,6 +49,16 @@ def across_lines(self: Any, block: bytes) -> Any:
     columns = list(zip(*(row + [""] * (width - len(row)) for row in rows), strict=True)) or [()] * width
     wanted = [columns[self.names.index(name)] for name in self.wanted]
     yield pa.record_batch([pa.array([text or None for text in one], pa.string()) for one in wanted], schema=self._schema)
+
+
+def as_replacements(original: Any, block: bytes) -> bytes:
+    """One sign for all bytes that are no UTF-8."""
+    return original(block.decode("utf-8", "replace").encode())
+
+
+def as_floats(original: Any, value: Any) -> Any:
+    """Large numbers lose their last digits."""
+    return original(float(value) if isinstance(value, int) else value)
 
 
 def by_identity(original: Any, value: Any, seen: dict[Any, int]) -> Any:
@@ -77,9 +89,24 @@ OF_READING = [
         tested(a_line_changes_no_other, FOLDERS, [b"z" * 25], b"a" * 9, 0, b"\n"),
     ),
     Mutant(
+        "text files: persons whose names are no UTF-8 share a sign",
+        wrapped(lines, "_as_text", as_replacements),
+        tested(test_persons_apart.test_persons_of_a_text_file_are_told_apart_by_their_bytes, FOLDER),
+    ),
+    Mutant(
+        "text files: what stands for such bytes may stand in a text, too",
+        attribute(lines, "ESCAPES", lines.ESCAPES[-2:]),
+        tested(different_bytes, b"\xfc", "\U0010ecfc".encode()),
+    ),
+    Mutant(
         "files: a name is taken for a pattern",
         attribute(files, "_as_pattern", str),
         tested(test_reading_and_paying.test_a_path_is_no_pattern, FOLDER),
+    ),
+    Mutant(
+        "frames: persons beyond 2^53 are compared as floats",
+        wrapped(frames, "_written", as_floats),
+        tested(test_persons_apart.test_persons_of_a_frame_who_share_a_float_are_told_apart, FOLDER),
     ),
     Mutant(
         "frames: equal objects are different persons",

@@ -94,6 +94,11 @@ OF_RECORDS = [
         wrapped(objective, "calibration", lambda f, *asked: replace(f(*asked), hide=Fraction(0))),
         tested(test_objective.test_the_operator_draws_that_noise_and_no_other, 3),
     ),
+    Mutant(
+        "objective perturbation: rounding is left out of the certificate",
+        attribute(objective._Search, "_rounding", lambda self, here, pulls, unit=0.0: 0.0),
+        tested(test_objective.test_the_certificate_counts_what_rounding_adds),
+    ),
     # ------------------------------------------------------------------------------------------ expressions
     Mutant(
         "expressions: a bound off by one",

@@ -73,7 +73,7 @@ def half_squares(self: Any) -> Any:
 
 
 spends_whole = test_estimators.test_every_learner_spends_its_budget_whole_and_scores_every_value
-REACH = objective.Additive.reach.fget  # type: ignore[attr-defined]
+REACH = objective.Additive.reach.func  # type: ignore[attr-defined]
 
 
 def forgetful_account(ledger: Any, name: str, budget: Any, relation: Any, unit: Any) -> Any:

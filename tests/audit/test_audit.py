@@ -253,13 +253,13 @@ def test_the_exact_engine_is_audited_too(name):
 def test_an_entry_of_ones_own_is_audited_with_the_others(monkeypatch):
     monkeypatch.setattr(catalogue, "_added", {})
     catalogue.add(leaky(6.0, "mine"))
-    (job, _) = [job for job in campaign.jobs(catalogue.select("mine")) if job.neighbours == "replace"]
+    (job, _) = [job for job in campaign.jobs(catalogue.select(["mine"])) if job.neighbours == "replace"]
     assert [verdict.finding for _, verdict in campaign.run([job], workers=2)] == [True]
 
 
 def test_an_unknown_name_is_refused_with_a_hint():
     with pytest.raises(BadInput, match="did you mean laplace: prefix"):
-        catalogue.select("laplac: prefix")
+        catalogue.select(["laplac: prefix"])
 
 
 def test_what_cannot_be_examined_is_refused():

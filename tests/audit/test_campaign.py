@@ -34,13 +34,30 @@ def unseen(pilot: list[campaign.Job], place: int = 0) -> dict[campaign.Job, Verd
 
 
 def test_all_verdicts_hold_together():
-    pilot = campaign.jobs(list(ENTRIES.values()), full=True)
-    for planned in (campaign.jobs(list(ENTRIES.values())), [*pilot, *campaign.deeper(pilot, unseen(pilot))]):
-        assert sum(1 - job.confidence for job in planned) == pytest.approx(0.001)
+    quick, pilot = (campaign.jobs(list(ENTRIES.values()), full=full) for full in (False, True))
+    assert sum(1 - job.confidence for job in quick) == pytest.approx(0.001)
+    for planned in (quick, [*pilot, *campaign.deeper(pilot, unseen(pilot))]):
+        assert sum(1 - job.confidence for job in planned) <= 0.001 * (1 + 1e-9)
         assert len(set(planned)) == len(planned)
         assert {job.neighbours for job in planned} == {"add_remove", "replace"}
     known = campaign.primitives(list(ENTRIES.values()))
     assert len(RUNGS) * sum(1 - job.confidence for job in known) == pytest.approx(0.001)
+
+
+def test_a_full_audit_may_be_taken_in_pieces():
+    """Of families and of entries: the pieces are those of the whole, so what was kept of them is found again."""
+    whole = campaign.jobs(list(ENTRIES.values()), full=True)
+    pieces = [["mechanism", "operator"], ["algorithm", "choice"], ["classifier: Majority"], ["classifier", "table"]]
+    found = {job for piece in pieces for job in campaign.jobs(catalogue.select(piece), full=True)}
+    assert found == set(whole)
+
+
+def test_more_bounds_than_there_are_shares_share_the_chance_of_failure_too(monkeypatch):
+    monkeypatch.setattr(campaign, "SHARES", 1)
+    pilot = campaign.jobs(list(ENTRIES.values()), full=True)
+    planned = [*pilot, *campaign.deeper(pilot, unseen(pilot))]
+    assert sum(1 - job.confidence for job in planned) == pytest.approx(0.001)
+    assert {job.confidence for job in campaign.jobs(catalogue.select(["table"]), full=True)} == {pilot[0].confidence}
 
 
 def test_a_full_audit_has_as_many_samples_as_it_says_of_every_entry_under_both_neighbours():
@@ -106,7 +123,7 @@ def test_more_samples_are_drawn_until_enough_is_found(monkeypatch):
 
 def test_a_stopped_audit_goes_on_where_it_was(tmp_path, monkeypatch):
     file = tmp_path / "audit.jsonl"
-    planned = [job for job in campaign.jobs(catalogue.select("laplace: total")) if job.engine == "simulated"]
+    planned = [job for job in campaign.jobs(catalogue.select(["laplace: total"])) if job.engine == "simulated"]
     first = list(campaign.run(planned[:2], workers=1, kept=campaign.Kept(file)))
     with file.open("a") as lines:
         lines.write('{"job": {"name": "lap')  # a killed run

@@ -15,7 +15,7 @@ from jostle.kernel.ledger import Ledger
 @pytest.fixture
 def path(tmp_path) -> Path:
     file = tmp_path / "budget.db"
-    with Ledger(file) as ledger:
+    with Ledger(file, who="anna") as ledger:
         people = ledger.account("people", cap=1)
         people.charge(Fraction(1, 3), operator="laplace", neighbours="add_remove", note="[red]ages[/red] & sexes")
         people.charge(Fraction(1, 3), operator="choose", neighbours="add_remove")
@@ -32,7 +32,10 @@ def test_accounts_and_events_as_tables(path, jostle):
     assert ["places", "replace", "2", "0", "2", "0"] in lines
     assert "[red]ages[/red] & sexes" in output
     assert sum("laplace" in line for line in lines) == 1
-    assert any(line[-4:] == ["places", "cap", "2", "agreed"] for line in lines)
+    with Ledger(path) as ledger:
+        keys = [event.key for event in ledger.events()]
+    assert any(line[2:] == ["places", "cap", "0.5", "→", "2", "anna", keys[-1][:8], "agreed"] for line in lines)
+    assert all(sum(key[:8] in line for line in lines) == 1 for key in keys)
     assert output.endswith("all add up to what is spent.\n")
 
 
@@ -56,7 +59,23 @@ def test_json_is_exact_and_its_floats_err_on_the_side_of_less(path, jostle):
     assert [event["kind"] for event in shown["events"]] == ["open", "charge", "charge", "open", "cap"]
     assert shown["events"][1]["amount"] == "1/3"
     assert Fraction(shown["events"][1]["amount_float"]) >= Fraction(1, 3)
+    assert {event["who"] for event in shown["events"]} == {"anna"}
+    assert [event.get("cap_before") for event in shown["events"]] == [None, None, None, None, "1/2"]
     assert "events" not in json.loads(jostle("budget", path, "--json", "--no-events")[1])
+
+
+def test_one_event_whole_by_the_beginning_of_its_key(path, jostle):
+    with Ledger(path) as ledger:
+        event = ledger.events()[1]
+    status, output, _ = jostle("budget", path, "--event", event.key[:8])
+    assert status == 0
+    assert ["key", event.key] in [line.split() for line in output.splitlines()]
+    assert "[red]ages[/red] & sexes" in output
+    assert json.loads(jostle("budget", "show", path, "--event", event.key, "--json")[1])["amount"] == "1/3"
+    for wrong in ("", "no such key"):
+        status, _, errors = jostle("budget", path, "--event", wrong)
+        assert status == 2
+        assert "list them with jostle budget LEDGER" in errors
 
 
 def test_a_ledger_on_postgres(postgres, jostle):

@@ -77,6 +77,36 @@ def test_json_and_csv_are_all_there_is_on_standard_output(folder, jostle):
     assert output.splitlines()[0] == "sex,mean,low,high"
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--by", "age"),
+        (),
+        ("--sql", "SELECT sex, AVG(age), COUNT(*) FROM people GROUP BY sex"),
+        ("--sql", "SELECT MEDIAN(age) FROM people"),
+    ],
+)
+def test_a_release_names_its_charge_and_the_ledger_has_it(folder, jostle, asked):
+    status, output, _ = jostle(
+        *(*ASKED, "--budget", 1, *asked, "--epsilon", "1/4", "--note", "für den Bericht", "--format", "json"),
+        *("--out", "answers.json"),
+    )
+    assert status == 0
+    told = json.loads(output)
+    assert json.loads((folder / "answers.json").read_text("utf-8")) == told
+    with Ledger(folder / "budget.db") as ledger:
+        events = ledger.events("people")[1:]
+    charge = told["charge"]
+    assert (charge["account"], charge["amount"]) == ("people", "1/4")
+    assert events[0].at.startswith(charge["at"].removesuffix("+00:00"))
+    assert charge["events"] == [{"key": e.key, "operator": e.operator, "amount": str(e.amount)} for e in events]
+    assert all("(für den Bericht)" in event.note for event in events)
+    status, output, _ = jostle(*ASKED, *asked, "--epsilon", "1/4")
+    with Ledger(folder / "budget.db") as ledger:
+        assert all(event.key in output for event in ledger.events("people")[1 + len(events) :])
+    assert "Charged to account 'people': ε = 0.25 at " in output
+
+
 def test_a_preview_charges_nothing_and_needs_no_ledger(folder, jostle):
     asked = ("release", "people.csv", "--schema", "people.toml", "--by", "age", "--preview")
     status, output, _ = jostle(*asked, "--within", 20)
@@ -101,7 +131,8 @@ def test_a_preview_charges_nothing_and_needs_no_ledger(folder, jostle):
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--neighbours", "friends"), 2, "neighbours"),
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--where", "sex ="), 2, "where"),
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "nowhere/ages.csv"), 2, "cannot be written"),
-        (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "ages.xls"), 2, "does not end in .csv"),
+        (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "ages.xls"), 2, "does not end in .csv or .json"),
+        (("--by", "age", "--epsilon", 1, "--budget", 1, "--note", "x" * 301), 2, "note: must be a text of at most 300"),
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--plot", "ages.gif"), 2, ".html or .png"),
         (("--sql", "SELECT * FROM people", "--epsilon", 1, "--budget", 1), 2, "SELECT *"),
         (("--sql", "SELECT 1", "--by", "age", "--epsilon", 1, "--budget", 1), 2, "says it all"),
@@ -190,6 +221,10 @@ def call(patch, *arguments):
     for answer in told.get("answers", []):
         for number in ("count", "sum", "low", "high"):
             answer.pop(number, None)
+    if told:  # the clock and a random key, whatever the data are
+        told["charge"].pop("at")
+        for event in told["charge"]["events"]:
+            event.pop("key")
     return ended.value.code or 0, told | {"explanation": told.get("explanation", "").split("ypically")[0]}, err.getvalue()
 
 

@@ -127,6 +127,10 @@ def test_a_schema_is_filled_in_column_by_column():
     with pytest.raises(BadInput) as refused:
         schema_form.read(form(**(fields | {"column-0-high": "-5"})))
     assert refused.value.argument == "column-0-high"
+    assert schema_form.read(form(**fields, missing="NA, ?,"))["sex"] == Category(["F", "M"], missing=["NA", "?"])
+    with pytest.raises(BadInput) as refused:
+        schema_form.read(form(**fields, missing="M"))
+    assert refused.value.argument == "missing"
 
 
 # ----------------------------------------------------------------------------------------------------------- jobs

@@ -129,7 +129,10 @@ def test_every_question_is_previewed_for_nothing_and_paid_for_once(curator, kind
     assert len(table) == len(told["answers"]) == ANSWERS[kind]
     assert told["epsilon"] == {"spent": "0.5", "remaining": "9.5"}
     assert all(float(row["low"]) <= float(row["high"]) for row in table)
-    assert told["explanation"] + "\n" == curator.desk.file(question, "txt")[0]
+    said = curator.desk.file(question, "txt")[0]
+    assert said.startswith(told["explanation"] + "\n")
+    assert (told["charge"]["account"], told["charge"]["amount"]) == ("people", "1/2")
+    assert all(event["key"] in said for event in told["charge"]["events"])
     with pytest.raises(HTTPException):
         curator.desk.file(question, "exe")
 

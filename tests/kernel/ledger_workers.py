@@ -14,7 +14,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
-from jostle.kernel.errors import Overdraft
+from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.ledger import Ledger
 
 AMOUNT = Fraction(1, 1_000)
@@ -46,6 +46,41 @@ def spend_together(location: str, processes: str, amount: str) -> None:
         if spender.exitcode:
             raise SystemExit("a spender failed")
     print(json.dumps([charges.get() for _ in spenders]))
+
+
+def spend_while_caps_change(location: str, spenders: str, changers: str, steps: str) -> None:
+    """Processes that charge, and others that move the cap up and down meanwhile. Prints how often each was done."""
+    fork = multiprocessing.get_context("fork")
+    together, done = fork.Barrier(int(spenders) + int(changers), timeout=60), fork.SimpleQueue()
+    with Ledger(location) as ledger:
+        ledger.account("people", cap=10 * AMOUNT)
+
+    def work(kind: str, seed: int) -> None:
+        chance, counted = random.Random(seed), 0
+        with Ledger(location) as ledger:
+            account = ledger.account("people")
+            together.wait()
+            for _ in range(int(steps)):
+                try:
+                    if kind == "charge":
+                        account.charge(AMOUNT, operator="laplace", neighbours="add_remove")
+                    else:
+                        account.set_cap(max(account.spent + chance.randint(-2, 8) * AMOUNT, 0))
+                    counted += 1
+                except (Overdraft, BadInput):
+                    time.sleep(0.001)
+        done.put((kind, counted))
+
+    kinds = ["charge"] * int(spenders) + ["cap"] * int(changers)
+    workers = [fork.Process(target=work, args=(kind, seed)) for seed, kind in enumerate(kinds)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+        if worker.exitcode:
+            raise SystemExit("a worker failed")
+    counts = [done.get() for _ in workers]
+    print(json.dumps({kind: sum(number for name, number in counts if name == kind) for kind in ("charge", "cap")}))
 
 
 def survive_kills(location: str, log: str, kills: str, seed: str) -> None:
@@ -133,4 +168,5 @@ def _kill(child: int, *, after: float) -> None:
 
 
 if __name__ == "__main__":
-    {work.__name__: work for work in (spend_together, survive_kills, survive_kills_while_made)}[sys.argv[1]](*sys.argv[2:])
+    programs = (spend_together, spend_while_caps_change, survive_kills, survive_kills_while_made)
+    {work.__name__: work for work in programs}[sys.argv[1]](*sys.argv[2:])

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from jostle.kernel.errors import JostleError, LedgerError, Overdraft, PlanError
+from jostle.kernel.errors import BadInput, JostleError, LedgerError, Overdraft, PlanError
 from jostle.kernel.ledger import AccountPurse, Ledger
 from jostle.kernel.neighbours import Neighbours
 from tests.postgres import Postgres
@@ -79,6 +79,38 @@ def test_sixteen_processes_end_exactly_at_the_cap(location):
         assert ledger.balance("people").remaining == 0
         assert [event.kind for event in ledger.events()] == ["open"] + 400 * ["charge"]
         ledger.verify()
+
+
+def test_caps_that_change_while_others_spend_hold_for_every_charge(location):
+    done = run("spend_while_caps_change", location, 5, 2, 40)
+    assert done["charge"] > 0
+    assert done["cap"] > 0
+    with Ledger(location) as ledger:
+        kinds = [event.kind for event in ledger.events()]
+        assert (kinds.count("charge"), kinds.count("cap")) == (done["charge"], done["cap"])
+        ledger.verify()  # which compares each charge with the cap of its time
+
+
+def test_of_those_who_change_the_cap_they_saw_one_does(location):
+    ledgers = [Ledger(location) for _ in range(4)]
+    ledgers[0].account("people", cap=1)
+    together = threading.Barrier(len(ledgers), timeout=30)
+
+    def change(number):
+        together.wait()
+        with suppress(BadInput):
+            return ledgers[number].set_cap("people", 2 + number, was=1)
+        with pytest.raises(BadInput, match=r"was: the cap of account 'people' is . by now"):
+            ledgers[number].set_cap("people", 1, was=1)
+        return None
+
+    with ThreadPoolExecutor(len(ledgers)) as threads:
+        changed = [event for event in threads.map(change, range(len(ledgers))) if event is not None]
+    assert [event for event in ledgers[0].events() if event.kind == "cap"] == changed
+    assert len(changed) == 1
+    assert ledgers[0].balance("people").cap == changed[0].amount
+    for ledger in ledgers:
+        ledger.close()
 
 
 def test_threads_that_share_a_ledger_end_exactly_at_the_cap(location):

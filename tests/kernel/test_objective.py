@@ -21,6 +21,7 @@ from jostle.kernel.losses import bent, sums
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.objective import GRAIN, PULLS, TOLERANCE, Additive, Calibration, _Search, calibration
 from jostle.kernel.records import ReleaseRecords, SimulatedRecords
+from jostle.kernel.twofold import UNIT
 from tests.kernel.helpers import RELATIONS, Recorder
 
 ADD_REMOVE, REPLACE = Neighbours("add_remove"), Neighbours("replace")
@@ -173,6 +174,17 @@ def test_the_noise_that_hides_the_search_is_what_the_proof_says(neighbours: Neig
     assert math.isqrt(15) + 1 >= math.sqrt(15)
 
 
+def test_what_is_reached_is_that_of_every_row_and_does_not_change() -> None:
+    """By brute force; features with the same numbers in another order, or with other signs, reach as far."""
+    rng = np.random.default_rng(0)
+    features = {name: rng.integers(-4, 5, (6, 3)) / 8 for name in "ab"}
+    objective = Additive("class", features, ridge=2.0)
+    rows = [[[abs(Fraction(v)) for v in row] for row in matrix] for matrix in features.values()]
+    assert objective.reach == (sum(max(map(sum, m)) for m in rows), sum(max(sum(v * v for v in r) for r in m) for m in rows))
+    with pytest.raises(ValueError, match="read-only"):
+        objective.features["a"][0, 0] = 100.0
+
+
 def columns(rows: int = 200, classes: int = 3) -> ArrayColumns:
     rng = np.random.default_rng(3)
     a, b = rng.integers(0, 2, rows), rng.integers(0, 3, rows)
@@ -222,6 +234,84 @@ def test_the_search_ends_from_bad_beginnings() -> None:
         found = _Search(OBJECTIVE, listed, weights * many, 1, 2.0)
         here = found.minimiser(np.full((5, 1), pull))
         assert np.linalg.norm(found._derivatives(here, np.full((5, 1), pull))[0]) <= float(TOLERANCE)
+
+
+STRONG = Additive("class", {f"a{i}": np.eye(3) for i in range(14)}, ridge=14.0)
+
+
+def crowd(records: int, classes: int, rows: int = 40) -> tuple[_Search, np.ndarray]:
+    """So many records of few kinds, whose class is what their first attribute says: scores become large."""
+    rng = np.random.default_rng(0)
+    codes = {name: rng.integers(0, 3, rows) for name in STRONG.features}
+    codes["class"] = codes["a0"] % classes
+    scores = 1 if classes <= 2 else classes
+    how = calibration(STRONG, classes, ADD_REMOVE, Fraction(1))
+    found = _Search(STRONG, codes, np.full(rows, records // rows), scores, how.bend)
+    pulls = rng.laplace(scale=float(how.pull) / PULLS, size=(found.width, scores))
+    return found, pulls - pulls.mean(axis=1, keepdims=True) if scores > 1 else pulls
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("records", [5 * 10**7, 10**9, 10**12, 2**45])
+def test_the_search_ends_for_more_records_than_floats_can_add_up(records: int, classes: int) -> None:
+    """Within the certified distance of where a refinement without end would lead."""
+    found, pulls = crowd(records, classes)
+    here = found.minimiser(pulls)
+    exact, rest = here, np.zeros_like(here)
+    hessian = found._derivatives(here, pulls)[1]
+    for _ in range(20):
+        gradient = found._precise_gradient(exact, rest, pulls)
+        step = np.linalg.solve(hessian, -gradient.reshape(-1)).reshape(exact.shape)
+        rest = rest + step
+        exact, rest = exact + rest, rest - ((exact + rest) - exact)
+    assert np.linalg.norm(found._precise_gradient(exact, rest, pulls)) < float(TOLERANCE) / 1_000
+    assert np.linalg.norm(here - exact) + np.linalg.norm(rest) <= float(TOLERANCE) / STRONG.ridge
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_search_ends_wherever_the_loss_bends(seed: int) -> None:
+    """Made-up records of all kinds, 10^6 to 10^13 of them. With large parts of Newton steps alone, some got no further."""
+    rng = np.random.default_rng(seed)
+    classes, attributes, values, rows = (int(rng.choice(some)) for some in ([2, 3, 5, 8], [1, 3, 7], [2, 5], [3, 30, 200]))
+    epsilon = Fraction(int(rng.choice([1, 10, 100, 1000])), 100)
+    codes = {f"a{i}": rng.integers(0, values, rows) for i in range(attributes)}
+    labels = [rng.integers(0, classes, rows), codes["a0"] % classes, (rng.random(rows) < 0.02).astype(np.int64)]
+    features = {name: np.eye(values) if rng.random() < 0.6 else rng.uniform(0.1, 2, (values, 2)) for name in codes}
+    plain = Additive("class", features, 1.0)
+    objective = Additive("class", features, float(rng.choice([2, 16])) * float(plain.reach[1]) / (2 * float(epsilon)))
+    how = calibration(objective, classes, ADD_REMOVE, epsilon)
+    weights = (rng.dirichlet(np.full(rows, rng.choice([0.05, 1]))) * 10 ** rng.uniform(6, 13)).astype(np.int64)
+    scores = 1 if classes <= 2 else classes
+    found = _Search(objective, codes | {"class": labels[int(rng.integers(3))]}, weights, scores, how.bend)
+    pulls = rng.laplace(scale=float(how.pull) / PULLS, size=(found.width, scores))
+    pulls = pulls - pulls.mean(axis=1, keepdims=True) if scores > 1 else pulls
+    here = found.minimiser(pulls)
+    assert np.linalg.norm(found._precise_gradient(here, np.zeros_like(here), pulls)) <= float(TOLERANCE) + (
+        float(weights.sum()) * found.squares * np.abs(here).max() * 2.0**-52
+    )  # the gradient moves by so much where the coefficients' further digits are left out
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_both_ways_to_add_up_are_the_same_function(classes: int) -> None:
+    found, pulls = crowd(4_000, classes)
+    at = np.random.default_rng(1).normal(size=pulls.shape)
+    precise = found._precise_gradient(at, np.zeros_like(at), pulls)
+    floats, hessian = found._derivatives(at, pulls)
+    assert np.linalg.norm(precise - floats) <= found._rounding(at, pulls)
+    assert precise == pytest.approx(floats, abs=1e-9)
+    refined = found._refined(found.minimiser(pulls), hessian, pulls)
+    assert refined.tolist() == found.minimiser(pulls).tolist()  # what is certified in floats is certified there too
+
+
+def test_the_certificate_counts_what_rounding_adds() -> None:
+    """In floats, more than the difference to twice the digits; and so many records that it is more than the tolerance."""
+    few, pulls = crowd(4_000, 3)
+    many, _ = crowd(5 * 10**7, 3)
+    here = few.minimiser(pulls)
+    assert few._rounding(here, pulls) < float(TOLERANCE) < many._rounding(here, pulls)
+    assert many._rounding(here, pulls, UNIT) < float(TOLERANCE) / 100
+    off = many._precise_gradient(here, np.zeros_like(here), pulls) - many._derivatives(here, pulls)[0]
+    assert np.linalg.norm(off) < many._rounding(here, pulls)
 
 
 def test_the_operator_finds_what_tells_the_classes_apart() -> None:

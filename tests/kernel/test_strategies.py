@@ -185,13 +185,6 @@ def test_one_record_moves_the_answers_by_the_norm_at_most(strategy: Strategy, da
     assert np.abs(strategy.apply(moved) - strategy.apply(x)).sum() <= strategy.diameter
 
 
-@given(shapes, st.integers(0, 2**32))
-def test_the_wavelet_is_inverted(shape: tuple[int, ...], seed: int) -> None:
-    x = np.random.default_rng(seed).integers(0, 1000, size=(2, int(np.prod(shape))))
-    transform = wavelet(shape)
-    assert np.allclose(transform.invert(transform.apply(x).astype(float)), x)
-
-
 @given(hierarchies((13,)) | hierarchies((5, 7)))
 def test_levels_of_a_tree_are_nested_partitions_from_coarse_to_fine(tree: Hierarchy) -> None:
     assert tree.grids[-1] == tree.shape

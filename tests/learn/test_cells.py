@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,8 +12,18 @@ from scipy.integrate import quad
 
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.records import SimulatedRecords
-from jostle.learn._cells import CellModel, Leaves, _one_sided, balance, coarse, known_total, measure, posterior_leads
-from jostle.learn.task import Task
+from jostle.learn._cells import (
+    FEW_CELLS,
+    CellModel,
+    Leaves,
+    _one_sided,
+    balance,
+    coarse,
+    known_total,
+    measure,
+    posterior_leads,
+)
+from jostle.learn.task import SMALL, Task, once_a_task
 from jostle.schema import Boolean, Category, Integer
 
 TASK = Task(("age", "sex"), "sick", {"age": Integer(0, 99), "sex": Category(["F", "M"]), "sick": Boolean()})
@@ -99,3 +111,29 @@ def test_the_number_of_records_is_paid_for_unless_it_is_known() -> None:
     public = records("replace", filtered=False)
     assert known_total(public, budget := public.grant(1)) == (60.0, budget)
     assert known_total(source, budget := source.grant(1), 50.0) == (50.0, budget)
+
+
+def test_what_follows_from_a_small_task_is_computed_once_and_stays_in_its_process() -> None:
+    asked = []
+
+    @once_a_task
+    def doubled(task: Task, times: int = 2) -> int:
+        asked.append(times)
+        return times * task.sizes["age"]
+
+    small = Task(TASK.attributes, TASK.label, TASK.columns)
+    assert [doubled(small), doubled(small), doubled(small, 3), doubled(small, times=3)] == [202, 202, 303, 303]
+    assert len(asked) == 3  # one that is named is another question
+    again = pickle.loads(pickle.dumps(small))  # noqa: S301 (our own bytes)
+    assert again == small
+    assert "memory" not in vars(again)
+    large = Task(("age",), "sick", {"age": Category(list(range(SMALL))), "sick": Boolean()})
+    assert doubled(large) == doubled(large)
+    assert len(asked) == 5
+
+
+def test_what_is_shared_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        coarse(TASK, "age", 4)[0] = 9
+    assert balance(3, 2) is balance(3, 2)
+    assert balance(FEW_CELLS + 1, 2) is not balance(FEW_CELLS + 1, 2)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jostle.kernel.trees import hierarchy
-from jostle.linear.trees import average_range_variance, tree_least_squares
+from jostle.kernel.trees import hierarchy, wavelet
+from jostle.linear.trees import average_range_variance, cells_of, tree_least_squares
 
 
 @settings(max_examples=60)
@@ -50,3 +50,10 @@ def test_average_variance_of_a_range(shape, branching, root):
 
 def _all_ranges(n):
     return np.array([[a <= i < b for i in range(n)] for a in range(n) for b in range(a + 1, n + 1)], dtype=float)
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=3).map(tuple), st.integers(0, 2**32))
+def test_the_wavelet_is_undone(shape, seed):
+    x = np.random.default_rng(seed).integers(0, 1000, size=(2, int(np.prod(shape))))
+    transform = wavelet(shape)
+    np.testing.assert_allclose(cells_of(transform, transform.apply(x).astype(float)), x, atol=1e-9)

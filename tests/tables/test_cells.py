@@ -31,6 +31,12 @@ SCHEMA = Schema(
     many=Category([*"FM5", *map(str, range(100, 200)), "1", "0.1", "ß"], outside="drop"),
 )
 
+WITH_MISSING = Schema(
+    lacking=Integer(0, 99, null="own", missing=["5", "x", "", "-3"]),
+    unsaid=Category([*"FM", *map(str, range(100, 200))], missing=["x", "ß", "5", "\\"]),
+)
+"""With texts that stand for no value; test_missing.py has more of them."""
+
 TEXTS = [
     *("5", "99", "123", " 7 ", "x", None, "", "-3", "1e3", "1_0", "inf", "-Infinity", "nan", "0.1", "5.0", "99.9", "1e400"),
     *(
@@ -115,7 +121,7 @@ KINDS = {
 }
 
 PAIRS = {
-    "texts": list(SCHEMA),
+    "texts": [*SCHEMA, *WITH_MISSING],
     "floats": ["whole", "tens", "sevenths", "wide", "cuts", "days", "truth", "few", "many"],
     "single": ["sevenths", "few"],
     "whole": ["tens", "cuts", "truth", "few", "many"],
@@ -126,7 +132,7 @@ PAIRS = {
 }
 
 FEWER_PAIRS = {
-    "texts": ["whole", "cuts", "weeks", "truth", "few", "many"],
+    "texts": ["whole", "cuts", "weeks", "truth", "few", "many", "lacking", "unsaid"],
     "floats": ["tens", "sevenths", "wide"],
     "whole": ["few"],
     "truth": ["truth"],
@@ -159,10 +165,11 @@ def test_every_engine_agrees_with_memory(load):
     pairs = FEWER_PAIRS if load.engine == "pyspark" else PAIRS
     wide = {f"{kind} {name}": (padded[kind], name) for kind, names in pairs.items() for name in names}
     data, keywords = load({wider: column for wider, (column, _) in wide.items()} | {"number": (pa.int64(), range(longest))})
-    schema = Schema({wider: SCHEMA[name] for wider, (_, name) in wide.items()})
+    described = dict(SCHEMA) | dict(WITH_MISSING)
+    schema = Schema({wider: described[name] for wider, (_, name) in wide.items()})
     found = cells(data, **keywords, schema=schema)
     for wider, ((stored, values), name) in wide.items():
-        assert_as_in_memory(found[wider], [kept(v, stored, load.engine) for v in values], SCHEMA[name])
+        assert_as_in_memory(found[wider], [kept(v, stored, load.engine) for v in values], described[name])
 
 
 def kept(value, stored, engine):

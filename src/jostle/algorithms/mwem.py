@@ -237,7 +237,7 @@ def _corners(queries: Strategy, chosen: Any) -> tuple[Any, Any]:
         lows = np.stack(np.unravel_index(chosen, queries.shape), axis=1)
         highs = lows + 1
     if len(queries.shape) == 1:
-        lows, highs = (np.insert(corner, 0, side, axis=1) for side, corner in enumerate((lows, highs)))
+        lows, highs = (np.column_stack([np.full(chosen.size, side), corner]) for side, corner in enumerate((lows, highs)))
     return lows, highs
 
 

@@ -7,6 +7,7 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.trees import wavelet
+from jostle.linear.trees import cells_of
 from jostle.linear.workloads import Workload
 
 
@@ -19,4 +20,4 @@ def privelet(x: Source, workload: Workload, budget: Budget) -> Vector:
     Privacy: one Laplace measurement of the coefficients. The rest is post-processing.
     """
     coefficients = wavelet(x.shape)
-    return coefficients.invert(x.laplace(coefficients, budget))
+    return cells_of(coefficients, x.laplace(coefficients, budget))

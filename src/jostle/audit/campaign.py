@@ -23,6 +23,10 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.simulate.parallel import in_parallel
 
+SHARES = 4096
+"""Among so many bounds, at least, a full audit shares its chance of failure. It has fewer; but so each bound stays as it is
+when an audit is taken in pieces, or an entry is added."""
+
 ENOUGH = 0.7
 """Where the worst case is known, so much of ε must be found: an audit that finds little would notice little."""
 
@@ -72,13 +76,17 @@ def jobs(entries: Sequence[Audited], *, full: bool = False, seed: int = 0) -> li
     ['simulated', 'simulated', 'simulated', 'simulated', 'exact', 'exact']
     """
     depth = PILOT if full else QUICK
-    asked = list(_asked(entries, full=full))
-    planned = [(*one, share) for one in asked for share in depth[kind(one[0], one[2])]]
-    later = sum(len(FULL[kind(entry, engine)]) for entry, _, engine in asked) if full else 0
-    confidence = _each(len(planned) + later)
+    planned = [(*one, share) for one in _asked(entries, full=full) for share in depth[kind(one[0], one[2])]]
+    confidence = _each(max(SHARES, _bounds_of_all()) if full else len(planned))
     order = {"slow": 0, "single": 1, "batched": 2}
     planned.sort(key=lambda plan: order[plan[0].pace])
     return [_job(*plan, confidence=confidence, seed=seed) for plan in planned]
+
+
+def _bounds_of_all() -> int:
+    """How many bounds a full audit of everything has."""
+    kinds = [kind(entry, engine) for entry, _, engine in _asked(list(catalogue.every().values()), full=True)]
+    return sum(len(PILOT[one]) + len(FULL[one]) for one in kinds)
 
 
 def _asked(entries: Sequence[Audited], *, full: bool) -> Iterator[tuple[Audited, str, Engine]]:
@@ -130,7 +138,7 @@ def deeper(pilot: Sequence[Job], seen: Mapping[Job, Verdict]) -> dict[Job, float
 def primitives(entries: Sequence[Audited], *, seed: int = 0) -> list[Job]:
     """Mechanisms and operators, under the neighbours for which their worst pair is known: until most of ε is found.
 
-    >>> [(job.neighbours, job.epsilon, job.until) for job in primitives(catalogue.select("laplace: total"))]
+    >>> [(job.neighbours, job.epsilon, job.until) for job in primitives(catalogue.select(["laplace: total"]))]
     [('add_remove', '1', 0.7)]
     """
     known = [

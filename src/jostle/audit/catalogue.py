@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
+from typing import get_args
 
 from jostle.audit import choosers, learners, mechanisms, operators, plans, records, tables
-from jostle.audit.entries import Audited
+from jostle.audit.entries import Audited, Family
 from jostle.kernel.errors import BadInput
 
 _added: dict[str, Audited] = {}
@@ -35,20 +37,29 @@ def is_added(name: str) -> bool:
 
 def get(name: str) -> Audited:
     """The entry of that name."""
-    return select(name)[0]
+    return select([name])[0]
 
 
-def select(only: str | None) -> list[Audited]:
-    """All entries, or the one of that name, or those whose names begin with it.
+def select(only: Sequence[str] | None) -> list[Audited]:
+    """All entries, or those of these names or families, or whose names begin so.
 
-    >>> [entry.name for entry in select("partition")]
-    ['partition: noisy-minimum', 'partition: exponential']
+    >>> [entry.name for entry in select(["median", "partition"])]
+    ['median', 'partition: noisy-minimum', 'partition: exponential']
+    >>> {entry.family for entry in select(["mechanism"])}
+    {'mechanism'}
     """
     known = every()
-    if only is None:
+    if not only:
         return list(known.values())
+    chosen = {entry.name for one in only for entry in _alike(known, one)}
+    return [entry for name, entry in known.items() if name in chosen]
+
+
+def _alike(known: dict[str, Audited], only: str) -> list[Audited]:
     if only in known:
         return [known[only]]
+    if only in get_args(Family):
+        return [entry for entry in known.values() if entry.family == only]
     alike = [entry for name, entry in known.items() if name.lower().startswith(only.lower())]
     if not alike:
         near = get_close_matches(only, known, n=1)

@@ -28,6 +28,7 @@ from jostle.kernel.errors import JostleError
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import simulation
+from jostle.kernel.who import name_of
 from jostle.linear import workloads
 from jostle.releases import release
 
@@ -155,7 +156,8 @@ def _functions(ledger: Ledger) -> list[Target]:
         Target("exact", exact, {"value": 1}),
         Target("Neighbours", Neighbours, {"relation": "replace", "rows": 1}),
         Target("Ledger.account", ledger.account, {"name": "fuzz", "cap": 10**9, "neighbours": "add_remove"}),
-        Target("Ledger.set_cap", ledger.set_cap, {"name": "fuzz", "cap": 10**9, "note": ""}),
+        Target("Ledger.set_cap", ledger.set_cap, {"name": "fuzz", "cap": 10**9, "note": "", "was": 10**9}),
+        Target("name_of", name_of, {"who": "anna"}),
         Target(
             "Ledger.charge",
             ledger.charge,

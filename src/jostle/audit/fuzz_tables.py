@@ -26,9 +26,9 @@ def columns() -> Listed:
         return lambda values, **given: kind(**given).encode([values, values])
 
     return [
-        ("schema.Integer", encoded(schema.Integer), {"values": 1, "low": 0, "high": 9, "bins": 5}),
+        ("schema.Integer", encoded(schema.Integer), {"values": 1, "low": 0, "high": 9, "bins": 5, "missing": ["-1"]}),
         ("schema.Real", encoded(schema.Real), {"values": 1.5, "low": 0.0, "high": 9.0, "bins": 5}),
-        ("schema.Category", encoded(schema.Category), {"values": "a", "categories": ["a", "b"]}),
+        ("schema.Category", encoded(schema.Category), {"values": "a", "categories": ["a", "b"], "missing": ["?"]}),
         ("schema.Date", encoded(schema.Date), {"values": "2024-05-01", "low": "2024-01-01", "high": "2024-12-31"}),
         ("schema.Schema", lambda columns: schema.Schema(columns), {"columns": {"v": schema.Integer(0, 9)}}),
     ]
@@ -50,6 +50,7 @@ def tables(ledger: Ledger) -> Listed:
     table = opened()
     return [
         ("open", opened, {"data": rows, "schema": described, "unit": None, "neighbours": "add_remove", "budget": BUDGET}),
+        ("open with a note", opened, {"note": "for the board"}),
         ("Table.count", table.count, {"epsilon": 1, "within": None}),
         ("Table.ask", lambda name, **given: table.ask(name, **given), {"name": "g", "algorithm": "Laplace"}),
         ("Table.ask_ranges", table.ask_ranges, {"column": "v", "ranges": [(0, 4), (5, 9)]}),

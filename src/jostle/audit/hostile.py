@@ -24,6 +24,8 @@ NASTY = (
 """What parsers of any language choke on."""
 
 SCHEMA = """
+missing = ["NA", "?"]
+
 [columns.age]
 kind = "integer"
 low = 0
@@ -54,7 +56,7 @@ SCHEMA_WORDS = (
     "[columns.x]", "[[columns]]", "[columns]", "kind = ", "low = ", "high = ", "bins = ", "categories = ", "nan", "inf",
     "-inf", "1979-05-27T07:32:00Z", "07:32:00", "{ a = 1 }", "[1, 2]", '"own"', '"drop"', "to_confirm = true",
     "a.b.c.d = 1", "2000-13-45", '"integer"', '"real"', '"date"', '"boolean"', '"category"', "every = ", '"day"', "1e308",
-    "-1e308", "9223372036854775807", "0",
+    "-1e308", "9223372036854775807", "0", "missing = ",
 )  # fmt: skip
 
 SQL = (

@@ -37,7 +37,9 @@ def audit(
     primitives: Annotated[
         bool, typer.Option("--primitives", help="Instead: where the worst case is known, until most of ε is found.")
     ] = False,
-    only: Annotated[str | None, typer.Option(help="Only entries whose name is, or begins with, this.")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only entries of this name or family, or whose name begins so; may be repeated.")
+    ] = None,
     faults: Annotated[int, typer.Option(help="Instead: kill a releasing process so many times; try broken disks.")] = 0,
     fuzz: Annotated[int, typer.Option(help="Instead: hand so many odd arguments to the public functions.")] = 0,
     workers: Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless said.")] = None,
@@ -67,7 +69,7 @@ def audit(
 
 
 def _audit(
-    console: Console, *, depth: str, only: str | None, workers: int | None, out: Path | None, seed: int, as_json: bool
+    console: Console, *, depth: str, only: list[str] | None, workers: int | None, out: Path | None, seed: int, as_json: bool
 ) -> bool:
     from jostle.audit import campaign, catalogue
     from jostle.audit.charges import audit_charges, audit_tables

@@ -1,39 +1,65 @@
-"""`jostle budget`: what was spent, on what, and what is left."""
+"""`jostle budget`: what was spent, on what, by whom, and what is left."""
 
 from __future__ import annotations
 
 import json
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from typer.core import TyperGroup
 
+from jostle.cli.cap import LEDGER_HELP, cap, few_digits
 from jostle.kernel.budget import round_down, round_up
+from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
     from jostle.kernel.events import Balance, Event, Statement
+
+SHOWN_OF_KEY = 8
+"""So much of a random key tells it from all others of a ledger, in practice; `--json` has the whole."""
 
 _ROUNDING = "Spent is rounded up, remaining down; --json has the exact amounts."
 _CHECKED = "Checked: each charge was within the cap of its time, and all add up to what is spent."
 
 
-def budget(
-    ledger: Annotated[
-        str, typer.Argument(help="A ledger: the path of its file, or a postgresql:// URL.", show_default=False)
-    ],
+class _ShowUnlessTold(TyperGroup):
+    """`jostle budget LEDGER` is short for `jostle budget show LEDGER`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # the context of a package that Typer keeps to itself
+        """A first word that is no command is what to show."""
+        told = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if told else ["show", *args])
+
+
+budget = typer.Typer(
+    cls=_ShowUnlessTold,
+    help="What was spent, on what, by whom, and what is left: `jostle budget LEDGER`. And what may be spent: `cap`.",
+)
+budget.command()(cap)
+
+
+@budget.command("show")
+def show_ledger(
+    ledger: Annotated[str, typer.Argument(help=LEDGER_HELP, show_default=False)],
     account: Annotated[str | None, typer.Option("--account", help="Show this account alone.", show_default=False)] = None,
+    key: Annotated[
+        str | None, typer.Option("--event", help="Show the event whose key begins like this, whole.", show_default=False)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with exact amounts as texts.")] = False,
     events: Annotated[bool, typer.Option("--events/--no-events", help="List the events too.")] = True,
 ) -> None:
-    """Show the accounts of a ledger: what may be spent, what was, on what, and what is left. Changes nothing."""
+    """Show the accounts of a ledger: what may be spent, what was, on what, by whom, and what is left. Changes nothing."""
     from jostle.kernel.ledger import Ledger  # a database toolkit, which other commands do without
 
     with Ledger(ledger, create=False) as book:
         statement = book.statement(account)
+    if key is not None:
+        _show_event(statement, key, as_json=as_json)
+        return
     if as_json:
         typer.echo(json.dumps(to_json(statement, events=events), indent=2, ensure_ascii=False))
     else:
@@ -45,9 +71,9 @@ def budget(
 
 def to_json(statement: Statement, *, events: bool) -> dict[str, object]:
     """The statement in exact amounts, as texts, with floats beside them that err on the side of less budget."""
-    charges = _charges(statement)
+    charges, before = _charges(statement), _caps_before(statement)
     shown: dict[str, object] = {"accounts": [_account(balance, charges[balance.dataset]) for balance in statement.balances]}
-    return shown | {"events": [_event(event) for event in statement.events]} if events else shown
+    return shown | {"events": [_event(event, before) for event in statement.events]} if events else shown
 
 
 def show(statement: Statement, console: Console, *, events: bool) -> None:
@@ -57,16 +83,47 @@ def show(statement: Statement, console: Console, *, events: bool) -> None:
         _table("Accounts", "dataset", "neighbours", "ε cap", "ε spent", "ε remaining", "charges"),
     )
     for has in statement.balances:
-        amounts = (_few_digits(has.cap, up=False), _few_digits(has.spent, up=True), _few_digits(has.remaining, up=False))
+        amounts = (few_digits(has.cap, up=False), few_digits(has.spent, up=True), few_digits(has.remaining, up=False))
         _add(accounts, has.dataset, str(has.neighbours), *amounts, f"{charges[has.dataset]:,}")
     console.print(accounts, _ROUNDING, sep="\n")
     if events:
-        listed = _table("Events", "when (UTC)", "dataset", "event", "ε", "note")
+        before = _caps_before(statement)
+        listed = _table("Events", "when (UTC)", "dataset", "event", "ε", "who", "key", "note")
         for event in statement.events:
             what = event.operator or event.kind
             when = event.at.replace("T", " ").split(".")[0]
-            _add(listed, when, event.dataset, what, _few_digits(event.amount, up=event.kind == "charge"), event.note)
+            amount = few_digits(event.amount, up=event.kind == "charge")
+            if event.key in before:
+                amount = f"{few_digits(before[event.key], up=False)} → {amount}"
+            _add(listed, when, event.dataset, what, amount, event.who, event.key[:SHOWN_OF_KEY], event.note)
         console.print("", listed, sep="\n")
+
+
+def _show_event(statement: Statement, key: str, *, as_json: bool) -> None:
+    found = [event for event in statement.events if event.key.startswith(key)]
+    if len(found) != 1 or not key:
+        remedy = "write more of the key" if found and key else "list them with jostle budget LEDGER"
+        raise BadInput("event", f"{len(found)} events of these accounts have a key that begins like this", remedy)
+    facts = _event(found[0], _caps_before(statement))
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))
+        return
+    shown = Table(box=None, pad_edge=False, show_header=False)
+    for name, value in facts.items():
+        _add(shown, name, str(value))
+    Console().print(shown)
+
+
+def _caps_before(statement: Statement) -> dict[str, Fraction]:
+    """What each change of a cap changed it from, by the key of its event."""
+    caps: dict[str, Fraction] = {}
+    before: dict[str, Fraction] = {}
+    for event in statement.events:
+        if event.kind == "cap" and event.dataset in caps:
+            before[event.key] = caps[event.dataset]
+        if event.kind != "charge":
+            caps[event.dataset] = event.amount
+    return before
 
 
 def _account(balance: Balance, charges: int) -> dict[str, object]:
@@ -84,8 +141,9 @@ def _account(balance: Balance, charges: int) -> dict[str, object]:
     }
 
 
-def _event(event: Event) -> dict[str, object]:
+def _event(event: Event, before: dict[str, Fraction]) -> dict[str, object]:
     rounded = round_up(event.amount) if event.kind == "charge" else round_down(event.amount)
+    was = {"cap_before": str(before[event.key])} if event.key in before else {}
     return {
         "key": event.key,
         "at": event.at,
@@ -97,7 +155,9 @@ def _event(event: Event) -> dict[str, object]:
         "amount_float": rounded,
         "neighbours": event.neighbours,
         "note": event.note,
+        "who": event.who,
         "version": event.version,
+        **was,
     }
 
 
@@ -109,17 +169,12 @@ def _charges(statement: Statement) -> dict[str, int]:
     return counts
 
 
-def _few_digits(amount: Fraction, *, up: bool) -> str:
-    rounded = Context(prec=6, rounding=ROUND_CEILING if up else ROUND_FLOOR)
-    return f"{rounded.divide(Decimal(amount.numerator), Decimal(amount.denominator)).normalize():f}"
-
-
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for column in columns:
-        table.add_column(
-            column, justify="right" if column.startswith("ε") or column == "charges" else "left", overflow="fold"
-        )
+        right = column.startswith("ε") or column == "charges"
+        whole = column in ("when (UTC)", "key")
+        table.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=whole)
     return table
 
 

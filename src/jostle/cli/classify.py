@@ -6,61 +6,103 @@ import json
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
-from jostle.cli.terminal import Working
+from jostle.cli.terminal import Working, told_apart, words
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
     from jostle.kernel.columns import ArrayColumns
+    from jostle.kernel.events import Event
+    from jostle.kernel.ledger import AccountPurse
     from jostle.learn.held_out import Encoded, Source, Tested
     from jostle.learn.registry import Learner
     from jostle.learn.task import Task
 
 PIPELINE = "Synthetic"
 LONGEST_NOTE = 200
+USUAL = "replace"
+"""What one person may change, if nobody says."""
 
 
 @dataclass(frozen=True)
 class _Payment:
     """Where the charge goes."""
 
-    ledger: Path | None
-    cap: str | None
+    purse: AccountPurse | None
+    """None where nothing remembers it."""
+
     neighbours: str
     seed: int | None
-    name: str
     note: str
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be learned from which records, and what to test it on."""
+
+    task: Task
+    codes: Encoded
+    columns: list[str] | None
+    test: Path | None
+    learner: Learner
+    epsilon: str
+    tunables: dict[str, Any]
+
+
 def classify(
-    file: Annotated[Path, typer.Option(help="The records: a text file, one a line, with commas.")],
     epsilon: Annotated[str, typer.Option(help="The privacy budget, for instance 0.1; all of it is spent.")],
+    data: Annotated[
+        Path | None, typer.Argument(help="The records: a text file, one a line, with commas.", show_default=False)
+    ] = None,
+    file: Annotated[Path | None, typer.Option(help="The same, by an option.")] = None,
     schema: Annotated[Path | None, typer.Option(help="What is publicly known of the columns; adult.data is known.")] = None,
     header: Annotated[
         bool | None, typer.Option(help="Whether the first line names the columns; it does, except in files that are known.")
     ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Names of all columns of the file, with commas, where no line has them.")
+    ] = None,
     label: Annotated[str | None, typer.Option(help="The column to predict; the schema's last unless said.")] = None,
-    learner: Annotated[str, typer.Option(help="Synthetic (the pipeline), Chosen, or another learner's name.")] = PIPELINE,
+    learner: Annotated[
+        str, typer.Option("--learner", "--algorithm", help="Synthetic (the pipeline), Chosen, or another learner's name.")
+    ] = PIPELINE,
     buckets: Annotated[Path | None, typer.Option(help="Declared buckets; chosen privately unless said.")] = None,
-    neighbours: Annotated[str, typer.Option(help="replace, or add_remove.")] = "replace",
+    neighbours: Annotated[
+        str | None, typer.Option(help="What one person may change: replace, or add_remove; the account's, else replace.")
+    ] = None,
     test: Annotated[Path | None, typer.Option(help="Public records to test with; else a fifth is held out.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the synthetic records to this file.")] = None,
-    ledger: Annotated[Path | None, typer.Option(help="Where the charge is written down; else nowhere.")] = None,
-    cap: Annotated[str | None, typer.Option(help="The most that may ever be spent on it; the first time alone.")] = None,
+    ledger: Annotated[
+        str | None, typer.Option(help="Where the charge is written down: a file, or a postgresql:// URL; else nowhere.")
+    ] = None,
+    cap: Annotated[
+        str | None,
+        typer.Option("--budget", "--cap", help="The most ε that may ever be spent on these data; the first time."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The account in the ledger; the file's name unless said.")] = None,
+    note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
     simulate: Annotated[int | None, typer.Option(help="A seed: the records are public, and nothing is protected.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False,
+    form: Annotated[Literal["text", "json"], typer.Option("--format", help="What is printed: text or json.")] = "text",
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
-    """Train a private classifier on a file of records, and tell how good it is on records that it has not seen."""
+    """Train a private classifier on a file of records, and tell how good it is on records that it has not seen.
+
+    Exit codes: 0 done, 2 asked wrongly, 3 not enough budget, 4 the ledger cannot be reached.
+    """
     from jostle.learn import get, held_out
     from jostle.learn.pipeline import SyntheticModel, read_buckets
     from jostle.learn.synthetic import checked_buckets
+    from jostle.releases import charge_facts, in_ledger
+    from jostle.tables.payers import check_note
 
     exact(epsilon)
+    file = _one_of(data, file)
+    check_note(note)
     task, found = _task(file, schema, label), get(learner)
     tunables: dict[str, Any] = {}
     if buckets is not None:
@@ -68,22 +110,27 @@ def classify(
     if out is not None and (learner != PIPELINE or not out.absolute().parent.is_dir()):
         raise BadInput("out", "needs the pipeline and a folder that exists", f"leave it out, or use --learner {PIPELINE}")
     found.check(tunables)
-    named = schema is not None if header is None else header
-    with Working() as working:
+    names = words(columns) if columns else None
+    if names and header:
+        raise BadInput("columns", "are for a file without a line for them", "leave out either --columns or --header")
+    named = schema is not None and not names if header is None else header
+    with told_apart(), Working() as working, ExitStack() as until_done:
         working.on("Reading the records")
-        codes = held_out.encode(task, held_out.read(file, task, header=named))
+        codes = held_out.encode(task, held_out.read(file, task, header=named, columns=names))
         working.on(f"Learning ({found.name})")
-        note = f"{found.name}: classes of {task.label}"[:LONGEST_NOTE]
-        payment = _Payment(ledger, cap, neighbours, simulate, file.stem, note)
-        tested = _run(payment, task, codes, test, found, epsilon, tunables)
-    facts = _facts(tested, found.name, epsilon, neighbours, simulate, public_test=test is not None)
+        what = f"{found.name}: classes of {task.label}"[:LONGEST_NOTE] + (f" ({note})" if note else "")
+        payment = _payment(ledger, cap, neighbours, simulate, name or file.stem, what, until_done)
+        asked = _Asked(task, codes, names, test, found, epsilon, tunables)
+        tested, charges = _run(payment, asked, until_done)
+    facts = _facts(tested, found.name, epsilon, payment.neighbours, simulate, public_test=test is not None)
+    facts["charge"] = charge_facts(charges)
     if out is not None and isinstance(tested.model, SyntheticModel):
         tested.model.synthetic.to_csv(out)
         facts["synthetic records"] = str(out)
-    if as_json:
+    if as_json or form == "json":
         typer.echo(json.dumps(facts, ensure_ascii=False))
     else:
-        _show(facts, ledger, Console(highlight=False))
+        _show(facts, in_ledger(charges), Console(highlight=False))
 
 
 def _task(file: Path, schema: Path | None, label: str | None) -> Task:
@@ -97,45 +144,76 @@ def _task(file: Path, schema: Path | None, label: str | None) -> Task:
     return Task.over(columns, label or list(columns)[-1])
 
 
-def _run(
-    how: _Payment, task: Task, codes: Encoded, test: Path | None, found: Learner, epsilon: str, tunables: dict[str, Any]
-) -> Tested:
+def _one_of(data: Path | None, file: Path | None) -> Path:
+    given = data if file is None else file
+    if given is None or (data is not None and file is not None):
+        raise BadInput("file", "is needed, once", "name the records: jostle classify --epsilon 0.1 adult.data")
+    return given
+
+
+def _payment(
+    ledger: str | None,
+    cap: str | None,
+    neighbours: str | None,
+    seed: int | None,
+    name: str,
+    note: str,
+    until_done: ExitStack,
+) -> _Payment:
+    """Where the charge goes, and under which neighbours: as was said, else as the account is kept, else `replace`."""
+    if seed is not None or ledger is None:
+        if seed is not None and ledger is not None:
+            raise BadInput("simulate", "a release cannot be seeded", "leave out either --ledger or --simulate")
+        return _Payment(None, neighbours or USUAL, seed, note)
+    from jostle.kernel.ledger import Ledger
+    from jostle.kernel.neighbours import Neighbours
+    from jostle.tables.accounts import account_of
+
+    book = until_done.enter_context(Ledger(ledger))
+    kept: dict[str, str] = {account.name: account.neighbours.relation for account in book.accounts()}
+    relation = kept.get(name, USUAL) if neighbours is None else neighbours
+    return _Payment(account_of(book, name, cap, Neighbours.of(relation), None).purse(), relation, None, note)
+
+
+def _run(how: _Payment, asked: _Asked, until_done: ExitStack) -> tuple[Tested, tuple[Event, ...]]:
     import numpy as np
 
     from jostle.learn import held_out
 
+    task, codes, tunables = asked.task, asked.codes, dict(asked.tunables)
     draw = np.random.default_rng(None if how.seed is None else [how.seed, 1])  # not what the noise is drawn from
-    coins = draw.uniform(size=len(codes[task.label])) < (0.0 if test else held_out.SHARE)
-    if how.neighbours == "replace" and "total" in found.tunables:
+    coins = draw.uniform(size=len(codes[task.label])) < (0.0 if asked.test else held_out.SHARE)
+    if how.neighbours == "replace" and "total" in asked.learner.tunables:
         tunables["total"] = float(max((~coins).sum(), 1))  # rows of the file, labelled or not: public, and so are the coins
-    with ExitStack() as until_done:
-        records = _records(how, held_out.source(task, codes, coins), epsilon, until_done)
-        if test is None:
-            return held_out.learn_and_test(records, task, codes, coins, found, epsilon, **tunables)
-        others = held_out.encode(task, held_out.read(test, task))
-        model = found.run(records, task, records.grant(epsilon), **tunables)
+    records = _records(how, held_out.source(task, codes, coins), asked.epsilon, until_done)
+    if asked.test is None:
+        tested = held_out.learn_and_test(records, task, codes, coins, asked.learner, asked.epsilon, **tunables)
+    else:
+        others = held_out.encode(task, held_out.read(asked.test, task, columns=asked.columns))
+        model = asked.learner.run(records, task, records.grant(asked.epsilon), **tunables)
         right = held_out.right_on(model, task, others)[others[task.label] >= 0]
-        return held_out.Tested(model, float(right.mean()) if right.size else 0.0, 0.0)
+        tested = held_out.Tested(model, float(right.mean()) if right.size else 0.0, 0.0)
+    return tested, () if how.purse is None else tuple(how.purse.charges)
 
 
 def _records(how: _Payment, columns: ArrayColumns, epsilon: str, until_done: ExitStack) -> Source:
-    import tempfile
-
-    from jostle.kernel.ledger import Ledger
     from jostle.kernel.records import ReleaseRecords, SimulatedRecords
 
     if how.seed is not None:
-        if how.ledger is not None:
-            raise BadInput("simulate", "a release cannot be seeded", "leave out either --ledger or --simulate")
         return SimulatedRecords(columns, seed=how.seed, neighbours=how.neighbours, filtered=True)
-    place: Path | None = how.ledger
-    cap: object = how.cap
-    if place is None:
-        place = Path(until_done.enter_context(tempfile.TemporaryDirectory(prefix="jostle-"))) / "thrown-away.db"
-        cap = exact(epsilon)
-    book = until_done.enter_context(Ledger(place))
-    account = book.account(how.name, cap=cap, neighbours=how.neighbours)
-    return ReleaseRecords(columns, purse=account.purse(), filtered=True, note=how.note)
+    purse = how.purse or _thrown_away(epsilon, how.neighbours, until_done)
+    return ReleaseRecords(columns, purse=purse, filtered=True, note=how.note)
+
+
+def _thrown_away(epsilon: str, neighbours: str, until_done: ExitStack) -> AccountPurse:
+    """From an account for this run alone."""
+    import tempfile
+
+    from jostle.kernel.ledger import Ledger
+
+    folder = until_done.enter_context(tempfile.TemporaryDirectory(prefix="jostle-"))
+    book = until_done.enter_context(Ledger(Path(folder) / "thrown-away.db"))
+    return book.account("records", cap=exact(epsilon), neighbours=neighbours).purse()
 
 
 def _facts(
@@ -158,7 +236,7 @@ def _facts(
     return facts
 
 
-def _show(facts: dict[str, Any], ledger: Path | None, console: Console) -> None:
+def _show(facts: dict[str, Any], charged: str, console: Console) -> None:
     kind = "simulation on public records" if facts["simulated"] else "release"
     console.print(f"[bold]{facts['learner']}[/], ε = {facts['epsilon']:g} ({facts['neighbours']} neighbours), {kind}.")
     console.print(facts["model"], markup=False)
@@ -169,5 +247,7 @@ def _show(facts: dict[str, Any], ledger: Path | None, console: Console) -> None:
         console.print(f"Accuracy on a fifth of the synthetic records: {share:.1%}. It says little about real ones.")
     if "synthetic records" in facts:
         console.print(f"The synthetic records are in {facts['synthetic records']}: anybody may have them.")
-    if not facts["simulated"] and ledger is None:
+    if charged:
+        console.print(charged, markup=False, soft_wrap=True)
+    elif not facts["simulated"]:
         console.print("The charge is remembered nowhere: name a --ledger to keep it.")

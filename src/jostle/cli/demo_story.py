@@ -74,6 +74,8 @@ class Story:
 
     def to_json(self) -> dict[str, Any]:
         """For a script: amounts are exact, as texts."""
+        from jostle.releases import charge_facts
+
         released = self.released
         return {
             "people": self.rows,
@@ -83,6 +85,7 @@ class Story:
             "explanation": released.explain(),
             "spent": str(released.spent),
             "remaining": str(released.remaining),
+            "charge": charge_facts(released.charges),
             "answers": [
                 {
                     "up_to": (cell + 1) * WIDTH,

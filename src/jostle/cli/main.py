@@ -35,7 +35,7 @@ app = typer.Typer(
 app.command()(demo)
 app.command()(schema)
 app.command()(release)
-app.command()(budget)
+app.add_typer(budget, name="budget")
 app.command()(classify)
 app.command()(audit)
 app.command()(train)

@@ -4,35 +4,33 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-from jostle.cli.terminal import Working, words
+from jostle.cli.terminal import Format, Working, told_apart, words
 from jostle.kernel.budget import round_down, round_up
-from jostle.kernel.errors import BadInput, LedgerError, Overdraft
+from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from jostle.kernel.events import Event
     from jostle.tables.table import Table
 
-OVERDRAFT, FAILED, UNWRITTEN = 3, 4, 5
-"""Exit codes besides 2, which is for what was asked wrongly: there is not enough budget, something cannot be reached, or the
-release was made and printed, but a file could not be written."""
+UNWRITTEN = 5
+"""The exit code for a release that was made and printed, but a file could not be written."""
 
 MOST_LINES = 1000
 """So many lines of answers are printed as text, all of them: what was paid for and not shown would be lost."""
-
-Format = Literal["text", "csv", "json"]
 
 
 class Answer(Protocol):
@@ -46,6 +44,11 @@ class Answer(Protocol):
     @property
     def remaining(self) -> Fraction:
         """What is left."""
+        ...
+
+    @property
+    def charges(self) -> tuple[Event, ...]:
+        """The ledger's events about it."""
         ...
 
     def explain(self) -> str:
@@ -100,11 +103,15 @@ def release(
     table: Annotated[str | None, typer.Option(help="Which table of a database.")] = None,
     columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a text file without them.")] = None,
     engine: Annotated[str, typer.Option(help="duckdb, or spark to read files with Spark on this machine.")] = "duckdb",
-    out: Annotated[Path | None, typer.Option(help="Write the answers to this CSV file.")] = None,
+    note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
+    out: Annotated[
+        Path | None, typer.Option(help="Write the answers to this .csv file; or to a .json file, with the charge.")
+    ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the answers, with error bars, into this .html or .png file.")
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="What is printed: text, csv or json.")] = "text",
+    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
     """Release counts of a private table, with error bars, and write down what they cost.
 
@@ -112,9 +119,10 @@ def release(
     was released, and what was charged, if anything, is in the ledger. 5: released, charged and printed, but a file could not
     be written.
     """
+    form = "json" if as_json else form
     wanted = _Wanted([name for text in by or [] for name in words(text)], where, sql, algorithm, out, plot, form)
     _check(wanted, epsilon, within, ledger, preview=preview)
-    with _told_apart(), Working() as working, ExitStack() as until_done:
+    with told_apart(), Working() as working, ExitStack() as until_done:
         working.on("Opening the table")
         if preview:  # nothing will be charged, so no ledger is needed, and none is written to
             folder = until_done.enter_context(TemporaryDirectory(prefix="jostle-"))
@@ -130,6 +138,7 @@ def release(
             table=table,
             columns=words(columns) if columns else None,
             engine=engine,
+            note=note,
         )
         question = _question(opened, wanted)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
@@ -153,7 +162,7 @@ def _check(wanted: _Wanted, epsilon: str | None, within: float | None, ledger: s
     if ledger is None and not preview:
         remedy = "pass --ledger budget.db, and --budget 1 the first time"
         raise BadInput("ledger", "is missing: charges have to be remembered", remedy)
-    for option, path, endings in (("out", wanted.out, (".csv",)), ("plot", wanted.plot, (".html", ".png"))):
+    for option, path, endings in (("out", wanted.out, (".csv", ".json")), ("plot", wanted.plot, (".html", ".png"))):
         if path is None or preview:
             continue
         if path.suffix not in endings:
@@ -214,6 +223,8 @@ def _csv_line(facts: dict[str, Any]) -> str:
 
 def _deliver(answer: Answer, wanted: _Wanted, ledger: str | None) -> None:
     """Print first what was paid for: if a file cannot be written after all, the answers are not lost."""
+    from jostle.releases import in_ledger
+
     frame = answer.to_pandas()
     if wanted.form == "json":
         typer.echo(json.dumps(to_json(answer, frame), ensure_ascii=False))
@@ -225,7 +236,9 @@ def _deliver(answer: Answer, wanted: _Wanted, ledger: str | None) -> None:
             shown = frame.to_string(index=False, float_format=lambda number: f"{number:,.1f}")
             typer.echo(f"\n{shown}")
     try:
-        if wanted.out is not None:
+        if wanted.out is not None and wanted.out.suffix == ".json":
+            wanted.out.write_text(json.dumps(to_json(answer, frame), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        elif wanted.out is not None:
             frame.to_csv(wanted.out, index=False)
         if wanted.plot is not None:
             from jostle import plots
@@ -240,16 +253,19 @@ def _deliver(answer: Answer, wanted: _Wanted, ledger: str | None) -> None:
         for what, path in (("The answers are in", wanted.out), ("The picture is in", wanted.plot)):
             if path is not None:
                 _print(f"{what} {path}.")
-        _print(f"The charge is in {ledger}: jostle budget {ledger}")
+        _print(f"{in_ledger(answer.charges)}\nThe charge is in {ledger}: jostle budget {ledger}")
 
 
 def to_json(answer: Answer, frame: DataFrame) -> dict[str, Any]:
     """The answers and what is public about them; amounts are exact, as texts, with floats that err on the side of less."""
+    from jostle.releases import charge_facts
+
     facts = {
         "spent": str(answer.spent),
         "spent_float": round_up(answer.spent),
         "remaining": str(answer.remaining),
         "remaining_float": round_down(answer.remaining),
+        "charge": charge_facts(answer.charges),
         "explanation": answer.explain(),
     }
     algorithm = getattr(answer, "algorithm", None)
@@ -260,15 +276,3 @@ def to_json(answer: Answer, frame: DataFrame) -> dict[str, Any]:
 
 def _print(text: str) -> None:
     Console(highlight=False, soft_wrap=True).print(escape(text))
-
-
-@contextmanager
-def _told_apart() -> Iterator[None]:
-    """An exit code for each kind of failure that a script may want to act on."""
-    from jostle.tables.asking import EngineError
-
-    try:
-        yield
-    except (Overdraft, EngineError, LedgerError) as failure:
-        Console(stderr=True, highlight=False).print(f"[red]jostle:[/] {escape(str(failure))}", soft_wrap=True)
-        raise typer.Exit(OVERDRAFT if isinstance(failure, Overdraft) else FAILED) from None

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
+
+from jostle.kernel.errors import LedgerError, Overdraft
+
+Format = Literal["text", "csv", "json"]
+"""What is printed."""
+
+OVERDRAFT, FAILED = 3, 4
+"""Exit codes besides 2, which is for what was asked wrongly: there is not enough budget, or something cannot be reached."""
 
 Row = tuple[str, float, str, str]
 """What was measured, the number, its unit and the goal."""
@@ -60,6 +70,18 @@ def save_report(file: Path, text: str, figures: dict[str, Any]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
     file.with_suffix(".json").write_text(json.dumps(figures, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def told_apart() -> Iterator[None]:
+    """An exit code for each kind of failure that a script may want to act on."""
+    from jostle.tables.asking import EngineError
+
+    try:
+        yield
+    except (Overdraft, EngineError, LedgerError) as failure:
+        Console(stderr=True, highlight=False).print(f"[red]jostle:[/] {escape(str(failure))}", soft_wrap=True)
+        raise typer.Exit(OVERDRAFT if isinstance(failure, Overdraft) else FAILED) from None
 
 
 class Working:

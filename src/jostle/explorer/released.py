@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jostle.explorer.asking import Asked
 from jostle.kernel.errors import show
-from jostle.releases import Release
+from jostle.releases import Release, charge_facts, in_ledger
 from jostle.tables.marginals import Marginals
 
 if TYPE_CHECKING:
@@ -53,6 +53,11 @@ class Released:
         return show(self.result.spent)
 
     @property
+    def charged(self) -> str:
+        """Which account was charged, when, and by which events."""
+        return in_ledger(self.result.charges)
+
+    @property
     def trace(self) -> Any:
         """How the algorithm was chosen, if it was."""
         return getattr(self.result, "trace", None)
@@ -81,7 +86,7 @@ class Released:
         if kind == "json":
             return self.to_json(), "application/json", f"{self.name}.json"
         if kind == "txt":
-            return self.result.explain() + "\n", "text/plain", f"{self.name}.txt"
+            return f"{self.result.explain()}\n{self.charged}\n", "text/plain", f"{self.name}.txt"
         if kind == "trace" and self.trace is not None:
             return self.trace.dumps(), "application/json", f"{self.name}-trace.json"
         return None
@@ -94,6 +99,7 @@ class Released:
             "explanation": self.result.explain(),
             "epsilon": {"spent": self.cost, "remaining": show(self.result.remaining)},
             "neighbours": str(self.result.neighbours),
+            "charge": charge_facts(self.result.charges),
             "answers": rows.where(rows.notna(), None).to_dict("records"),
         }
         return json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1) + "\n"

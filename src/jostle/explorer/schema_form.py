@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from typing import Any, Final
 
@@ -41,26 +42,31 @@ def names_in_line(form: Form, data: str, *, to_show: bool) -> list[str] | None:
 
 
 def read(form: Form) -> Schema:
-    """The columns that are ticked, each with what was said about it."""
+    """The columns that are ticked, each with what was said about it, and which texts stand for no value in all of them."""
     described: dict[str, Column] = {}
+    missing = [word.strip() for word in form.text("missing", longest=2_000).split(",") if word.strip()]
     for number in range(MOST_COLUMNS):
         name = form.text(f"column-{number}-name", longest=500)
         if not name:
             break
         if form.text(f"column-{number}-use"):
-            described[name] = _column(form, f"column-{number}")
+            described[name] = _column(form, f"column-{number}", missing)
     if not described:
         raise BadInput("schema", "describes no column", "tick at least one and say which values it may have")
     return Schema(described)
 
 
-def _column(form: Form, row: str) -> Column:
+def _column(form: Form, row: str, missing: Sequence[str]) -> Column:
     kind = form.choice(f"{row}-kind", KIND_NAMES)
     try:
-        return _MAKERS[kind](form, row)
+        made: Any = _MAKERS[kind](form, row)  # a dataclass of some kind
+        column: Column = replace(made, missing=missing)
     except BadInput as error:
+        if error.argument == "missing":
+            raise
         field = error.argument if error.argument.startswith(row) else f"{row}-{error.argument}"
         raise BadInput(field, error.problem, error.remedy) from None
+    return column
 
 
 def _category(form: Form, row: str) -> Column:

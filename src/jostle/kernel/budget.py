@@ -14,6 +14,7 @@ import math
 import os
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -23,6 +24,7 @@ from jostle.kernel.errors import BadInput, Overdraft, PlanError, show
 from jostle.kernel.neighbours import Neighbours
 
 if TYPE_CHECKING:
+    from jostle.kernel.events import Event
     from jostle.kernel.noise import Noise
 
 PURE: Final = "pure"
@@ -124,6 +126,7 @@ class Purse(ABC):
         self.noise = noise
         self.granted = Fraction(0)
         self.spent = Fraction(0)
+        self.charges: list[Event] = []  # what a ledger has about what was paid from here
         self.lock = threading.Lock()
 
     def grant(self, epsilon: object) -> Budget:
@@ -173,8 +176,11 @@ class PartPurse(CountingPurse):
     jostle.kernel.errors.PlanError: a part of a split has one token, the one that it came with: split that token
     """
 
-    def __init__(self, neighbours: Neighbours | None = None, noise: Noise | None = None) -> None:
+    def __init__(
+        self, neighbours: Neighbours | None = None, noise: Noise | None = None, charges: Sequence[Event] = ()
+    ) -> None:
         super().__init__(neighbours, noise)
+        self.charges = list(charges)
         self._home = Home()
 
     def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
@@ -217,6 +223,11 @@ class Budget:
     def neighbours(self) -> Neighbours:
         """What one person may change in the data that it is for."""
         return self._purse.neighbours
+
+    @property
+    def charges(self) -> tuple[Event, ...]:
+        """What a ledger has about the computation that it is for, so far; in a part of a split, what paid for the split."""
+        return tuple(self._purse.charges)
 
     def split(self, *weights: object) -> tuple[Budget, ...]:
         """Tokens in these proportions, which add up to this one exactly (sequential composition)."""

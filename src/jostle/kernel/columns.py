@@ -5,6 +5,7 @@ Whoever holds columns sees the records. They are for the kernel, for what reads 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Protocol, final
 
@@ -77,7 +78,7 @@ class ArrayColumns:
 
     def counts(self, names: Sequence[str]) -> Counts:
         """By one pass over the records."""
-        cells = int(np.prod([self._sizes[name] for name in names], dtype=object))
+        cells = math.prod(self._sizes[name] for name in names)
         return np.bincount(self._place(names), minlength=cells).astype(np.int64, copy=False)
 
     def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:

@@ -54,10 +54,13 @@ class Event:
     note: str = ""
     """The caller's own words."""
 
+    who: str = ""
+    """Who did it, as the ledger was told or the operating system says; empty where that was not kept."""
+
     def __post_init__(self) -> None:
         if self.version > VERSION or self.kind not in KINDS or self.measure != PURE:
             raise newer(f"an event of kind {self.kind!r} in {self.measure!r}, version {self.version}")
-        if not printable(self.dataset + self.operator) or not printable(self.note, LINES):
+        if not printable(self.dataset + self.operator + self.who) or not printable(self.note, LINES):
             raise LedgerError("an event holds control characters, which jostle never writes: others changed this ledger")
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from jostle.kernel import who as spenders
 from jostle.kernel.budget import Budget, Purse, exact
 from jostle.kernel.errors import BadInput, BudgetError, LedgerError, Overdraft, show
 from jostle.kernel.events import LINES, Balance, Event, Statement, newer, printable
@@ -36,7 +37,8 @@ class Ledger:
     """The durable record of what was spent, in a file or at a PostgreSQL URL.
 
     A file that does not exist is made, unless `create=False`. `timeout` is how many seconds to wait for others who write
-    to the ledger. Threads may share a ledger, and a forked process may go on using it.
+    to the ledger. Threads may share a ledger, and a forked process may go on using it. Events say `who` spent: unless told
+    here or by the environment variable JOSTLE_WHO, the operating system's name of the user. An empty text keeps nobody's.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -48,10 +50,14 @@ class Ledger:
     >>> folder.cleanup()
     """
 
-    def __init__(self, location: str | os.PathLike[str], *, create: bool = True, timeout: float = 30.0) -> None:
+    def __init__(
+        self, location: str | os.PathLike[str], *, create: bool = True, timeout: float = 30.0, who: str | None = None
+    ) -> None:
+        self._who = spenders.name_of(who)
         self._store = open_store(location, create=create, timeout=timeout)
         with self._store.transaction() as connection:
             _check_version(connection.execute(sa.select(META.c.version)).scalar_one_or_none())
+            self._who = self._who if spenders.has_column(connection) else ""  # older ledgers stay as they are
 
     def account(
         self, name: str, *, cap: object = None, neighbours: Neighbours | str | None = None, note: str = ""
@@ -89,21 +95,27 @@ class Ledger:
 
     def statement(self, name: str | None = None) -> Statement:
         """One account and its events, or all, as they are at one moment."""
-        query = sa.select(EVENTS).order_by(EVENTS.c.id)
         with self._store.transaction() as connection:
+            columns = [column for column in EVENTS.c if column is not EVENTS.c.who or spenders.has_column(connection)]
+            query = sa.select(*columns).order_by(EVENTS.c.id)
             balances = _balances(connection) if name is None else [_balance(connection, name)]
             rows = connection.execute(query if name is None else query.where(EVENTS.c.dataset == name)).all()
         return Statement(balances=tuple(balances), events=tuple(map(_event_of, rows)))
 
-    def set_cap(self, name: str, cap: object, *, note: str = "") -> Event:
-        """Change the cap of an account, to no less than is spent: what is lost cannot be taken back."""
-        limit = _amount(cap, "cap", zero=True)
+    def set_cap(self, name: str, cap: object, *, note: str = "", was: object = None) -> Event:
+        """Change the cap of an account, to no less than is spent: what is lost cannot be taken back.
+
+        Where it is said what the cap `was`, it is changed only if that is still so.
+        """
+        limit, before = _amount(cap, "cap", zero=True), None if was is None else _amount(was, "was", zero=True)
         _check_text(note, "note", LONGEST_NOTE, empty=True)
         with self._store.transaction(write=True) as connection:
             has = _balance(connection, name, lock=True)
+            if before not in (None, has.cap):
+                raise BadInput("was", f"the cap of account {name!r} is {show(has.cap)} by now", "look, and decide anew")
             if limit < has.spent:
                 raise BadInput("cap", f"{show(has.spent)} of account {name!r} is spent already", "pass at least that much")
-            event = _new_event("cap", has, limit, note=note)
+            event = _new_event("cap", has, limit, note=note, who=self._who)
             _record(connection, event, cap=limit)
         return event
 
@@ -125,7 +137,7 @@ class Ledger:
             if asked > has.remaining:
                 raise Overdraft(requested=asked, remaining=has.remaining, of=f"dataset {name!r}")
             spent = _bounded(has.spent + asked, has.cap)
-            event = _new_event("charge", has, spent - has.spent, operator=operator, note=note)
+            event = _new_event("charge", has, spent - has.spent, operator=operator, note=note, who=self._who)
             _record(connection, event, spent=spent)
         return event
 
@@ -157,7 +169,7 @@ class Ledger:
             _check_version(connection.execute(sa.select(META.c.version).with_for_update()).scalar_one_or_none())
             if not _balances(connection, name):
                 has = Balance(dataset=name, neighbours=neighbours, cap=cap, spent=Fraction(0))
-                event = _new_event("open", has, cap, note=note)
+                event = _new_event("open", has, cap, note=note, who=self._who)
                 amounts = {"measure": has.measure, "cap": _text(cap), "spent": _text(has.spent)}
                 who = {"name": name, "relation": neighbours.relation, "rows": neighbours.rows, "created": event.at}
                 connection.execute(ACCOUNTS.insert().values(who | amounts))
@@ -189,6 +201,10 @@ class Account:
     def charge(self, amount: Fraction, *, operator: str, neighbours: Neighbours | str, note: str = "") -> Event:
         """Write a charge down, and return once it is on disk. If this raises, no noise may be drawn."""
         return self.ledger.charge(self.name, amount, operator=operator, neighbours=neighbours, note=note)
+
+    def set_cap(self, cap: object, *, note: str = "", was: object = None) -> Event:
+        """Change the cap, to no less than is spent; where it is said what it `was`, only if that is still so."""
+        return self.ledger.set_cap(self.name, cap, note=note, was=was)
 
     def purse(self) -> AccountPurse:
         """A purse for one computation on this data set, with exact noise."""
@@ -240,7 +256,7 @@ class AccountPurse(Purse):
 
     def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
         """Charge the account, durably, or raise."""
-        self.account.charge(amount, operator=operator, neighbours=neighbours, note=note)
+        self.charges.append(self.account.charge(amount, operator=operator, neighbours=neighbours, note=note))
 
 
 def _balances(connection: sa.Connection, name: str | None = None, *, lock: bool = False) -> list[Balance]:
@@ -278,14 +294,17 @@ def _event_of(row: sa.Row[Any]) -> Event:
     return Event(**fields | {"amount": _parse(row.amount)})
 
 
-def _new_event(kind: str, has: Balance, amount: Fraction, *, operator: str = "", note: str = "") -> Event:
-    what: dict[str, Any] = {"kind": kind, "operator": operator, "amount": amount, "note": note}
+def _new_event(kind: str, has: Balance, amount: Fraction, *, who: str, operator: str = "", note: str = "") -> Event:
+    what: dict[str, Any] = {"kind": kind, "operator": operator, "amount": amount, "note": note, "who": who}
     return Event(key=str(uuid.uuid4()), at=now(), dataset=has.dataset, neighbours=str(has.neighbours), **what)
 
 
 def _record(connection: sa.Connection, event: Event, **changed: Fraction) -> None:
     """The event and what it changes in its account, in the same transaction."""
-    connection.execute(EVENTS.insert().values(asdict(event) | {"amount": _text(event.amount)}))
+    fields = asdict(event) | {"amount": _text(event.amount)}
+    if not event.who:
+        del fields["who"]  # there may be no such column, and where there is, it is empty by itself
+    connection.execute(EVENTS.insert().values(fields))
     if changed:
         amounts = {column: _text(amount) for column, amount in changed.items()}
         connection.execute(ACCOUNTS.update().where(ACCOUNTS.c.name == event.dataset).values(amounts))

@@ -17,12 +17,18 @@ WITHIN = 1 - 2.0**-20
 
 
 @compiled
+def border_slope(bend: float) -> Any:
+    """The slope at which a logistic loss's curvature begins to exceed bend·(1/2 − slope)."""
+    return WITHIN * bend / (1 + bend + math.sqrt(1 + bend * bend))
+
+
+@compiled
 def bent(lead: float, bend: float) -> Any:
     """A loss that falls with the lead: its slope's size, below 1/2, and its curvature.
 
     Logistic, except that the curvature is nowhere above bend·(1/2 − slope).
     """
-    start = WITHIN * bend / (1 + bend + math.sqrt(1 + bend * bend))  # the logistic slope at which that bound begins to bind
+    start = border_slope(bend)
     border = math.log(1 / start - 1)
     if lead >= border:
         odds = math.exp(-lead)

@@ -58,9 +58,7 @@ def calibrate(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
     """
     scale = sensitivity / epsilon
     if scale > _LIMIT:
-        raise BadInput(
-            "epsilon", "asks for noise beyond what 64-bit counts can hold", "use a larger epsilon or fewer queries"
-        )
+        raise BadInput("epsilon", "asks for noise beyond what 64-bit counts hold", "use a larger one, or fewer queries")
     return scale
 
 

@@ -11,12 +11,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from types import MappingProxyType
 from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle.kernel import twofold
 from jostle.kernel.budget import round_down
 from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.losses import WITHIN, sums
@@ -44,6 +46,9 @@ LOUDEST: Final = 2**32
 
 HIDING: Final = Fraction(1, 128)
 """The share of ε for the noise that hides where the search ended."""
+
+_PARTS = (1.0, 0.5, 0.25, 2.0**-4, *(2.0**-power for power in range(7, 32, 2)))
+"""Of a Newton step: where the loss bends within a short way, only a small part of one shortens the gradient."""
 
 _SHARPEST = 64.0
 _BLUNTEST = 2.0**-6
@@ -78,12 +83,14 @@ class Additive:
         for name, matrix in found.items():
             if matrix.ndim != 2 or not matrix.size or not 2**-20 <= np.abs(matrix).max() <= 2**20:
                 raise BadInput("features", f"that of {name!r} must be a matrix of moderate numbers", "one row a value")
+            matrix.setflags(write=False)  # what they reach is computed once
         object.__setattr__(self, "features", MappingProxyType(found))
 
-    @property
+    @cached_property
     def reach(self) -> tuple[Fraction, Fraction]:
         """A record's largest L1 norm over all features, and its largest squared L2 norm, exactly."""
-        rows = [[[abs(Fraction(v)) for v in row[row != 0]] for row in m] for m in self.features.values()]
+        different = [{tuple(np.sort(np.abs(row[row != 0])).tolist()) for row in m} for m in self.features.values()]
+        rows = [[[Fraction(v) for v in row] for row in m] for m in different]
         longest = sum((max(sum(row, Fraction(0)) for row in m) for m in rows), Fraction(0))
         return longest, sum((max(sum((v * v for v in row), Fraction(0)) for row in m) for m in rows), Fraction(0))
 
@@ -164,12 +171,12 @@ class _Search:
     ) -> None:
         matrices = list(objective.features.values())
         heights, widths = [m.shape[0] for m in matrices], [m.shape[1] for m in matrices]
-        self.starts, self.width, self.scores, self.bend = np.cumsum([0, *heights]), sum(widths), scores, bend
+        starts, self.width, self.scores, self.bend = np.cumsum([0, *heights]), sum(widths), scores, bend
         self.matrix = np.zeros((sum(heights), self.width))
-        for m, top, left in zip(matrices, self.starts, np.cumsum([0, *widths]), strict=False):
+        for m, top, left in zip(matrices, starts, np.cumsum([0, *widths]), strict=False):
             self.matrix[top : top + m.shape[0], left : left + m.shape[1]] = m
         self.places = np.empty((weights.size, len(matrices)), dtype=np.int32)
-        for place, (name, top) in enumerate(zip(objective.features, self.starts, strict=False)):
+        for place, (name, top) in enumerate(zip(objective.features, starts, strict=False)):
             self.places[:, place] = rows[name]
             self.places[:, place] += top
         self.labels, self.weights = rows[objective.label].astype(np.int64), weights.astype(np.float64)
@@ -177,23 +184,42 @@ class _Search:
         for column in self.places.T:
             self.filled += np.bincount(column, self.weights, self.filled.size)
         self.ridge, (self.longest, self.squares) = float(objective.ridge), map(float, objective.reach)
+        spread = int((self.matrix != 0).sum(axis=1).max())  # features that one value has
+        self.terms, self.count = self.places.shape[1] + spread + 2, self.weights.sum()
+        self.sums = self.longest * (self.count * (max(heights) + 32.0))
 
     def minimiser(self, pulls: Vector) -> Vector:
         """Coefficients at which the gradient is certified to be within the tolerance."""
         here = np.zeros_like(pulls)
         gradient, hessian = self._derivatives(here, pulls)
         for _ in range(10_000):
-            if np.linalg.norm(gradient) + self._rounding(here, pulls) <= float(TOLERANCE):
+            length, rounding = np.linalg.norm(gradient), self._rounding(here, pulls)
+            if length + rounding <= float(TOLERANCE):
                 return here
+            if length <= rounding:  # so many records that floats do not tell more
+                break
             step = np.linalg.solve(hessian, -gradient.reshape(-1)).reshape(here.shape)
-            for share in (1.0, 0.5, 0.25, 2.0**-4, 2.0**-7, 0.0):
+            for share in (*_PARTS, 0.0):
                 if share == 0.0:  # a step along the gradient always comes closer
-                    share, step = 1.0, -gradient / (self.ridge + self.weights.sum() * self.squares / 2)
+                    share, step = 1.0, -gradient / (self.ridge + self.count * self.squares / 2)
                 there = here + share * step
                 new = self._derivatives(there, pulls)
                 if np.linalg.norm(new[0]) <= (1 - share / 8) * np.linalg.norm(gradient):
                     break
             here, (gradient, hessian) = there, new
+        return self._refined(here, hessian, pulls)
+
+    def _refined(self, here: Vector, hessian: Vector, pulls: Vector) -> Vector:
+        """The same, from nearby, with gradients of twice the digits."""
+        rest = np.zeros_like(here)  # what the coefficients have beyond floats
+        unit = twofold.UNIT + twofold.SUM * self.weights.size
+        for _ in range(100):
+            gradient = self._precise_gradient(here, rest, pulls)
+            if np.linalg.norm(gradient) + self._rounding(here, pulls, unit) <= float(TOLERANCE):
+                return here
+            step = np.linalg.solve(hessian, -gradient.reshape(-1)).reshape(here.shape)
+            rest = rest + step
+            here, rest = here + rest, rest - ((here + rest) - here)
         raise InternalError("the coefficients could not be found to the certified tolerance; nothing was released")
 
     def _derivatives(self, here: Vector, pulls: Vector) -> tuple[Vector, Vector]:
@@ -204,11 +230,20 @@ class _Search:
         hessian[np.diag_indices(size)] += self.ridge
         return self.matrix.T @ slopes + self.ridge * here + pulls, hessian
 
-    def _rounding(self, here: Vector, pulls: Vector) -> float:
-        """A bound on how far the computed gradient is from that of the term before it was rounded to the lattice."""
+    def _precise_gradient(self, here: Vector, rest: Vector, pulls: Vector) -> Vector:
+        point, each = here + 1j * rest, np.eye(self.width)
+        slopes = twofold.slopes(self.places, self.labels, self.weights, twofold.product(self.matrix, point), self.bend)
+        terms = np.hstack([self.matrix.T, self.ridge * each, each]), np.vstack([slopes, point, pulls])
+        whole = twofold.product(*terms)
+        return np.asarray(whole.real + whole.imag)
+
+    def _rounding(self, here: Vector, pulls: Vector, unit: float = 2.0**-53) -> float:
+        """A bound on how far the computed gradient is from that of the term before it was rounded to the lattice.
+
+        The unit is of sums over records; the term and the coefficients are rounded to floats in any case.
+        """
         scored = float(self.filled @ np.abs(self.matrix @ here).max(axis=1))  # of all records, without regard to sign
-        attributes, spread = self.places.shape[1], int((self.matrix != 0).sum(axis=1).max())
-        margins = (0.25 if self.scores == 1 else 2.0) * (attributes + spread + 2) * scored
-        total = self.longest * (margins + self.weights.sum() * (float(np.diff(self.starts).max()) + 32))
-        total += 8 * (self.ridge * np.abs(here).sum() + np.abs(pulls).sum())
-        return float(2.0**-53 * total + math.sqrt(here.size) / PULLS)
+        margins = (0.25 if self.scores == 1 else 2.0) * self.terms * scored
+        total = self.longest * margins + self.sums
+        apart = 8 * (self.ridge * np.abs(here).sum() + np.abs(pulls).sum())
+        return float(unit * total + 2.0**-53 * apart + math.sqrt(here.size) / PULLS)

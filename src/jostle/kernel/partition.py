@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -68,7 +69,7 @@ class Partition:
     @property
     def groups(self) -> int:
         """How many groups there are."""
-        return int(np.prod(self.shape))
+        return math.prod(self.shape)
 
     @cached_property
     def sizes(self) -> Counts:

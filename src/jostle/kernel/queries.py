@@ -83,17 +83,12 @@ class Strategy(ABC):
         >>> (prefix(4) @ np.array([1, 2, 3, 4])).tolist()
         [1.0, 3.0, 6.0, 10.0]
         """
-        vector = np.asarray(x)
-        lead = vector.shape[: -len(self.shape)]
+        flat = vector = np.asarray(x)
         # Flat first: over a domain of 1 × n, a vector of shape (1, n) is one trial of n cells.
-        if vector.shape[-1:] != (self.size,) and vector.shape == (*lead, *self.shape):
-            flat = vector.reshape(*lead, -1)
-        else:
-            flat = vector
+        if vector.shape[-1:] != (self.size,) and vector.shape[-len(self.shape) :] == self.shape:
+            flat = vector.reshape(*vector.shape[: -len(self.shape)], -1)
         if flat.shape[-1:] != (self.size,):
-            raise BadInput(
-                "x", f"has shape {vector.shape}, but the strategy is over {self.shape}", "pass a vector that fits"
-            )
+            raise BadInput("x", f"has shape {vector.shape}, but the strategy is over {self.shape}", "pass one that fits")
         return np.asarray(self.apply(flat) / self.unit, dtype=np.float64)
 
     def dense(self) -> Vector:

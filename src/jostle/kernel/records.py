@@ -7,10 +7,11 @@ cell of every histogram and in one group, so the lemmas are those of vectors. Pr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn, Protocol, Self, final
@@ -50,17 +51,17 @@ class Split:
     def __post_init__(self) -> None:
         table = np.asarray(self.branches)
         if table.ndim != 1 or not table.size or table.dtype.kind not in "iu" or table.min() < 0:
-            raise BadInput(
-                "branches", "must be whole numbers from 0 on, one a value of the attribute", "pass for instance [0, 1]"
-            )
-        object.__setattr__(self, "branches", table.astype(np.int64))
+            raise BadInput("branches", "must be whole numbers from 0 on, one a value of the attribute", "pass [0, 1], say")
+        branches = table.astype(np.int64)
+        branches.setflags(write=False)
+        object.__setattr__(self, "branches", branches)
 
     @property
     def attributes(self) -> tuple[str, ...]:
         """All attributes that decide."""
         return (self.attribute, *self.also)
 
-    @property
+    @cached_property
     def arity(self) -> int:
         """The number of branches."""
         return int(self.branches.max()) + 1
@@ -214,7 +215,7 @@ class _Records:
         if not splits or any(type(split) is not Split for split in splits):
             raise BadInput("splits", "must be ways to sort records", "pass at least one Split")
         for split in splits:
-            if split.branches.size != np.prod(self.__shape(split.attributes)):
+            if split.branches.size != math.prod(self.__shape(split.attributes)):
                 named = " and ".join(map(repr, split.attributes))
                 raise BadInput("splits", f"that by {named} needs one branch a value", "make its table fit")
         if allowed is None:
@@ -246,7 +247,7 @@ class _Records:
         self.__spend(budget, "split", f"{groups} disjoint parts")
         parts: list[tuple[Records, Budget]] = []
         for value in range(groups):
-            purse = PartPurse(self.__neighbours.in_part(), self.__engine)
+            purse = PartPurse(self.__neighbours.in_part(), self.__engine, budget.charges)
             part = self.__like(self.__columns.where(by, value), purse.neighbours, purse)
             parts.append((part, purse.grant(budget.epsilon)))
         return parts
@@ -262,11 +263,9 @@ class _Records:
                 raise BadInput("attribute", f"{name!r} is not among the records'", f"use one of {', '.join(sizes)}")
         if not names or len(set(names)) != len(names):
             raise BadInput("attribute", "must be some attributes, each once", f"use some of {', '.join(sizes)}")
-        shape = tuple(sizes[name] for name in names)
-        if int(np.prod(shape, dtype=object)) > LARGEST_VECTOR:
-            raise BadInput(
-                "attribute", f"these have more than {LARGEST_VECTOR} combinations", "ask for fewer, or in coarser cells"
-            )
+        shape = tuple(int(sizes[name]) for name in names)
+        if math.prod(shape) > LARGEST_VECTOR:
+            raise BadInput("attribute", f"these have more than {LARGEST_VECTOR} combinations", "ask for fewer, or coarser")
         return shape
 
     def __like(self, columns: Columns, neighbours: Neighbours, purse: Purse) -> Self:

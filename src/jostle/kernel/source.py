@@ -266,7 +266,7 @@ class _VectorSource:
         parts: list[tuple[Source, Budget]] = []
         for group in range(partition.groups):
             cells = partition.cells(group)
-            purse = PartPurse(self.neighbours.in_part(), self.__engine)
+            purse = PartPurse(self.neighbours.in_part(), self.__engine, budget.charges)
             part = self.__like(partial(self.__counts_of, cells), (cells.size,), purse.neighbours, purse)
             parts.append((part, purse.grant(budget.epsilon)))
         return parts
@@ -292,9 +292,7 @@ class _VectorSource:
     def __scale_of(self, strategy: Strategy, budget: Budget) -> Fraction:
         check_measurable(strategy)
         if strategy.size != self.size:
-            raise BadInput(
-                "strategy", f"is over {strategy.shape}, the data are over {self.shape}", "build it for this domain"
-            )
+            raise BadInput("strategy", f"is over {strategy.shape}, the data are over {self.shape}", "build it for these")
         return self.__calibrated(strategy.norm, strategy.diameter, budget)
 
     def __calibrated(self, add_remove: int, replace: int, budget: Budget) -> Fraction:

@@ -53,6 +53,7 @@ EVENTS: Final = sa.Table(
     *_texts("kind"),
     sa.Column("dataset", sa.Text, sa.ForeignKey(ACCOUNTS.c.name), nullable=False, index=True),
     *_texts("operator", "measure", "amount", "neighbours", "note"),
+    sa.Column("who", sa.Text, nullable=False, server_default=""),
 )
 
 
@@ -205,9 +206,7 @@ class PostgresStore(Store):
         try:
             engine = _engine(url.set(drivername="postgresql+psycopg"), connect_args=patience, pool_pre_ping=True)
         except ImportError:
-            raise BadInput(
-                "location", "PostgreSQL needs psycopg 3, which is missing", "pip install 'jostle[postgres]'"
-            ) from None
+            raise BadInput("location", "PostgreSQL needs psycopg 3", "pip install 'jostle[postgres]'") from None
         super().__init__(engine, url.render_as_string(hide_password=True))
 
     def make_tables(self) -> None:

@@ -5,6 +5,7 @@ What they share, and why their answers are exact, is in `queries.py`. Proof: doc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, final
@@ -25,7 +26,7 @@ class Identity(Strategy):
     """Every cell on its own."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape, self.rows = shape, int(np.prod(shape))
+        self.shape, self.rows = shape, math.prod(shape)
 
     def apply(self, x: Any) -> Any:
         """The cells themselves."""
@@ -157,7 +158,7 @@ class Boxes(Strategy):
     def adjoint(self, y: Any) -> Any:
         """Running sums of differences."""
         lead = y.shape[:-1]
-        steps = np.zeros((int(np.prod([n + 1 for n in self.shape])), int(np.prod(lead))), dtype=y.dtype)
+        steps = np.zeros((math.prod(n + 1 for n in self.shape), math.prod(lead)), dtype=y.dtype)
         for sign, at in self._corners:
             np.add.at(steps, at, sign * y.reshape(-1, self.rows).T)
         grid = steps.T.reshape(*lead, *(n + 1 for n in self.shape))
@@ -342,7 +343,7 @@ def matrix(entries: Any, shape: int | tuple[int, ...] | None = None) -> Matrix:
     data, unit = lattice(sparse.data if sparse.nnz else [1.0])
     whole = csr_array((data[: sparse.nnz], sparse.indices, sparse.indptr), shape=sparse.shape)
     domain = domain_of(sparse.shape[1] if shape is None else shape)
-    if int(np.prod(domain)) != sparse.shape[1]:
+    if math.prod(domain) != sparse.shape[1]:
         raise BadInput("shape", f"{domain} has another number of cells than the matrix has columns", "make them agree")
     return Matrix(whole, domain, unit)
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from jostle.kernel.domain import domain_of
 from jostle.kernel.errors import BadInput
-from jostle.kernel.partition import Vector
 from jostle.kernel.queries import Strategy, check_weights, lattice
 
 
@@ -116,19 +115,11 @@ class Wavelet(Strategy):
 
     def adjoint(self, y: Any) -> Any:
         """The transposed transform, cut to the domain."""
-        return self._cut(y, _haar_transposed)
-
-    def invert(self, y: Vector) -> Vector:
-        """Cells from coefficients: the transform is square and invertible on the padded domain."""
-        return np.asarray(self._cut(y, _haar_inverse))
-
-    def _cut(self, y: Any, transform: Any) -> Any:
         lead = y.shape[:-1]
         grid = y.reshape(*lead, *self.padded)
         for axis in range(len(lead), grid.ndim):
-            grid = _along(grid, axis, transform)
-        inside = grid[(..., *(slice(n) for n in self.shape))]
-        return inside.reshape(*lead, -1)
+            grid = _along(grid, axis, _haar_transposed)
+        return grid[(..., *(slice(n) for n in self.shape))].reshape(*lead, -1)
 
     @property
     def norm(self) -> int:
@@ -165,14 +156,6 @@ def _haar_transposed(y: Any) -> Any:
     while x.shape[-1] < y.shape[-1]:
         half = y[..., x.shape[-1] : 2 * x.shape[-1]]
         x = np.stack([x + half, x - half], axis=-1).reshape(*y.shape[:-1], -1)
-    return x
-
-
-def _haar_inverse(y: Vector) -> Vector:
-    x = y[..., :1]
-    while x.shape[-1] < y.shape[-1]:
-        half = y[..., x.shape[-1] : 2 * x.shape[-1]]
-        x = np.stack([x + half, x - half], axis=-1).reshape(*y.shape[:-1], -1) / 2
     return x
 
 

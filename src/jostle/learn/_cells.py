@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from jostle.kernel.records import Records
 from jostle.kernel.strategy import identity, matrix, total
 from jostle.learn.registry import FloatArray, IntArray
 from jostle.learn.task import Task
+
+FEW_CELLS = 1_024
+"""The leads of so many cells are made once: they are public, and asked for in every run."""
 
 
 def foreseen(task: Task, attribute: str) -> int:
@@ -41,6 +45,7 @@ def coarse(task: Task, attribute: str, bins: int) -> Counts:
         table[:values] = np.arange(values) * bins // values
         values = bins
     table[foreseen(task, attribute) :] = values
+    table.setflags(write=False)
     return table
 
 
@@ -54,12 +59,19 @@ def balance(cells: int, classes: int) -> Strategy:
     """
     if classes != 2:
         return identity((cells, classes))
+    return _few_leads(cells) if cells <= FEW_CELLS else _leads(cells)
+
+
+def _leads(cells: int) -> Strategy:
     from scipy.sparse import csr_array
 
     leads = csr_array(
         (np.tile([-1, 1], cells), np.arange(2 * cells), np.arange(0, 2 * cells + 1, 2)), shape=(cells, 2 * cells)
     )
     return matrix(leads, (cells, 2))
+
+
+_few_leads = lru_cache(maxsize=64)(_leads)
 
 
 @dataclass(frozen=True)
@@ -145,10 +157,11 @@ def posterior_leads(noisy: FloatArray, scale: float) -> FloatArray:
     scales = scale / 4 * 2 ** (np.arange(steps + 1) / _PER_FACTOR)
     densities, firsts = _smeared(noisy, scale, scales)
     weights = np.full(densities.shape[0], 1 / densities.shape[0])
+    shares, added = np.empty_like(densities), np.add.reduce
     for _ in range(_ROUNDS):
-        shares = weights[:, None] * densities
-        shares /= shares.sum(axis=0)
-        weights = (shares.sum(axis=1) + 1 / weights.size) / (noisy.size + 1)
+        np.multiply(weights[:, None], densities, out=shares)
+        shares /= added(shares, axis=0)
+        weights = (added(shares, axis=1) + 1 / weights.size) / (noisy.size + 1)
     return np.asarray((weights @ firsts) / (weights @ densities))
 
 

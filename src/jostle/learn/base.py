@@ -29,9 +29,11 @@ from jostle.kernel.records import ReleaseRecords, SimulatedRecords
 from jostle.learn.registry import FloatArray, Learner, Model, registered
 from jostle.learn.rehearsal import rehearse
 from jostle.learn.task import Task
+from jostle.releases import in_ledger
 from jostle.schema import Column, Schema
 
 if TYPE_CHECKING:
+    from jostle.kernel.events import Event
     from jostle.kernel.ledger import Account
 
 
@@ -54,9 +56,13 @@ class Fit:
     model: str
     """The model in words."""
 
+    charges: tuple[Event, ...] = ()
+    """The events of the ledger that paid for it, each with its key; none where nothing remembers it."""
+
     def __str__(self) -> str:
         kind = "simulation on public data" if self.simulated else "release"
-        return f"{self.learner}, ε = {round_up(self.spent):g} ({self.neighbours} neighbours), {kind}.\n{self.model}"
+        first = f"{self.learner}, ε = {round_up(self.spent):g} ({self.neighbours} neighbours), {kind}."
+        return "\n".join(filter(None, (first, self.model, in_ledger(self.charges))))
 
 
 class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
@@ -72,7 +78,8 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     `score`, as `predict`, is for records that are public or the caller's own: what it tells of private ones is neither
     protected nor charged. `jostle.learn.held_out` tests on private records within the same ε.
 
-    After a fit: `classes_` (from the schema), `model_`, `spent_`, `simulated_`, `trace_`, `task_`.
+    After a fit: `classes_` (from the schema), `model_`, `spent_`, `charges_` (the events of the ledger), `simulated_`,
+    `trace_`, `task_`.
     """
 
     learner: ClassVar[str]
@@ -127,6 +134,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
                 rehearse(found, task, records.neighbours, self.epsilon, tunables)
             self.model_: Model = found.run(records, task, budget, **tunables)
             self.spent_ = budget.epsilon - records.unspent
+            self.charges_ = budget.charges if self.account is not None else ()  # else they were thrown away
         self.task_, self.classes_, self.simulated_ = task, task.classes, seed is not None
         self.trace_: Any = self._trace(found, records.neighbours)
         return self
@@ -148,6 +156,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         rehearse(found, task, table.neighbours, asked, tunables)
         records, budget = table.labelled(task.sizes, task.label, epsilon=self.epsilon, note=found.name)
         self.model_, self.spent_ = found.run(records, task, budget, **tunables), budget.epsilon
+        self.charges_ = budget.charges
         self.task_, self.classes_, self.simulated_ = task, task.classes, False
         self.trace_ = self._trace(found, records.neighbours)
         return self
@@ -182,6 +191,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             neighbours=neighbours,
             simulated=self.simulated_,
             model=self.model_.describe(),
+            charges=self.charges_,
         )
 
     def _task(self) -> Task:

@@ -41,8 +41,10 @@ class Tested:
     """In 95 of 100 cases the noise on the accuracy is no larger; 0 where the test records are public."""
 
 
-def read(path: str | Path, task: Task, *, header: bool | None = None) -> dict[str, NDArray[Any]]:
-    """The columns of a text file: by their names in its first line, or in the order of the schema.
+def read(
+    path: str | Path, task: Task, *, header: bool | None = None, columns: Sequence[str] | None = None
+) -> dict[str, NDArray[Any]]:
+    """The columns of a text file: by their names in its first line, as `columns` names them, or in the order of the schema.
 
     Whether there is such a line has to be said of a private file: else a record that reads like one would change how all
     others are read. Of a public file it may be left open (None): a first line that names all columns is then one.
@@ -56,17 +58,27 @@ def read(path: str | Path, task: Task, *, header: bool | None = None) -> dict[st
     except OSError:
         raise BadInput("file", f"{path} cannot be read", "name a text file with one record a line") from None
     rows = [_row(line) for line in (lines[:-1] if not lines[-1] else lines)]
-    places = {name: place for place, name in enumerate(names)}
+    places = _places(names, columns)
     first = [cell.strip() for cell in rows[0]] if rows and header is not False else []
     if set(names) <= set(first):
         places = {name: first.index(name) for name in names}
         del rows[0]
     elif header:
         raise BadInput("header", f"{path} does not name all columns in its first line", "name them, or say --no-header")
-    columns = {name: [_cell(row, places[name]) for row in rows] for name in names}
+    found = {name: [_cell(row, places[name]) for row in rows] for name in names}
     classes = {str(known) for known in task.classes}
-    columns[task.label] = [_class(cell, classes) for cell in columns[task.label]]
-    return {name: np.array(cells, dtype=object) for name, cells in columns.items()}
+    found[task.label] = [_class(cell, classes) for cell in found[task.label]]
+    return {name: np.array(cells, dtype=object) for name, cells in found.items()}
+
+
+def _places(names: Sequence[str], columns: Sequence[str] | None) -> dict[str, int]:
+    """Where each column of the schema stands in a line that names none."""
+    if columns is None:
+        return {name: place for place, name in enumerate(names)}
+    lacking = [name for name in names if list(columns).count(name) != 1]
+    if lacking:
+        raise BadInput("columns", f"must name {', '.join(lacking)}, once", "name every column of the file, in its order")
+    return {name: list(columns).index(name) for name in names}
 
 
 def _row(line: str) -> list[str]:

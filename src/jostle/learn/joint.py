@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
 from math import prod
 
@@ -17,7 +18,7 @@ from jostle.kernel.records import Records, Split
 from jostle.learn._cells import CellModel, coarse, foreseen, known_total, measure
 from jostle.learn.base import PrivateEstimator
 from jostle.learn.registry import learner
-from jostle.learn.task import Task
+from jostle.learn.task import Task, once_a_task
 
 FINE, COARSE = 16, 5
 """The bins of a numeric attribute: it is offered twice, with about so many. A few attributes are offered in more ways.
@@ -59,7 +60,7 @@ class Variant:
         """Of the derived attribute."""
         return f"({self.attribute} in {self.bins})"
 
-    @property
+    @cached_property
     def width(self) -> int:
         """The number of bins."""
         return int(self.table.max()) + 1
@@ -122,7 +123,8 @@ def _price(epsilon: float) -> float:
     return 0.3 / epsilon + 0.5
 
 
-def _variants(task: Task, attribute: str) -> Iterator[Variant]:
+@once_a_task
+def _variants(task: Task, attribute: str) -> list[Variant]:
     """An attribute at the resolutions that it is offered with; as few as needed where they are the same."""
     values = foreseen(task, attribute)
     if not task.is_numeric(attribute):
@@ -131,8 +133,7 @@ def _variants(task: Task, attribute: str) -> Iterator[Variant]:
         levels = (*(level for level in LEVELS if level < values), *([values] if values <= LEVELS[-1] else []))
     else:
         levels = (COARSE, min(values, FINE)) if values > COARSE + 1 else (values,)
-    for level in levels:
-        yield Variant(attribute, coarse(task, attribute, level), level)
+    return [Variant(attribute, coarse(task, attribute, level), level) for level in levels]
 
 
 def _sets(

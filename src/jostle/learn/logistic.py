@@ -13,6 +13,7 @@ import numpy as np
 
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
+from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.objective import LARGEST_RIDGE, SMALLEST_RIDGE, Additive, calibration
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records
@@ -20,7 +21,7 @@ from jostle.kernel.statistics import Scale
 from jostle.learn._cells import coarse, foreseen
 from jostle.learn.base import PrivateEstimator
 from jostle.learn.registry import FloatArray, IntArray, learner
-from jostle.learn.task import Task
+from jostle.learn.task import Task, once_a_task
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Account
@@ -86,20 +87,22 @@ def logistic(
     """
     check_tunables(bins, ridge, total)
     cells = cells_of(task)
-    _check_payable(records, task, cells, budget.epsilon * 98 / 100, bins, ridge)
+    _check_payable(task, records.neighbours, budget.epsilon * 98 / 100, bins, ridge)
     if total is None and (bins is None or ridge is None):
         total = records.total
     if total is None and (bins is None or ridge is None):
         first, budget = budget.split(Fraction(2, 100), Fraction(98, 100))
         total = float(records.vector(task.label).statistic(Scale(), first))
-    enough = plenty(task, cells, (total or 0.0) * _rate(records, budget.epsilon))
+    enough = plenty(task, cells, (total or 0.0) * _rate(records.neighbours, budget.epsilon))
     wide = int(bins or np.clip(round(BINS * (enough / 60) ** (1 / 3)), BINS, FINEST))
-    objective = _objective(records, task, cells, budget.epsilon, wide, float(ridge or np.clip(12 / enough, WEAK, STRONG)))
+    strength = float(ridge or np.clip(12 / enough, WEAK, STRONG))
+    objective = _objective(task, records.neighbours, budget.epsilon, wide, strength)
     for a, table in cells.items():
         records = records.derive(_cut(a), [a], table)
     return _model(task, cells, objective, records.minimise(objective, budget))
 
 
+@once_a_task
 def cells_of(task: Task) -> dict[str, Counts]:
     """A public table for each attribute, from its cells to the values that may have a coefficient.
 
@@ -130,34 +133,31 @@ def _height(table: IntArray) -> int:
     return int(table.max()) + 1
 
 
-def _rate(records: Records, epsilon: Fraction) -> float:
+def _rate(neighbours: Neighbours, epsilon: Fraction) -> float:
     """The ε for one record more or less."""
-    return float(epsilon / records.neighbours.sensitivity(1, 2))
+    return float(epsilon / neighbours.sensitivity(1, 2))
 
 
-def _objective(
-    records: Records, task: Task, cells: Mapping[str, IntArray], epsilon: Fraction, bins: int, strength: float
-) -> Additive:
-    features = {_cut(a): _features(task, a, table, bins) for a, table in cells.items()}
-    squares = float(Additive(task.label, features, 1.0).reach[1])
-    ridge = strength * squares / (2 * _rate(records, epsilon))
+def _objective(task: Task, neighbours: Neighbours, epsilon: Fraction, bins: int, strength: float) -> Additive:
+    plain = _with_bins(task, bins)
+    ridge = strength * float(plain.reach[1]) / (2 * _rate(neighbours, epsilon))
     if ridge > LARGEST_RIDGE:
         raise BadInput("epsilon", "is too small for an additive model", "use a larger one")
-    return Additive(task.label, features, max(ridge, SMALLEST_RIDGE))
+    return Additive(task.label, plain.features, max(ridge, SMALLEST_RIDGE))
 
 
-def _check_payable(
-    records: Records,
-    task: Task,
-    cells: Mapping[str, IntArray],
-    epsilon: Fraction,
-    bins: int | None,
-    ridge: float | None,
-) -> None:
+@once_a_task
+def _with_bins(task: Task, bins: int) -> Additive:
+    """With a ridge of 1."""
+    features = {_cut(a): _features(task, a, table, bins) for a, table in cells_of(task).items()}
+    return Additive(task.label, features, 1.0)
+
+
+@once_a_task
+def _check_payable(task: Task, neighbours: Neighbours, epsilon: Fraction, bins: int | None, ridge: float | None) -> None:
     """Raise, before anything is charged, unless every objective that may be asked for can be."""
     for wide, strength in product([bins] if bins else [BINS, FINEST], [ridge] if ridge else [WEAK, STRONG]):
-        objective = _objective(records, task, cells, epsilon, wide, strength)
-        calibration(objective, len(task.classes), records.neighbours, epsilon)
+        calibration(_objective(task, neighbours, epsilon, wide, strength), len(task.classes), neighbours, epsilon)
 
 
 def plenty(task: Task, cells: Mapping[str, IntArray], loudness: float) -> float:

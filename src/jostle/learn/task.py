@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final, final
+from functools import cached_property, wraps
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,12 @@ from jostle.schema import Boolean, Category, Column, Numeric
 
 OWN: Final = "("
 """So begin the names of the attributes that learners derive: a column of such a name would be taken for one of them."""
+
+SMALL: Final = 2**12
+"""So many cells all attributes of a task have together at most, if what follows from it is remembered."""
+
+_More = ParamSpec("_More")
+_Found = TypeVar("_Found")
 
 
 @final
@@ -96,8 +102,47 @@ class Task:
         codes = self.columns[self.label].encode(values)
         return np.where(codes >= len(self.classes), -1, codes)
 
+    @cached_property
+    def memory(self) -> dict[Any, Any]:
+        """What `once_a_task` remembers: public, like the task."""
+        return {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What follows from it is not handed to other processes along with it."""
+        return {"attributes": self.attributes, "label": self.label, "columns": self.columns}
+
     def check(self, sizes: Mapping[str, int]) -> None:
         """Raise unless records with attributes of these sizes can be learned from."""
         for name, size in self.sizes.items():
             if sizes.get(name) != size:
                 raise BadInput("records", f"{name!r} must have {size} values", "encode them by the same task")
+
+
+def once_a_task(
+    function: Callable[Concatenate[Task, _More], _Found],
+) -> Callable[Concatenate[Task, _More], _Found]:
+    """Compute once what follows from a small task and other public, hashable values. It is shared: change nothing in it.
+
+    Privacy: never for functions of records, or of anything that follows from them.
+
+    >>> @once_a_task
+    ... def widest(task: Task) -> int:
+    ...     print("computed")
+    ...     return max(task.sizes.values())
+    >>> task = Task(("wet",), "sick", {"wet": Boolean(), "sick": Boolean()})
+    >>> widest(task), widest(task)
+    computed
+    (4, 4)
+    """
+
+    @wraps(function)
+    def remembered(task: Task, /, *more: _More.args, **named: _More.kwargs) -> _Found:
+        if sum(task.sizes.values()) > SMALL:
+            return function(task, *more, **named)
+        key = (function, more, *named.items())
+        if key not in task.memory:
+            task.memory[key] = function(task, *more, **named)
+        found: _Found = task.memory[key]
+        return found
+
+    return remembered

@@ -11,7 +11,7 @@ from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records, Split
 from jostle.learn._cells import foreseen
 from jostle.learn.registry import FloatArray
-from jostle.learn.task import Task
+from jostle.learn.task import Task, once_a_task
 from jostle.learn.tree_rules import NODE, Candidates
 
 Ways = Literal["all", "one", "both"]
@@ -29,6 +29,16 @@ def candidates_for(records: Records, task: Task, *, bins: int = 32, ways: Ways =
     low ones of a number.
     """
     check_names(task)
+    coarser, candidates = _candidates(task, bins, ways)
+    for name, attribute, table in coarser:
+        records = records.derive(name, (attribute,), table)
+    return records, candidates
+
+
+@once_a_task
+def _candidates(task: Task, bins: int, ways: Ways) -> tuple[list[tuple[str, str, Counts]], Candidates]:
+    """The coarser attributes, each with the one that it comes from and the cell of each of its values; and the splits."""
+    coarser: list[tuple[str, str, Counts]] = []
     counted: list[Split] = []
     routed: list[Split] = []
     prior: list[float] = []
@@ -39,14 +49,15 @@ def candidates_for(records: Records, task: Task, *, bins: int = 32, ways: Ways =
         name = attribute
         if not np.array_equal(table, np.arange(table.size)):
             name = f"({attribute} in {table.max() + 1})"
-            records = records.derive(name, (attribute,), table)
+            table.setflags(write=False)
+            coarser.append((name, attribute, table))
         counted += [Split(name, branches) for branches in tables]
         routed += [Split(attribute, branches[table]) for branches in tables]
         prior += weights.tolist()
     if not counted:  # nothing tells records apart: a split into one branch, which is never allowed
         whole = Split(task.attributes[0], np.zeros(task.sizes[task.attributes[0]], dtype=np.int64))
         counted, routed, prior = [whole], [whole], [1.0]
-    return records, Candidates(
+    return coarser, Candidates(
         tuple(counted),
         tuple(routed),
         np.array(prior),

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import accumulate
 from typing import final
 
 import numpy as np
@@ -73,12 +75,28 @@ class Program:
 
     def level_weight(self, depth: int) -> Fraction:
         """What a level weighs."""
-        return sum(rule.weight for rule in self.rules(depth)) * self.growth**depth
+        return self.weight_from(depth) - self.weight_from(depth + 1)
 
     def weight_from(self, depth: int) -> Fraction:
         """What the levels from this one on and the leaves weigh together."""
-        levels = sum((self.level_weight(level) for level in range(depth, self.depth)), start=Fraction(0))
-        return levels + self.leaf_weight * self.growth ** max(self.depth - 1, 0)
+        return self._weights[depth]
+
+    @cached_property
+    def _weights(self) -> tuple[Fraction, ...]:
+        asked = tuple(sum(rule.weight for rule in self.rules(depth)) for depth in range(self.depth))
+        return _weights_from(asked, self.leaf_weight, self.growth)
+
+
+@lru_cache(maxsize=1024)
+def _weights_from(levels: tuple[int, ...], leaves: int, growth: Fraction) -> tuple[Fraction, ...]:
+    """What each level, all below it and the leaves weigh together, and the leaves alone last: public, and asked for often.
+
+    >>> [str(weight) for weight in _weights_from((1, 1), 2, Fraction(3, 2))]
+    ['11/2', '9/2', '3']
+    """
+    last = leaves * growth ** max(len(levels) - 1, 0)
+    upwards = [weight * growth**depth for depth, weight in enumerate(levels)][::-1]
+    return tuple(accumulate(upwards, initial=last))[::-1]
 
 
 @dataclass(eq=False)

@@ -48,6 +48,8 @@ class Candidates:
     def among(self, most_values: int) -> Candidates:
         """Those whose attribute has no more values."""
         kept = [place for place, split in enumerate(self.counted) if split.branches.size <= most_values]
+        if len(kept) == len(self.counted):
+            return self
         counted, routed = [self.counted[place] for place in kept], [self.routed[place] for place in kept]
         return replace(self, counted=counted, routed=routed, prior=self.prior[kept])
 

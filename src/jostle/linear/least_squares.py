@@ -1,6 +1,6 @@
 """Least squares for any strategy, from its products alone, with signed counts or with counts of at least 0.
 
-Post-processing alone. Strategies of a known form have faster ways: `tree_least_squares`, `Wavelet.invert`,
+Post-processing alone. Strategies of a known form have faster ways: `tree_least_squares`, `cells_of` a wavelet,
 `PIdentity.least_squares`.
 """
 

@@ -1,4 +1,4 @@
-"""Least squares on trees of counts, in linear time.
+"""Least squares on trees of counts, and wavelets undone, in linear time.
 
 Hay, Rastogi, Miklau, Suciu: Boosting the accuracy of differentially private histograms through consistency, PVLDB 3(1),
 2010, Section 4; here for any weights a level, any number of children and any dimension (Qardaji, Yang, Li: Understanding
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jostle.kernel.partition import Vector
-from jostle.kernel.trees import Hierarchy
+from jostle.kernel.trees import Hierarchy, Wavelet
 
 
 def tree_least_squares(tree: Hierarchy, answers: Vector) -> Vector:
@@ -102,3 +102,24 @@ def _energy(n: int, blocks: int) -> float:
     size = n / blocks
     lost = size * (1 - 1 / size**2) * ((1 - 1 / blocks) / 3 + 1 / (6 * blocks))
     return (n + 2) / 3 - lost
+
+
+def cells_of(transform: Wavelet, coefficients: Vector) -> Vector:
+    """Cells from a wavelet's coefficients: the transform is square, and its rows are at right angles on the padded domain.
+
+    >>> from jostle.kernel.trees import wavelet
+    >>> cells_of(wavelet(4), wavelet(4).apply(np.array([3, 0, 4, 1]))).tolist()
+    [3.0, 0.0, 4.0, 1.0]
+    """
+    return np.asarray(transform.adjoint(coefficients / _squares(transform.padded)))
+
+
+@lru_cache(maxsize=64)
+def _squares(padded: tuple[int, ...]) -> Vector:
+    """The squared length of each row: how many cells its two halves have together."""
+    found = np.ones(1)
+    for n in padded:
+        starts = 2 ** np.floor(np.log2(np.maximum(np.arange(n), 1)))
+        found = np.multiply.outer(found, n / starts).reshape(-1)
+    found.setflags(write=False)
+    return found

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from decimal import Context, Decimal
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -113,12 +114,15 @@ def stays(scale: Fraction, finer: Fraction) -> Callable[[Context], Decimal]:
     >>> round(stays(Fraction(20), Fraction(10))(getcontext()), 4)
     Decimal('0.2498')
     """
+    return lambda context: _staying(scale, finer, context.prec)
 
-    def probability(context: Context) -> Decimal:
+
+@lru_cache(maxsize=1024)
+def _staying(scale: Fraction, finer: Fraction, digits: int) -> Decimal:
+    """The same with so many digits: scales are public."""
+    with localcontext(Context(prec=digits)) as context:
         a, b = (context.exp(-context.divide(Decimal(s.denominator), Decimal(s.numerator))) for s in (scale, finer))
         return context.multiply(context.divide(b, a), context.power(context.divide(1 - a, 1 - b), 2))
-
-    return probability
 
 
 def _drawn(zeros: Counts, scale: Fraction, noise: Noise) -> Counts:

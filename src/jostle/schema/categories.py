@@ -15,6 +15,12 @@ from jostle.schema.column import MISSING, OTHER, Codes, Column, Null, Outside
 from jostle.schema.values import is_missing, text
 
 
+def _check_apart(column: Column) -> None:
+    """A text cannot stand for a value and for none."""
+    if column.missing and not column.place(np.array(column.missing, dtype=object))[1].all():
+        raise BadInput("missing", "are values of the column too", "take them out of one of the two")
+
+
 @final
 @dataclass(frozen=True)
 class Category(Column):
@@ -28,6 +34,7 @@ class Category(Column):
     categories: Sequence[Any]
     outside: Outside = "own"
     null: Null = "own"
+    missing: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.categories, (str, bytes)) or not isinstance(self.categories, Sequence) or not self.categories:
@@ -45,6 +52,7 @@ class Category(Column):
         if self.outside == "clip":
             raise BadInput("outside", "categories have no nearest one", "use 'own' or 'drop'")
         self._check_rules()
+        _check_apart(self)
 
     @property
     def values(self) -> int:
@@ -85,11 +93,13 @@ class Boolean(Column):
     kind = "boolean"
     outside: Outside = "own"
     null: Null = "own"
+    missing: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if self.outside == "clip":
             raise BadInput("outside", "there is no nearest truth value", "use 'own' or 'drop'")
         self._check_rules()
+        _check_apart(self)
 
     @property
     def values(self) -> int:

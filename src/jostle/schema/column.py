@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, ClassVar, Literal
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.kernel.errors import BadInput
+from jostle.schema.values import BLANKS, is_one_of
 
 Codes = NDArray[np.int64]
 Outside = Literal["clip", "own", "drop"]
@@ -20,6 +22,9 @@ LARGEST_COLUMN = 2**20
 
 OTHER, MISSING = "(other)", "(missing)"
 """The labels of the cells for what the schema does not foresee, and for nulls."""
+
+MOST_MISSING = 64
+"""So many texts may stand for no value: each is compared with every value."""
 
 DROPPED = -1
 """The code of a value whose record does not count."""
@@ -36,6 +41,9 @@ class Column(ABC):
 
     null: Null
     """What happens to nulls and NaN: a cell of their own, or dropped."""
+
+    missing: Sequence[str]
+    """Texts that stand for no value, such as "NA": they, and numbers that are written so, are nulls."""
 
     @property
     @abstractmethod
@@ -67,7 +75,7 @@ class Column(ABC):
         return self.values if self.outside == "own" else DROPPED
 
     @property
-    def missing(self) -> int:
+    def absent(self) -> int:
         """The code of nulls."""
         return self.values + (self.outside == "own") if self.null == "own" else DROPPED
 
@@ -85,9 +93,11 @@ class Column(ABC):
         """
         array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
         codes, outside, missing = self.place(array.reshape(-1))
+        if self.missing:
+            missing = missing | is_one_of(array.reshape(-1), self.missing)
         if self.outside != "clip":
             codes = np.where(outside, self.other, codes)
-        return np.where(missing, self.missing, codes).astype(np.int64)
+        return np.where(missing, self.absent, codes).astype(np.int64)
 
     def _check_rules(self) -> None:
         if self.outside not in ("clip", "own", "drop"):
@@ -96,6 +106,15 @@ class Column(ABC):
             raise BadInput("null", f"{self.null!r} is unknown", "use 'own' or 'drop'")
         if self.size > LARGEST_COLUMN:
             raise BadInput("bins", f"a column has at most {LARGEST_COLUMN} cells", "use fewer")
+        self._check_missing()
+
+    def _check_missing(self) -> None:
+        said = self.missing
+        if isinstance(said, str) or not isinstance(said, Sequence) or not all(isinstance(one, str) for one in said):
+            raise BadInput("missing", "must be a list of texts", 'pass for instance ["NA", "?"]')
+        if len(said) > MOST_MISSING:
+            raise BadInput("missing", f"are more than {MOST_MISSING} texts", "name fewer")
+        object.__setattr__(self, "missing", tuple(dict.fromkeys(one.strip(BLANKS) for one in said)))
 
     def to_dict(self) -> dict[str, Any]:
         """What a schema file says about it: its kind, and what differs from the defaults."""

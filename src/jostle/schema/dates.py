@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Literal, final
@@ -29,6 +30,7 @@ class Date(Column):
     every: Literal["day", "week", "month", "year"] = "day"
     outside: Outside = "clip"
     null: Null = "drop"
+    missing: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):

@@ -7,6 +7,9 @@ A file has one table a column:
     low = 0
     high = 99
 
+A line `missing = ["NA", "?"]` says which texts stand for no value: under a column for that one, before all columns for each
+that has no such line.
+
 A draft says with `to_confirm` which lines are guesses. A file that has such a line is refused: nobody but a person who
 knows the subject can say which values are possible, because the data may not be asked.
 """
@@ -28,6 +31,11 @@ from jostle.schema.schema import KINDS, Schema
 TO_CONFIRM = "to_confirm"
 """The key that lists what is a guess."""
 
+MISSING_TEXTS = "missing"
+"""The key that lists the texts that stand for no value."""
+
+_ON_MISSING = f'Texts that stand for no value get a line before all columns, such as {MISSING_TEXTS} = ["NA", "?"].'
+
 _GUESSES: Mapping[str, Mapping[str, Any]] = {
     "category": {"categories": ["…"]},
     "integer": {"low": 0, "high": 100},
@@ -47,10 +55,12 @@ def read(path: Path) -> Schema:
         raise BadInput("schema", f"{path.name} is nested too deeply", "write plain lists") from None
     except ValueError as error:  # TOML's own error, letters that are none, and numbers too long to be read
         raise BadInput("schema", f"{path.name} is no TOML: {error}", "repair that line") from None
-    columns = said.pop("columns", None)
+    columns, missing = said.pop("columns", None), said.pop(MISSING_TEXTS, [])
     if said or not isinstance(columns, dict) or not columns:
         raise BadInput(
-            "schema", f"{path.name} must describe columns and nothing else", "write a table [columns.NAME] for each"
+            "schema",
+            f"{path.name} must describe columns, and nothing else but {MISSING_TEXTS}",
+            "write a table [columns.NAME] for each",
         )
     unconfirmed = [name for name, about in columns.items() if isinstance(about, dict) and about.get(TO_CONFIRM)]
     if unconfirmed:
@@ -59,13 +69,13 @@ def read(path: Path) -> Schema:
             f"{path.name} is a draft: {', '.join(unconfirmed)} are still to be confirmed",
             f"put in what is publicly known of each, never what the data happen to hold, and delete its line {TO_CONFIRM}",
         )
-    return Schema({name: _column(name, about) for name, about in columns.items()})
+    return Schema({name: _column(name, about, missing) for name, about in columns.items()})
 
 
-def _column(name: str, about: object) -> Column:
+def _column(name: str, about: object, missing: object) -> Column:
     if not isinstance(about, dict):
         raise BadInput(f"columns.{name}", "must be a table", "write its lines under [columns.NAME]")
-    settings = {key: value for key, value in about.items() if key not in ("kind", TO_CONFIRM)}
+    settings = {MISSING_TEXTS: missing} | {key: value for key, value in about.items() if key not in ("kind", TO_CONFIRM)}
     named = about.get("kind")
     kind = KINDS.get(named) if isinstance(named, str) else None
     if kind is None:
@@ -99,7 +109,14 @@ def write_draft(kinds: Mapping[str, str], path: Path) -> None:
     _save(
         drafts,
         path,
-        "\n".join([headline, "A kind that was guessed wrongly is replaced by one of these, with its lines:", *_forms()]),
+        "\n".join(
+            [
+                headline,
+                _ON_MISSING,
+                "A kind that was guessed wrongly is replaced by one of these, with its lines:",
+                *_forms(),
+            ]
+        ),
     )
 
 

@@ -70,6 +70,7 @@ class Integer(Numeric):
     bins: int | None = None
     outside: Outside = "clip"
     null: Null = "drop"
+    missing: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
@@ -130,6 +131,7 @@ class Real(Numeric):
     cuts: Sequence[float] = ()
     outside: Outside = "clip"
     null: Null = "drop"
+    missing: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -71,6 +72,26 @@ def is_missing(array: NDArray[Any]) -> NDArray[np.bool_]:
 def is_missing_value(value: Any) -> bool:
     """Whether it stands for no value."""
     return value is None or type(value).__name__ in ("NAType", "NaTType") or _is_nan(value)
+
+
+def is_one_of(array: NDArray[Any], texts: Sequence[str]) -> NDArray[np.bool_]:
+    """Where the value is one of some texts, without the blanks around it, or a number that is written so.
+
+    >>> is_one_of(np.array([" NA", "N", -9, -9.0, None], dtype=object), ["NA", "-9"]).tolist()
+    [True, False, True, True, False]
+    """
+    if array.dtype.kind in "mM":  # days have no text; as Python objects, some of them would be numbers
+        return np.zeros(array.shape, dtype=np.bool_)
+    known = set(texts)
+    if array.dtype.kind in "biuf":
+        distinct, back = np.unique(array, return_inverse=True)
+        return np.array([text(value) in known for value in distinct.tolist()], dtype=np.bool_)[back]
+    return np.array([_as_in_a_file(value) in known for value in array.tolist()], dtype=np.bool_)
+
+
+def _as_in_a_file(value: Any) -> str | None:
+    """Days that are Python objects are written as in a text file, which is how engines are given them."""
+    return value.isoformat() if isinstance(value, date) and value == value else text(value)
 
 
 def as_numbers(array: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

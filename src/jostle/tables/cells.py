@@ -8,9 +8,10 @@ category's name, null where there is nothing. Both are functions of the one row 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
-from functools import singledispatch
+from functools import reduce, singledispatch
+from operator import or_
 from typing import Any, TypeAlias
 
 import ibis
@@ -19,7 +20,7 @@ import numpy as np
 from jostle.kernel.errors import InternalError
 from jostle.schema import OTHER, Boolean, Category, Column, Date, Integer, Real
 from jostle.schema.values import text
-from jostle.tables.readings import Raw, clipped, day_number, day_of, digits, in_digits, literal, matches, number_of
+from jostle.tables.readings import Raw, clipped, day_number, day_of, digits, in_digits, literal, matches, number_of, raw
 from jostle.tables.stages import Expression, Stages
 
 Keys: TypeAlias = dict[str | float, int]
@@ -38,6 +39,25 @@ class Placed:
 
     cell: Expression
     """The number of the cell; −1 where the record does not count."""
+
+
+def reading(column: Column, stored: Expression, engine: str, numbers: Expression | None = None) -> Stages[Raw]:
+    """A column as it is in the engine, with nothing where a value is one of the texts that stand for none."""
+    value = yield from raw(stored, engine, numbers)
+    said = []
+    if column.missing and value.text is not None:
+        made = yield {"compared": in_digits(value.text, engine)}
+        listed = made["compared"].isin([digits(key) for key in column.missing])
+        said += [value.text.notnull() & listed.fill_null(False)]  # for SQLite, nothing has the digits of an empty text
+    if value.number is not None:
+        said += [(value.number == literal(float(key))).fill_null(False) for key in filter(_is_number, column.missing)]
+    if not said:
+        return value
+    made = yield {"absent": reduce(or_, said)}
+    absent, kept = made["absent"], {"text": value.text, "number": value.number}
+    blanked = {key: ibis.ifelse(absent, ibis.null(one.type()), one) for key, one in kept.items() if one is not None}
+    made = yield {"present": value.present & ~absent, **blanked}
+    return replace(value, **made)
 
 
 @singledispatch
@@ -126,7 +146,7 @@ def place_category(column: Category, value: Raw, found: Expression, names: Expre
 def category_keys(column: Category, value: Raw) -> list[tuple[Expression, Keys]]:
     """What to compare with which keys, to find a value's category: its text, or the number that it is."""
     texts: Keys = {key: code for code, key in enumerate(column.keys) if key is not None}
-    numbers: Keys = {float(key): code for key, code in texts.items() if _is_written_as_number(str(key))}
+    numbers: Keys = {float(key): code for key, code in texts.items() if _is_number(str(key))}
     ways: list[tuple[Expression, Keys]] = []
     if value.number is not None:
         ways.append((value.number, numbers))
@@ -135,7 +155,7 @@ def category_keys(column: Category, value: Raw) -> list[tuple[Expression, Keys]]
     return ways
 
 
-def _is_written_as_number(key: str) -> bool:
+def _is_number(key: str) -> bool:
     """Whether a number in a table would be written just so."""
     try:
         return text(float(key)) == key
@@ -145,14 +165,14 @@ def _is_written_as_number(key: str) -> bool:
 
 def _nothing(column: Column, kind: str) -> Placed:
     """Of a type that the column cannot be: every value counts as missing."""
-    return Placed(ibis.null(kind), ibis.literal(column.missing).cast("int64"))
+    return Placed(ibis.null(kind), ibis.literal(column.absent).cast("int64"))
 
 
 def _ruled(column: Column, cell: Expression, outside: Expression, missing: Expression) -> Expression:
     """The column's rules for what is not foreseen."""
     if column.outside != "clip":
         cell = ibis.ifelse(outside, column.other, cell)
-    return ibis.ifelse(missing, column.missing, cell).cast("int64")
+    return ibis.ifelse(missing, column.absent, cell).cast("int64")
 
 
 def _period(day: Expression, column: Date) -> Stages[Expression]:

@@ -20,11 +20,13 @@ from jostle.kernel.partition import Counts, Vector
 from jostle.linear import workloads
 from jostle.linear.isotonic import isotonic
 from jostle.linear.workloads import Workload
-from jostle.releases import Release
+from jostle.releases import Release, in_ledger
 from jostle.schema import Integer, Numeric, Real
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from jostle.kernel.events import Event
 
 FINE = 4096
 """Quantiles are looked for among at most so many cells between the bounds."""
@@ -51,6 +53,11 @@ class Digest(ABC):
         """What one person may change without it being noticed."""
         return self.release.neighbours
 
+    @property
+    def charges(self) -> tuple[Event, ...]:
+        """The events of the ledger that paid for it."""
+        return self.release.charges
+
     @abstractmethod
     def to_pandas(self) -> DataFrame:
         """What was read, with the ends of 95 % intervals."""
@@ -65,7 +72,7 @@ class Digest(ABC):
 
     def _repr_html_(self) -> str:
         """For notebooks: what it is in words, and the first rows."""
-        return plots.in_words(self.explain(), self.to_pandas())
+        return plots.in_words(f"{self.explain()}\n{in_ledger(self.charges)}", self.to_pandas())
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,9 +15,12 @@ from jostle import plots
 from jostle.kernel.budget import round_down, round_up
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
+from jostle.releases import in_ledger
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+    from jostle.kernel.events import Event
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +48,9 @@ class Figure:
     between: tuple[float, float] = (-math.inf, math.inf)
     """What the true number cannot be beyond, by the schema: nor are the ends of its interval."""
 
+    charges: tuple[Event, ...] = ()
+    """The events of the ledger that paid for it, each with its key; for a part of a table, that of the partition."""
+
     def explain(self) -> str:
         """The release in words."""
         return f"{self.what} is {self.value:g} ± {self.margin:.3g} at 95 %, {_price(self)}"
@@ -66,7 +72,7 @@ class Figure:
 
     def _repr_html_(self) -> str:
         """For notebooks: what it is in words, and the first rows."""
-        return plots.in_words(self.explain(), self.to_pandas())
+        return plots.in_words(f"{self.explain()}\n{in_ledger(self.charges)}", self.to_pandas())
 
     def __float__(self) -> float:
         return self.value
@@ -103,6 +109,9 @@ class Figures:
     between: tuple[float, float] = (-math.inf, math.inf)
     """What the true number cannot be beyond, by the schema: nor are the ends of its interval."""
 
+    charges: tuple[Event, ...] = ()
+    """The events of the ledger that paid for it, each with its key; for a part of a table, that of the partition."""
+
     def explain(self) -> str:
         """The release in words."""
         return f"{self.what}: {len(self.answers)} numbers, typically ± {np.median(self.margins):.3g} at 95 %, {_price(self)}"
@@ -130,7 +139,7 @@ class Figures:
 
     def _repr_html_(self) -> str:
         """For notebooks: what it is in words, and the first rows."""
-        return plots.in_words(self.explain(), self.to_pandas())
+        return plots.in_words(f"{self.explain()}\n{in_ledger(self.charges)}", self.to_pandas())
 
     def __repr__(self) -> str:
         return f"<Figures: {self.what}, at ε = {round_up(self.spent):g}>"

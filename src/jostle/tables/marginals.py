@@ -26,6 +26,7 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate, variance
 from jostle.kernel.strategy import identity
 from jostle.linear.marginals import Axes, consistent
+from jostle.releases import in_ledger
 from jostle.tables.columns import EngineColumns
 from jostle.tables.figures import Figures
 from jostle.tables.previews import Preview, epsilon_within
@@ -33,6 +34,7 @@ from jostle.tables.previews import Preview, epsilon_within
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from jostle.kernel.events import Event
     from jostle.tables.measure import Measurements
 
 LARGEST = 2**22
@@ -60,6 +62,9 @@ class Marginals(Mapping[Axes, Figures]):
 
     neighbours: Neighbours
     """What one person may change without it being noticed."""
+
+    charges: tuple[Event, ...] = ()
+    """The events of the ledger that paid for it, each with its key; for a part of a table, that of the partition."""
 
     def __getitem__(self, columns: str | Axes) -> Figures:
         key = (columns,) if isinstance(columns, str) else tuple(columns)
@@ -101,7 +106,7 @@ class Marginals(Mapping[Axes, Figures]):
 
     def _repr_html_(self) -> str:
         """For notebooks: what it is in words, and the first rows."""
-        return plots.in_words(self.explain(), self.to_pandas())
+        return plots.in_words(f"{self.explain()}\n{in_ledger(self.charges)}", self.to_pandas())
 
     def __repr__(self) -> str:
         return f"<Marginals of {'; '.join(', '.join(axes) for axes in self)} at ε = {round_up(self.spent):g}>"
@@ -180,7 +185,12 @@ class MarginalsQuestion:
             spread[axes] = source.noise_variance(cells, share)
             noisy[axes] = source.laplace(cells, share).reshape(source.shape)
         found, after = consistent(noisy, spread)
-        told: dict[str, Any] = {"spent": whole, "remaining": payer.remaining, "neighbours": records.neighbours}
+        told: dict[str, Any] = {
+            "spent": whole,
+            "remaining": payer.remaining,
+            "neighbours": records.neighbours,
+            "charges": token.charges,
+        }
         tables = {axes: self._figures(axes, found[axes].reshape(-1), after[axes], told) for axes in self.sets}
         return Marginals(tables=tables, **told)
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.schema import Column, Schema
+from jostle.tables.accounts import account_of
 from jostle.tables.engines import ENGINES, check_columns, connect, same_file
 from jostle.tables.frames import is_frame
-from jostle.tables.payers import AccountPayer
+from jostle.tables.payers import AccountPayer, check_note
 from jostle.tables.stages import WHOSE
 from jostle.tables.table import Table
 from jostle.tables.unit import Unit
@@ -20,9 +21,6 @@ from jostle.tables.view import View, check_names
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
-
-LONGEST_PROMISE = 500
-"""So much of what an account protects is written down with it."""
 
 
 def open(  # the name is the product's, and callers say jostle.open
@@ -37,6 +35,7 @@ def open(  # the name is the product's, and callers say jostle.open
     table: str | None = None,
     columns: Sequence[str] | None = None,
     engine: str = "duckdb",
+    note: str = "",
 ) -> Table:
     """Open a private table.
 
@@ -49,6 +48,7 @@ def open(  # the name is the product's, and callers say jostle.open
       budget is needed the first time alone. The account is called `name`, or else as the file or the table is.
     - `unit`: whose rows are protected together, such as `Unit("person_id", max_rows=3)`; without one, each row by itself.
     - `neighbours`: what one person may change: `add_remove`, or `replace`, where the number of rows is public.
+    - `note`: what the answers are for, in your own words; the ledger keeps it with every charge.
 
     Nothing is read but names and types, and nothing is charged.
 
@@ -73,6 +73,7 @@ def open(  # the name is the product's, and callers say jostle.open
     if ledger is None:
         raise BadInput("ledger", "is missing, so charges could not be written down", "pass a path, for instance 'budget.db'")
     check_names(described, whose)
+    check_note(note)
     relation = Neighbours(neighbours, whose.max_rows if whose else 1)
     wanted = [*described, *([whose.column] if whose and whose.column not in described else [])]
     _check_different(data)
@@ -85,10 +86,10 @@ def open(  # the name is the product's, and callers say jostle.open
     called = name or opened.name
     if called is None:
         raise BadInput("name", "is missing: a frame has none of its own", "pass what the data set is called, name='people'")
-    account = _account(ledger, called, budget, relation, whose)
+    account = account_of(_ledger(ledger), called, budget, relation, whose)
     known = WHOSE if whose and is_frame(data) else None
     view = View.of(opened.table, described, whose, filtered=opened.filtered, origin=opened.origin, whose=known)
-    return Table([view], AccountPayer(account), called, whose)
+    return Table([view], AccountPayer(account, note), called, whose)
 
 
 def _schema(schema: Any) -> Schema:
@@ -110,18 +111,7 @@ def _check_different(data: Any) -> None:
             raise BadInput("data", "names some file twice, whose rows would count twice", "name each file once")
 
 
-def _account(ledger: Any, name: str, budget: Any, relation: Neighbours, unit: Unit | None) -> Any:
-    """The account of the data, which remembers what it protects: another unit would not be what was promised."""
+def _ledger(ledger: Any) -> Ledger:
     from jostle.kernel.ledger import Ledger  # a database toolkit, which takes a while to load
 
-    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    if budget is None and name not in {account.name for account in book.accounts()}:
-        raise BadInput(
-            "budget", f"is missing, and the ledger has no account {name!r}", "say how much ε may be spent, budget=1"
-        )
-    protects = "protects each row" if unit is None else f"protects each {unit.column}"
-    account = book.account(name, cap=budget, neighbours=relation, note=protects[:LONGEST_PROMISE])
-    kept = book.events(name)[0].note
-    if kept not in ("", protects[:LONGEST_PROMISE]):
-        raise BadInput("unit", f"the account {name!r} {kept}", "use the same unit as before, or another name for the data")
-    return account
+    return ledger if isinstance(ledger, Ledger) else Ledger(ledger)

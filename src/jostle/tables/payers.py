@@ -10,11 +10,23 @@ from typing import TYPE_CHECKING, Any
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.columns import Columns
 from jostle.kernel.errors import BadInput, Overdraft
+from jostle.kernel.events import printable
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Account
+
+
+LONGEST_NOTE = 300
+"""The ledger adds what was measured, within the space that it has for both."""
+
+
+def check_note(note: object) -> None:
+    """Raise unless it is a text that the ledger can keep beside its own."""
+    if not isinstance(note, str) or len(note) > LONGEST_NOTE or not printable(note):
+        problem = f"must be a text of at most {LONGEST_NOTE} printable characters"
+        raise BadInput("note", problem, "say in few words what the answers are for")
 
 
 class Payer(ABC):
@@ -34,12 +46,16 @@ class Payer(ABC):
     def records(self, columns: Columns, epsilon: Any, *, filtered: bool, note: str) -> tuple[ReleaseRecords, Budget]:
         """A source over these columns, and a token of ε for it. Refused here if there is not enough."""
 
+    def noted(self, what: str) -> str:
+        """What the ledger says of a charge, given what is asked."""
+        return what
+
 
 class AccountPayer(Payer):
-    """Everything is charged to an account when it is measured."""
+    """Everything is charged to an account when it is measured, with a note of the caller's own."""
 
-    def __init__(self, account: Account) -> None:
-        self.account = account
+    def __init__(self, account: Account, note: str = "") -> None:
+        self.account, self._note = account, note
 
     @property
     def neighbours(self) -> Neighbours:
@@ -55,8 +71,12 @@ class AccountPayer(Payer):
         """With a purse of its own."""
         if epsilon is None:
             raise BadInput("epsilon", "is missing", "pass for instance epsilon=0.1")
-        records = ReleaseRecords(columns, purse=self.account.purse(), filtered=filtered, note=note)
+        records = ReleaseRecords(columns, purse=self.account.purse(), filtered=filtered, note=self.noted(note))
         return records, records.grant(epsilon)
+
+    def noted(self, what: str) -> str:
+        """With the caller's own words behind it."""
+        return f"{what} ({self._note})" if self._note else what
 
 
 class PartPayer(Payer):

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from jostle import plots
 from jostle.kernel.budget import exact, round_up
 from jostle.kernel.errors import BadInput, Overdraft
+from jostle.releases import in_ledger
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from jostle.kernel.events import Event
     from jostle.tables.table import Table
 
 
@@ -81,6 +83,11 @@ class Answers:
         found: Fraction = self.each[-1].remaining
         return found
 
+    @property
+    def charges(self) -> tuple[Event, ...]:
+        """The events of the ledger that paid for them."""
+        return tuple(event for answer in self.each for event in answer.charges)
+
     def explain(self) -> str:
         """The releases in words."""
         shared = f"ε = {round_up(self.spent):g} is shared evenly by {len(self.each)} aggregates."
@@ -107,7 +114,7 @@ class Answers:
 
     def _repr_html_(self) -> str:
         """For notebooks: what it is in words, and the first rows."""
-        return plots.in_words(self.explain(), self.to_pandas())
+        return plots.in_words(f"{self.explain()}\n{in_ledger(self.charges)}", self.to_pandas())
 
     def __repr__(self) -> str:
         return f"<Answers: {', '.join(self.names)}, at ε = {round_up(self.spent):g}>"

@@ -150,7 +150,7 @@ class Total:
         columns = EngineColumns.of(self.table._views, self._names)
         budget = self.table._paid(columns, epsilon, filtered=True, note=self.what[:LONGEST_NOTE])[1]
         scale = calibrate(budget.neighbours.sensitivity(*moves), budget.epsilon)
-        noise = budget.draw(operator="discrete_laplace", note=self.what[:LONGEST_NOTE])
+        noise = budget.draw(operator="discrete_laplace", note=self.table._payer.noted(self.what[:LONGEST_NOTE]))
 
         def noisily(values: Counts) -> Counts:
             return np.asarray(noise.discrete_laplace(values.reshape(-1), scale), dtype=np.int64).reshape(values.shape)
@@ -190,6 +190,7 @@ class Total:
             "spent": budget.epsilon,
             "remaining": self.table._payer.remaining,
             "neighbours": budget.neighbours,
+            "charges": budget.charges,
         }
         if self.by is None:
             return Figure(what=self.what, value=float(values[0]), margin=float(margins[0]), **told)

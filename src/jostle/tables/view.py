@@ -19,9 +19,9 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.schema import Category, Column, Schema
 from jostle.tables.asking import check, fetched
-from jostle.tables.cells import Placed, place, place_category
+from jostle.tables.cells import Placed, place, place_category, reading
 from jostle.tables.lists import with_long_lists
-from jostle.tables.readings import Raw, raw
+from jostle.tables.readings import Raw
 from jostle.tables.samples import PERSON, Sample, bounded, person
 from jostle.tables.stages import NUMBERS, RESERVED, Expression, Stages, run
 from jostle.tables.unit import Unit
@@ -174,7 +174,8 @@ class View:
         used = dict.fromkeys([*columns, *beside, *([self.whose] if self.whose else [])])
         # What is not declared is left behind first, so that no name of the table's own is one of ours.
         table = self.base.select(*used) if used else self.base
-        table, raws = run(table, {n: raw(table[n], self.engine, _numbers(table, n)) for n in columns}, self.engine)
+        read = {n: reading(column, table[n], self.engine, _numbers(table, n)) for n, column in columns.items()}
+        table, raws = run(table, read, self.engine)
         table, found = with_long_lists(table, columns, raws)
         table, placed = run(table, {n: _placing(c, raws[n], found.get(n)) for n, c in columns.items()}, self.engine)
         cells = {name: f"{CELL}_{number}" for number, name in enumerate(columns)}
@@ -188,7 +189,7 @@ class View:
         if isinstance(step, InCell):
             return replace(rows, table=rows.table.filter(step.keeps(rows.cell(step.name))))
         table = rows.table.mutate(**{VALUE: _bound(step.value, rows.table)})
-        table, raws = run(table, {step.name: raw(table[VALUE], self.engine)}, self.engine)
+        table, raws = run(table, {step.name: reading(step.column, table[VALUE], self.engine)}, self.engine)
         table, placed = run(table, {step.name: place(step.column, raws[step.name])}, self.engine)
         name = f"{CELL}_{len(rows.table.columns)}"
         made = {step.name: placed[step.name].plain, name: placed[step.name].cell}

@@ -1,0 +1,116 @@
+"""`jostle classify` takes the options that `jostle release` takes, and both charge the same account."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jostle.kernel.ledger import Ledger
+
+SCHEMA = """
+[columns.age]
+kind = "integer"
+low = 0
+high = 99
+bins = 4
+
+[columns.class]
+kind = "category"
+categories = ["no", "yes"]
+"""
+ROWS = "".join(f"{age},{'yes' if age > 50 else 'no'},x\n" for age in range(100))
+ASKED = ("--schema", "people.toml", "--learner", "Majority", "--epsilon", "1/4")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    (tmp_path / "people.csv").write_text(f"age,class,more\n{ROWS}", "utf-8")
+    (tmp_path / "people.toml").write_text(SCHEMA, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def told(ran) -> dict:
+    status, output, errors = ran
+    assert (status, errors) == (0, "")
+    return json.loads(output)
+
+
+def test_the_records_are_named_first_or_by_an_option(folder, jostle):
+    for named in (("people.csv",), ("--file", "people.csv")):
+        assert told(jostle("classify", *named, *ASKED, "--json"))["charge"] is None
+    for named in ((), ("people.csv", "--file", "people.csv")):
+        status, _, errors = jostle("classify", *named, *ASKED)
+        assert status == 2
+        assert "file: is needed, once" in errors
+
+
+def test_both_commands_share_an_account_by_default(folder, jostle):
+    shared = ("--schema", "people.toml", "--ledger", "budget.db", "--epsilon", "1/4")
+    assert jostle("release", "people.csv", *shared, "--by", "age", "--budget", 1, "--json")[0] == 0
+    found = told(jostle("classify", "people.csv", *ASKED, "--ledger", "budget.db", "--note", "for the board", "--json"))
+    assert found["neighbours"] == "add_remove"  # as the account is kept
+    with Ledger(folder / "budget.db") as ledger:
+        event = ledger.events("people")[-1]
+        assert ledger.balance("people").spent == ledger.balance("people").remaining
+    assert found["charge"]["events"] == [{"key": event.key, "operator": event.operator, "amount": "1/4"}]
+    assert "classes of class (for the board)" in event.note
+    assert jostle("classify", "people.csv", *ASKED, "--ledger", "budget.db", "--neighbours", "replace")[0] == 2
+
+
+@pytest.mark.parametrize("cap", ["--cap", "--budget"])
+def test_an_account_of_its_own_is_under_replace(folder, jostle, cap):
+    status, output, _ = jostle("classify", "people.csv", *ASKED, "--ledger", "budget.db", cap, 1, "--name", "adults")
+    assert status == 0
+    with Ledger(folder / "budget.db") as ledger:
+        opened, charge = ledger.events("adults")
+    assert (str(opened.neighbours), opened.note) == ("replace", "protects each row")
+    assert f"Charged to account 'adults': ε = 0.25 at {charge.at[:10]} {charge.at[11:19]} UTC, event {charge.key}." in output
+
+
+def test_a_ledger_on_postgres(folder, jostle, postgres):
+    url = postgres.new_schema()
+    found = told(jostle("classify", "people.csv", *ASKED, "--ledger", url, "--budget", 1, "--format", "json"))
+    with Ledger(url) as ledger:
+        assert found["charge"]["events"][0]["key"] == ledger.events("people")[1].key
+
+
+def test_an_account_that_protects_persons_pays_for_no_classifier_of_rows(folder, jostle):
+    shared = ("--schema", "people.toml", "--ledger", "budget.db", "--epsilon", "1/4", "--unit", "more:1")
+    assert jostle("release", "people.csv", *shared, "--by", "age", "--budget", 1, "--json")[0] == 0
+    status, _, errors = jostle("classify", "people.csv", *ASKED, "--ledger", "budget.db")
+    assert status == 2
+    assert "unit: the account 'people' protects each more" in errors
+    with Ledger(folder / "budget.db") as ledger:
+        assert len(ledger.events("people")) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "complaint"),
+    [
+        (("--ledger", "budget.db"), 2, "budget: is missing, and the ledger has no account 'people'"),
+        (("--ledger", "budget.db", "--budget", "1/8"), 3, "short of it by 0.125"),
+        (("--ledger", "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1", "--budget", 1), 4, "Nothing is released"),
+        (("--note", "x" * 301), 2, "note: must be a text of at most 300"),
+        (("--columns", "age,class,more", "--header"), 2, "leave out either --columns or --header"),
+        (("--columns", "age,class,class"), 2, "columns: must name class, once"),
+    ],
+)
+def test_failures_have_the_exit_codes_of_a_release(folder, jostle, more, status, complaint):
+    ended, output, errors = jostle("classify", "people.csv", *ASKED, *more)
+    assert (ended, output) == (status, "")
+    assert complaint in errors
+
+
+def test_columns_are_named_where_no_line_has_them(folder, jostle):
+    (folder / "turned.csv").write_text("".join(f"x,{line.rsplit(',', 1)[0]}\n" for line in ROWS.splitlines()), "utf-8")
+    (folder / "test.csv").write_text("x,1,no\nx,99,no\n", "utf-8")
+    found = told(
+        jostle(
+            *("classify", "turned.csv", "--schema", "people.toml", "--learner", "Tree", "--epsilon", 50, "--json"),
+            *("--columns", "more,age,class", "--test", "test.csv", "--simulate", 1),
+        )
+    )
+    assert found["accuracy"] == 0.5  # one of them is older than 50, and no such record says no
