@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from jostle import simulate, workloads
+from jostle import algorithms, simulate, workloads
 from jostle.algorithms.adaptive_grid import FULL, LOOK, _usual_stages
 from jostle.kernel.errors import BadInput
 from jostle.kernel.source import SimulatedSource
@@ -53,3 +53,13 @@ def test_a_public_number_of_records_costs_nothing(records, number):
 def test_other_numbers_of_stages_are_refused():
     with pytest.raises(BadInput, match="stages: must be 1 or 3, got 2"):
         simulate.errors("AdaptiveGrid", np.ones((32, 32), dtype=int), boxes(32, 16), 1, trials=2, seed=0, stages=2)
+
+
+@pytest.mark.parametrize(("width", "plan"), [(1, "Bayes"), (2, "Bayes"), (3, "OPT-Bayes")])
+def test_one_stage_is_the_plan_that_serves_queries_of_that_size(width, plan):
+    x = np.arange(256).reshape(16, 16) % 7
+    found = []
+    for name in ("AdaptiveGrid", plan):
+        source = SimulatedSource(x, seed=3)
+        found.append(algorithms.get(name).run(source, boxes(16, width), source.grant(Fraction(1))))
+    np.testing.assert_array_equal(*found)
