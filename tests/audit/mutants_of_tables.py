@@ -76,8 +76,7 @@ spends_whole = test_estimators.test_every_learner_spends_its_budget_whole_and_sc
 REACH = objective.Additive.reach.func  # type: ignore[attr-defined]
 
 
-def forgetful_account(ledger: Any, name: str, budget: Any, relation: Any, unit: Any) -> Any:
-    book = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
+def forgetful_account(book: Ledger, name: str, budget: Any, relation: Any, unit: Any) -> Any:
     return book.account(name, cap=budget, neighbours=relation)
 
 
@@ -162,7 +161,7 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: an account forgets whom it protects",
-        attribute(opening, "_account", forgetful_account),
+        attribute(opening, "account_of", forgetful_account),
         tested(ways_around.test_an_account_remembers_whom_it_protects, FOLDER),
     ),
     Mutant(

@@ -11,6 +11,7 @@ from jostle.choice import selectors, training
 from jostle.choice.selectors import Selector, find, train
 from jostle.choice.trees import CRITERIA
 from jostle.kernel.errors import BadInput
+from jostle.simulate import grid
 from tests.choice.tables import MadeUp, made_up
 
 TASKS = ("range-1d", "range-2d")
@@ -83,15 +84,24 @@ def test_a_feature_has_to_be_worth_its_price(line):
     """Knowing the scale is worth 1 % here: it is asked for where it costs less, and not where it costs more."""
     errors = np.array([[1.0, 0.99 if cell.exponent > 10 else 1.01, 9.0] for cell in line.inputs])
     for rho, asked in ((0.001, ("scale",)), (0.05, ())):
-        assert train(MadeUp(line.inputs, line.options, errors), rho=rho, worth=0.0).private_features == asked
+        found = train(MadeUp(line.inputs, line.options, errors), rho=rho, worth=0.0, least=10)
+        assert found.private_features == asked
 
 
 def test_a_branch_that_one_data_set_alone_speaks_for_is_cut_back(line):
     """On large scales HB halves the error on FLAT, and is somewhat better on average; on all other data it is worse."""
     flat = [cell.dataset == "FLAT" and cell.exponent > 10 for cell in line.inputs]
     table = MadeUp(line.inputs, line.options, np.array([[1.0, 0.5 if there else 1.45, 9.0] for there in flat]))
-    assert train(table, prune=False, rho=0.001).private_features == ("scale",)
-    assert train(table, rho=0.001).private_features == ()
+    assert train(table, prune=False, rho=0.001, least=10).private_features == ("scale",)
+    assert train(table, rho=0.001, least=10).private_features == ()
+
+
+def test_regrets_are_counted_against_the_suite_where_the_table_has_it(line):
+    rest = [name for name in grid.suite("range-1d") if name not in line.options]
+    more = np.hstack([line.errors, np.full((len(line.inputs), len(rest)), 9.0)])
+    whole = train(MadeUp(line.inputs, [*line.options, *rest], more), least=10)
+    assert sorted(whole.about.provenance["against"]) == sorted(grid.suite("range-1d"))
+    assert list(train(line, least=10).about.provenance["against"]) == list(line.options)
 
 
 def test_several_trees_vote(line):

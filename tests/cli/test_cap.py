@@ -79,7 +79,7 @@ def test_a_cap_that_somebody_else_changed_meanwhile_is_left_alone(location, jost
     monkeypatch.setattr("typer.confirm", changed_meanwhile)
     status, _, errors = jostle("budget", "cap", location, "people", "--epsilon", 2)
     assert status == 2
-    assert "the cap of account 'people' is 3 by now. Remedy: look again" in errors
+    assert "the cap of account 'people' is 3 by now. Remedy: look, and decide anew" in errors
     assert cap(location) == 3
 
 

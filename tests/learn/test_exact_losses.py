@@ -323,7 +323,7 @@ def test_a_fitted_model_keeps_nothing_with_a_row_a_record(name: str) -> None:
     X = np.array([draw.integers(0, 100, ROWS), draw.choice(["a", "b"], ROWS)], dtype=object).T
     model = kind(epsilon=1, schema=SCHEMA, random_state=0).fit(X, np.where(X[:, 0] > 50, "yes", "no"))
     assert not [array.shape for array in arrays_in(model, set()) if ROWS in array.shape]
-    assert {"model_", "spent_", "task_", "classes_", "simulated_", "trace_", "n_features_in_"} == {
+    assert {"model_", "spent_", "charges_", "task_", "classes_", "simulated_", "trace_", "n_features_in_"} == {
         one for one in vars(model) if one.endswith("_")
     }
 

@@ -68,7 +68,7 @@ def test_too_small_an_epsilon_is_refused_before_the_table_is_asked(tmp_path, mon
     table = opened(pd.DataFrame({"x": [1]}), tmp_path, {"x": Real(0, 1, bins=2)})
     monkeypatch.setattr("jostle.tables.view.View.sums", lambda *_: pytest.fail("the table was asked"))
     for ask in (table.sum, table.mean):
-        with pytest.raises(BadInput, match="larger epsilon"):
+        with pytest.raises(BadInput, match="use a larger one"):
             ask("x", epsilon=1e-18)
     assert table.remaining == 10**6
 

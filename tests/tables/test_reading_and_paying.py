@@ -322,7 +322,7 @@ def test_types_that_nobody_knows_are_none_of_the_categories(tmp_path, postgres):
 
 def test_too_small_an_epsilon_takes_nothing_from_a_part(tmp_path):
     part = opened(pd.DataFrame({"x": [1]}), tmp_path).partition("x", epsilon=1)["1"]
-    with pytest.raises(BadInput, match="larger epsilon"):
+    with pytest.raises(BadInput, match="use a larger one"):
         part.sum("x", epsilon=1e-18)
     assert part.remaining == 1
 
