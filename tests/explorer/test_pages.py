@@ -388,8 +388,9 @@ def test_pages_fit_their_width_can_be_read_and_load_nothing_from_elsewhere(brows
         for page in PAGES:
             browser.open(page)
             browser.until(lambda: browser.driver.execute_script("return typeof Plotly") == "object")
-            assert browser.driver.execute_script("return document.documentElement.scrollWidth") <= width, page
-            assert browser.driver.execute_script(CONTRASTS) == [], page
+            # Figures and colours take a moment to settle.
+            browser.until(lambda: browser.driver.execute_script("return document.documentElement.scrollWidth") <= width)
+            browser.until(lambda: browser.driver.execute_script(CONTRASTS) == [])
             fields = browser.every("main input:not([type=hidden]), main select, main textarea")
             unnamed = [field.get_attribute("name") for field in fields if field.is_displayed() and not field.accessible_name]
             assert unnamed == [], page
