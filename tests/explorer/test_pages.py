@@ -406,7 +406,13 @@ HOSTILE = """<!doctype html><title>waiting</title><iframe id="frame" name="frame
 <form id="form" method="post" action="{address}release/pay" target="frame"><input name="question" value="x"></form>
 <script>
 const told = {{ kept: localStorage.getItem("jostle") }};
-const frame = () => document.getElementById("frame").contentDocument.body.innerHTML;
+const frame = async () => {{  // until it has gone somewhere, it is an empty page of our own
+  for (let tries = 0; tries < 100; tries++) {{
+    const shown = document.getElementById("frame").contentDocument.body.innerHTML;
+    if (shown !== "") return shown;
+    await new Promise((on) => setTimeout(on, 100));
+  }}
+}};
 const ask = (path, how) => fetch("{address}" + path, {{ credentials: "include", ...how }}).then((answer) => answer.text());
 const attempt = async (name, work) => {{ try {{ told[name] = await work(); }} catch {{ told[name] = "refused"; }} }};
 const body = new FormData();
