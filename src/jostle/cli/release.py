@@ -253,7 +253,19 @@ def _deliver(answer: Answer, wanted: _Wanted, ledger: str | None) -> None:
         for what, path in (("The answers are in", wanted.out), ("The picture is in", wanted.plot)):
             if path is not None:
                 _print(f"{what} {path}.")
-        _print(f"{in_ledger(answer.charges)}\nThe charge is in {ledger}: jostle budget {ledger}")
+        where = _without_password(str(ledger))
+        _print(f"{in_ledger(answer.charges)}\nThe charge is in {where}: jostle budget {where}")
+
+
+def _without_password(ledger: str) -> str:
+    """Where a ledger is, for a screen that others may see.
+
+    >>> _without_password("postgresql://anna:secret@server/budgets"), _without_password("budget.db")
+    ('postgresql://anna:***@server/budgets', 'budget.db')
+    """
+    from sqlalchemy import make_url
+
+    return make_url(ledger).render_as_string(hide_password=True) if "://" in ledger else ledger
 
 
 def to_json(answer: Answer, frame: DataFrame) -> dict[str, Any]:
