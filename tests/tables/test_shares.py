@@ -48,5 +48,9 @@ def test_the_interval_of_a_mean_stays_between_the_bounds_and_covers_them_where_n
         assert (found["low"] >= 0).all()
         assert (found["high"] <= 60).all()
         assert found.loc["F", "high"] - found.loc["F", "low"] < 2
-    alone = table.where("sex = 'X'").mean("income", epsilon="0.001").to_pandas()
-    assert alone[["low", "high"]].to_numpy().tolist() == [[0.0, 60.0]]
+    # A 95 % interval is all of the domain in 19 of 20 runs; half of 20 fail with probability below 1e-7.
+    everything = 0
+    for _ in range(20):
+        alone = table.where("sex = 'X'").mean("income", epsilon="0.001").to_pandas()
+        everything += alone[["low", "high"]].to_numpy().tolist() == [[0.0, 60.0]]
+    assert everything > 10
