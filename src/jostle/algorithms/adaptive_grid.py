@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from jostle.linear.leaves import Leaves, cut, regular
 from jostle.linear.workloads import Workload
 
 
-@algorithm(name="AdaptiveGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True, version=6)
+@algorithm(name="AdaptiveGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True, version=7)
 def adaptive_grid(
     x: Source,
     workload: Workload,
@@ -32,8 +32,9 @@ def adaptive_grid(
 ) -> Vector:
     """AGrid's idea (Section 4.3) carried on: each stage cuts the boxes of the one before by their noisy counts.
 
-    A box is cut so that its pieces hold a few records for each 1/ε of the next stage. The last stage's leaves are shrunk by
-    empirical Bayes and fused with the coarser counts. On small domains, for short queries and where records are many, one
+    A box is cut so that pieces which are not empty hold a few records for each 1/ε of the next stage; how many are empty is
+    foretold by the data's dimension, as the stages before show it. The last stage's leaves are shrunk by empirical Bayes
+    and fused with the coarser counts. On small domains, for short queries and where records are many, one
     stage that measures all cells is best (OPT-Bayes, Bayes).
 
     Privacy: one Laplace measurement a stage, of boxes that depend on the noisy counts of the stages before alone; and a
@@ -45,28 +46,26 @@ def adaptive_grid(
     if number == 1:
         plan = opt_bayes if x.size <= LARGEST and workload.average_length > FEW_CELLS else bayes
         return plan.plan(x, workload, rest)
-    return _in_stages(x, rest, THREE)
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How the budget and the domain are cut."""
-
-    shares: tuple[float, ...]
-    """What each stage gets."""
-
-    records: tuple[float, ...]
-    """How many records a piece is to hold, in units of 1/ε of the next stage."""
-
-    most: tuple[int, ...]
-    """Into how many pieces a box is cut at most, along each axis."""
+    return _in_stages(x, rest)
 
 
 FIRST = 4
 """The first stage's boxes along each axis."""
 
-THREE = Recipe((0.15, 0.3, 0.55), (8.0, 4.0), (6, 128))
-"""Three stages."""
+SHARES = (0.15, 0.25, 0.6)
+"""What each of three stages gets of ε."""
+
+RECORDS = 6.0
+"""How many records a piece that is not empty is to hold, in units of 1/ε of the next stage."""
+
+MOST = 3
+"""Into how many pieces along each axis the first stage's boxes are cut at most. The last stage may go down to cells."""
+
+LEAST = 0.6
+"""Data are taken to have at least this dimension: what is seen of a few boxes need not be so of all."""
+
+DOUBT = 0.5
+"""How many boxes the guess of a dimension, before anything was seen, counts for."""
 
 SHORT, MEDIUM = 1 / 24, 1 / 11
 """What share of the domain's side short queries' have at most, on average, and medium ones'."""
@@ -83,6 +82,9 @@ stages win at 0.17 records a cell and lose at 17.
 
 LOOK = 0.01
 """The share of the budget that tells how many records there are, where that decides."""
+
+_CELLS = 2.0**31
+_HALVINGS = 40
 
 
 def _usual_stages(x: Source, workload: Workload, budget: Budget) -> tuple[int, Budget]:
@@ -104,26 +106,58 @@ def _side_of(workload: Workload) -> float:
     return float((lengths ** (1 / len(workload.domain))).mean())
 
 
-def _in_stages(x: Source, budget: Budget, recipe: Recipe) -> Vector:
-    tokens = budget.split(*recipe.shares)
+def _in_stages(x: Source, budget: Budget) -> Vector:
+    tokens = budget.split(*SHARES)
     boxes = regular(x.shape, (FIRST,) * len(x.shape))
     stages: list[Stage] = []
-    for number, token in enumerate(tokens):
+    dimension = float(len(x.shape))
+    for token, following in zip_longest(tokens, tokens[1:]):
         sums = blocks(boxes.partition, x.shape)
         noise = x.noise_variance(sums, token)
         noisy = x.laplace(sums, token)
         stages.append(Stage(boxes, noisy, np.full(boxes.number, noise)))
-        if number < len(recipe.records):
-            pieces = _pieces(noisy, recipe.records[number] / float(tokens[number + 1].epsilon))
-            boxes = cut(boxes, np.minimum(pieces, recipe.most[number]))
+        if following is not None:
+            dimension = dimension_of(boxes, noisy, noise, dimension)
+            pieces = _pieces(noisy, RECORDS / float(following.epsilon), dimension)
+            boxes = cut(boxes, np.minimum(pieces, MOST) if len(stages) == 1 else pieces)
     if noise == 0:
         return boxes.partition.spread(noisy)
     for coarse, fine in pairwise(stages):
         _join_uncut(coarse, fine)
     last = stages[-1]
-    leaves = shrink_by_scale(last.noisy, np.sqrt(last.variances / 2), boxes.surroundings(last.noisy, (1, 3, 6)))
+    around = boxes.surroundings(last.noisy, (1, 3, 6))
+    leaves = shrink_by_scale(last.noisy, np.sqrt(last.variances / 2), around, apart=True)
     levels = [Sums(fine.boxes.parents, coarse.noisy, coarse.variances) for coarse, fine in pairwise(stages)]
     return boxes.partition.spread(fuse_nested(leaves, shared_errors(leaves, last.variances), levels[::-1]))
+
+
+def dimension_of(boxes: Leaves, noisy: Vector, noise: float, guess: float) -> float:
+    """The dimension of the data, by how the records of a box gather in few of the pieces that it was cut into.
+
+    Of k pieces along each axis, k^D hold records if the data have dimension D (the correlation dimension of Grassberger and
+    Procaccia 1983): the squared counts of the pieces, without what noise adds to them, are k^−D of the box's. Boxes count
+    as far as they stand out of the noise, and a guess as DOUBT boxes of FIRST pieces along each axis.
+
+    >>> whole = regular((8, 8), (4, 4))
+    >>> round(dimension_of(whole, np.full(16, 1e6), 2.0, guess=2.0), 2)
+    2.0
+    >>> round(dimension_of(whole, np.repeat([1e6, 0.0], [4, 12]), 2.0, guess=2.0), 2)
+    1.21
+    """
+    pieces = np.bincount(boxes.parents)
+    along = pieces ** (1 / len(boxes.shape))
+    counts = np.maximum(np.bincount(boxes.parents, weights=noisy), 0.0)
+    squares = np.bincount(boxes.parents, weights=noisy**2 - noise)
+    cut_up = np.flatnonzero((pieces > 1) & (counts > 0))
+    k, shares = along[cut_up], squares[cut_up] / counts[cut_up] ** 2
+    weights = counts[cut_up] ** 2 / (counts[cut_up] ** 2 + 3 * noise * pieces[cut_up])
+    k, weights = np.append(k, FIRST), np.append(weights, DOUBT)
+    seen = float(weights @ np.clip(np.append(shares, FIRST**-guess), 0.0, 1.0))
+    low, high = LEAST, float(len(boxes.shape))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if weights @ k**-middle > seen else (low, middle)
+    return low
 
 
 @dataclass
@@ -151,6 +185,7 @@ def _join_uncut(coarse: Stage, fine: Stage) -> None:
     coarse.variances[above] = np.inf
 
 
-def _pieces(noisy: Vector, records: float) -> Counts:
-    """Into how many pieces along each axis, for pieces of so many records."""
-    return np.ceil(np.sqrt(np.maximum(noisy, 0) / records)).astype(np.int64)
+def _pieces(noisy: Vector, records: float, dimension: float) -> Counts:
+    """Into how many pieces along each axis, for so many records in each piece that holds any."""
+    along = (np.maximum(noisy, 0) / records) ** (1 / dimension)
+    return np.ceil(np.minimum(along, _CELLS)).astype(np.int64)

@@ -64,14 +64,16 @@ class Shrunk:
     """The penalised log-likelihood: how well the priors describe what was seen."""
 
 
-def shrink(noisy: Vector, scale: float, contexts: Sequence[Vector] = ()) -> Shrunk:
+def shrink(noisy: Vector, scale: float, contexts: Sequence[Vector] = (), *, apart: bool = False) -> Shrunk:
     """Posterior means of counts under Laplace noise of that scale, with the best of the contexts or none.
+
+    Counts beyond a gap may be described apart.
 
     >>> y = np.array([0.0, 1, -1, 0, 2, -2, 0, 1, 50, 0, -1, 0])
     >>> shrink(y, scale=1.0).means.round().astype(int).tolist()
     [0, 0, 0, 0, 0, 0, 0, 0, 50, 0, 0, 0]
     """
-    score, best = grouped(noisy, scale, contexts)
+    score, best = grouped(noisy, scale, contexts, apart=apart)
     means, variances, groups = np.empty(noisy.size), np.empty(noisy.size), np.empty(noisy.size, dtype=np.int64)
     for number, (cells, fit) in enumerate(best):
         means[cells], variances[cells] = fit.posterior()
@@ -93,7 +95,7 @@ def grouped(
     return best
 
 
-def shrink_by_scale(noisy: Vector, scales: Vector, contexts: Sequence[Vector] = ()) -> Shrunk:
+def shrink_by_scale(noisy: Vector, scales: Vector, contexts: Sequence[Vector] = (), *, apart: bool = False) -> Shrunk:
     """The same where cells differ in the scale of their noise: each scale has priors of its own.
 
     >>> shrink_by_scale(np.array([0.0, 1.0, 40.0]), np.array([1.0, 1.0, 9.0])).groups.tolist()
@@ -103,7 +105,7 @@ def shrink_by_scale(noisy: Vector, scales: Vector, contexts: Sequence[Vector] = 
     score, number = 0.0, 0
     for scale in np.unique(scales):
         inside = scales == scale
-        part = shrink(noisy[inside], float(scale), [context[inside] for context in contexts])
+        part = shrink(noisy[inside], float(scale), [context[inside] for context in contexts], apart=apart)
         means[inside], variances[inside], groups[inside] = part.means, part.variances, part.groups + number
         score += part.score
         number += int(part.groups.max()) + 1
