@@ -69,7 +69,7 @@ def test_other_numbers_of_stages_are_refused():
         simulate.errors("AdaptiveGrid", np.ones((32, 32), dtype=int), boxes(32, 16), 1, trials=2, seed=0, stages=2)
 
 
-@pytest.mark.parametrize(("width", "plan"), [(1, "Bayes"), (2, "Bayes"), (3, "OPT-Bayes")])
+@pytest.mark.parametrize(("width", "plan"), [(1, "Bayes"), (4, "Bayes"), (5, "OPT-Bayes")])
 def test_one_stage_is_the_plan_that_serves_queries_of_that_size(width, plan):
     x = np.arange(256).reshape(16, 16) % 7
     found = []

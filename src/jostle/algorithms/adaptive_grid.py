@@ -22,7 +22,7 @@ from jostle.linear.leaves import Leaves, cut, regular
 from jostle.linear.workloads import Workload
 
 
-@algorithm(name="AdaptiveGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True, version=7)
+@algorithm(name="AdaptiveGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True, version=8)
 def adaptive_grid(
     x: Source,
     workload: Workload,
@@ -70,7 +70,7 @@ DOUBT = 0.5
 SHORT, MEDIUM = 1 / 24, 1 / 11
 """What share of the domain's side short queries' have at most, on average, and medium ones'."""
 
-FEW_CELLS = 4.0
+FEW_CELLS = 24.0
 """Sums of so few cells on average gain little from overlapping sums, and more from what cells beside them say."""
 
 FULL = 0.25
