@@ -78,3 +78,22 @@ def test_adaptive_grid_beats_hb_on_rectangles():
 def test_a_large_budget_gives_back_the_data(name, shape):
     x = np.random.default_rng(2).poisson(20, size=shape)
     assert simulate.errors(name, x, workloads.identity(shape), 10**6, trials=1, seed=0)[0] < 0.5
+
+
+@pytest.mark.parametrize("name", ["Bayes", "Adaptive", "OPT", "OPT-Bayes", "OPT-nonnegative", "Pythia"])
+@pytest.mark.parametrize("workload", [workloads.identity(256), workloads.prefix(256)], ids=["cells", "prefixes"])
+@pytest.mark.parametrize(("epsilon", "most"), [(10, 100.0), (10**3, 1.0), (10**6, 1e-2), (10**10, 1e-2), (10**12, 1e-2)])
+def test_large_counts_do_not_show_what_strategies_were_rounded_to(name, workload, epsilon, most):
+    x = np.zeros(256, dtype=int)
+    x[[3, 7, 9]] = 10**9, 17, 10**9 - 3
+    assert simulate.errors(name, x, workload, epsilon, trials=1, seed=0)[0] < most
+
+
+@pytest.mark.parametrize("name", ["Bayes", "AdaptiveGrid", "OPT-Bayes", "Pythia"])
+@pytest.mark.parametrize("epsilon", [10**3, 10**6, 10**10, 10**12])
+def test_large_counts_on_a_grid_come_back_with_a_large_budget(name, epsilon):
+    x = np.zeros((32, 32), dtype=int)
+    x[[3, 5, 0], [4, 6, 0]] = 10**9, 17, 10**9 - 3
+    lows = np.array([(i, j) for i in range(0, 32, 8) for j in range(0, 32, 8)])
+    for workload in (workloads.identity((32, 32)), workloads.rectangles((32, 32), lows, lows + 8)):
+        assert simulate.errors(name, x, workload, epsilon, trials=1, seed=0)[0] < 1.0

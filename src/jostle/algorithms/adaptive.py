@@ -25,7 +25,7 @@ RANGES = ("prefix", "ranges", "all ranges")
 """The workloads that it is true of."""
 
 
-@algorithm(name="Adaptive", tasks=("range-1d",), cite="mckenna2018optimizing", data_dependent=True, version=3)
+@algorithm(name="Adaptive", tasks=("range-1d",), cite="mckenna2018optimizing", data_dependent=True, version=4)
 def adaptive(
     x: Source, workload: Workload, budget: Budget, *, first: float = 0.05, blocks: int = 32, records: float = 12.0
 ) -> Vector:
@@ -42,7 +42,8 @@ def adaptive(
     sums = blocks_of(line.partition)
     block_noise = x.noise_variance(sums, coarse)
     noisy_blocks = x.laplace(sums, coarse)
-    leaves = cut(line, np.ceil(np.maximum(noisy_blocks, 0) * (float(budget.epsilon) / records)).astype(np.int64))
+    pieces = np.ceil(np.clip(noisy_blocks * (float(budget.epsilon) / records), 0, x.size)).astype(np.int64)
+    leaves = cut(line, pieces)
     if workload.kind in RANGES and leaves.number > x.size * DENSE:
         found = best_strategy(workload)
         return project_nonnegative(workload, found.solve(x.laplace(found.queries, fine)), total=x.total)
@@ -51,6 +52,9 @@ def adaptive(
 
     weight, rows = leaf_rows(leaves.areas)
     strategy = matrix(vstack([eye_array(leaves.number) * weight, rows], format="csr"))
+    # What was rounded to the lattice is what will be measured: go on with that. Large counts show the difference.
+    measured = strategy.entries.astype(np.float64) / strategy.unit
+    weight, rows = float(measured[0, 0]), measured[leaves.number :].toarray()
     reduced = x.reduce(leaves.partition)
     noise = reduced.noise_variance(strategy, fine)
     scale = reduced.noise_scale(strategy, fine) / weight

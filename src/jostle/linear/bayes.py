@@ -42,6 +42,9 @@ GAP = 10.0
 ENOUGH = 64
 """So many counts below the gap are enough to be described apart: fewer say little of what they have in common."""
 
+SHARP = 1 / 64
+"""Noise of a smaller scale hides nothing of a whole number, and its densities are beyond floats: counts stay as they are."""
+
 GRAIN = 16
 """To fit a prior, values are taken to be alike within this fraction of the noise's scale: far less than the noise hides."""
 _GROUPS = 16
@@ -73,6 +76,8 @@ def shrink(noisy: Vector, scale: float, contexts: Sequence[Vector] = (), *, apar
     >>> shrink(y, scale=1.0).means.round().astype(int).tolist()
     [0, 0, 0, 0, 0, 0, 0, 0, 50, 0, 0, 0]
     """
+    if scale < SHARP:
+        return Shrunk(np.maximum(noisy, 0.0), np.full(noisy.size, 2 * scale**2), np.zeros(noisy.size, dtype=np.int64), 0.0)
     score, best = grouped(noisy, scale, contexts, apart=apart)
     means, variances, groups = np.empty(noisy.size), np.empty(noisy.size), np.empty(noisy.size, dtype=np.int64)
     for number, (cells, fit) in enumerate(best):

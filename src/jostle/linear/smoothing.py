@@ -23,6 +23,7 @@ from jostle.linear.bayes import (
     GRAIN,
     NARROW,
     ROUNDS,
+    SHARP,
     SMALLEST_GROUP,
     Fit,
     distinct,
@@ -68,6 +69,8 @@ def smooth(
     >>> bool((error**2).mean() < 0.3), bool(((noisy - slope) ** 2).mean() > 1.5)
     (True, True)
     """
+    if scale < SHARP:
+        return np.maximum(noisy, 0.0)
     opinions = [_grouped(noisy, scale, contexts, centres)]
     for way in ways:
         means, foretold = np.empty(noisy.size), np.empty(noisy.size)
