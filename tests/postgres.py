@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import random
 import shutil
 import socket
 import subprocess
@@ -26,8 +27,8 @@ class Postgres:
         self._as = _somebody_else() if os.geteuid() == 0 else {}
         if self._as:
             os.chown(directory, self._as["user"], self._as["group"])
-        self.port = _free_port()
         self._run("initdb", "--pgdata", self._data, "--username", USER, "--auth", "trust", "--encoding", "UTF8", "--no-sync")
+        self.port = _free_port()
         self.start()
 
     @property
@@ -76,9 +77,20 @@ def _somebody_else() -> dict[str, object]:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """One that nobody listens on, below those that systems hand out by themselves.
+
+    Those may go to any connection of any process while the server is not there: before it starts, and between a crash and
+    the next start. Another server of the tests would have to pick the same one of 15,000 in the moment that a start takes.
+    """
+    for _ in range(100):
+        port = random.SystemRandom().randrange(15_000, 30_000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise RuntimeError("no port between 15000 and 30000 is free")
 
 
 def _find_programs() -> Path | None:

@@ -100,7 +100,7 @@ MUTANTS = [
     Mutant(
         "NumPy's Laplace in a release",
         attribute(noise.ExactNoise, "laplace", numpy_laplace),
-        audited("laplace", ADD, samples=1_500, engine="exact"),
+        audited("laplace", ADD, samples=4_000, engine="exact"),
     ),
     Mutant(
         "a seeded release",
@@ -341,7 +341,7 @@ MUTANTS = [
     Mutant(
         "gradual release: every step with noise of its own",
         attribute(gradual, "chain", independent),
-        audited("GradualRelease", ADD, samples=4_000),
+        audited("GradualRelease", ADD, samples=20_000),
     ),
     Mutant(
         "quantiles: every round has the whole ε",

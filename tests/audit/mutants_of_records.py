@@ -30,7 +30,7 @@ from tests.audit.planted import (
 )
 from tests.kernel import test_criteria, test_objective, test_records
 from tests.mechanisms import test_stability
-from tests.tables import test_tables
+from tests.tables import test_missing, test_tables
 
 
 def capped_at_the_count(original: Any, self: Any, splits: Any, criterion: Any, token: Any, **how: Any) -> Any:
@@ -99,6 +99,11 @@ OF_RECORDS = [
         attribute(objective._Search, "_rounding", lambda self, here, pulls, unit=0.0: 0.0),
         tested(test_objective.test_the_certificate_counts_what_rounding_adds),
     ),
+    Mutant(
+        "objective perturbation: what scores lose to rounding is left out of the certificate",
+        wrapped(objective._Search, "_rounding", lambda f, self, here, *more: f(self, np.zeros_like(here), *more)),
+        tested(test_objective.test_the_certificate_holds_where_features_cancel_out, 1),
+    ),
     # ------------------------------------------------------------------------------------------ expressions
     Mutant(
         "expressions: a bound off by one",
@@ -126,6 +131,11 @@ OF_RECORDS = [
         "tables: a person's further rows are kept",
         attribute(View, "bounded", lambda self, table: table),
         tested(test_tables.test_a_persons_rows_are_drawn_anew_and_bounded_over_all_parts, FOLDER),
+    ),
+    Mutant(
+        "tables: all whom a table does not know are one person",
+        stated(View, "_says_nobody", lambda self: []),
+        tested(test_missing.test_nobody_in_a_frame, FOLDER),
     ),
 ]
 """The bugs."""

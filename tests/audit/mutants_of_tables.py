@@ -85,12 +85,12 @@ OF_TABLES = [
     Mutant(
         "tables: all rows of a person count",
         attribute(view, "bounded", lambda rows, most, backend: rows),
-        audited("table: count by person", ADD, samples=600, engine="exact"),
+        audited("table: count by person", ADD, samples=1_500, engine="exact"),
     ),
     Mutant(
         "tables: all rows of a person count in sums",
         attribute(view, "bounded", lambda rows, most, backend: rows),
-        audited("table: sum by person", REPLACE, samples=600, engine="exact"),
+        audited("table: sum by person", REPLACE, samples=1_500, engine="exact"),
     ),
     Mutant(
         "tables: every part draws a person's rows for itself",
@@ -110,7 +110,7 @@ OF_TABLES = [
     Mutant(
         "tables: a row moves a sum by the width of the bounds",
         attribute(Total, "_moves", lambda self, low, high: (high - low, high - low)),
-        audited("table: sum", ADD, samples=600, engine="exact"),
+        audited("table: sum", ADD, samples=1_500, engine="exact"),
     ),
     Mutant(
         "tables: a row that changes groups moves one sum",

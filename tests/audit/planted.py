@@ -41,7 +41,11 @@ class Detector:
 
 
 def audited(name: str, neighbours: str, *, epsilon: str = "1", samples: int = 40_000, engine: Any = "simulated") -> Detector:
-    """An entry of the audit, with about as many samples as the quick audit has."""
+    """An entry of the audit, with about as many samples as the quick audit has.
+
+    Exact noise is not seeded: without a bug it is taken for one once in 10⁶ runs, and the samples are so many that the bound
+    with a bug, over repeated runs, is more than ten of its standard deviations above the claim.
+    """
 
     def look(patch: Patch, folder: Path, number: int = samples) -> None:
         found = examine(

@@ -51,11 +51,12 @@ class Log(logging.Handler):
 
 @contextlib.contextmanager
 def listening() -> Iterator[tuple[io.StringIO, list[Any], Log]]:
-    """All that is printed, warned of and logged."""
-    printed, log, root = io.StringIO(), Log(), logging.getLogger()
-    level = root.level
+    """All that is printed, warned of and logged; but for what Numba says of compiling, at a first call on whatever data."""
+    printed, log, root, numba = io.StringIO(), Log(), logging.getLogger(), logging.getLogger("numba")
+    level, numbas = root.level, numba.level
     root.addHandler(log)
     root.setLevel(logging.DEBUG)
+    numba.setLevel(logging.INFO)
     try:
         with (
             contextlib.redirect_stdout(printed),
@@ -67,6 +68,7 @@ def listening() -> Iterator[tuple[io.StringIO, list[Any], Log]]:
     finally:
         root.removeHandler(log)
         root.setLevel(level)
+        numba.setLevel(numbas)
 
 
 def looks(answer: Any) -> Any:

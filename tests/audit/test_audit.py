@@ -19,7 +19,7 @@ from jostle.audit.charges import audit_charges, audit_tables
 from jostle.audit.choices import chances, telling
 from jostle.audit.evidence import epsilon_bounds, evidence, probability_bounds, rough_bounds
 from jostle.audit.operators import scores, statistics, strategies
-from jostle.audit.records import criteria, moved_records
+from jostle.audit.records import columns, criteria, moved_records
 from jostle.audit.tables import QUESTIONS
 from jostle.choice.inside import ChoicePoint
 from jostle.choice.language import ChoiceMaker
@@ -28,8 +28,9 @@ from jostle.kernel.criteria import Criterion
 from jostle.kernel.errors import BadInput
 from jostle.kernel.expressions import Derived
 from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.objective import Additive
 from jostle.kernel.queries import Strategy
-from jostle.kernel.records import Records
+from jostle.kernel.records import Records, SimulatedRecords
 from jostle.kernel.scores import Score
 from jostle.kernel.statistics import Statistic
 from jostle.tables.measure import Measurements
@@ -37,19 +38,9 @@ from jostle.tables.table import Table
 from tests.kernel.test_source import kernels_own
 
 ENTRIES = catalogue.every()
-RARE = {"report_noisy_max": 8_000, "records: choose_each by group": 4_000}
-ONE_BY_ONE = (
-    *("permute_and_flip, monotone", "report_noisy_max", "RandomizedResponse", "choose: QueryScore of two"),
-    *("records: vector", "records: filtered", "records: choose_each by group"),
-)
-"""Of the entries that take their time, those that the tests look at: one of each kind. The command looks at all."""
+TIGHT = [(name, relation) for name, entry in ENTRIES.items() for relation in entry.tight if entry.pace == "batched"]
+"""What takes its time is left to the command, which looks at all."""
 
-TIGHT = [
-    (name, relation)
-    for name, entry in ENTRIES.items()
-    for relation in entry.tight
-    if entry.pace == "batched" or name in ONE_BY_ONE
-]
 CHARGED = ("HB", "MWEM", "AHP", "DAWA", "PHP", "AGrid", "Adaptive", "Pythia")
 """Algorithms with few and many measurements, choices, statistics, partitions and splits. The command looks at all."""
 
@@ -205,11 +196,33 @@ def allowed(entry: Audited, relation: str) -> set[tuple[int, int]]:
 
 @pytest.mark.parametrize(("name", "relation"), TIGHT)
 def test_most_of_epsilon_is_found_where_the_worst_case_is_known(name, relation):
-    """An audit that finds little would notice little. Where the worst event is rarer, it takes more samples to show."""
-    entry = ENTRIES[name]
-    epsilon, samples = ("2", 40_000) if entry.pace == "batched" else ("4", RARE.get(name.split(",")[0], 1_500))
-    verdict = examine(entry, epsilon=epsilon, neighbours=relation, samples=samples, seed=0, confidence=0.95)
+    """An audit that finds little would notice little."""
+    verdict = examine(ENTRIES[name], epsilon="2", neighbours=relation, samples=40_000, seed=0, confidence=0.95)
     assert 0.7 <= verdict.tightness <= 1
+
+
+def test_runs_that_are_made_at_once_are_independent():
+    """Every entry of that kind: what one run gives says nothing about the next one (a rank correlation near 0)."""
+    for entry in ENTRIES.values():
+        if entry.pace != "batched" and not entry.name.startswith("records: minimise"):
+            continue
+        relation = Neighbours.of(entry.relations[0])
+        outputs = entry.run(entry.pairs(relation)[0].other, Fraction(1), relation, 2_000, 3)
+        assert len(outputs) == 2_000
+        for column in outputs.T[outputs.std(axis=0) > 0]:
+            assert abs(stats.spearmanr(column[:-1], column[1:]).statistic) < 0.14  # six standard deviations
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_a_loss_that_is_minimised_over_copies_of_the_records_is_minimised_over_each(relation):
+    """The coefficient of a copy beside that of records without copies."""
+    entry = ENTRIES["records: minimise"]
+    (pair,) = entry.pairs(Neighbours.of(relation))
+    copies = entry.run(pair.other, Fraction(1), Neighbours.of(relation), 4_000, 1)
+    records = SimulatedRecords(columns(pair.other, {"a": 1, "class": 2}), seed=2, neighbours=relation)
+    objective = Additive("class", {"a": np.ones((1, 1))}, ridge=1 / 16)
+    alone = [records.minimise(objective, records.grant(1)).item() for _ in range(1_000)]
+    assert stats.ks_2samp(copies[:, 0], alone).pvalue > 1e-7
 
 
 @pytest.mark.parametrize("name", ["discrete_laplace", "laplace: prefix", "choose: QueryScore", "RandomizedResponse"])
@@ -243,8 +256,10 @@ def lone_yes(values, epsilon, move):
     "name", ["laplace: identity", "statistic: NonZeroCells", "choose: QueryScore of two", "discrete_laplace"]
 )
 def test_the_exact_engine_is_audited_too(name):
+    """It is not seeded: a finding is false once in 10⁶ runs. Over 300 seeded runs of the one of which least is found, the
+    tightness is 0.60 with a standard deviation of 0.04, seven of which lie between it and 0.3."""
     verdict = examine(
-        ENTRIES[name], epsilon=3, neighbours="add_remove", samples=400, seed=0, engine="exact", confidence=0.99
+        ENTRIES[name], epsilon=3, neighbours="add_remove", samples=1_200, seed=0, engine="exact", confidence=1 - 1e-6
     )
     assert not verdict.finding
     assert verdict.tightness > 0.3
@@ -273,7 +288,7 @@ def test_what_cannot_be_examined_is_refused():
 
 
 def test_a_table_is_audited_and_a_leak_in_it_would_be_found(monkeypatch):
-    how = {"epsilon": 1, "neighbours": "add_remove", "samples": 400, "seed": 0, "engine": "exact"}
+    how = {"epsilon": 1, "neighbours": "add_remove", "samples": 800, "seed": 0, "engine": "exact", "confidence": 1 - 1e-6}
     assert not examine(ENTRIES["table: sum"], **how).finding
     monkeypatch.setattr("jostle.tables.totals.Total._moves", lambda self, low, high: (1, 1))
     assert examine(ENTRIES["table: sum"], **how).finding
@@ -332,7 +347,8 @@ def jostle(monkeypatch, capsys):
     return call
 
 
-def test_the_command_prints_numbers_for_a_script(jostle):
+def test_the_command_prints_numbers_for_a_script(jostle, monkeypatch):
+    monkeypatch.setattr(campaign, "CONFIDENCE", 1 - 1e-6)  # two of the verdicts are about exact noise, which is not seeded
     status, printed = jostle("--only", "laplace: total", "--json", "--workers", 1)
     verdicts = json.loads(printed)["verdicts"]
     assert status == 0

@@ -51,7 +51,7 @@ def test_a_release_without_its_charge_would_be_noticed(tmp_path, monkeypatch):
 
 
 def test_a_server_that_goes_away_in_the_middle_of_releases(postgres):
-    with Ledger(postgres.new_schema(), timeout=2) as ledger:
+    with Ledger(postgres.new_schema()) as ledger:
         account, released = ledger.account("people", cap=1_000), []
 
         def go_on():
@@ -63,12 +63,13 @@ def test_a_server_that_goes_away_in_the_middle_of_releases(postgres):
 
         worker = threading.Thread(target=go_on)
         worker.start()
-        while len(released) < 5:
+        while len(released) < 5 and worker.is_alive():
             time.sleep(0.01)
         postgres.stop(mode="immediate")
-        worker.join(timeout=60)
+        worker.join(timeout=120)
         postgres.start()
         made = len(released) - 1
+        assert made >= 4
         assert isinstance(released[-1], LedgerError)
         assert made * Fraction(1, 100) <= account.spent <= (made + 1) * Fraction(1, 100)
         ledger.verify()

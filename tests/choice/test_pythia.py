@@ -248,8 +248,8 @@ def test_choosing_is_quick():
         for seed in range(30):
             source = SimulatedSource(x, seed=seed)
             token = source.grant(1)
-            start = time.perf_counter()
+            start = time.process_time()  # not what others on the machine take
             algorithms.get(name).run(source, asked, token, **tunables)
-            runs.append(time.perf_counter() - start)
+            runs.append(time.process_time() - start)
         took.append(min(runs))
     assert took[0] - took[1] < 0.01

@@ -104,6 +104,16 @@ def test_failures_have_the_exit_codes_of_a_release(folder, jostle, more, status,
     assert complaint in errors
 
 
+@pytest.mark.parametrize("test", [(), ("--test", "people.csv")])
+def test_what_a_learner_refuses_on_its_way_is_refused_before_the_charge(folder, jostle, test):
+    asked = ("classify", "people.csv", "--schema", "people.toml", "--ledger", "budget.db", "--budget", 1, *test)
+    status, output, errors = jostle(*asked, "--epsilon", "1e-8", "--learner", "Chosen")
+    assert (status, output) == (2, "")
+    assert "epsilon: is too small" in errors
+    with Ledger(folder / "budget.db") as ledger:
+        assert ledger.balance("people").spent == 0
+
+
 def test_columns_are_named_where_no_line_has_them(folder, jostle):
     (folder / "turned.csv").write_text("".join(f"x,{line.rsplit(',', 1)[0]}\n" for line in ROWS.splitlines()), "utf-8")
     (folder / "test.csv").write_text("x,1,no\nx,99,no\n", "utf-8")
@@ -114,3 +124,30 @@ def test_columns_are_named_where_no_line_has_them(folder, jostle):
         )
     )
     assert found["accuracy"] == 0.5  # one of them is older than 50, and no such record says no
+
+
+PIPELINE = ("classify", "people.csv", "--schema", "people.toml", "--epsilon", "1/4", "--ledger", "budget.db", "--budget", 1)
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_charge(folder, jostle):
+    for out in (".", "nowhere/made.csv"):
+        status, _, errors = jostle(*PIPELINE, "--out", out)
+        assert status == 2
+        assert f"out: {out} cannot be written" in errors
+    assert not (folder / "budget.db").exists()
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_what_was_charged_is_printed_if_its_file_cannot_be_written_after_all(folder, jostle, monkeypatch, form):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("jostle.learn.synthetic.Synthetic.to_csv", full)
+    status, output, errors = jostle(*PIPELINE, "--out", "made.csv", "--format", form)
+    assert status == 5
+    assert "made.csv could not be written. Its records were charged" in errors
+    with Ledger(folder / "budget.db") as ledger:
+        assert ledger.events("people")[-1].key in output
+    told, records = output.split("age,class\n")
+    assert "made.csv" not in told if form == "text" else json.loads(told)["accuracy"] >= 0
+    assert all(line.endswith((",no", ",yes")) for line in records.splitlines())

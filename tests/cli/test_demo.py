@@ -16,7 +16,7 @@ JOSTLE = [sys.executable, "-c", "from jostle.cli.main import main; main()"]
 
 
 def run(*arguments, cwd):
-    return subprocess.run([*JOSTLE, *arguments], capture_output=True, text=True, cwd=cwd, check=False, timeout=120)
+    return subprocess.run([*JOSTLE, *arguments], capture_output=True, text=True, cwd=cwd, check=False, timeout=300)
 
 
 @pytest.fixture(scope="module")

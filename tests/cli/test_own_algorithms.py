@@ -43,7 +43,7 @@ def in_a_shell(tmp_path):
 
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(  # our own command
-            [COMMAND, *arguments], cwd=tmp_path, env=told, capture_output=True, text=True, check=False, timeout=120
+            [COMMAND, *arguments], cwd=tmp_path, env=told, capture_output=True, text=True, check=False, timeout=300
         )
 
     return call

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import sqlite3
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -173,6 +175,64 @@ def test_a_file_that_cannot_be_written_after_all_does_not_lose_the_answers(folde
     assert status == 5
     assert "figure,count,low,high" in output
     assert "keep them" in errors
+
+
+@pytest.mark.parametrize(
+    ("asked", "printed"),
+    [
+        (("--by", "sex"), ["sex,count", "F,", "M,", "(other),", "(missing),"]),
+        (
+            ("--sql", "SELECT COUNT(*), AVG(age) FROM people"),
+            ["figure,count", "count,", "figure,value,low,high", "mean of age,"],
+        ),
+        (("--sql", "SELECT MEDIAN(age) FROM people"), ["quantile,age", "0.5,"]),
+    ],
+)
+@pytest.mark.parametrize("interrupted", [KeyboardInterrupt, SystemError])  # between steps, and in a compiled loop
+def test_whoever_does_not_wait_for_the_errors_gets_the_answers(folder, jostle, monkeypatch, asked, printed, interrupted):
+    def ctrl_c(*_):
+        raise interrupted
+
+    monkeypatch.setattr("jostle.releases._margins", ctrl_c)
+    monkeypatch.setattr("jostle.releases._simulated_errors", ctrl_c)
+    status, output, errors = jostle(*ASKED, "--budget", 1, "--epsilon", 0.5, *asked)
+    assert status == 5
+    lines = output.splitlines()
+    assert len(lines) == len(printed)
+    assert all(line.startswith(start) for line, start in zip(lines, printed, strict=True))
+    assert "The answers were charged, and are printed without their errors" in errors
+    with Ledger(folder / "budget.db") as ledger:
+        assert ledger.balance("people").spent == Fraction(1, 2)
+
+
+def test_a_picture_that_cannot_be_drawn_is_told_after_the_answers(folder, jostle, monkeypatch):
+    def no_browser(*_, **__):
+        raise RuntimeError("no browser")
+
+    monkeypatch.setattr("plotly.graph_objects.Figure.write_image", no_browser)
+    status, output, errors = jostle(*ASKED, "--budget", 1, "--epsilon", 0.5, "--plot", "count.png")
+    assert status == 5
+    assert "figure count" in " ".join(output.split())
+    assert "a PNG needs the package kaleido" in errors
+    assert "keep them" in errors
+
+
+@pytest.mark.parametrize("encoding", ["iso8859-1", "cp1252"])
+def test_letters_that_a_terminal_lacks_do_not_lose_the_answers(folder, monkeypatch, encoding):
+    shown = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", shown)
+    asked = (*ASKED, "--budget", "1", "--by", "age", "--epsilon", "1/2", "--algorithm", "Laplace")
+    for form in ("text", "json"):
+        monkeypatch.setattr(sys, "argv", ["jostle", *asked, "--format", form])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code
+    shown.flush()
+    text, answers = shown.buffer.getvalue().decode(encoding).split("jostle budget budget.db\n")
+    assert "at \\u03b5 = 0.5" in text
+    found = json.loads(answers)
+    assert found["answers"][0]["age"] == "0–9"
+    assert "at ε = 0.5" in found["explanation"]
 
 
 def _full_disk(to_csv):

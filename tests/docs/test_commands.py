@@ -42,7 +42,7 @@ def test_a_guide_does_what_it_says(guide, tmp_path, environment):
             (tmp_path / block["title"]).write_text(block["body"], "utf-8")
         for command, expected in commands(block["body"]) if block["language"] == "console" else []:
             ran = subprocess.run(  # noqa: S602  # the guide's own commands, as a shell would run them
-                command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=120
+                command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
             )
             assert ran.returncode in (0, 3), ran.stderr
             said = ran.stdout + ran.stderr

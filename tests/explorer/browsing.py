@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 JOSTLE = [sys.executable, "-c", "from jostle.cli.main import main; main()"]
-PATIENCE = 60
+PATIENCE = 120
 FLAGS = (
     "--headless=new",
     "--no-sandbox",
@@ -55,7 +55,7 @@ def started(folder: Path, *arguments: str) -> Running:
 def stopped(running: Running) -> None:
     """Stop it as Ctrl+C does."""
     running.process.terminate()
-    running.process.wait(timeout=20)
+    running.process.wait(timeout=PATIENCE)
     running.process.stdout.close()
 
 
@@ -88,6 +88,7 @@ def browser_with(profile: str) -> Any:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver")))
     driver.set_page_load_timeout(PATIENCE)
+    driver.set_script_timeout(PATIENCE)
     return driver
 
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from tests.explorer.browsing import JOSTLE, Running, started, stopped
+from tests.explorer.browsing import JOSTLE, PATIENCE, Running, started, stopped
 
 if os.environ.get("JOSTLE_REQUIRE_ALL") != "1":
     pytest.importorskip("starlette", reason="the explorer is not installed: pip install 'jostle[explorer]'")
@@ -22,7 +22,7 @@ class Visitor:
         self.explorer, self.port = explorer, int(explorer.address.rsplit(":", 1)[1].strip("/"))
 
     def ask(self, method, path, body=None, **headers):
-        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         line.request(method, path, body=body, headers={"Host": f"127.0.0.1:{self.port}"} | named)
         answer = line.getresponse()
@@ -168,7 +168,7 @@ def test_every_answer_forbids_what_is_not_ours(visitor):
 def test_a_request_that_is_too_large_is_refused_however_it_is_announced(visitor):
     announced = visitor.post("/compare/run", {"dataset": "x" * (9 * 2**20)})
     assert announced.status == 413
-    line = http.client.HTTPConnection("127.0.0.1", visitor.port, timeout=30)
+    line = http.client.HTTPConnection("127.0.0.1", visitor.port, timeout=PATIENCE)
     headers = {"Host": f"127.0.0.1:{visitor.port}", "Cookie": visitor.cookie, "X-Jostle-Secret": visitor.secret}
     headers["Content-Type"] = "multipart/form-data; boundary=b"
     piece = b"x" * 2**18
@@ -221,7 +221,7 @@ def test_what_is_not_there_has_a_page_or_a_message(visitor):
 def test_a_port_that_is_taken_is_said_in_one_line(explorer, tmp_path):
     port = explorer.address.rsplit(":", 1)[1].strip("/")
     command = [*JOSTLE, "explore", "--no-browser", "--port", port]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=PATIENCE)
     assert done.returncode == 2
     assert "port: 127.0.0.1" in done.stderr
     assert "Traceback" not in done.stderr

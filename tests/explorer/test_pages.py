@@ -11,6 +11,7 @@ import os
 import random
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -51,12 +52,20 @@ class Browser:
         self.driver, self.address = driver, address
 
     def open(self, page):
+        """Go to a page, and wait for the part of it that comes later: it replaces what a test may hold in its hands."""
         self.driver.get(self.address + page)
+        self.until(lambda: not self.every("[data-load]:not([data-loaded])"))
+
+    def open_settled(self, page):
+        """Go to a page, and wait until its script is there and has drawn what the page begins with."""
+        self.open(page)
+        self.until(lambda: self.driver.execute_script("return typeof Plotly") == "object")
+        if page == "why":
+            self.figures("#result")
 
     def open_form(self):
         """The page of a release, with everything that can be filled in shown."""
         self.open("release")
-        self.until(lambda: self.every("[data-loaded]"))
         self.driver.execute_script("for (const e of document.querySelectorAll('details')) e.open = true")
 
     def find(self, selector):
@@ -354,7 +363,7 @@ def test_without_budget_and_with_a_ledger_in_use_nothing_is_released(browser, pl
     browser.send("/release/preview")
     browser.until(lambda: browser.every("form[data-run='/release/pay']"))
     before = _events(place)
-    with sqlite3.connect(place / "budget.db", isolation_level=None) as other:
+    with closing(sqlite3.connect(place / "budget.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         browser.send("/release/pay")
         alert = "form[data-run='/release/pay'] [data-alert]"
@@ -386,8 +395,7 @@ def test_pages_fit_their_width_can_be_read_and_load_nothing_from_elsewhere(brows
     browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     try:
         for page in PAGES:
-            browser.open(page)
-            browser.until(lambda: browser.driver.execute_script("return typeof Plotly") == "object")
+            browser.open_settled(page)
             # Figures and colours take a moment to settle.
             browser.until(lambda: browser.driver.execute_script("return document.documentElement.scrollWidth") <= width)
             browser.until(lambda: browser.driver.execute_script(CONTRASTS) == [])
@@ -407,7 +415,7 @@ HOSTILE = """<!doctype html><title>waiting</title><iframe id="frame" name="frame
 <script>
 const told = {{ kept: localStorage.getItem("jostle") }};
 const frame = async () => {{  // until it has gone somewhere, it is an empty page of our own
-  for (let tries = 0; tries < 100; tries++) {{
+  for (let tries = 0; tries < 1000; tries++) {{
     const shown = document.getElementById("frame").contentDocument.body.innerHTML;
     if (shown !== "") return shown;
     await new Promise((on) => setTimeout(on, 100));
@@ -526,10 +534,7 @@ def test_everything_can_be_reached_with_the_keyboard(browser):
         "  if (getComputedStyle(at).outlineStyle === 'none') window.bare = at.outerHTML; });"
     )
     for page in PAGES:
-        browser.open(page)
-        browser.until(lambda: browser.driver.execute_script("return typeof Plotly") == "object")
-        if page == "why":
-            browser.figures("#result")
+        browser.open_settled(page)
         browser.driver.execute_script(watch)
         ActionChains(browser.driver, duration=0).send_keys(Keys.TAB * (len(browser.every(f"body {fields}")) + 10)).perform()
         missed = browser.driver.execute_script(

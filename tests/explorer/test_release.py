@@ -192,7 +192,7 @@ def test_clicks_at_the_same_time_charge_once(curator):
 def test_a_release_that_was_stopped_before_it_began_is_not_charged(curator):
     _, question = curator.preview(kind="count")
     jobs, go = Jobs(), threading.Event()
-    waiting = [jobs.start("wait", lambda job: go.wait(20)) for _ in range(2)]
+    waiting = [jobs.start("wait", lambda job: go.wait(120)) for _ in range(2)]
     job = jobs.start("pay", done(curator.desk.pay(form(question=question))))
     job.cancel()
     go.set()

@@ -45,6 +45,7 @@ class Recorder:
     """An engine without noise, which keeps the scales that it was asked for and what they were for."""
 
     asked: list[tuple[str, Any, Any]] = field(default_factory=list)
+    trials: int | None = None
 
     @property
     def scales(self) -> list[Any]:

@@ -19,15 +19,17 @@ from jostle.kernel.ledger import Ledger
 
 AMOUNT = Fraction(1, 1_000)
 CAP = 1_000
+PATIENCE = 120
+"""Seconds, for others and for progress: on a busy machine, whoever comes last in the queue waits for all of them."""
 
 
 def spend_together(location: str, processes: str, amount: str) -> None:
     """Processes with a ledger each, which start at once and charge until nothing is left. Prints how often each could."""
     fork = multiprocessing.get_context("fork")
-    together, charges = fork.Barrier(int(processes), timeout=60), fork.SimpleQueue()
+    together, charges = fork.Barrier(int(processes), timeout=PATIENCE), fork.SimpleQueue()
 
     def spend() -> None:
-        with Ledger(location) as ledger:
+        with Ledger(location, timeout=PATIENCE) as ledger:
             account = ledger.account("people", cap=2)
             together.wait()
             charged = 0
@@ -51,13 +53,13 @@ def spend_together(location: str, processes: str, amount: str) -> None:
 def spend_while_caps_change(location: str, spenders: str, changers: str, steps: str) -> None:
     """Processes that charge, and others that move the cap up and down meanwhile. Prints how often each was done."""
     fork = multiprocessing.get_context("fork")
-    together, done = fork.Barrier(int(spenders) + int(changers), timeout=60), fork.SimpleQueue()
+    together, done = fork.Barrier(int(spenders) + int(changers), timeout=PATIENCE), fork.SimpleQueue()
     with Ledger(location) as ledger:
         ledger.account("people", cap=10 * AMOUNT)
 
     def work(kind: str, seed: int) -> None:
         chance, counted = random.Random(seed), 0
-        with Ledger(location) as ledger:
+        with Ledger(location, timeout=PATIENCE) as ledger:
             account = ledger.account("people")
             together.wait()
             for _ in range(int(steps)):
@@ -152,7 +154,7 @@ def _fork(work: Callable[[], None]) -> int:
 
 
 def _wait(reached: Callable[[], bool]) -> None:
-    patience = time.monotonic() + 30
+    patience = time.monotonic() + PATIENCE
     while not reached():
         if time.monotonic() > patience:
             raise SystemExit("the process makes no progress")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
+import random
 import shutil
 import sqlite3
 import sys
@@ -436,7 +437,7 @@ def test_a_truncated_ledger(path):
 
 def test_a_ledger_with_a_damaged_page_is_found_out(path):
     content = bytearray(path.read_bytes())
-    content[-4_096:] = os.urandom(4_096)
+    content[-4_096:] = random.Random(0).randbytes(4_096)
     path.write_bytes(content)
     with pytest.raises(LedgerError, match=r"is damaged"), Ledger(path) as ledger:
         ledger.verify()
@@ -471,6 +472,9 @@ def test_a_server_that_is_not_there_is_named_without_its_password():
         LedgerError, match=r"postgresql://user:\*\*\*@127.0.0.1:1/x failed: .*Remedy: check the server"
     ) as refusal:
         Ledger("postgresql://user:secret@127.0.0.1:1/x", timeout=2)
+    assert "secret" not in str(refusal.value)
+    with pytest.raises(LedgerError, match=r"postgresql://127.0.0.1:1/x\?user=me failed: ") as refusal:
+        Ledger("postgresql://127.0.0.1:1/x?user=me&password=secret", timeout=2)
     assert "secret" not in str(refusal.value)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opendp.metrics import linf_distance
 from scipy import integrate, stats
 
 from jostle.kernel import noise
@@ -126,6 +127,19 @@ def test_the_noisy_maximum_is_permute_and_flip_in_both_engines(scores: list[int]
         picks = [engine.noisy_max(values, scale) for _ in range(runs)]
         assert {type(pick) for pick in picks} == {int}
         assert fits(np.bincount(picks, minlength=values.size), expected * runs)
+
+
+def test_trials_have_noise_of_their_own_and_the_law_of_one() -> None:
+    values, runs = np.array([0, 2, 5, 4], dtype=np.int64), 40_000
+    engine = SimulatedNoise(6, trials=runs)
+    picks = engine.noisy_max(values, Fraction(5, 2))
+    assert fits(np.bincount(picks, minlength=4), permute_and_flip(values.tolist(), 2.5) * runs)
+    follow = np.bincount(4 * picks[:-1] + picks[1:], minlength=16)  # what one trial picks says nothing about the next
+    assert fits(follow, np.outer(*[permute_and_flip(values.tolist(), 2.5)] * 2).ravel() * (runs - 1))
+    assert fits(np.bincount(engine.below(7), minlength=7), np.full(7, runs / 7))
+    large = SimulatedNoise(7, trials=300).below(3 * 2**200)
+    assert fits(np.bincount([int(number >> 200) for number in large], minlength=3), np.full(3, 100.0))
+    assert (engine.trials, ExactNoise().trials) == (runs, None)
 
 
 def test_the_exact_engine_compares_the_largest_scores_exactly() -> None:
@@ -256,10 +270,9 @@ def test_opendp_reads_scales_as_the_proofs_do(spy: Spy, sensitivity: int, epsilo
     (used, laplace), dp = spy.made[0], spy.dp
     assert Fraction(sensitivity) / Fraction(used) <= Fraction(epsilon)
     assert laplace.map(sensitivity) == pytest.approx(float(Fraction(epsilon)), rel=1e-12)
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    domain, _, divergence = dp.scores
     for monotonic, factor in ((False, 2), (True, 1)):
-        space = domain, dp.linf_distance(T="i64", monotonic=monotonic)
-        chosen = dp.make_noisy_max(*space, dp.max_divergence(), scale=used)
+        chosen = dp.make_noisy_max(domain, linf_distance(T="i64", monotonic=monotonic), divergence, scale=used)
         assert chosen.map(sensitivity) == pytest.approx(factor * float(Fraction(epsilon)), rel=1e-12)
 
 

@@ -296,10 +296,10 @@ def test_both_ways_to_add_up_are_the_same_function(classes: int) -> None:
     found, pulls = crowd(4_000, classes)
     at = np.random.default_rng(1).normal(size=pulls.shape)
     precise = found._precise_gradient(at, np.zeros_like(at), pulls)
-    floats, hessian = found._derivatives(at, pulls)
+    floats = found._derivatives(at, pulls)[0]
     assert np.linalg.norm(precise - floats) <= found._rounding(at, pulls)
     assert precise == pytest.approx(floats, abs=1e-9)
-    refined = found._refined(found.minimiser(pulls), hessian, pulls)
+    refined = found._refined(found.minimiser(pulls), pulls)
     assert refined.tolist() == found.minimiser(pulls).tolist()  # what is certified in floats is certified there too
 
 
@@ -312,6 +312,36 @@ def test_the_certificate_counts_what_rounding_adds() -> None:
     assert many._rounding(here, pulls, UNIT) < float(TOLERANCE) / 100
     off = many._precise_gradient(here, np.zeros_like(here), pulls) - many._derivatives(here, pulls)[0]
     assert np.linalg.norm(off) < many._rounding(here, pulls)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_certificate_holds_where_features_cancel_out(seed: int) -> None:
+    """Two columns that are nearly the same: their coefficients are a thousand times as large as the scores."""
+    objective = Additive("class", {"a": np.array([[1.0, 1.0], [1.0, 1 - 2.0**-11]])}, ridge=1.0)
+    how = calibration(objective, 2, ADD_REMOVE, Fraction(4))
+    rng = np.random.default_rng(seed)
+    weights = (np.array([0.3, 0.2, 0.05, 0.45]) * rng.uniform(0.5, 1, 4) * 10**9).astype(np.int64)
+    found = _Search(objective, {"a": np.array([0, 0, 1, 1]), "class": np.array([0, 1, 0, 1])}, weights, 1, how.bend)
+    pulls = rng.laplace(scale=float(how.pull) / PULLS, size=(2, 1))
+    here = found.minimiser(pulls)
+    assert np.abs(here).max() > 500 * np.abs(found.matrix @ here).max()
+    off = found._precise_gradient(here, np.zeros_like(here), pulls) - found._derivatives(here, pulls)[0]
+    assert np.linalg.norm(off) < found._rounding(here, pulls)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_refinement_ends_where_the_loss_bends_on_its_way(seed: int) -> None:
+    """Values that nearly look the same, of one class each: the curvature where floats end is not the minimiser's."""
+    features = np.array([[1.00003, 1.00007], [1.00005, 0.99989]])
+    objective = Additive("class", {"a": features}, ridge=0.02)
+    how = calibration(objective, 3, ADD_REMOVE, Fraction(100))
+    codes = {"a": np.array([0, 1]), "class": np.array([0, 1])}
+    found = _Search(objective, codes, np.array([155 * 10**9, 20 * 10**9]), 3, how.bend)
+    pulls = np.random.default_rng(seed).laplace(scale=float(how.pull) / PULLS, size=(2, 3))
+    pulls = pulls - pulls.mean(axis=1, keepdims=True)
+    here = found.minimiser(pulls)
+    left_out = found.count * found.squares * np.abs(here).max() * 2.0**-52  # the gradient moves so far with further digits
+    assert np.linalg.norm(found._precise_gradient(here, np.zeros_like(here), pulls)) <= float(TOLERANCE) + left_out
 
 
 def test_the_operator_finds_what_tells_the_classes_apart() -> None:

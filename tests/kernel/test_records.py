@@ -21,6 +21,7 @@ from jostle.kernel.criteria import CappedEntropy, Criterion, Gini, Majority
 from jostle.kernel.errors import BadInput, JostleError, Overdraft, PlanError
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.objective import Additive
 from jostle.kernel.records import ReleaseRecords, SimulatedRecords, Split
 from jostle.kernel.strategy import identity
 from tests.kernel.helpers import RELATIONS, Recorder, fits
@@ -253,6 +254,21 @@ def test_parts_share_one_budget_and_have_the_noise_of_parts(neighbours: Neighbou
     assert recorder.scales == 3 * [neighbours.in_part().sensitivity(1, 2)]
     answers = [values.tolist() for _, _, values in recorder.asked]
     assert answers == [[sum(r[1] == b and r[2] == c for r in TINY) for c in range(2)] for b in range(3)]
+
+
+def test_trials_are_drawn_at_once_with_the_law_of_one() -> None:
+    columns = ArrayColumns({"a": np.array([0, 1]), "class": np.array([0, 1])}, {"a": 2, "class": 2})
+    records = SimulatedRecords(columns, seed=0, trials=20_000)
+    first, second, third = records.grant(3).split_evenly(3)
+    noisy = records.vector("a", "class").laplace(identity((2, 2)), first)
+    assert noisy.shape == (20_000, 4)
+    assert np.abs(noisy.mean(axis=0) - [1, 0, 0, 1]).max() < 0.08  # six standard deviations
+    splits = [Split("a", np.array([0, 1])), Split("a", np.array([0, 0]))]
+    (chosen,) = records.choose_each(splits, Majority(), second, label="class")
+    assert fits(np.bincount(chosen, minlength=2), permute_and_flip([2, 1], 1.0) * 20_000)
+    with pytest.raises(PlanError, match="one trial at a time"):
+        records.minimise(Additive("class", {"a": np.eye(2)}, ridge=1.0), third)
+    assert records.unspent == 1
 
 
 def test_a_parts_token_is_worth_nothing_elsewhere() -> None:

@@ -37,7 +37,16 @@ from jostle.kernel.statistics import (
 )
 from jostle.kernel.strategy import identity, matrix, prefix, total
 from jostle.kernel.trees import hierarchy, wavelet
-from tests.kernel.helpers import RELATIONS, all_statistics, all_strategies, one_changed, one_more, recorded, small_vectors
+from tests.kernel.helpers import (
+    RELATIONS,
+    all_statistics,
+    all_strategies,
+    fits,
+    one_changed,
+    one_more,
+    recorded,
+    small_vectors,
+)
 from tests.kernel.test_noise import permute_and_flip
 
 X = np.array([3, 0, 4, 1, 5, 9, 2, 6])
@@ -591,7 +600,7 @@ def test_a_release_takes_no_seed_and_is_not_run_again() -> None:
     source = ReleaseSource(X, purse=Durable())
     assert not hasattr(source, "again")
     with pytest.raises(PlanError, match="only a simulation"):
-        source._resampled(simulation(seed=0).noise, None)  # type: ignore[arg-type]
+        source._resampled(simulation(seed=0).noise)  # type: ignore[arg-type]
 
 
 def test_a_release_answers_on_the_lattice() -> None:
@@ -656,6 +665,13 @@ def test_operators_that_decide_run_one_trial_at_a_time(operator: str) -> None:
     with pytest.raises(PlanError, match="one trial at a time"):
         every_operator()[operator](source, source.grant(1))
     assert source.unspent == 1
+
+
+def test_each_trial_chooses_its_own_from_an_array_of_candidates() -> None:
+    source, runs, candidates = SimulatedSource([0, 1], seed=0, trials=20_000), 20_000, np.array([7, 9])
+    chosen: Any = source.choose(candidates, QueryScore(identity(2)), source.grant(1))  # type: ignore[arg-type]
+    assert (set(chosen.tolist()), chosen.shape, source.unspent) == ({7, 9}, (runs,), 0)
+    assert fits(np.bincount(chosen)[candidates], permute_and_flip([0, 1], 1.0) * runs)
 
 
 # --------------------------------------------------------------------------------------------------------- the counts

@@ -23,6 +23,8 @@ Line = tuple[str, Any, Any, Any]
 class Writer:
     """Draws noise, and writes down what is released."""
 
+    trials = None
+
     def __init__(self, seed: int) -> None:
         self.noise, self.lines = SimulatedNoise(seed), list[Line]()
 
@@ -45,6 +47,8 @@ class Writer:
 
 class Reader:
     """Gives the answers that were written down, and adds up the log-ratio of their probabilities."""
+
+    trials = None
 
     def __init__(self, lines: list[Line]) -> None:
         self.lines, self.lost = list(lines), 0.0

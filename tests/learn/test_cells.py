@@ -56,7 +56,7 @@ def test_the_closed_forms_are_the_integrals(u: float, b: float, s: float) -> Non
 
     pieces = [(0.0, max(u, 0.0)), (max(u, 0.0), np.inf)]
     expected = [sum(quad(lambda d, k=k: d**k * weight(d), *piece)[0] for piece in pieces) for k in (0, 1)]
-    found = [float(part[0]) for part in _one_sided(np.array([u]), b, s)]
+    found = [part.item() for part in _one_sided(np.array([u]), b, [s])]
     assert found == pytest.approx(expected, rel=2e-2)  # where b = s, the code moves s by a thousandth
 
 

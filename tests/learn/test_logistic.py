@@ -98,11 +98,14 @@ def test_it_learns_what_is_additive() -> None:
 
 
 def test_it_beats_the_majority_on_public_records_and_a_release_agrees(jostle_data: Path) -> None:
-    """Over splits and noise the error at ε = 1 is 0.146 with a standard deviation below 0.003: 0.165 is six of them away."""
+    """The error at ε = 1 is 0.146 with a standard deviation below 0.003; the majority's is 0.24.
+
+    A release is not seeded: 0.2 is eighteen standard deviations away, where even Laplace noise has a tail of 10⁻¹¹.
+    """
     train, test = labelled.split("adult", 0, jostle_data)
-    for seed in (0, None):
+    for seed, most in ((0, 0.165), (None, 0.2)):
         model = PrivateLogistic(epsilon=1, schema=train.schema, label=train.label, random_state=seed).fit(train.X, train.y)
-        assert np.mean(model.predict(test.X) != test.y) < 0.165
+        assert np.mean(model.predict(test.X) != test.y) < most
 
 
 def test_many_classes_and_one_attribute_do_not_fail() -> None:

@@ -184,6 +184,6 @@ def test_an_array_of_texts_is_refused_before_any_charge(account):
 
 
 def test_decisions_run_one_trial_at_a_time():
-    for name in ("report_noisy_max", "threshold", "gradual"):
+    for name in (*SELECTIONS, "gradual", "median", "quantiles"):
         with pytest.raises(JostleError, match="one trial at a time"):
             ALL[name](mechanisms.simulation(seed=0, trials=3).grant(1))

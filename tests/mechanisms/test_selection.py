@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from jostle import mechanisms
 from jostle.kernel.budget import CountingPurse
@@ -453,3 +454,42 @@ def test_the_talks_scores_are_monotone():
 
     rows = [(1, "+"), (2, "-"), (3, "+"), (4, "+"), (5, "-"), (6, "-")]
     mechanisms.check_scores(max_scores, rows, sensitivity=1, monotone=True)
+
+
+@pytest.mark.parametrize("name", ["exponential", "report_noisy_max", "permute_and_flip"])
+def test_choices_that_are_made_at_once_are_each_like_one(name):
+    """20,000 at once, from an array of candidates, beside 4,000 one by one."""
+    select, scores = getattr(mechanisms, name), [0, 1.5, 3, 1]
+    budget = mechanisms.simulation(seed=1, trials=20_000).grant(1)
+    once = select(np.arange(4), scores, sensitivity=1, budget=budget)
+    purse = mechanisms.simulation(seed=2)
+    single = [select(range(4), scores, sensitivity=1, budget=purse.grant(1)) for _ in range(4_000)]
+    assert stats.chi2_contingency([np.bincount(once), np.bincount(single)]).pvalue > 1e-9
+
+
+def test_points_of_a_line_that_are_drawn_at_once_are_each_like_one():
+    how = {"bounds": (0, 10), "sensitivity": 1}
+    once = mechanisms.exponential_line(
+        [1, 9], [0, 1, 3], budget=mechanisms.simulation(seed=1, trials=20_000).grant(1), **how
+    )
+    purse = mechanisms.simulation(seed=2)
+    single = [mechanisms.exponential_line([1, 9], [0, 1, 3], budget=purse.grant(1), **how) for _ in range(4_000)]
+    assert stats.ks_2samp(once, single).pvalue > 1e-9
+
+
+def test_large_margins_that_are_looked_for_at_once_are_each_like_one():
+    how = {"sensitivity": 1, "epsilon": 1, "delta": 0.05}
+    scores = [60, 58, 20, 0]
+    once = mechanisms.large_margin(np.arange(4), scores, simulation=mechanisms.simulation(seed=1, trials=20_000), **how)
+    purse = mechanisms.simulation(seed=2)
+    single = [mechanisms.large_margin(range(4), scores, simulation=purse, **how) for _ in range(4_000)]
+    seen = np.array([np.bincount(once, minlength=4), np.bincount(single, minlength=4)])
+    assert stats.chi2_contingency(seen[:, seen.sum(axis=0) > 0]).pvalue > 1e-9
+
+
+def test_weights_far_apart_are_picked_from_at_once_too():
+    """The whole numbers below are longer than 64 bits."""
+    weights = np.array([1.0, 2.0**-80, 1.0])
+    picked = pick(weights, SimulatedNoise(0, trials=4_000))
+    assert stats.binomtest(int((picked == 0).sum()), 4_000).pvalue > 1e-9
+    assert set(picked.tolist()) == {0, 2}

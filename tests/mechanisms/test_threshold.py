@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from jostle import mechanisms
 from jostle.kernel.errors import PlanError
@@ -145,3 +146,35 @@ def test_the_error_holds_as_often_as_stated():
         values = [-error] * (queries - 1) + [error]
         right += all(search.left and search.above(value) == (value > 0) for value in values)
     assert right / trials >= confidence - hoeffding(trials)
+
+
+def test_searches_that_are_made_at_once_are_each_like_one():
+    """The answers to three questions of 20,000 searches at once, beside those of 4,000 searches one by one."""
+
+    def answered(search):
+        return np.stack([np.where(search.left, search.above(value) if np.any(search.left) else 0, 2) for value in (0, 2, 1)])
+
+    def counted(answers):
+        return np.bincount(np.array([9, 3, 1]) @ answers, minlength=27)
+
+    once = mechanisms.AboveThreshold(1, sensitivity=1, budget=mechanisms.simulation(seed=1, trials=20_000).grant(2))
+    purse = mechanisms.simulation(seed=2)
+    single = [answered(mechanisms.AboveThreshold(1, sensitivity=1, budget=purse.grant(2))) for _ in range(4_000)]
+    assert stats.chi2_contingency(_seen(counted(answered(once)), counted(np.array(single).T))).pvalue > 1e-9
+
+
+def _seen(*counts):
+    """Without what never happened."""
+    return np.array(counts)[:, np.sum(counts, axis=0) > 0]
+
+
+def test_a_search_that_is_used_up_answers_no_until_all_are():
+    search = mechanisms.AboveThreshold(0, sensitivity=1, budget=mechanisms.simulation(seed=0, trials=5).grant(100))
+    assert search.above(1_000).tolist() == [True] * 5
+    assert search.left.tolist() == [0] * 5
+    with pytest.raises(PlanError, match="all answers of yes were given"):
+        search.above(1_000)
+    search = mechanisms.AboveThreshold(0, sensitivity=1, budget=mechanisms.simulation(seed=0, trials=200).grant(1))
+    first, second = search.above(0), search.above(10**6)
+    assert 0 < first.sum() < 200
+    assert (second == ~first).all()

@@ -29,7 +29,7 @@ def double(job):
 
 def sleep(job):
     Path(job["pid"]).write_text(str(os.getpid()))
-    time.sleep(60)
+    time.sleep(600)
 
 def cannot(job):
     raise NotImplementedError("not on a Sunday")
@@ -56,7 +56,7 @@ def toy(tmp_path, monkeypatch):
     place = Environment(peer=peer, python=Path(sys.executable))
 
     def ask(
-        kind: str, *, part: str = "work", data: Path | None = None, limit: float = 30, **settings: object
+        kind: str, *, part: str = "work", data: Path | None = None, limit: float = 120, **settings: object
     ) -> jobs.Outcome:
         job = Job(peer=peer, part=part, kind=kind, settings=settings, data=data, limit=limit)
         return jobs.run(job, place, tmp_path / "results")
@@ -107,10 +107,9 @@ def test_a_failure_is_tried_again(toy, monkeypatch):
 
 
 def test_a_job_that_takes_too_long_is_ended_and_said_so(toy, tmp_path):
-    began = time.perf_counter()
-    found = toy("sleep", limit=2, pid=str(tmp_path / "pid"))
-    assert (found.status, found.reason) == ("timeout", "over 2 s")
-    assert time.perf_counter() - began < 30
+    found = toy("sleep", limit=8, pid=str(tmp_path / "pid"))  # long enough for it to start on a busy machine
+    assert (found.status, found.reason) == ("timeout", "over 8 s")
+    assert found.wall < 300  # and not the ten minutes that it would have slept
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text("utf-8")), 0)
 
@@ -160,20 +159,20 @@ from jostle.cli import running
 from jostle.peers import jobs
 
 with running.stoppable():
-    jobs._process([sys.executable, "-c", sys.argv[1]], {}, 60.0)
+    jobs._process([sys.executable, "-c", sys.argv[1]], {}, 600.0)
 """
-SLEEPER = "import os, sys, time; open({file!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+SLEEPER = "import os, sys, time; open({file!r}, 'w').write(str(os.getpid())); time.sleep(600)"
 
 
 def test_whoever_ends_the_command_ends_what_it_started(tmp_path):
     file = tmp_path / "pid"
     command = subprocess.Popen([sys.executable, "-c", STOPPED, SLEEPER.format(file=str(file))], stderr=subprocess.PIPE)
-    for _ in range(600):
+    for _ in range(2_400):
         if file.is_file() and file.read_text("utf-8"):
             break
         time.sleep(0.05)
     os.kill(command.pid, signal.SIGTERM)
-    _, said = command.communicate(timeout=30)
+    _, said = command.communicate(timeout=120)
     assert b"KeyboardInterrupt" in said
     with pytest.raises(ProcessLookupError):
         os.kill(int(file.read_text("utf-8")), 0)

@@ -76,7 +76,7 @@ def test_several_processes_find_the_same_and_end_with_the_iterator(todo, alone):
     assert workers
     assert os.getpid() not in workers
     running.close()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not all(gone(worker) for worker in workers):
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -37,7 +37,7 @@ def at_once(monkeypatch):
     monkeypatch.setattr(results, "_DELAY", 0.0)
 
 
-def wait_until(so, seconds: float = 20.0) -> None:
+def wait_until(so, seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while not so():
         assert time.monotonic() < deadline
@@ -166,7 +166,7 @@ def test_what_cannot_be_written_waits_and_closing_says_why(tmp_path, monkeypatch
     with monkeypatch.context() as patched:
         patched.setattr(results, "_write", full)
         kept.add(made(0))
-        assert tried.wait(20)
+        assert tried.wait(120)
         with pytest.raises(OSError, match="No space"):
             kept.close()
     kept.close()

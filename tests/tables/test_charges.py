@@ -65,10 +65,26 @@ def test_what_is_asked_of_a_part_was_paid_with_the_partition(table, ledger):
     assert (ledger.events()[-1].operator, ledger.events()[-1].amount, first.spent) == ("split", 1, HALF)
 
 
+def test_aggregates_of_a_part_name_the_partition_once(table, ledger):
+    part = table.partition("sex", epsilon=1)["F"]
+    answers = part.sql(f'SELECT COUNT(*), AVG(age) FROM "{part.name}"', epsilon=HALF)
+    assert (answers.charges, answers.spent) == (ledger.events()[-1:], HALF)
+    assert "ε = 1 at " in in_ledger(answers.charges)
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_who_and_when_are_not_in_what_python_shows(table, kind):
+    answer = ANSWERS[kind](table)
+    for text in (repr(answer), str(answer)):
+        assert "anna" not in text
+        assert answer.charges[-1].at not in text
+
+
 def test_a_classifier_names_its_charge_unless_it_is_remembered_nowhere(table, ledger):
     fitted = PrivateMajority(epsilon=1).fit(table)
     assert fitted.charges_ == fitted.trace_.charges == copy.deepcopy(fitted).charges_ == ledger.events()[1:]
     assert in_ledger(fitted.charges_) in fitted.explain()
+    assert "anna" not in repr(fitted) + repr(fitted.trace_) + str(fitted.trace_)
     for arguments in ({}, {"random_state": 1}):
         other = PrivateMajority(epsilon=1, schema=SCHEMA, **arguments).fit(PEOPLE)
         assert other.charges_ == ()

@@ -133,6 +133,30 @@ def test_a_frame_of_anything_agrees_with_memory():
         assert_as_in_memory(found[name], values, column)
 
 
+def counted(data, tmp_path, **keywords):
+    schema = {"id": Category(["1", "2"], missing=["NA", "-9"]), "sex": Category(["F", "M"])}
+    told = {"schema": schema, "ledger": tmp_path / "budget.db", "budget": 10**6, "unit": "id:2", "name": "people"}
+    table = jostle.open(data, **told, **keywords)
+    rows = table.count(epsilon=10**4).answers[0]  # with and without asking about the column itself
+    return [rows, *table.histogram("id", epsilon=10**4, algorithm="Laplace").answers]
+
+
+@pytest.mark.parametrize("load", ["duckdb", "sqlite", "postgres"], indirect=True)
+def test_a_text_that_stands_for_no_value_is_nobody(load, tmp_path):
+    """Else all whom a table does not know are one person, and whoever leaves has another of them take the place."""
+    persons, sexes = ["1", "1", "1", "NA", "NA", " NA", "-9", "2", "", None], ["F", "M"] * 5
+    data, keywords = load({"id": (pa.string(), persons), "sex": (pa.string(), sexes)})
+    assert counted(data, tmp_path, **keywords) == [3, 2, 1, 0, 0]
+    data, keywords = load({"id": (pa.int64(), [1, 1, 1, -9, -9, 2]), "sex": (pa.string(), sexes[:6])})
+    assert counted(data, tmp_path, **keywords) == [3, 2, 1, 0, 0]
+
+
+def test_nobody_in_a_frame(tmp_path):
+    persons = pd.Series(["1", 1, 1.0, "NA", " NA ", -9, -9.0, "2", None], dtype=object)
+    frame = pd.DataFrame({"id": persons, "sex": ["F"] * persons.size})
+    assert counted(frame, tmp_path) == [3, 2, 1, 0, 0]
+
+
 def test_conditions_and_derived_columns_see_nulls(tmp_path):
     frame = pd.DataFrame({"age": ["31", "999", "20"], "sex": ["F", "M", "NA"]})
     schema = {"age": Integer(0, 99, missing=["999"]), "sex": Category(["F", "M"], missing=["NA"])}

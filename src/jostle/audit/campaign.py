@@ -139,7 +139,7 @@ def primitives(entries: Sequence[Audited], *, seed: int = 0) -> list[Job]:
     """Mechanisms and operators, under the neighbours for which their worst pair is known: until most of ε is found.
 
     >>> [(job.neighbours, job.epsilon, job.until) for job in primitives(catalogue.select(["laplace: total"]))]
-    [('add_remove', '1', 0.7)]
+    [('add_remove', '2', 0.7)]
     """
     known = [
         (entry, relation)
@@ -150,7 +150,7 @@ def primitives(entries: Sequence[Audited], *, seed: int = 0) -> list[Job]:
     confidence = _each(len(known) * len(RUNGS))
     return [
         replace(
-            _job(entry, relation, "simulated", Share(RUNGS_EPSILON[entry.pace], RUNGS[0]), confidence=confidence, seed=seed),
+            _job(entry, relation, "simulated", Share(RUNGS_EPSILON, RUNGS[0]), confidence=confidence, seed=seed),
             until=ENOUGH,
         )
         for entry, relation in known

@@ -63,11 +63,12 @@ FULL: Depth = {
 }
 """A night: fresh samples of the pair that promised most in the pilot at that ε. Each ε is one of the pilot's."""
 
-RUNGS = (4_000, 20_000, 100_000, 1_000_000)
+RUNGS = (20_000, 100_000, 1_000_000)
 """Samples for a primitive whose worst case is known: more, until enough of ε is found."""
 
-RUNGS_EPSILON: dict[str, str] = {"batched": "1", "single": "2", "slow": "2"}
-"""And the ε that it is looked for at: the larger, the rarer the worst event, the fewer samples show it."""
+RUNGS_EPSILON = "2"
+"""And the ε that it is looked for at: at a small one, most of it is lost to the bounds' width, and at a large one the worst
+event is rare."""
 
 PLANS = ("algorithm", "choice", "classifier")
 """Families of what is made of primitives."""

@@ -27,6 +27,7 @@ QUESTIONS = 6
 
 _DATA = [1.0, 4.0, 4.0, 9.0]
 _BOUNDS = (0.0, 10.0)
+_QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 
 def entries() -> list[Audited]:
@@ -51,17 +52,24 @@ def _numbers() -> Iterator[Audited]:
     def discrete(value: int, budget: Budget) -> Any:
         return mechanisms.discrete_laplace(value, sensitivity=1, budget=budget)
 
-    def gradual(value: int, budget: Budget) -> list[Any]:
-        steps = (budget.epsilon / 4, budget.epsilon / 2, budget.epsilon)
-        return list(GradualRelease(value, sensitivity=1, epsilons=steps, budget=budget))
+    for name, ask in (("laplace", laplace), ("discrete_laplace", discrete)):
+        yield Audited(name=name, family="mechanism", pairs=far_apart, tight=RELATIONS, **of_budget(ask, batched=True))
+    yield _gradual_release()
 
-    for name, ask, batched in (
-        ("laplace", laplace, True),
-        ("discrete_laplace", discrete, True),
-        ("GradualRelease", gradual, False),
-    ):
-        pairs = far_apart if batched else _one_pair_far_apart
-        yield Audited(name=name, family="mechanism", pairs=pairs, tight=RELATIONS, **of_budget(ask, batched=batched))
+
+def _gradual_release() -> Audited:
+    """Whole numbers in an array get noise of their own each, of the scale that one alone gets: as many runs as numbers."""
+
+    def ask(value: Any, budget: Budget) -> Vector:
+        steps = (budget.epsilon / 4, budget.epsilon / 2, budget.epsilon)
+        return np.stack(list(GradualRelease(value, sensitivity=1, epsilons=steps, budget=budget)), axis=-1)
+
+    def run(side: int, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+        budget = simulation(seed=seed, neighbours=neighbours).grant(epsilon)
+        return ask(np.full(samples, side), budget).astype(np.float64)
+
+    runs = of_budget(ask, batched=True) | {"run": run}
+    return Audited(name="GradualRelease", family="mechanism", pairs=_one_pair_far_apart, tight=RELATIONS, **runs)
 
 
 def _columns() -> Iterator[Audited]:
@@ -93,7 +101,7 @@ def _columns() -> Iterator[Audited]:
         return mechanisms.median(values, bounds=_BOUNDS, step=0.1, budget=budget)
 
     def quantiles(values: list[float], budget: Budget) -> Any:
-        return mechanisms.quantiles(values, (0.25, 0.5, 0.75), bounds=_BOUNDS, step=1, budget=budget)
+        return mechanisms.quantiles(values, _QUARTERS, bounds=_BOUNDS, step=1, budget=budget)
 
     def first_pair(relation: Neighbours) -> list[Pair]:
         return pairs(relation)[:1]
@@ -130,7 +138,7 @@ def _selections() -> Iterator[Audited]:
 
             def ask(scores: Sequence[float], budget: Budget, name: str = name, monotone: bool = monotone) -> int:
                 select = getattr(mechanisms, name)
-                chosen: int = select(range(len(scores)), scores, sensitivity=1, monotone=monotone, budget=budget)
+                chosen: int = select(np.arange(len(scores)), scores, sensitivity=1, monotone=monotone, budget=budget)
                 return chosen
 
             yield Audited(
@@ -138,7 +146,7 @@ def _selections() -> Iterator[Audited]:
                 family="mechanism",
                 pairs=pairs,
                 tight=RELATIONS,
-                **of_budget(ask, batched=False),
+                **of_budget(ask, batched=True),
             )
 
     def line(side: tuple[list[float], list[float]], budget: Budget) -> float:
@@ -153,14 +161,16 @@ def _selections() -> Iterator[Audited]:
         ]
 
     yield Audited(
-        name="exponential_line", family="mechanism", pairs=pieces, tight=RELATIONS, **of_budget(line, batched=False)
+        name="exponential_line", family="mechanism", pairs=pieces, tight=RELATIONS, **of_budget(line, batched=True)
     )
 
 
 def _others() -> Iterator[Audited]:
-    def searched(values: Sequence[float], budget: Budget, positives: int = 1) -> list[int]:
+    def searched(values: Sequence[float], budget: Budget, positives: int = 1) -> Vector:
+        """Each answer; −1 where there is none any more."""
         search = AboveThreshold(0, sensitivity=1, positives=positives, budget=budget)
-        return [int(search.above(value)) if search.left else -1 for value in values]
+        seen = [np.where(search.left, search.above(value) if np.any(search.left) else 0, -1) for value in values]
+        return np.stack(seen, axis=-1)
 
     def thresholds(relation: Neighbours) -> list[Pair]:
         move = 1 if relation.relation == "add_remove" else 2
@@ -169,19 +179,20 @@ def _others() -> Iterator[Audited]:
         return [Pair("all rise but the last, which falls", [*[low] * others, high], [*[high] * others, low])]
 
     yield Audited(
-        name="AboveThreshold", family="mechanism", pairs=thresholds, tight=RELATIONS, **of_budget(searched, batched=False)
+        name="AboveThreshold", family="mechanism", pairs=thresholds, tight=RELATIONS, **of_budget(searched, batched=True)
     )
     yield Audited(
         name="AboveThreshold, two answers of yes",
         family="mechanism",
         pairs=thresholds,
         unknown="with more answers the worst event is too rare to be seen",
-        **of_budget(lambda values, budget: searched(values, budget, 2), batched=False),
+        **of_budget(lambda values, budget: searched(values, budget, 2), batched=True),
     )
 
     def stable(scores: Sequence[float], budget: Budget) -> int:
-        return mechanisms.stable_selection(
-            range(len(scores)),
+        candidates: Any = np.arange(len(scores))
+        chosen: int = mechanisms.stable_selection(
+            candidates,
             lambda candidate, training, generator: candidate,
             lambda model, validation: validation[model],
             training=(),
@@ -189,13 +200,14 @@ def _others() -> Iterator[Audited]:
             stability=(Fraction(1, 2), 1),  # these scores move with the validation data
             budget=budget,
         )
+        return chosen
 
     def moved(relation: Neighbours) -> list[Pair]:
         move = 1 if relation.relation == "add_remove" else 2
         return [Pair("one up, the other down", [0, 0], [move, -move])]
 
     yield Audited(
-        name="stable_selection", family="mechanism", pairs=moved, tight=RELATIONS, **of_budget(stable, batched=False)
+        name="stable_selection", family="mechanism", pairs=moved, tight=RELATIONS, **of_budget(stable, batched=True)
     )
     yield _randomized_response()
     yield _large_margin()
@@ -220,17 +232,15 @@ def _randomized_response() -> Audited:
         pairs=lambda relation: [Pair("one answer and another", 0, 2), Pair("an answer and none", 0, -1)],
         tight=("replace",),
         relations=("replace",),
+        pace="batched",
     )
 
 
 def _large_margin() -> Audited:
     def run(side: list[float], epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
-        purse = simulation(seed=seed, neighbours=neighbours)
-        picks = [
-            mechanisms.large_margin(range(len(side)), side, sensitivity=1, epsilon=epsilon, delta=DELTA, simulation=purse)
-            for _ in range(samples)
-        ]
-        return np.array(picks, dtype=np.float64).reshape(-1, 1)
+        purse, candidates = simulation(seed=seed, neighbours=neighbours, trials=samples), np.arange(len(side))
+        picks = mechanisms.large_margin(candidates, side, sensitivity=1, epsilon=epsilon, delta=DELTA, simulation=purse)
+        return np.asarray(picks, dtype=np.float64).reshape(-1, 1)
 
     def pairs(relation: Neighbours) -> list[Pair]:
         move = 1 if relation.relation == "add_remove" else 2
@@ -243,4 +253,5 @@ def _large_margin() -> Audited:
         pairs=pairs,
         delta=DELTA,
         unknown="most of what it loses is forgiven by δ",
+        pace="batched",
     )

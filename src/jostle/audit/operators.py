@@ -198,7 +198,9 @@ def _choose(name: str, score: Score) -> Audited:
         return sorted(found, key=shows, reverse=True)[:2]
 
     def ask(source: Source, budget: Budget) -> int:
-        return source.choose(range(score.values(np.zeros(CELLS, dtype=np.int64)).size), score, budget)
+        candidates: Any = np.arange(score.values(np.zeros(CELLS, dtype=np.int64)).size)
+        chosen: int = source.choose(candidates, score, budget)
+        return chosen
 
     less = {"QueryScore of a wavelet": "a record that moves takes two answers apart by 3, and the bound is 4"}
     return Audited(
@@ -207,7 +209,7 @@ def _choose(name: str, score: Score) -> Audited:
         pairs=pairs,
         tight=("add_remove",) if name in less else RELATIONS,
         unknown=less.get(name, ""),
-        **of_source(ask, batched=False),
+        **of_source(ask, batched=True),
     )
 
 

@@ -10,13 +10,14 @@ import numpy as np
 
 from jostle import algorithms, simulate
 from jostle.algorithms import TASKS, Algorithm
-from jostle.audit.entries import Audited, FreePurse, Pair, Run
+from jostle.audit.entries import Audited, Pair, Run, of_source
 from jostle.choice.selectors import About
 from jostle.choice.tree_selector import TreeSelector
 from jostle.choice.trees import Leaf, Split
+from jostle.kernel.budget import Budget
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
-from jostle.kernel.source import ReleaseSource
+from jostle.kernel.source import Source
 from jostle.linear import workloads
 from jostle.linear.workloads import Workload
 
@@ -39,10 +40,14 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
 """Ways to run an algorithm that its defaults do not reach here, for the first of its tasks."""
 
 
+FEWER: dict[str, dict[str, Any]] = {"MWEM": {"rounds": 3}}
+"""Steps that are all alike, each with an equal part of ε: of fewer, each has more of ε to lose, and a leak shows more."""
+
+
 def entries() -> list[Audited]:
     """Every registered algorithm for each of its tasks, a user's own and deployed selectors included."""
     return [
-        _entry(found, task, way, tunables)
+        _entry(found, task, way, FEWER.get(found.name, {}) | tunables)
         for found in algorithms.every().values()
         for task in found.tasks
         for way, tunables in variants(found, task).items()
@@ -89,30 +94,24 @@ def _moved(x: Counts, loses: int | None, gains: int) -> Counts:
 def _entry(found: Algorithm, task: str, way: str, tunables: dict[str, Any]) -> Audited:
     shape = SHAPES[TASKS[task]]
     asked = workloads.prefix(*shape) if len(shape) == 1 else workloads.identity(shape)
+
+    def ask(source: Source, budget: Budget) -> Vector:
+        return found.run(source, asked, budget, **tunables)
+
+    runs = of_source(ask, batched=False) | {"pace": "slow"}
     return Audited(
         name=f"{found.name}{way and f', {way}'}{'' if task == found.tasks[0] else f' ({task})'}",
         family="algorithm",
-        run=_simulated(found, asked, tunables),
-        exact=_exact(found, asked, tunables),
         pairs=pairs(shape),
-        pace="batched" if found.batched else "slow",
+        **(runs | {"run": _batches(found, asked, tunables), "pace": "batched"} if found.batched else runs),
     )
 
 
-def _simulated(found: Algorithm, asked: Workload, tunables: dict[str, Any]) -> Run:
+def _batches(found: Algorithm, asked: Workload, tunables: dict[str, Any]) -> Run:
+    """As many at once as fit in memory."""
+
     def run(side: Any, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
         runs = simulate.estimates(found, side, asked, epsilon, trials=samples, seed=seed, neighbours=neighbours, **tunables)
         return np.concatenate(list(runs))
-
-    return run
-
-
-def _exact(found: Algorithm, asked: Workload, tunables: dict[str, Any]) -> Run:
-    def run(side: Any, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
-        estimates = []
-        for _ in range(samples):
-            source = ReleaseSource(side, purse=FreePurse(neighbours))
-            estimates.append(found.run(source, asked, source.grant(epsilon), **tunables))
-        return np.array(estimates)
 
     return run

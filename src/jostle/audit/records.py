@@ -51,22 +51,25 @@ def columns(rows: Rows, sizes: Mapping[str, int]) -> ArrayColumns:
     return ArrayColumns({name: table[:, place] for place, name in enumerate(sizes)}, sizes)
 
 
-def of_records(ask: Ask, sizes: Mapping[str, int], *, filtered: bool = False) -> dict[str, Any]:
-    """Runs of what is asked of a record source with one budget; the answer is a row of numbers."""
+def of_records(ask: Ask, sizes: Mapping[str, int], *, filtered: bool = False, batched: bool = False) -> dict[str, Any]:
+    """Runs of what is asked of a record source with one budget; the answer is a row of numbers, or one row a trial."""
 
     def sampled(records: SimulatedRecords | ReleaseRecords, epsilon: Fraction, samples: int) -> Vector:
         rows = [np.ravel(ask(records, records.grant(epsilon))) for _ in range(samples)]
         return np.asarray(rows, dtype=np.float64)
 
     def run(side: Rows, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
-        table = columns(side, sizes)
-        return sampled(SimulatedRecords(table, seed=seed, neighbours=neighbours, filtered=filtered), epsilon, samples)
+        trials = samples if batched else None
+        table = SimulatedRecords(columns(side, sizes), seed=seed, neighbours=neighbours, filtered=filtered, trials=trials)
+        if batched:
+            return np.asarray(ask(table, table.grant(epsilon)), dtype=np.float64).reshape(samples, -1)
+        return sampled(table, epsilon, samples)
 
     def exact(side: Rows, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
         table = columns(side, sizes)
         return sampled(ReleaseRecords(table, purse=FreePurse(neighbours), filtered=filtered), epsilon, samples)
 
-    return {"run": run, "exact": exact}
+    return {"run": run, "exact": exact, "pace": "batched" if batched else "single"}
 
 
 def neighbours_of(rows: Rows, relation: Neighbours, sizes: Mapping[str, int]) -> Iterator[tuple[str, Rows]]:
@@ -108,13 +111,15 @@ def _histograms() -> Iterator[Audited]:
     def derived(records: Records, budget: Budget) -> Vector:
         return records.derive("same", ("a", "b"), np.array([[0, 1], [1, 0]])).vector("same").laplace(identity(2), budget)
 
-    def parts(records: Records, budget: Budget) -> list[Any]:
-        return [np.ravel(part.vector("b").laplace(total(2), token)) for part, token in records.split("a", budget)]
+    def parts(records: Records, budget: Budget) -> Vector:
+        seen = [part.vector("b").laplace(total(2), token) for part, token in records.split("a", budget)]
+        return np.concatenate(seen, axis=-1)
 
-    def counted(records: Records, budget: Budget) -> list[float]:
+    def counted(records: Records, budget: Budget) -> Vector:
         """What is public of the total, and a measurement of it."""
-        known = -1 if records.total is None else records.total
-        return [float(known), *np.ravel(records.vector("a").laplace(total(2), budget))]
+        measured = records.vector("a").laplace(total(2), budget)
+        known = np.full_like(measured, -1 if records.total is None else records.total)
+        return np.concatenate([known, measured], axis=-1)
 
     def moved(relation: Neighbours) -> list[Pair]:
         if relation.relation == "add_remove":
@@ -126,13 +131,14 @@ def _histograms() -> Iterator[Audited]:
         return [Pair("nothing and one record", (), ((0, 0, 0),))]
 
     for name, ask, pairs in (("vector", vector, moved), ("derive", derived, moved), ("split", parts, moved)):
-        yield Audited(name=f"records: {name}", family="operator", pairs=pairs, tight=RELATIONS, **of_records(ask, SIZES))
+        runs = of_records(ask, SIZES, batched=True)
+        yield Audited(name=f"records: {name}", family="operator", pairs=pairs, tight=RELATIONS, **runs)
     yield Audited(
         name="records: filtered",
         family="operator",
         pairs=counts,
         tight=RELATIONS,
-        **of_records(counted, SIZES, filtered=True),
+        **of_records(counted, SIZES, filtered=True, batched=True),
     )
 
 
@@ -151,15 +157,15 @@ def _choice(name: str, criterion: Criterion) -> Audited:
         reach = furthest(after - before for before, after in known.values())  # seen, not stated
         return sorted(known, key=lambda pair: telling(*known[pair], reach), reverse=True)[:2]
 
-    def ask(records: Records, budget: Budget) -> list[int]:
-        return records.choose_each(SPLITS, criterion, budget, label="class")
+    def ask(records: Records, budget: Budget) -> Vector:
+        return np.transpose(records.choose_each(SPLITS, criterion, budget, label="class"))
 
     return Audited(
         name=f"records: choose_each, {name}",
         family="operator",
         pairs=pairs,
         tight=RELATIONS,
-        **of_records(ask, SIZES),
+        **of_records(ask, SIZES, batched=True),
     )
 
 
@@ -167,8 +173,8 @@ def _choices_by_group() -> Audited:
     """A record that leaves its group moves the scores of two groups at once."""
     sizes = {"group": 2, **SIZES}
 
-    def ask(records: Records, budget: Budget) -> list[int]:
-        return records.choose_each(SPLITS, Majority(), budget, label="class", by="group")
+    def ask(records: Records, budget: Budget) -> Vector:
+        return np.transpose(records.choose_each(SPLITS, Majority(), budget, label="class", by="group"))
 
     def pairs(relation: Neighbours) -> list[Pair]:
         rows = tuple((group, 0, 0, 0) for group in (0, 1)) + tuple((group, 0, 1, 1) for group in (0, 1))
@@ -177,20 +183,39 @@ def _choices_by_group() -> Audited:
         tie = ((0, 0, 0, 0), (0, 1, 0, 1), (1, 0, 0, 0))  # in both groups, before the record leaves one for the other
         return [Pair("a record leaves its group", (*tie, (0, 0, 1, 1)), (*tie, (1, 1, 0, 1)))]
 
-    return Audited(
-        name="records: choose_each by group", family="operator", pairs=pairs, tight=RELATIONS, **of_records(ask, sizes)
-    )
+    runs = of_records(ask, sizes, batched=True)
+    return Audited(name="records: choose_each by group", family="operator", pairs=pairs, tight=RELATIONS, **runs)
+
+
+COPIES = 16
+"""So many values the attribute has that a loss is minimised over: as many runs are made at once."""
 
 
 def _minimisers() -> Iterator[Audited]:
-    """One coefficient, and a small ridge."""
+    """A small ridge, and one coefficient a value, each with a copy of the same records.
+
+    A record's loss depends on the coefficient of its own value alone, and every coefficient has a random pull, and hiding
+    noise, of its own. So the coefficients are independent, but for where the search ends, which is certified to be nearer to
+    the minimum than what the hiding noise is for: each is a run on its own copy.
+    """
 
     def entry(name: str, classes: int, ridge: float) -> Audited:
-        sizes = {"a": 1, "class": classes}
-        objective = Additive("class", {"a": np.ones((1, 1))}, ridge=ridge)
+        sizes = {"a": COPIES, "class": classes}
+        objective = Additive("class", {"a": np.eye(COPIES)}, ridge=ridge)
 
-        def ask(records: Records, budget: Budget) -> Vector:
-            return records.minimise(objective, budget)
+        def copied(side: Rows) -> ArrayColumns:
+            return columns(tuple((copy, label) for copy in range(COPIES) for _, label in side), sizes)
+
+        def sampled(records: SimulatedRecords | ReleaseRecords, epsilon: Fraction, samples: int) -> Vector:
+            calls = range(-(-samples // COPIES))
+            found = [np.transpose(records.minimise(objective, records.grant(epsilon))) for _ in calls]
+            return np.concatenate(found)[:samples]
+
+        def run(side: Rows, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+            return sampled(SimulatedRecords(copied(side), seed=seed, neighbours=neighbours), epsilon, samples)
+
+        def exact(side: Rows, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+            return sampled(ReleaseRecords(copied(side), purse=FreePurse(neighbours)), epsilon, samples)
 
         def pairs(relation: Neighbours) -> list[Pair]:
             many: Rows = ((0, 0),) * 3
@@ -199,7 +224,7 @@ def _minimisers() -> Iterator[Audited]:
             return [Pair("another class", ((0, 0),), ((0, 1),))]
 
         unknown = "the bound on the Jacobian holds for all data, and no data are known that meet it"
-        return Audited(name=name, family="operator", pairs=pairs, unknown=unknown, **of_records(ask, sizes))
+        return Audited(name=name, family="operator", pairs=pairs, unknown=unknown, run=run, exact=exact)
 
     yield entry("records: minimise", 2, 1 / 16)
     yield entry("records: minimise, three classes", 3, 8.0)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from jostle.cli.terminal import Working, told_apart, words
+from jostle.cli.terminal import UNWRITTEN, Working, check_writable, told_apart, words
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 
@@ -92,10 +92,11 @@ def classify(
 ) -> None:
     """Train a private classifier on a file of records, and tell how good it is on records that it has not seen.
 
-    Exit codes: 0 done, 2 asked wrongly, 3 not enough budget, 4 the ledger cannot be reached.
+    Exit codes: 0 done, 2 asked wrongly, 3 not enough budget, 4 the ledger cannot be reached. 5: done and charged, but the
+    synthetic records could not be written to their file, and are printed instead.
     """
     from jostle.learn import get, held_out
-    from jostle.learn.pipeline import SyntheticModel, read_buckets
+    from jostle.learn.pipeline import read_buckets
     from jostle.learn.synthetic import checked_buckets
     from jostle.releases import charge_facts, in_ledger
     from jostle.tables.payers import check_note
@@ -107,8 +108,12 @@ def classify(
     tunables: dict[str, Any] = {}
     if buckets is not None:
         tunables["buckets"] = checked_buckets(task, read_buckets(buckets, task))
-    if out is not None and (learner != PIPELINE or not out.absolute().parent.is_dir()):
-        raise BadInput("out", "needs the pipeline and a folder that exists", f"leave it out, or use --learner {PIPELINE}")
+    if out is not None:
+        if learner != PIPELINE:
+            raise BadInput(
+                "out", "needs the pipeline: it is for synthetic records", f"leave it out, or use --learner {PIPELINE}"
+            )
+        check_writable("out", out)
     found.check(tunables)
     names = words(columns) if columns else None
     if names and header:
@@ -124,13 +129,25 @@ def classify(
         tested, charges = _run(payment, asked, until_done)
     facts = _facts(tested, found.name, epsilon, payment.neighbours, simulate, public_test=test is not None)
     facts["charge"] = charge_facts(charges)
-    if out is not None and isinstance(tested.model, SyntheticModel):
-        tested.model.synthetic.to_csv(out)
+    if out is not None:
         facts["synthetic records"] = str(out)
-    if as_json or form == "json":
+    console = Console(highlight=False, quiet=as_json or form == "json")
+    if console.quiet:
         typer.echo(json.dumps(facts, ensure_ascii=False))
-    else:
-        _show(facts, in_ledger(charges), Console(highlight=False))
+    _show(facts, in_ledger(charges), console)
+    if out is not None:
+        _save(tested.model, out)
+        console.print(f"The synthetic records are in {out}: anybody may have them.", markup=False)
+
+
+def _save(model: Any, out: Path) -> None:
+    """Last: if the file cannot be written after all, what was paid for is on standard output."""
+    try:
+        model.synthetic.to_csv(out)
+    except OSError:
+        typer.echo(model.synthetic.to_frame().to_csv(index=False), nl=False)
+        typer.echo(f"{out} could not be written. Its records were charged, and are on standard output: keep them.", err=True)
+        raise typer.Exit(UNWRITTEN) from None
 
 
 def _task(file: Path, schema: Path | None, label: str | None) -> Task:
@@ -179,6 +196,7 @@ def _run(how: _Payment, asked: _Asked, until_done: ExitStack) -> tuple[Tested, t
     import numpy as np
 
     from jostle.learn import held_out
+    from jostle.learn.rehearsal import rehearse
 
     task, codes, tunables = asked.task, asked.codes, dict(asked.tunables)
     draw = np.random.default_rng(None if how.seed is None else [how.seed, 1])  # not what the noise is drawn from
@@ -190,6 +208,7 @@ def _run(how: _Payment, asked: _Asked, until_done: ExitStack) -> tuple[Tested, t
         tested = held_out.learn_and_test(records, task, codes, coins, asked.learner, asked.epsilon, **tunables)
     else:
         others = held_out.encode(task, held_out.read(asked.test, task, columns=asked.columns))
+        rehearse(asked.learner, task, records.neighbours, asked.epsilon, tunables)
         model = asked.learner.run(records, task, records.grant(asked.epsilon), **tunables)
         right = held_out.right_on(model, task, others)[others[task.label] >= 0]
         tested = held_out.Tested(model, float(right.mean()) if right.size else 0.0, 0.0)
@@ -245,8 +264,6 @@ def _show(facts: dict[str, Any], charged: str, console: Console) -> None:
     if "accuracy on synthetic records" in facts:
         share = facts["accuracy on synthetic records"]
         console.print(f"Accuracy on a fifth of the synthetic records: {share:.1%}. It says little about real ones.")
-    if "synthetic records" in facts:
-        console.print(f"The synthetic records are in {facts['synthetic records']}: anybody may have them.")
     if charged:
         console.print(charged, markup=False, soft_wrap=True)
     elif not facts["simulated"]:

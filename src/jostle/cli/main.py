@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import gc
+import io
+import json
 import os
 import sys
 from importlib import import_module
@@ -85,8 +88,24 @@ def main() -> None:
     # Loading packages makes a million objects and no garbage. To look for some after every 700 of them, as Python does by
     # itself, is a good part of the way to a first answer; and the process is ours, so that we may tell it otherwise.
     gc.set_threshold(100_000)
+    _print_anything()
     try:
         app()
     except JostleError as refused:
         Console(stderr=True, highlight=False).print(f"[red]jostle:[/] {escape(str(refused))}", soft_wrap=True)
         sys.exit(2)
+
+
+def _print_anything() -> None:
+    """Write letters that a terminal or a pipe lacks as JSON does: an answer that was paid for is not lost for an ε."""
+    codecs.register_error("as in JSON", _as_in_json)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="as in JSON")
+
+
+def _as_in_json(error: UnicodeError) -> tuple[str, int]:
+    """What to write in place of letters that cannot be encoded."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from jostle.cli.terminal import Format, Working, told_apart, words
+from jostle.cli.terminal import UNWRITTEN, Format, Working, check_writable, told_apart, words
 from jostle.kernel.budget import round_down, round_up
 from jostle.kernel.errors import BadInput
 
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 
     from jostle.kernel.events import Event
     from jostle.tables.table import Table
-
-UNWRITTEN = 5
-"""The exit code for a release that was made and printed, but a file could not be written."""
 
 MOST_LINES = 1000
 """So many lines of answers are printed as text, all of them: what was paid for and not shown would be lost."""
@@ -117,7 +113,7 @@ def release(
 
     Exit codes: 0 done, 2 asked wrongly, 3 not enough budget, 4 the data, the engine or the ledger cannot be reached: nothing
     was released, and what was charged, if anything, is in the ledger. 5: released, charged and printed, but a file could not
-    be written.
+    be written, or it was interrupted while the errors of the answers were simulated.
     """
     form = "json" if as_json else form
     wanted = _Wanted([name for text in by or [] for name in words(text)], where, sql, algorithm, out, plot, form)
@@ -167,11 +163,7 @@ def _check(wanted: _Wanted, epsilon: str | None, within: float | None, ledger: s
             continue
         if path.suffix not in endings:
             raise BadInput(option, f"{path.name} does not end in {' or '.join(endings)}", "give it such a name")
-        folder = path.absolute().parent
-        if not folder.is_dir() or path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-            raise BadInput(
-                option, f"{path} cannot be written", "name a file in a folder that exists and that you may write to"
-            )
+        check_writable(option, path)
 
 
 def _opened(data: str, **keywords: Any) -> Table:
@@ -225,7 +217,7 @@ def _deliver(answer: Answer, wanted: _Wanted, ledger: str | None) -> None:
     """Print first what was paid for: if a file cannot be written after all, the answers are not lost."""
     from jostle.releases import in_ledger
 
-    frame = answer.to_pandas()
+    frame = _with_error_bars(answer)
     if wanted.form == "json":
         typer.echo(json.dumps(to_json(answer, frame), ensure_ascii=False))
     elif wanted.form == "csv":
@@ -244,9 +236,10 @@ def _deliver(answer: Answer, wanted: _Wanted, ledger: str | None) -> None:
             from jostle import plots
 
             plots.save(answer.plot(), wanted.plot)
-    except OSError:
+    except (OSError, BadInput) as failure:  # the latter is of a picture that needs a browser which does not start
         if wanted.form == "text" and wanted.out is not None:
             typer.echo(frame.to_csv(index=False), nl=False)
+        typer.echo(f"jostle: {failure}", err=True)
         typer.echo("A file could not be written. The answers were charged, and are on standard output: keep them.", err=True)
         raise typer.Exit(UNWRITTEN) from None
     if wanted.form == "text":
@@ -257,15 +250,46 @@ def _deliver(answer: Answer, wanted: _Wanted, ledger: str | None) -> None:
         _print(f"{in_ledger(answer.charges)}\nThe charge is in {where}: jostle budget {where}")
 
 
+def _with_error_bars(answer: Answer) -> DataFrame:
+    """All there is to print. To simulate errors may take minutes: whoever interrupts that still gets what was paid for."""
+    try:
+        return answer.to_pandas()
+    except (KeyboardInterrupt, SystemError, MemoryError):  # the second is what compiled loops make of the first
+        for part in getattr(answer, "each", (answer,)):
+            typer.echo(_plain(part).to_csv(index=False), nl=False)
+        typer.echo("Interrupted. The answers were charged, and are printed without their errors: keep them.", err=True)
+        raise typer.Exit(UNWRITTEN) from None
+
+
+def _plain(answer: Any) -> DataFrame:
+    """Answers without their errors; with them where they need not be simulated."""
+    import pandas as pd
+
+    from jostle.releases import Release
+    from jostle.tables.digests import Digest, Quantiles
+
+    if isinstance(answer, Quantiles):
+        return pd.DataFrame({"quantile": answer.levels, answer.column: answer.values})
+    counted = answer.release if isinstance(answer, Digest) else answer
+    if isinstance(counted, Release):
+        return pd.DataFrame({**counted.about, "count": counted.answers})
+    found: DataFrame = counted.to_pandas()
+    return found
+
+
 def _without_password(ledger: str) -> str:
     """Where a ledger is, for a screen that others may see.
 
     >>> _without_password("postgresql://anna:secret@server/budgets"), _without_password("budget.db")
     ('postgresql://anna:***@server/budgets', 'budget.db')
+    >>> _without_password("postgresql://server/budgets?user=anna&password=secret")
+    'postgresql://server/budgets?user=anna'
     """
     from sqlalchemy import make_url
 
-    return make_url(ledger).render_as_string(hide_password=True) if "://" in ledger else ledger
+    if "://" not in ledger:
+        return ledger
+    return make_url(ledger).difference_update_query(["password", "sslpassword"]).render_as_string(hide_password=True)
 
 
 def to_json(answer: Answer, frame: DataFrame) -> dict[str, Any]:

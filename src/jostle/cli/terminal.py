@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,13 +15,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from jostle.kernel.errors import LedgerError, Overdraft
+from jostle.kernel.errors import BadInput, LedgerError, Overdraft
 
 Format = Literal["text", "csv", "json"]
 """What is printed."""
 
-OVERDRAFT, FAILED = 3, 4
-"""Exit codes besides 2, which is for what was asked wrongly: there is not enough budget, or something cannot be reached."""
+OVERDRAFT, FAILED, UNWRITTEN = 3, 4, 5
+"""Exit codes besides 2, which is for what was asked wrongly: there is not enough budget, something cannot be reached, or a
+release was charged and printed, but a file could not be written."""
 
 Row = tuple[str, float, str, str]
 """What was measured, the number, its unit and the goal."""
@@ -70,6 +72,13 @@ def save_report(file: Path, text: str, figures: dict[str, Any]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
     file.with_suffix(".json").write_text(json.dumps(figures, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def check_writable(option: str, path: Path) -> None:
+    """Raise, before anything is charged, unless a file can be written there."""
+    folder = path.absolute().parent
+    if not folder.is_dir() or path.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+        raise BadInput(option, f"{path} cannot be written", "name a file in a folder that exists and that you may write to")
 
 
 @contextmanager

@@ -62,11 +62,11 @@ def exact(value: object, argument: str = "epsilon", *, zero: bool = False) -> Fr
         raise
     except (TypeError, ValueError, ArithmeticError):
         raise BadInput(argument, f"must be a finite number, got {value!r}", remedy) from None
-    if amount < 0 or (amount == 0 and not zero):
+    if amount.numerator < 0 or (amount.numerator == 0 and not zero):
         raise BadInput(argument, f"must be {'at least' if zero else 'above'} 0, got {value!r}", remedy)
     if amount.denominator > _LARGEST:
         raise BadInput(argument, "is finer than exact arithmetic keeps: a denominator beyond 10^300", "use a rounder one")
-    if amount > _LARGEST:
+    if amount.numerator > _LARGEST * amount.denominator:
         raise BadInput(argument, "is beyond 10^300", remedy)
     return amount
 
@@ -234,8 +234,8 @@ class Budget:
         if not weights:
             raise BadInput("weights", "no proportions were given", "call split(1, 1) for two halves")
         shares = [exact(w, "weights") for w in weights]
-        total = sum(shares)
-        parts = [self._epsilon * share / total for share in shares]
+        unit = self._epsilon / sum(shares)
+        parts = [unit * share for share in shares]
         if max(part.denominator for part in parts) > _LARGEST:
             raise BadInput("weights", "split this budget finer than exact arithmetic keeps", "split it fewer times")
         self._use("split")

@@ -72,7 +72,7 @@ class Ledger:
         relation = None if neighbours is None else Neighbours.of(neighbours)
         has = self.balance(name) if limit is None else self._opened(name, limit, relation or Neighbours(), note)
         if limit is not None and limit != has.cap:
-            remedy = f"leave cap out, or change it with ledger.set_cap({name!r}, …, note=…)"
+            remedy = f"leave it out, or change the cap: ledger.set_cap({name!r}, …, note=…), or jostle budget cap"
             raise BadInput("cap", f"account {name!r} has a cap of {show(has.cap)}, not {show(limit)}", remedy)
         if relation is not None and not _same(relation, has.neighbours):
             remedy = "leave neighbours out, or make an account of another name"

@@ -72,11 +72,11 @@ class Neighbours:
 
     def in_part(self) -> Neighbours:
         """The relation inside one part of a data set that is split."""
-        return replace(self, part=True) if self.relation == "replace" else self
+        return replace(self, part=True) if self.relation == "replace" and not self.part else self
 
     def among_filtered(self) -> Neighbours:
         """The relation among those records that a public rule lets through."""
-        return replace(self, filtered=True) if self.relation == "replace" else self
+        return replace(self, filtered=True) if self.relation == "replace" and not self.filtered else self
 
     def __str__(self) -> str:
         return self.relation if self.rows == 1 else f"{self.relation}, {self.rows} rows a person"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import secrets
 from fractions import Fraction
+from functools import cache
 from types import SimpleNamespace
 from typing import Any, Protocol, final
 
@@ -25,6 +26,9 @@ _LIMIT = 2**56
 class Noise(Protocol):
     """What an engine can draw. Scales are exact numbers; an engine rounds them up, never down."""
 
+    trials: int | None
+    """How often everything is drawn at once, along a leading axis; None if once, without one, as in any release."""
+
     def discrete_laplace(self, values: Counts, scale: Fraction) -> Counts | Vector:
         """Each value plus k with probability in proportion to exp(−|k|/scale)."""
         ...
@@ -33,16 +37,16 @@ class Noise(Protocol):
         """That many k ≥ 0, each with probability in proportion to exp(−k/scale)."""
         ...
 
-    def noisy_max(self, scores: Counts, scale: Fraction) -> int:
-        """Where score plus one-sided exponential noise of that scale is largest (permute and flip)."""
+    def noisy_max(self, scores: Counts, scale: Fraction) -> Any:
+        """Where score plus one-sided exponential noise of that scale is largest (permute and flip); with trials, in each."""
         ...
 
     def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
         """Real values plus Laplace noise of scale sensitivity/epsilon, safe against floating-point attacks."""
         ...
 
-    def below(self, bound: int) -> int:
-        """A whole number from 0 to bound − 1, each as likely; the bound may have any number of digits."""
+    def below(self, bound: int) -> Any:
+        """A whole number from 0 to bound − 1, each as likely; the bound may have any number of digits. One a trial."""
         ...
 
     def words(self, size: int) -> Counts:
@@ -82,13 +86,14 @@ class ExactNoise:
     [5, 7]
     """
 
+    trials: int | None = None
+
     def discrete_laplace(self, values: Counts, scale: Fraction) -> Counts:
         """Integer noise on integers."""
         if scale == 0:
             return values.copy()
         dp = _opendp()
-        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-        noisy = dp.make_laplace(*space, scale=round_up(scale))(values.reshape(-1))
+        noisy = dp.make_laplace(*dp.integers, scale=round_up(scale))(values.reshape(-1))
         return np.array(noisy, dtype=np.int64).reshape(values.shape)
 
     def geometric(self, size: int, scale: Fraction) -> Counts:
@@ -105,8 +110,7 @@ class ExactNoise:
         if scale == 0:
             return int(np.argmax(scores))
         dp = _opendp()
-        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.linf_distance(T="i64")
-        return int(dp.make_noisy_max(*space, dp.max_divergence(), scale=round_up(scale))(scores))
+        return int(dp.make_noisy_max(*dp.scores, scale=round_up(scale))(scores))
 
     def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
         """OpenDP's noise on a lattice finer than the floats; the scale is widened until its privacy map agrees."""
@@ -115,10 +119,9 @@ class ExactNoise:
         if sensitivity == 0:
             return values.copy()
         dp = _opendp()
-        space = dp.vector_domain(dp.atom_domain(T="f64", nan=False)), dp.l1_distance(T="f64")
         distance, scale = round_up(sensitivity), round_up(sensitivity / epsilon)
         for _ in range(60):
-            measurement = dp.make_laplace(*space, scale=scale)
+            measurement = dp.make_laplace(*dp.reals, scale=scale)
             if Fraction(measurement.map(distance)) <= epsilon:
                 return np.array(measurement(np.asarray(values, dtype=np.float64).tolist()), dtype=np.float64)
             scale *= 1 + 2.0**-50
@@ -149,6 +152,7 @@ class SimulatedNoise:
         if trials is not None and (isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or trials < 1):
             raise BadInput("trials", f"must be a whole number of at least 1, got {trials!r}", "leave it out for one run")
         self._rng = np.random.default_rng(seed)
+        self.trials: int | None = trials
         self._lead: tuple[int, ...] = () if trials is None else (trials,)
 
     def discrete_laplace(self, values: Counts, scale: Fraction) -> Vector:
@@ -171,41 +175,42 @@ class SimulatedNoise:
         """Exponential variables, rounded down."""
         return np.floor(self._rng.standard_exponential(size) * float(scale)).astype(np.int64)
 
-    def noisy_max(self, scores: Counts, scale: Fraction) -> int:
+    def noisy_max(self, scores: Counts, scale: Fraction) -> Any:
         """Score plus exponential noise."""
-        return int(np.argmax(scores + self._rng.standard_exponential(scores.shape) * float(scale)))
+        noise = self._rng.standard_exponential((*self._lead, *scores.shape))
+        best = np.argmax(scores + noise * float(scale), axis=-1)
+        return best if self._lead else int(best)
 
     def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
         """NumPy's Laplace."""
         size = (*self._lead, *np.shape(values))
         return values + self._rng.laplace(scale=float(sensitivity / epsilon), size=size)
 
-    def below(self, bound: int) -> int:
+    def below(self, bound: int) -> Any:
         """A remainder of so many more random bits that its bias cannot be seen."""
-        return int.from_bytes(self._rng.bytes(bound.bit_length() // 8 + 9), "little") % bound
+        if self._lead and bound < 2**63:
+            return self._rng.integers(bound, size=self._lead)
+        size = bound.bit_length() // 8 + 9
+        drawn = [int.from_bytes(self._rng.bytes(size), "little") % bound for _ in range(self.trials or 1)]
+        return np.array(drawn, dtype=object) if self._lead else drawn[0]
 
     def words(self, size: int) -> Counts:
         """NumPy's whole numbers."""
         return self._rng.integers(0, 2**53, size=size, dtype=np.int64)
 
 
-_module: Any = None
-
-
+@cache
 def _opendp() -> Any:
     """The parts of OpenDP that are used, loaded when the first exact noise is drawn: its prelude loads scikit-learn too."""
-    global _module
-    if _module is None:
-        from opendp import domains, measurements, measures, metrics, mod
+    from opendp import domains, measurements, measures, metrics, mod
 
-        mod.enable_features("contrib")
-        _module = SimpleNamespace(
-            make_laplace=measurements.make_laplace,
-            make_noisy_max=measurements.make_noisy_max,
-            vector_domain=domains.vector_domain,
-            atom_domain=domains.atom_domain,
-            l1_distance=metrics.l1_distance,
-            linf_distance=metrics.linf_distance,
-            max_divergence=measures.max_divergence,
-        )
-    return _module
+    mod.enable_features("contrib")
+    whole = domains.vector_domain(domains.atom_domain(T="i64"))
+    real = domains.vector_domain(domains.atom_domain(T="f64", nan=False))
+    return SimpleNamespace(
+        make_laplace=measurements.make_laplace,
+        make_noisy_max=measurements.make_noisy_max,
+        integers=(whole, metrics.l1_distance(T="i64")),
+        scores=(whole, metrics.linf_distance(T="i64"), measures.max_divergence()),
+        reals=(real, metrics.l1_distance(T="f64")),
+    )

@@ -207,9 +207,9 @@ class _Search:
                 if np.linalg.norm(new[0]) <= (1 - share / 8) * np.linalg.norm(gradient):
                     break
             here, (gradient, hessian) = there, new
-        return self._refined(here, hessian, pulls)
+        return self._refined(here, pulls)
 
-    def _refined(self, here: Vector, hessian: Vector, pulls: Vector) -> Vector:
+    def _refined(self, here: Vector, pulls: Vector) -> Vector:
         """The same, from nearby, with gradients of twice the digits."""
         rest = np.zeros_like(here)  # what the coefficients have beyond floats
         unit = twofold.UNIT + twofold.SUM * self.weights.size
@@ -217,8 +217,8 @@ class _Search:
             gradient = self._precise_gradient(here, rest, pulls)
             if np.linalg.norm(gradient) + self._rounding(here, pulls, unit) <= float(TOLERANCE):
                 return here
-            step = np.linalg.solve(hessian, -gradient.reshape(-1)).reshape(here.shape)
-            rest = rest + step
+            hessian = self._derivatives(here, pulls)[1]
+            rest = rest + np.linalg.solve(hessian, -gradient.reshape(-1)).reshape(here.shape)
             here, rest = here + rest, rest - ((here + rest) - here)
         raise InternalError("the coefficients could not be found to the certified tolerance; nothing was released")
 
@@ -242,7 +242,7 @@ class _Search:
 
         The unit is of sums over records; the term and the coefficients are rounded to floats in any case.
         """
-        scored = float(self.filled @ np.abs(self.matrix @ here).max(axis=1))  # of all records, without regard to sign
+        scored = float(self.filled @ (np.abs(self.matrix) @ np.abs(here)).max(axis=1))  # of all records, no sign counted
         margins = (0.25 if self.scores == 1 else 2.0) * self.terms * scored
         total = self.longest * margins + self.sums
         apart = 8 * (self.ridge * np.abs(here).sum() + np.abs(pulls).sum())

@@ -14,19 +14,19 @@ from fractions import Fraction
 from functools import cached_property, partial
 from itertools import groupby
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NoReturn, Protocol, Self, final
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.kernel.budget import Budget, CountingPurse, PartPurse, Purse, check_token
+from jostle.kernel.budget import Budget, PartPurse, Purse, check_token
 from jostle.kernel.columns import Columns
 from jostle.kernel.criteria import Criterion
 from jostle.kernel.errors import BadInput, PlanError, check_of_kernel
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.noise import Noise, SimulatedNoise, calibrate
+from jostle.kernel.noise import Noise, calibrate
 from jostle.kernel.partition import Counts, Vector
-from jostle.kernel.source import ReleaseSource, SimulatedSource, Source, exact_noise, source_over
+from jostle.kernel.source import ReleaseSource, SimulatedSource, Source, exact_noise, simulated, source_over
 
 if TYPE_CHECKING:
     from jostle.kernel.objective import Additive
@@ -207,9 +207,9 @@ class _Records:
                 scores[:, place] = criterion.scores(_merged(counts, splits[place])) - away[place]
         return [self.__pick(row, open_, scale) for row, open_ in zip(scores, mask, strict=True)]
 
-    def __pick(self, scores: Counts, allowed: NDArray[np.bool_], scale: Fraction) -> int:
+    def __pick(self, scores: Counts, allowed: NDArray[np.bool_], scale: Fraction) -> Any:
         places = np.flatnonzero(allowed)
-        return int(places[self.__engine.noisy_max(scores[places], scale)]) if places.size else -1
+        return places[self.__engine.noisy_max(scores[places], scale)].tolist() if places.size else -1
 
     def __mask(self, splits: Sequence[Split], groups: int, allowed: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         if not splits or any(type(split) is not Split for split in splits):
@@ -232,6 +232,8 @@ class _Records:
         if type(objective) is not perturbed.Additive:
             raise PlanError(f"{type(objective).__name__} is no objective of the kernel: its lemma is not proven")
         check_token(budget)
+        if self.__engine.trials is not None:
+            raise PlanError("`minimise` searches, so a plan that uses it runs one trial at a time")
         names = (*objective.features, objective.label)
         sizes = {name: self.__shape((name,))[0] for name in names}
         objective.check(sizes)
@@ -325,14 +327,21 @@ class SimulatedRecords(_Records):
     >>> from jostle.kernel.criteria import Gini
     >>> public.choose_each([Split("a", np.array([0, 1]))], Gini(), public.grant(1), label="class")
     [0]
+
+    With `trials`, what is measured gets a leading axis of that length, and a choice is a list of as many.
     """
 
     __slots__ = ()
 
     def __init__(
-        self, columns: Columns, *, seed: object, neighbours: Neighbours | str = "add_remove", filtered: bool = False
+        self,
+        columns: Columns,
+        *,
+        seed: object,
+        neighbours: Neighbours | str = "add_remove",
+        filtered: bool = False,
+        trials: int | None = None,
     ) -> None:
-        noise = SimulatedNoise(seed)
-        relation = Neighbours.of(neighbours)
-        purse = CountingPurse(relation, noise)
-        super().__init__(columns, relation.among_filtered() if filtered else relation, noise, purse)
+        purse, noise = simulated(seed, neighbours, trials)
+        relation = purse.neighbours.among_filtered() if filtered else purse.neighbours
+        super().__init__(columns, relation, noise, purse)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from math import ceil, prod
-from typing import Literal, NoReturn, Protocol, TypeVar, final
+from typing import Literal, NoReturn, Protocol, Self, TypeVar, final
 
 import numpy as np
 
 from jostle.kernel.budget import Budget, CountingPurse, PartPurse, Purse, check_token
 from jostle.kernel.domain import counts
-from jostle.kernel.errors import BadInput, InternalError, PlanError, check_of_kernel
+from jostle.kernel.errors import BadInput, PlanError, check_of_kernel
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise, calibrate, variance
 from jostle.kernel.partition import Counts, Partition, Vector, check_partition
@@ -27,6 +27,7 @@ from jostle.kernel.scores import Score
 from jostle.kernel.statistics import PRICE_UNIT, Statistic, check_price
 
 T = TypeVar("T")
+Held = Counts | Callable[[], Counts]
 
 KEPT_ANSWERS = 16
 """How many strategies' true answers a source remembers, for further trials on the same data."""
@@ -111,19 +112,12 @@ class Source(Protocol):
 class _VectorSource:
     """The operators over a vector of counts. What differs between a release and a simulation is the engine and the purse."""
 
-    __slots__ = ("__answers", "__engine", "__held", "__neighbours", "__note", "__purse", "__shape", "__trials")
+    __slots__ = ("__answers", "__engine", "__held", "__neighbours", "__note", "__purse", "__shape")
 
     def __init__(
-        self,
-        x: Counts | Callable[[], Counts],
-        shape: tuple[int, ...],
-        neighbours: Neighbours,
-        engine: Noise,
-        purse: Purse,
-        note: str = "",
-        trials: int | None = None,
+        self, x: Held, shape: tuple[int, ...], neighbours: Neighbours, engine: Noise, purse: Purse, note: str = ""
     ) -> None:
-        self.__held, self.__shape, self.__engine, self.__purse, self.__trials = x, shape, engine, purse, trials
+        self.__held, self.__shape, self.__engine, self.__purse = x, shape, engine, purse
         self.__answers: dict[Strategy, Counts] = {}
         self.__neighbours, self.__note = neighbours, note
 
@@ -157,7 +151,7 @@ class _VectorSource:
     @property
     def trials(self) -> int | None:
         """The length of the leading axis of what operators return; None in a release."""
-        return self.__trials
+        return self.__engine.trials
 
     def grant(self, epsilon: object) -> Budget:
         """A token for one computation on this source: for whoever runs a plan, never for the plan."""
@@ -198,15 +192,19 @@ class _VectorSource:
         return np.asarray(noisy / statistic.unit(self.size), dtype=np.float64)
 
     def choose(self, candidates: Sequence[T], score: Score, budget: Budget) -> T:
-        """The largest score after one-sided exponential noise of scale range × neighbours / ε."""
-        self.__one_trial("choose")
+        """The largest score after one-sided exponential noise of scale range × neighbours / ε.
+
+        In a simulation with trials the candidates are an array, and each trial has one.
+        """
+        self.__one_trial("choose", candidates)
         check_of_kernel(score, Score, "score")
         if not len(candidates):
             raise BadInput("candidates", "are none", "pass at least one")
         score.check(self.size, len(candidates))
         scale = self.__calibrated(*score.ranges(), budget)
         self.__spend(budget, "choose", f"{score.name} among {len(candidates)}")
-        return candidates[self.__engine.noisy_max(score.values(self.__x), scale)]
+        best: int = self.__engine.noisy_max(score.values(self.__x), scale)
+        return candidates[best]
 
     def partition(self, cost: IntervalCost, budget: Budget) -> Partition:
         """The cheapest cut after noise on each interval's cost, or a cut drawn by the exponential mechanism."""
@@ -276,16 +274,16 @@ class _VectorSource:
 
     def __like(self, x: Callable[[], Counts], shape: tuple[int, ...], neighbours: Neighbours, purse: Purse) -> _VectorSource:
         derived = object.__new__(type(self))
-        _VectorSource.__init__(derived, x, shape, neighbours, self.__engine, purse, self.__note, self.__trials)
+        _VectorSource.__init__(derived, x, shape, neighbours, self.__engine, purse, self.__note)
         return derived
 
-    def _resampled(self, engine: SimulatedNoise, trials: int | None) -> _VectorSource:
+    def _resampled(self, engine: SimulatedNoise) -> Self:
         """The same data, with answers that were computed already, behind another engine and purse."""
         if not isinstance(self, SimulatedSource):
             raise PlanError("only a simulation can be run again with another seed")
         derived = object.__new__(type(self))
         purse = CountingPurse(self.__neighbours, engine)
-        _VectorSource.__init__(derived, self.__x, self.__shape, self.__neighbours, engine, purse, self.__note, trials)
+        _VectorSource.__init__(derived, self.__x, self.__shape, self.__neighbours, engine, purse, self.__note)
         derived.__answers = self.__answers
         return derived
 
@@ -304,11 +302,10 @@ class _VectorSource:
         note = f"{self.__note}: {what}" if self.__note else what
         budget.spend(self.__purse, operator=operator, neighbours=self.neighbours, note=note)
 
-    def __one_trial(self, operator: str) -> None:
-        if self.__trials is not None:
-            raise PlanError(
-                f"`{operator}` decides between paths, so a plan that uses it runs one trial at a time (batched=False)"
-            )
+    def __one_trial(self, operator: str, among: object = None) -> None:
+        """Refuse more: but from an array of candidates, each trial takes its own."""
+        if self.trials is not None and not isinstance(among, np.ndarray):
+            raise PlanError(f"`{operator}` decides between paths: plans that use it run one trial at a time (batched=False)")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} over {'×'.join(map(str, self.shape))}, {self.neighbours}>"
@@ -365,15 +362,12 @@ class SimulatedSource(_VectorSource):
         trials: int | None = None,
     ) -> None:
         vector, domain = counts(x, shape)
-        purse, noise = _simulated(seed, neighbours, trials)
-        super().__init__(vector, domain, purse.neighbours, noise, purse, trials=trials)
+        purse, noise = simulated(seed, neighbours, trials)
+        super().__init__(vector, domain, purse.neighbours, noise, purse)
 
     def again(self, *, seed: object, trials: int | None = None) -> SimulatedSource:
         """The same data for further trials; what does not depend on noise is not computed again."""
-        derived = self._resampled(SimulatedNoise(seed, trials), trials)
-        if not isinstance(derived, SimulatedSource):
-            raise InternalError("a simulation became something else")
-        return derived
+        return self._resampled(SimulatedNoise(seed, trials))
 
 
 def simulation(*, seed: object, neighbours: Neighbours | str = "add_remove", trials: int | None = None) -> CountingPurse:
@@ -382,10 +376,11 @@ def simulation(*, seed: object, neighbours: Neighbours | str = "add_remove", tri
     >>> simulation(seed=0).grant(0.5)
     Budget(ε = 0.5)
     """
-    return _simulated(seed, neighbours, trials)[0]
+    return simulated(seed, neighbours, trials)[0]
 
 
-def _simulated(seed: object, neighbours: Neighbours | str, trials: int | None) -> tuple[CountingPurse, SimulatedNoise]:
+def simulated(seed: object, neighbours: Neighbours | str, trials: int | None) -> tuple[CountingPurse, SimulatedNoise]:
+    """For the kernel alone: a purse, and the engine that it draws from."""
     noise = SimulatedNoise(seed, trials)
     return CountingPurse(Neighbours.of(neighbours), noise), noise
 

@@ -207,7 +207,7 @@ class PostgresStore(Store):
             engine = _engine(url.set(drivername="postgresql+psycopg"), connect_args=patience, pool_pre_ping=True)
         except ImportError:
             raise BadInput("location", "PostgreSQL needs psycopg 3", "pip install 'jostle[postgres]'") from None
-        super().__init__(engine, url.render_as_string(hide_password=True))
+        super().__init__(engine, url.difference_update_query(["password", "sslpassword"]).render_as_string())
 
     def make_tables(self) -> None:
         """Make them, one process at a time."""

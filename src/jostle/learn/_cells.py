@@ -16,6 +16,7 @@ from jostle.kernel.partition import Counts
 from jostle.kernel.queries import Strategy
 from jostle.kernel.records import Records
 from jostle.kernel.strategy import identity, matrix, total
+from jostle.learn._smoothing import smoothed
 from jostle.learn.registry import FloatArray, IntArray
 from jostle.learn.task import Task
 
@@ -84,9 +85,13 @@ class Leaves:
     scale: float
     """Of the noise."""
 
-    def shares(self) -> FloatArray:
-        """Probabilities of the classes in each cell, as far as the noise lets them be told: one row a cell."""
-        return _from_leads(self.noisy, self.scale) if self.noisy.ndim == 1 else _from_counts(self.noisy, self.scale)
+    def shares(self, shape: tuple[int, ...] = ()) -> FloatArray:
+        """Probabilities of the classes in each cell, as far as the noise lets them be told: one row a cell.
+
+        Where the cells are the combinations of several attributes' bins, so many of each, cells are also told by others.
+        """
+        told = _from_leads if self.noisy.ndim == 1 else _from_counts
+        return told(self.noisy, self.scale, shape)
 
 
 def known_total(records: Records, budget: Budget, given: float | None = None) -> tuple[float, Budget]:
@@ -110,26 +115,37 @@ def measure(records: Records, names: Sequence[str], label: str, budget: Budget) 
     return Leaves(noisy if classes == 2 else noisy.reshape(cells, classes), scale)
 
 
-def _from_leads(noisy: FloatArray, scale: float) -> FloatArray:
+def _from_leads(noisy: FloatArray, scale: float, shape: tuple[int, ...]) -> FloatArray:
     """How sure it is that the second class leads, by the leads' posterior means."""
-    means = posterior_leads(noisy, scale)
+    means = _posterior(noisy, scale, shape)
     second = 0.5 + 0.5 * means / (np.abs(means) + 2 * scale)
     return np.column_stack([1 - second, second])
 
 
-def _from_counts(noisy: FloatArray, scale: float) -> FloatArray:
+def _from_counts(noisy: FloatArray, scale: float, shape: tuple[int, ...]) -> FloatArray:
     """For each class its overall share of the cell's records, and by how much it exceeds that, both as posterior means."""
     classes = noisy.shape[1]
     if classes == 1:
         return np.ones_like(noisy)
     overall = np.maximum(noisy.sum(axis=0), scale)
     overall = overall / overall.sum()
-    sizes = np.maximum(posterior_leads(noisy.sum(axis=1), scale * np.sqrt(classes)), 0)
+    sizes = np.maximum(_posterior(noisy.sum(axis=1), scale * np.sqrt(classes), shape), 0)
     beyond = noisy - noisy.sum(axis=1, keepdims=True) * overall
     spreads = scale * np.sqrt((1 - overall) ** 2 + (classes - 1) * overall**2)
-    excess = np.column_stack([posterior_leads(beyond[:, c], float(spreads[c])) for c in range(classes)])
+    excess = np.column_stack([_posterior(beyond[:, c], float(spreads[c]), shape) for c in range(classes)])
     counts = np.maximum(sizes[:, None] * overall + excess, 0) + overall * scale / 4
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+
+
+def _posterior(noisy: FloatArray, scale: float, shape: tuple[int, ...]) -> FloatArray:
+    """Posterior means, around what the rest of the table lets guess where there are several attributes.
+
+    Privacy: post-processing. It starts from noisy numbers that were paid for, their noise's scale and public widths.
+    """
+    if len(shape) < 2:
+        return posterior_leads(noisy, scale)
+    guess = smoothed(noisy, max(scale, _NO_NOISE), shape)
+    return guess + posterior_leads(noisy - guess, scale)
 
 
 _ROUNDS = 30
@@ -167,31 +183,36 @@ def posterior_leads(noisy: FloatArray, scale: float) -> FloatArray:
 
 def _smeared(noisy: FloatArray, scale: float, scales: FloatArray) -> tuple[FloatArray, FloatArray]:
     """For each part of the prior, the density of each noisy number, and that times the mean of the true one given it."""
-    rows = [(_laplace(noisy, scale), np.zeros(noisy.size))]
-    for s in scales:
-        for side in (-1.0, 1.0):
-            density, first = _one_sided(side * noisy, scale, float(s))
-            rows.append((density, side * first))
-    return np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    sides = np.array([[-1.0], [1.0]])
+    density, first = _one_sided(sides * noisy, scale, scales.tolist())
+    densities = np.concatenate([_laplace(noisy, scale)[None], density.reshape(-1, noisy.size)])
+    firsts = np.concatenate([np.zeros((1, noisy.size)), (sides * first).reshape(-1, noisy.size)])
+    return densities, firsts
 
 
 def _laplace(u: FloatArray, scale: float) -> FloatArray:
     return np.asarray(np.exp(-np.abs(u) / scale) / (2 * scale))
 
 
-def _one_sided(u: FloatArray, b: float, s: float) -> tuple[FloatArray, FloatArray]:
-    """∫₀^∞ e^(−d/s)/s · e^(−|u−d|/b)/(2b) · (1, d) dd in closed form, for b ≠ s; where they meet, s is moved a little."""
-    if abs(s - b) < 1e-3 * b:
-        s = b * 1.001
+def _one_sided(u: FloatArray, b: float, scales: Sequence[float]) -> tuple[FloatArray, FloatArray]:
+    """∫₀^∞ e^(−d/s)/s · e^(−|u−d|/b)/(2b) · (1, d) dd in closed form, for b ≠ s; where they meet, s is moved a little.
+
+    For each scale s in turn, along a new first axis.
+    """
+
+    def each(numbers: list[float]) -> FloatArray:
+        return np.array(numbers).reshape(-1, *[1] * u.ndim)
+
+    moved = [b * 1.001 if abs(s - b) < 1e-3 * b else s for s in scales]
+    outer = [1 / s + 1 / b for s in moved]  # beyond u both fall
+    inner = [1 / s - 1 / b for s in moved]  # below u they fall against each other
     up, down = np.maximum(u, 0.0), np.minimum(u, 0.0)
-    outer = 1 / s + 1 / b  # beyond u both fall
-    inner = 1 / s - 1 / b  # below u they fall against each other
-    front = 1 / (2 * b * s)
-    at_u = np.exp(-up / s + down / b)  # the product at d = max(u, 0)
+    at_u = np.exp(-up / each(moved) + down / b)  # the product at d = max(u, 0)
     at_zero = np.exp(-np.abs(u) / b)
-    tail, tail_first = at_u / outer, at_u * (up / outer + 1 / outer**2)
-    body = np.where(u > 0, (at_zero - at_u) / inner, 0.0)
-    body_first = np.where(u > 0, (at_zero - at_u) / inner**2 - up * at_u / inner, 0.0)
+    tail, tail_first = at_u / each(outer), at_u * (up / each(outer) + each([1 / o**2 for o in outer]))
+    body = np.where(u > 0, (at_zero - at_u) / each(inner), 0.0)
+    body_first = np.where(u > 0, (at_zero - at_u) / each([i**2 for i in inner]) - up * at_u / each(inner), 0.0)
+    front = each([1 / (2 * b * s) for s in moved])
     return front * (tail + body), front * (tail_first + body_first)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from jostle.kernel.budget import Budget
@@ -111,6 +112,7 @@ def _depth(records_times_epsilon: float, task: Task, candidates: Candidates) -> 
     return min(max(1, round(math.log(leaves, mean_branching(candidates)))), DEEPEST_BY_ITSELF)
 
 
+@lru_cache(maxsize=256)
 def _deepest_payable(splitting: BestSplit, epsilon: Fraction) -> int:
     """The most levels whose first can still be paid for: it gets the least."""
     depths = range(2, DEEPEST_BY_ITSELF + 1)

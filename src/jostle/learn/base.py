@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -56,7 +56,7 @@ class Fit:
     model: str
     """The model in words."""
 
-    charges: tuple[Event, ...] = ()
+    charges: tuple[Event, ...] = field(default=(), repr=False)
     """The events of the ledger that paid for it, each with its key; none where nothing remembers it."""
 
     def __str__(self) -> str:

@@ -66,7 +66,7 @@ class Variant:
         return int(self.table.max()) + 1
 
 
-@learner(name="Joint", cite="mohammed2011differentially")
+@learner(name="Joint", cite="mohammed2011differentially", version=2)
 def joint(
     records: Records,
     task: Task,
@@ -80,12 +80,13 @@ def joint(
 
     All sets of one attribute, of two, of three … are candidates, each numeric attribute in fine and in coarse bins, as long
     as there are at most `most` of them. A set is worth the records in the largest class of their cell, less a price a cell
-    for noise and chance. Where records times ε are many, a second choice adds further attributes.
+    for noise and chance. Where records times ε are many, a second choice adds further attributes. What is measured of
+    a cell is weighed against what other cells with some of the same values let guess.
 
     Privacy: a noisy number of records (3 % of the budget) unless one that was paid for is given, one or two choices of a
     set (30 %, or 20 % and 15 %) and one Laplace measurement of the chosen set's cells with the rest, one after the other.
-    Prices and candidates follow from the schema and from what was released before; shares of the classes are
-    post-processing.
+    Prices and candidates follow from the schema and from what was released before; shares of the classes, smoothing
+    included, are post-processing.
     """
     for name, number in (("most", most), ("largest_set", largest_set)):
         if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
@@ -110,7 +111,7 @@ def joint(
     return CellModel(
         attributes=tuple(variant.attribute for variant in chosen),
         bins=tuple(variant.table for variant in chosen),
-        table=measured.shares(),
+        table=measured.shares(tuple(variant.width for variant in chosen)),
         summary=_words(chosen),
     )
 

@@ -358,6 +358,20 @@ def check_candidates(candidates: Sequence[Any], scores: Vector) -> None:
         )
 
 
+def taken(options: Sequence[T], place: Any) -> T:
+    """The candidate at a place. In a simulation with trials there is a place for each, and the candidates are an array.
+
+    >>> taken(["pizza", "salad"], 1), taken(np.array([5, 7]), np.array([1, 1, 0])).tolist()
+    ('salad', [7, 7, 5])
+    """
+    if not np.ndim(place):
+        return options[int(place)]
+    if not isinstance(options, np.ndarray):
+        one_trial(place, ())
+    chosen: T = options[place]
+    return chosen
+
+
 def one_trial(noisy: Any, shape: tuple[int, ...]) -> Any:
     """What was drawn, if it was drawn once: mechanisms that decide something have no leading axis of trials."""
     if np.shape(noisy) != shape:

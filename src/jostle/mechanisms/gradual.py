@@ -100,7 +100,8 @@ def chain(size: int, scales: Sequence[Fraction], noise: Noise) -> list[Counts]:
     for scale, finer in zip(scales[-2::-1], scales[:0:-1], strict=True):
         more = _drawn(zeros, scale, noise)
         if scale:
-            more[[happens(stays(scale, finer), noise) for _ in range(size)]] = 0
+            chance = stays(scale, finer)
+            more[[happens(chance, noise) for _ in range(size)]] = 0
         parts.append(parts[-1] + more)
     return parts[::-1]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,8 +14,8 @@ from jostle.kernel.budget import CountingPurse, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import Noise, SimulatedNoise, calibrate
 from jostle.kernel.partition import Counts
-from jostle.mechanisms.arguments import Lattice, Moves, check_candidates, finite_scores, one_trial, with_scores
-from jostle.mechanisms.sampling import exponential_scale, exponential_weights, pick
+from jostle.mechanisms.arguments import Lattice, Moves, check_candidates, finite_scores, taken, with_scores
+from jostle.mechanisms.sampling import at_each, exponential_scale, exponential_weights, pick
 
 T = TypeVar("T")
 
@@ -35,6 +36,7 @@ def large_margin(
     on a lattice, and thresholds from the tails of that noise.
 
     A dictionary {candidate: score} may stand for both. See `utility.large_margin_gap` for the lead that the best one needs.
+    In a simulation with trials, the candidates are an array, and as many of them are chosen.
 
     >>> from jostle import mechanisms
     >>> scores = [500, 480, *[0] * 100_000]
@@ -56,8 +58,11 @@ def large_margin(
     for third in thirds:
         third.draw(operator="large_margin")
     order = np.argsort(gaps, kind="stable")
-    top = order[: _top(gaps[order], size, loss, float(chance), noise)]
-    return options[int(top[pick(exponential_weights(gaps[top], scale), noise)])]
+
+    def among(kept: int) -> Any:
+        return order[pick(exponential_weights(gaps[order[:kept]], scale), noise)]
+
+    return taken(options, at_each(_top(gaps[order], size, loss, float(chance), noise), among))
 
 
 def _simulated(simulation: object) -> Noise:
@@ -68,19 +73,16 @@ def _simulated(simulation: object) -> Noise:
     return noise
 
 
-def _top(gaps: Counts, size: Fraction, epsilon: Fraction, delta: float, noise: Noise) -> int:
+def _top(gaps: Counts, size: Fraction, epsilon: Fraction, delta: float, noise: Noise) -> Any:
     """How many candidates from the top are kept: those before the first that is clearly behind the best."""
-
-    def drawn(value: int, scale: Fraction) -> int:
-        return int(one_trial(noise.discrete_laplace(np.array([value]), scale), (1,))[0])
-
     best, kept = noise_scales(size, epsilon)
-    noisy_best, offset = drawn(0, best), drawn(0, kept[0])
-    margins = noise.discrete_laplace(noisy_best + gaps[1:], kept[1])
+    noisy_best, offset = (noise.discrete_laplace(np.array([0]), scale) for scale in (best, kept[0]))
+    margins = noisy_best + noise.discrete_laplace(gaps[1:], kept[1])
     behind = margins >= offset + thresholds(gaps.size, size, epsilon, delta)
-    return int(np.argmax(behind)) + 1 if behind.any() else int(gaps.size)
+    return np.argmax(np.concatenate([behind, np.ones_like(offset, dtype=np.bool_)], axis=-1), axis=-1) + 1
 
 
+@lru_cache(maxsize=1024)
 def noise_scales(size: Fraction, epsilon: Fraction) -> tuple[Fraction, tuple[Fraction, Fraction]]:
     """The scales on the best score, and on the threshold and the queries of the search, each with a third of ε.
 
@@ -91,6 +93,7 @@ def noise_scales(size: Fraction, epsilon: Fraction) -> tuple[Fraction, tuple[Fra
     return calibrate(size, third), (calibrate(2 * size, third), calibrate(4 * size, third))
 
 
+@lru_cache(maxsize=64)
 def thresholds(candidates: int, size: Fraction, epsilon: Fraction, delta: float) -> Counts:
     """How far behind the best the candidate after the first 1, 2, … must seem to be, for the search to stop there.
 
@@ -106,4 +109,6 @@ def thresholds(candidates: int, size: Fraction, epsilon: Fraction, delta: float)
     best, kept = noise_scales(size, epsilon)
     margin = 2 * float(size) * (1 + np.log(2 * ranks / delta) * float(3 / epsilon))
     misled = float(best + kept[0]) * math.log(6 / delta) + float(kept[1]) * np.log(6 * ranks * (ranks + 1) / delta)
-    return np.ceil(margin + misled).astype(np.int64) + 1
+    found = np.ceil(margin + misled).astype(np.int64) + 1
+    found.setflags(write=False)  # what they depend on is public, and they are made once
+    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -112,14 +113,14 @@ class _Search:
         """One cell: the exponential mechanism over the pieces between neighbouring values."""
         starts, lengths, weights = self.weighed(ranked, level, start, stop, neighbours)
         piece = pick(weights, self.noise)
-        return int(starts[piece]) + self.noise.below(int(lengths[piece]))
+        return int(starts[piece]) + int(self.noise.below(int(lengths[piece])))
 
     def weighed(
         self, ranked: Counts, level: Fraction, start: int, stop: int, neighbours: Neighbours
     ) -> tuple[Counts, Counts, Vector]:
         """The pieces' first cells, lengths and weights, with the share of ε that one round has."""
         starts, lengths, gaps = pieces(ranked, level, start, stop)
-        scale = exponential_scale(reach(level, neighbours), self.budget.epsilon / self.depth)
+        scale = _scale(level, neighbours, self.budget.epsilon, self.depth)
         return starts, lengths, exponential_weights(gaps, scale, lengths)
 
 
@@ -149,6 +150,12 @@ def reach(level: Fraction, neighbours: Neighbours) -> Fraction:
     """
     most = max(level.numerator, level.denominator - level.numerator)
     return neighbours.sensitivity(2 * most, 2 * level.denominator)
+
+
+@lru_cache(maxsize=1024)
+def _scale(level: Fraction, neighbours: Neighbours, epsilon: Fraction, depth: int) -> Fraction:
+    """Of one round's weights; what it depends on is public."""
+    return exponential_scale(reach(level, neighbours), epsilon / depth)
 
 
 def _probabilities(probabilities: Sequence[Any]) -> list[Fraction]:

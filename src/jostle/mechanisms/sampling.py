@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +21,7 @@ from jostle.kernel.budget import round_up
 from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.noise import Noise
 from jostle.kernel.partition import Counts, Vector
+from jostle.mechanisms.arguments import one_trial
 
 ROUNDING = Fraction(1, 2**40)
 """What `exponential_weights` may add to a privacy loss, and exponential mechanisms therefore leave unused of their ε."""
@@ -57,11 +61,11 @@ def exponential_weights(gaps: Counts, scale: Fraction, lengths: Counts | Vector 
     return np.asarray(weights if lengths is None else weights * lengths, dtype=np.float64)
 
 
-def pick(weights: Vector, noise: Noise) -> int:
+def pick(weights: Vector, noise: Noise) -> Any:
     """An index with probability in proportion to its weight: exactly, since a float is a whole number times a power of two.
 
     Weights with the same power are added up as whole numbers, in three parts of their 53 digits so that no sum exceeds 2^53,
-    up to which floats are exact: that is enough for 2^35 weights.
+    up to which floats are exact: that is enough for 2^35 weights. In a simulation with trials, an index for each.
 
     >>> from jostle.kernel.noise import ExactNoise
     >>> pick(np.array([0.0, 0.3, 0.0]), ExactNoise())
@@ -73,13 +77,34 @@ def pick(weights: Vector, noise: Noise) -> int:
     parts = [(digits >> shift) & (2**18 - 1) for shift in (0, 18, 36)]
     sums = [np.bincount(powers, weights=part) for part in parts]
     shares = [int(total) << (power + 18 * part) for part in range(3) for power, total in enumerate(sums[part])]
-    part, power = divmod(_position(shares, noise.below(sum(shares))), sums[0].size)
-    cumulated = np.cumsum(np.where(powers == power, parts[part], 0))
-    return int(np.searchsorted(cumulated, noise.below(int(cumulated[-1])), side="right"))
+
+    def within(position: int) -> Any:
+        part, power = divmod(position, sums[0].size)
+        cumulated = np.cumsum(np.where(powers == power, parts[part], 0))
+        return np.searchsorted(cumulated, noise.below(int(cumulated[-1])), side="right")
+
+    return at_each(_position(shares, noise.below(sum(shares))), within)
 
 
-def _position(shares: list[int], point: int) -> int:
+def at_each(places: Any, draw: Callable[[int], Any]) -> Any:
+    """What is drawn at a place; in a simulation with trials there is a place for each, and what is drawn there is its own.
+
+    >>> at_each(1, lambda place: place * 10), at_each(np.array([2, 0]), lambda place: np.array([place, -place])).tolist()
+    (10, [2, 0])
+    """
+    if not np.ndim(places):
+        return int(draw(int(places)))
+    drawn = np.empty(np.shape(places), dtype=np.int64)
+    for place in np.unique(places):
+        here = places == place
+        drawn[here] = draw(int(place))[here]
+    return drawn
+
+
+def _position(shares: list[int], point: Any) -> Any:
     """Which share a point falls into, when they lie side by side."""
+    if np.ndim(point):
+        return np.searchsorted(np.array(list(accumulate(shares)), dtype=point.dtype), point, side="right")
     for position, share in enumerate(shares):
         if point < share:
             return position
@@ -99,12 +124,18 @@ def happens(probability: Callable[[Context], Decimal], noise: Noise) -> bool:
     point, digits = 0, 0
     while True:
         point, digits = point * 10**30 + noise.below(10**30), digits + 30
-        with localcontext(Context(prec=digits + 60)) as context:
-            at = probability(context) * Decimal(10) ** digits
-        if point + 1 < int(at):
+        at = _digits_of(probability, digits)
+        if point + 1 < at:
             return True
-        if point > int(at) + 1:
+        if point > at + 1:
             return False
+
+
+@lru_cache(maxsize=64)
+def _digits_of(probability: Callable[[Context], Decimal], digits: int) -> int:
+    """So many digits of a probability, which is public, as a whole number."""
+    with localcontext(Context(prec=digits + 60)) as context:
+        return int(probability(context) * Decimal(10) ** digits)
 
 
 def jitter(size: int, bits: int, noise: Noise) -> Counts:
@@ -114,5 +145,5 @@ def jitter(size: int, bits: int, noise: Noise) -> Counts:
     >>> jitter(3, 16, ExactNoise()).shape
     (3,)
     """
-    drawn = noise.below(1 << (bits * size)).to_bytes(bits // 8 * size, "little")
+    drawn = one_trial(noise.below(1 << (bits * size)), ()).to_bytes(bits // 8 * size, "little")
     return np.frombuffer(drawn, dtype=f"<u{bits // 8}").astype(np.int64)

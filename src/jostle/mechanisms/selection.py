@@ -3,6 +3,8 @@
 All three are calibrated to the *reach* of the scores: how far one person may move two candidates' scores apart. That is
 twice the sensitivity; or once, where a record is added or removed and never lowers, or never raises, a score when it is
 added (`monotone=True`).
+
+In a simulation with trials, the candidates are an array, and as many of them are chosen, each with noise of its own.
 """
 
 from __future__ import annotations
@@ -24,10 +26,10 @@ from jostle.mechanisms.arguments import (
     check_budget,
     check_candidates,
     finite_scores,
-    one_trial,
+    taken,
     with_scores,
 )
-from jostle.mechanisms.sampling import exponential_scale, exponential_weights, pick
+from jostle.mechanisms.sampling import at_each, exponential_scale, exponential_weights, pick
 
 T = TypeVar("T")
 
@@ -64,7 +66,7 @@ def exponential(
     gaps, reach = _gaps(options, scores, sensitivity, monotone, budget)
     scale = exponential_scale(reach, budget.epsilon)
     noise = budget.draw(operator="exponential", note=note)
-    return options[pick(exponential_weights(gaps, scale), noise)]
+    return taken(options, pick(exponential_weights(gaps, scale), noise))
 
 
 def exponential_line(
@@ -111,8 +113,9 @@ def exponential_line(
     scale = exponential_scale(reach, budget.epsilon)
     noise = budget.draw(operator="exponential", note=note)
     piece = pick(exponential_weights(gaps, scale, lengths), noise)
-    cell = int(edges[piece]) + noise.below(int(lengths[piece]))
-    return min(high, low + (high - low) * ((cell + 0.5) / CELLS))
+    cell = edges[piece] + at_each(piece, lambda place: noise.below(int(lengths[place])))
+    point: float = np.minimum(high, low + (high - low) * ((cell + 0.5) / CELLS))
+    return point if np.ndim(point) else float(point)
 
 
 def report_noisy_max(
@@ -137,7 +140,7 @@ def report_noisy_max(
     gaps, reach = _gaps(options, scores, sensitivity, monotone, budget)
     scale = calibrate(reach, budget.epsilon)
     noise = budget.draw(operator="report_noisy_max", note=note)
-    return options[int(np.argmax(one_trial(noise.discrete_laplace(-gaps, scale), gaps.shape)))]
+    return taken(options, np.argmax(noise.discrete_laplace(-gaps, scale), axis=-1))
 
 
 def permute_and_flip(
@@ -161,7 +164,7 @@ def permute_and_flip(
     options, scores = with_scores(candidates, scores)
     gaps, reach = _gaps(options, scores, sensitivity, monotone, budget)
     scale = calibrate(reach, budget.epsilon)
-    return options[budget.draw(operator="permute_and_flip", note=note).noisy_max(-gaps, scale)]
+    return taken(options, budget.draw(operator="permute_and_flip", note=note).noisy_max(-gaps, scale))
 
 
 def _gaps(

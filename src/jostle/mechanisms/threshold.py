@@ -12,7 +12,7 @@ from jostle.kernel.budget import Budget, Home
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
-from jostle.mechanisms.arguments import Lattice, Moves, check_budget, numbers, one_trial
+from jostle.mechanisms.arguments import Lattice, Moves, check_budget, numbers
 
 MOST_POSITIVES = 2**40
 """So many answers of yes can be shared among: noise grows with their number."""
@@ -34,6 +34,9 @@ class AboveThreshold:
     Claim `monotone` only if adding a record, whichever it is, never lowers a query (or never raises one): counts, for
     instance. (Lyu, Su and Li ask less: one record may raise all queries, and another lower them all. That is enough where
     records are added and removed, not where they are replaced.)
+
+    In a simulation with trials each search has noise of its own, and an answer is an array; a search that is used up
+    answers no.
 
     See `utility.above_threshold_error` for how far on the wrong side a query may be.
 
@@ -66,9 +69,10 @@ class AboveThreshold:
         neighbours = check_budget(budget).neighbours
         self._lattice = Lattice.for_moves(moves, neighbours)
         noisy, self._scale = scales(self._lattice.moves, neighbours, budget.epsilon, positives, monotone)
-        self._left, self._lock, self._home = positives, threading.Lock(), Home()
+        self._lock, self._home = threading.Lock(), Home()
         self._noise = budget.draw(operator="above_threshold", note=note)
         self._threshold = self._drawn(limit, noisy)
+        self._left: Any = np.full(np.shape(self._threshold), positives)[()]
 
     def above(self, value: float) -> bool:
         """Whether the value, with noise, reaches the threshold, with noise. A NaN counts as a number below all others."""
@@ -77,20 +81,19 @@ class AboveThreshold:
         if private.ndim:
             raise BadInput("value", "must be one number", "ask one query at a time")
         with self._lock:
-            if not self._left:
+            if not np.any(self._left):
                 raise PlanError("all answers of yes were given: make another one, with a budget of its own")
-            answer = self._drawn(private, self._scale) >= self._threshold
-            self._left -= answer
-        return answer
+            answer: Any = (self._drawn(private, self._scale) >= self._threshold) & (self._left > 0)
+            self._left = self._left - answer
+        return answer if np.ndim(answer) else bool(answer)
 
     @property
     def left(self) -> int:
         """How many more answers of yes there will be."""
-        return self._left
+        return self._left if np.ndim(self._left) else int(self._left)
 
-    def _drawn(self, value: Any, scale: Fraction) -> int:
-        point = self._lattice.points(value.reshape(1))
-        return int(one_trial(self._noise.discrete_laplace(point, scale), (1,))[0])
+    def _drawn(self, value: Any, scale: Fraction) -> Any:
+        return self._noise.discrete_laplace(self._lattice.points(value.reshape(1)), scale)[..., 0]
 
     def __repr__(self) -> str:
         return f"<AboveThreshold with {self.left} answers of yes left>"

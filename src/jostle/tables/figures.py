@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,7 @@ class Figure:
     between: tuple[float, float] = (-math.inf, math.inf)
     """What the true number cannot be beyond, by the schema: nor are the ends of its interval."""
 
-    charges: tuple[Event, ...] = ()
+    charges: tuple[Event, ...] = field(default=(), repr=False)
     """The events of the ledger that paid for it, each with its key; for a part of a table, that of the partition."""
 
     def explain(self) -> str:

@@ -85,8 +85,8 @@ class Answers:
 
     @property
     def charges(self) -> tuple[Event, ...]:
-        """The events of the ledger that paid for them."""
-        return tuple(event for answer in self.each for event in answer.charges)
+        """The events of the ledger that paid for them; in a part of a table, one partition paid for them all."""
+        return tuple(dict.fromkeys(event for answer in self.each for event in answer.charges))
 
     def explain(self) -> str:
         """The releases in words."""

@@ -169,8 +169,8 @@ class View:
     def _read(self, names: Sequence[str]) -> Rows:
         if isinstance(self.base, Sample):
             return Rows(self.base.table, self.placed or {})
-        columns = {name: self.declared[name] for name in names}
-        beside = [f"{NUMBERS}{name}" for name in names if f"{NUMBERS}{name}" in self.base.columns]
+        columns = {name: self.declared[name] for name in dict.fromkeys([*names, *self._says_nobody])}
+        beside = [f"{NUMBERS}{name}" for name in columns if f"{NUMBERS}{name}" in self.base.columns]
         used = dict.fromkeys([*columns, *beside, *([self.whose] if self.whose else [])])
         # What is not declared is left behind first, so that no name of the table's own is one of ours.
         table = self.base.select(*used) if used else self.base
@@ -180,8 +180,16 @@ class View:
         table, placed = run(table, {n: _placing(c, raws[n], found.get(n)) for n, c in columns.items()}, self.engine)
         cells = {name: f"{CELL}_{number}" for number, name in enumerate(columns)}
         selected = {name: at.plain for name, at in placed.items()} | {cells[name]: at.cell for name, at in placed.items()}
-        selected[PERSON] = ibis.literal(0) if self.whose is None else person(table[self.whose])
-        return Rows(table.select(**selected), cells)
+        whose = ibis.literal(0) if self.whose is None else person(table[self.whose])
+        for name in self._says_nobody:
+            whose = ibis.ifelse(raws[name].present, whose, ibis.null(whose.type()))
+        return Rows(table.select(**selected, **{PERSON: whose}), cells)
+
+    @property
+    def _says_nobody(self) -> list[str]:
+        """The column with persons, if texts in it are declared to stand for nobody: whoever shares one is no person."""
+        named = [] if self.unit is None else [self.unit.column]
+        return [name for name in named if name in self.declared and self.declared[name].missing]
 
     def _after(self, rows: Rows, step: Step) -> Rows:
         if isinstance(step, Where):
