@@ -34,8 +34,8 @@ def adaptive_grid(
 
     A box is cut so that pieces which are not empty hold a few records for each 1/ε of the next stage; how many are empty is
     foretold by the data's dimension, as the stages before show it. The last stage's leaves are shrunk by empirical Bayes
-    and fused with the coarser counts. On small domains, for short queries and where records are many, one
-    stage that measures all cells is best (OPT-Bayes, Bayes).
+    and fused with the coarser counts. On small domains, for short queries and where records are many, one stage that
+    measures all cells is best (OPT-Bayes, Bayes).
 
     Privacy: one Laplace measurement a stage, of boxes that depend on the noisy counts of the stages before alone; and a
     small one of the number of records, if that is not public and decides how many stages there are.
@@ -148,7 +148,7 @@ def dimension_of(boxes: Leaves, noisy: Vector, noise: float, guess: float) -> fl
     along = pieces ** (1 / len(boxes.shape))
     counts = np.maximum(np.bincount(boxes.parents, weights=noisy), 0.0)
     squares = np.bincount(boxes.parents, weights=noisy**2 - noise)
-    cut_up = np.flatnonzero((pieces > 1) & (counts > 0))
+    cut_up = np.flatnonzero((pieces > 1) & (counts >= 1))
     k, shares = along[cut_up], squares[cut_up] / counts[cut_up] ** 2
     weights = counts[cut_up] ** 2 / (counts[cut_up] ** 2 + 3 * noise * pieces[cut_up])
     k, weights = np.append(k, FIRST), np.append(weights, DOUBT)
