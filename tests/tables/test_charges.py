@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import jostle
+from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.learn import PrivateMajority
 from jostle.releases import charge_facts, in_ledger
@@ -116,3 +117,14 @@ def test_times_after_the_first_charge_stay_in_the_ledger(ledger, monkeypatch):
 
 def test_nothing_charged_is_nothing_said():
     assert (in_ledger(()), charge_facts(())) == ("", None)
+
+
+@pytest.mark.parametrize("sql", ["SELECT COUNT(*), SUM(age) FROM people", "SELECT COUNT(*), AVG(age) FROM people"])
+def test_no_aggregate_is_charged_where_another_is_refused(sql, tmp_path):
+    frame = pd.DataFrame({"age": [30.0, 40.0]})
+    table = jostle.open(
+        frame, schema={"age": jostle.Real(0, 60, bins=6)}, budget=1, ledger=str(tmp_path / "b.db"), name="people"
+    )
+    with pytest.raises(BadInput, match="epsilon"):
+        table.sql(sql, epsilon="1e-9")
+    assert table.remaining == 1

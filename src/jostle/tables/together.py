@@ -16,6 +16,7 @@ from jostle import plots
 from jostle.kernel.budget import exact, round_up
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.releases import in_ledger
+from jostle.tables.totals import Total
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -58,7 +59,11 @@ class Together:
         whole = exact(epsilon)
         if whole > self.table.remaining:  # before the first is charged
             raise Overdraft(requested=whole, remaining=self.table.remaining, of=f"dataset {self.table.name!r}")
-        each = [question.release(epsilon=whole / len(self.questions)) for question in self.questions]
+        share = whole / len(self.questions)
+        for question in self.questions:
+            if isinstance(question, Total):  # counts can be answered wherever these can
+                question.check(share)
+        each = [question.release(epsilon=share) for question in self.questions]
         return Answers(names=self.names, each=tuple(each), groups=self.groups)
 
 

@@ -74,6 +74,10 @@ class Total:
         margin = self._mean_margin(float(amount), rows) if self.kind == "mean" else self._sum_margin(float(amount))
         return Preview(epsilon=amount, margin=margin, widest=margin, algorithm="Laplace", stand_in="Laplace")
 
+    def check(self, epsilon: Any) -> None:
+        """Refuse too small an ε, before anything is taken or asked."""
+        calibrate(self.table._payer.neighbours.sensitivity(*self._moved()), exact(epsilon))
+
     def release(self, *, epsilon: Any = None, within: float | None = None) -> Figure | Figures:
         """Ask it, and pay for it."""
         if within is not None:
@@ -89,8 +93,8 @@ class Total:
         return exact(self.preview(epsilon=1).margin / within)
 
     def _sums(self, epsilon: Any) -> Figure | Figures:
-        low, high, scale = self._lattice()
-        budget, noisily = self._charged(epsilon, self._moves(low, high))
+        scale = self._lattice()[2]
+        budget, noisily = self._charged(epsilon)
         totals, _ = self._added_up(lambda plain: _point(plain, scale), None)
         noisy = noisily(_whole(totals))
         margins = np.full(len(totals), self._sum_margin(float(budget.epsilon)))
@@ -100,7 +104,7 @@ class Total:
         """The two numbers behind each mean: how far values are above the lower bound, and how far below the upper one."""
         declared = numeric(self.table.schema, self.name)
         low, width = float(declared.low), float(declared.high) - float(declared.low)
-        budget, noisily = self._charged(epsilon, (STEPS, 2 * STEPS))
+        budget, noisily = self._charged(epsilon)
         points, rows = self._added_up(lambda plain: _point(plain - literal(low), STEPS / width), STEPS)
         both = _whole([[above, STEPS * count - above] for above, count in zip(points, rows, strict=True)])
         noisy = noisily(both)
@@ -124,14 +128,18 @@ class Total:
             scale = min(1.0, scale)
         return _bound(declared.low, scale), _bound(declared.high, scale), scale
 
+    def _moved(self) -> tuple[int, int]:
+        """How far one row more or less, and one row changed, moves all that is measured."""
+        return self._moves(*self._lattice()[:2]) if self.kind == "sum" else (STEPS, 2 * STEPS)
+
     def _moves(self, low: int, high: int) -> tuple[int, int]:
-        """How far one row more or less, and one row changed, moves all sums together."""
+        """The same for all sums together, by the bounds of one row's."""
         far = max(abs(low), abs(high))
         return far, max(far, high - low) if self.by is None else 2 * far
 
     def _sum_margin(self, epsilon: float) -> float:
-        low, high, scale = self._lattice()
-        return float(self.table._payer.neighbours.sensitivity(*self._moves(low, high))) / epsilon * math.log(20) / scale
+        moves = float(self.table._payer.neighbours.sensitivity(*self._moved()))
+        return moves / epsilon * math.log(20) / self._lattice()[2]
 
     def _mean_margin(self, epsilon: float, rows: int | None) -> float:
         """The noise of the two numbers behind a mean moves it by a part each, which add up to one over the rows."""
@@ -142,14 +150,13 @@ class Total:
         width, moves = float(declared.high) - float(declared.low), float(self.table._payer.neighbours.sensitivity(1, 2))
         return width * min(moves / epsilon * math.log(20) / rows, 1.0)
 
-    def _charged(self, epsilon: Any, moves: tuple[int, int]) -> tuple[Budget, Callable[[Counts], Counts]]:
+    def _charged(self, epsilon: Any) -> tuple[Budget, Callable[[Counts], Counts]]:
         """The token, which is spent, and what adds its noise to numbers. Nothing is added up before the charge is made."""
-        size = self.table._payer.neighbours.sensitivity(*moves)
         if epsilon is not None:
-            calibrate(size, exact(epsilon))  # too small an ε is refused before anything is taken or asked
+            self.check(epsilon)
         columns = EngineColumns.of(self.table._views, self._names)
         budget = self.table._paid(columns, epsilon, filtered=True, note=self.what[:LONGEST_NOTE])[1]
-        scale = calibrate(budget.neighbours.sensitivity(*moves), budget.epsilon)
+        scale = calibrate(budget.neighbours.sensitivity(*self._moved()), budget.epsilon)
         noise = budget.draw(operator="discrete_laplace", note=self.table._payer.noted(self.what[:LONGEST_NOTE]))
 
         def noisily(values: Counts) -> Counts:
