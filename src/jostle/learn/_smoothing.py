@@ -18,8 +18,7 @@ _VARIANCE = 2.0
 def smoothed(noisy: FloatArray, scale: float, shape: tuple[int, ...]) -> FloatArray:
     """The middle between two guesses at a table of this shape that has Laplace noise of this scale on every cell.
 
-    Taken from some twenty ways that were tried on collected tables, none of which a figure is reported on. There joint
-    histograms are wrong on 0.12 ± 0.03 percent of the records less with it, and in other draws of the noise on 0.10 ± 0.04.
+    Taken from some twenty ways that were tried on collected and made-up tables, none of which a figure is reported on.
 
     >>> slope = np.add.outer(np.arange(12.0), np.arange(12.0)).ravel()
     >>> noisy = slope + np.random.default_rng(0).laplace(scale=5, size=slope.size)
