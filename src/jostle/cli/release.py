@@ -257,7 +257,7 @@ def _with_error_bars(answer: Answer) -> DataFrame:
     except (KeyboardInterrupt, SystemError, MemoryError):  # the second is what compiled loops make of the first
         for part in getattr(answer, "each", (answer,)):
             typer.echo(_plain(part).to_csv(index=False), nl=False)
-        typer.echo("Errors were not simulated to the end. The answers were charged, and are printed: keep them.", err=True)
+        typer.echo("Stopped. The answers were charged, and are printed without their errors: keep them.", err=True)
         raise typer.Exit(UNWRITTEN) from None
 
 
