@@ -110,7 +110,16 @@ def test_a_ledger_that_does_not_add_up_is_shown_and_refused(path, jostle):
     with sa.create_engine(f"sqlite:///{path}", poolclass=sa.NullPool).begin() as connection:
         connection.exec_driver_sql("UPDATE jostle_accounts SET spent = '0/1'")
     status, output, errors = jostle("budget", path)
-    assert status == 2
+    assert status == 4
     assert "laplace" in output
     assert "add up" not in output
     assert "does not add up" in errors
+
+
+def test_a_ledger_that_cannot_be_reached_ends_with_status_4(jostle):
+    away = "postgresql://me:hush@127.0.0.1:1/db"
+    for asked in (("budget", away), ("budget", "cap", away, "people", "--epsilon", 2, "--yes")):
+        status, output, errors = jostle(*asked)
+        assert (status, output) == (4, "")
+        assert "Nothing is released without its charge on record" in errors
+        assert "hush" not in errors

@@ -59,6 +59,9 @@ def test_without_such_texts_and_with_nulls_in_their_place_is_the_same(values):
         (lambda: Integer(0, 9, missing="NA"), "missing: must be a list of texts"),
         (lambda: Integer(0, 9, missing=[9]), "missing: must be a list of texts"),
         (lambda: Integer(0, 9, missing=None), "missing: must be a list of texts"),
+        (lambda: Integer(0, 9, missing=["N\ud800"]), "missing: one of them is no Unicode text"),
+        (lambda: Category(["F", "\udfff"]), "categories: one of them is no Unicode text"),
+        (lambda: Schema({"a\ud800": Boolean()}), "schema: every column has a name"),
         (lambda: Real(0, 9, bins=3, missing=[str(n) for n in range(65)]), "missing: are more than 64 texts"),
     ],
 )

@@ -52,7 +52,10 @@ def show_ledger(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with exact amounts as texts.")] = False,
     events: Annotated[bool, typer.Option("--events/--no-events", help="List the events too.")] = True,
 ) -> None:
-    """Show the accounts of a ledger: what may be spent, what was, on what, by whom, and what is left. Changes nothing."""
+    """Show the accounts of a ledger: what may be spent, what was, on what, by whom, and what is left. Changes nothing.
+
+    Exit codes: 0 shown, 2 asked wrongly, 4 the ledger cannot be reached, or does not add up.
+    """
     from jostle.kernel.ledger import Ledger  # a database toolkit, which other commands do without
 
     with Ledger(ledger, create=False) as book:

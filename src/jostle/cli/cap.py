@@ -28,7 +28,7 @@ def cap(
     """Change the cap of an account: the most that may ever be spent. It never falls below what is spent.
 
     The ledger keeps who changed it, when, and from what to what. Whoever spends at the same moment is charged under the old
-    cap or under the new one. Exit codes: 0 changed, 1 you said no, 2 refused.
+    cap or under the new one. Exit codes: 0 changed, 1 you said no, 2 refused, 4 the ledger cannot be used.
     """
     from jostle.kernel.ledger import Ledger  # a database toolkit, which other commands do without
 

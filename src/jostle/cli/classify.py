@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from jostle.cli.terminal import UNWRITTEN, Working, check_writable, told_apart, words
+from jostle.cli.terminal import UNWRITTEN, Working, check_writable, words
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 
@@ -119,7 +119,7 @@ def classify(
     if names and header:
         raise BadInput("columns", "are for a file without a line for them", "leave out either --columns or --header")
     named = schema is not None and not names if header is None else header
-    with told_apart(), Working() as working, ExitStack() as until_done:
+    with Working() as working, ExitStack() as until_done:
         working.on("Reading the records")
         codes = held_out.encode(task, held_out.read(file, task, header=named, columns=names))
         working.on(f"Learning ({found.name})")

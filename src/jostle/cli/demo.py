@@ -16,14 +16,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from jostle.cli.terminal import OVERDRAFT
 from jostle.kernel.budget import exact, round_down, round_up
 from jostle.kernel.errors import BadInput, Overdraft
 
 if TYPE_CHECKING:
     from jostle.cli.demo_story import Story
-
-OVERDRAFT = 3
-"""The exit code for a budget that is spent, as `jostle release` has it."""
 
 WIDEST = 96
 """Prose is not set wider than this, whatever the terminal."""
@@ -45,7 +43,7 @@ def demo(
     """Tell the whole story in a minute, on public data: a table, a preview, a private release, and what was spent.
 
     29,501 people of a public census stand in for private ones. Each run spends from the budget in the ledger, as it would
-    with yours. Exit codes: 0 done, 2 asked wrongly, 3 the budget is spent.
+    with yours. Exit codes: 0 done, 2 asked wrongly, 3 the budget is spent, 4 the ledger cannot be used.
     """
     exact(epsilon)
     for option, target in (("out", out), ("ledger", ledger_file)):

@@ -25,6 +25,7 @@ from jostle.cli.demo import demo
 from jostle.cli.explore import explore
 from jostle.cli.release import release
 from jostle.cli.schema import schema
+from jostle.cli.terminal import exit_code
 from jostle.cli.train import train
 from jostle.kernel.errors import BadInput, JostleError
 
@@ -84,7 +85,7 @@ def _import(file: Path) -> None:
 
 
 def main() -> None:
-    """Run the command; what jostle refuses ends with status 2 and one message on standard error, without a traceback."""
+    """Run the command; what jostle refuses ends with a status and one message on standard error, without a traceback."""
     # Loading packages makes a million objects and no garbage. To look for some after every 700 of them, as Python does by
     # itself, is a good part of the way to a first answer; and the process is ours, so that we may tell it otherwise.
     gc.set_threshold(100_000)
@@ -93,7 +94,7 @@ def main() -> None:
         app()
     except JostleError as refused:
         Console(stderr=True, highlight=False).print(f"[red]jostle:[/] {escape(str(refused))}", soft_wrap=True)
-        sys.exit(2)
+        sys.exit(exit_code(refused))
 
 
 def _print_anything() -> None:

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from jostle.cli.terminal import UNWRITTEN, Format, Working, check_writable, told_apart, words
+from jostle.cli.terminal import UNWRITTEN, Format, Working, check_writable, words
 from jostle.kernel.budget import round_down, round_up
 from jostle.kernel.errors import BadInput
 
@@ -118,7 +118,7 @@ def release(
     form = "json" if as_json else form
     wanted = _Wanted([name for text in by or [] for name in words(text)], where, sql, algorithm, out, plot, form)
     _check(wanted, epsilon, within, ledger, preview=preview)
-    with told_apart(), Working() as working, ExitStack() as until_done:
+    with Working() as working, ExitStack() as until_done:
         working.on("Opening the table")
         if preview:  # nothing will be charged, so no ledger is needed, and none is written to
             folder = until_done.enter_context(TemporaryDirectory(prefix="jostle-"))

@@ -5,24 +5,22 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from jostle.kernel.errors import BadInput, LedgerError, Overdraft
+from jostle.kernel.errors import BadInput, JostleError, LedgerError, Overdraft
 
 Format = Literal["text", "csv", "json"]
 """What is printed."""
 
-OVERDRAFT, FAILED, UNWRITTEN = 3, 4, 5
-"""Exit codes besides 2, which is for what was asked wrongly: there is not enough budget, something cannot be reached, or a
-release was charged and printed, but a file could not be written."""
+REFUSED, OVERDRAFT, FAILED, UNWRITTEN = 2, 3, 4, 5
+"""Exit codes: something was asked wrongly, there is not enough budget, something cannot be reached, or a release was charged
+and printed, but a file could not be written."""
 
 Row = tuple[str, float, str, str]
 """What was measured, the number, its unit and the goal."""
@@ -81,16 +79,13 @@ def check_writable(option: str, path: Path) -> None:
         raise BadInput(option, f"{path} cannot be written", "name a file in a folder that exists and that you may write to")
 
 
-@contextmanager
-def told_apart() -> Iterator[None]:
-    """An exit code for each kind of failure that a script may want to act on."""
-    from jostle.tables.asking import EngineError
+def exit_code(failure: JostleError) -> int:
+    """A code for each kind of failure that a script may want to act on."""
+    from jostle.tables.asking import EngineError  # of use only when something failed
 
-    try:
-        yield
-    except (Overdraft, EngineError, LedgerError) as failure:
-        Console(stderr=True, highlight=False).print(f"[red]jostle:[/] {escape(str(failure))}", soft_wrap=True)
-        raise typer.Exit(OVERDRAFT if isinstance(failure, Overdraft) else FAILED) from None
+    if isinstance(failure, Overdraft):
+        return OVERDRAFT
+    return FAILED if isinstance(failure, (EngineError, LedgerError)) else REFUSED
 
 
 class Working:

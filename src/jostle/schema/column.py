@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.kernel.errors import BadInput
-from jostle.schema.values import BLANKS, is_one_of
+from jostle.schema.values import BLANKS, is_one_of, is_writable
 
 Codes = NDArray[np.int64]
 Outside = Literal["clip", "own", "drop"]
@@ -112,6 +112,8 @@ class Column(ABC):
         said = self.missing
         if isinstance(said, str) or not isinstance(said, Sequence) or not all(isinstance(one, str) for one in said):
             raise BadInput("missing", "must be a list of texts", 'pass for instance ["NA", "?"]')
+        if not all(map(is_writable, said)):
+            raise BadInput("missing", "one of them is no Unicode text", "write it without halves of surrogate pairs")
         if len(said) > MOST_MISSING:
             raise BadInput("missing", f"are more than {MOST_MISSING} texts", "name fewer")
         object.__setattr__(self, "missing", tuple(dict.fromkeys(one.strip(BLANKS) for one in said)))

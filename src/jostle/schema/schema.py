@@ -12,6 +12,7 @@ from jostle.schema.categories import Boolean, Category
 from jostle.schema.column import Column
 from jostle.schema.dates import Date
 from jostle.schema.numbers import Integer, Real
+from jostle.schema.values import is_writable
 
 KINDS: Mapping[str, type[Column]] = MappingProxyType({c.kind: c for c in (Category, Integer, Real, Date, Boolean)})
 """The words for a column's kind in a schema file."""
@@ -31,7 +32,7 @@ class Schema(Mapping[str, Column]):
             raise BadInput("schema", "must map names to columns", 'pass for instance {"age": Integer(0, 99)}')
         self._columns = dict(columns or {}) | more
         for name, column in self._columns.items():
-            if not isinstance(name, str) or not name:
+            if not isinstance(name, str) or not name or not is_writable(name):
                 raise BadInput("schema", "every column has a name", "name columns as in the table")
             if not isinstance(column, Column):
                 raise BadInput(

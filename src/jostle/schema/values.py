@@ -58,6 +58,19 @@ def text(value: Any) -> str | None:
     return None
 
 
+def is_writable(value: str) -> bool:
+    r"""Whether it is text that can be written to a file or sent to an engine: half of a surrogate pair is none.
+
+    >>> is_writable("né"), is_writable("n\ud800")
+    (True, False)
+    """
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def is_missing(array: NDArray[Any]) -> NDArray[np.bool_]:
     """Where there is no value: None, NaN, NaT and pandas' NA."""
     if array.dtype.kind == "f":
