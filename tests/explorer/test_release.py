@@ -245,6 +245,19 @@ def test_nothing_that_was_paid_for_is_lost(curator, tmp_path):
     assert curator.desk.rescue(tmp_path) == []
 
 
+def test_only_what_was_downloaded_makes_room(curator, monkeypatch):
+    monkeypatch.setattr("jostle.explorer.release.MOST_KEPT", 2)
+    questions = [curator.preview(kind="count")[1] for _ in range(4)]
+    for question in questions[:3]:
+        curator.pay(question)
+    curator.desk.file(questions[1], "csv")
+    curator.pay(questions[3])
+    for question in (questions[0], questions[2], questions[3]):
+        assert curator.desk.file(question, "csv")
+    with pytest.raises(HTTPException):
+        curator.desk.file(questions[1], "csv")
+
+
 def test_a_question_about_a_table_that_was_closed_is_refused(curator):
     _, question = curator.preview(kind="count")
     key = curator.key

@@ -60,6 +60,13 @@ def test_quantiles_are_those_of_the_rows_with_a_number_between_the_bounds(people
     assert "one distribution function" in found.explain()
 
 
+def test_quantiles_cost_what_their_ranks_need(people):
+    levels, within = [0.25, 0.5], 200.0
+    needed = people.ask_quantiles("age", levels).epsilon_within(within)
+    assert people.quantiles("age", levels, within=within).spent == needed
+    assert people.median("age", within=within).spent == people.ask_quantiles("age", [0.5]).epsilon_within(within)
+
+
 def test_several_quantiles_cost_as_much_as_one_and_their_intervals_hold(people):
     """The ranks of the released distribution function are off by more than its margins in 5 of 100 cases."""
     truth = np.quantile(FRAME["age"], [0.25, 0.5, 0.75], method="inverted_cdf")

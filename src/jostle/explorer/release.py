@@ -230,8 +230,9 @@ class Desk:
         kept = Released(asked=question, result=result)
         with self._lists:
             self._released[key] = kept
-            while len(self._released) > MOST_KEPT:
-                del self._released[next(iter(self._released))]
+            fetched = [one for one, released in self._released.items() if released.fetched]
+            for one in fetched[: max(len(self._released) - MOST_KEPT, 0)]:  # what nobody has yet is not lost
+                del self._released[one]
         return kept
 
     def _budget_change(self, table: Table) -> str:

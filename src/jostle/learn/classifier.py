@@ -79,7 +79,7 @@ class ChosenFit(Fit):
 
 
 class PrivateClassifier(PrivateEstimator):
-    """Picks, within one ε, among private learners: histograms, grids, additive models and the prevailing class.
+    """Picks, within one ε, among private learners: histograms, grids, additive models, trees and the prevailing class.
 
     The choice is learned on public tables, costs 2 % of ε, and is told by `explain()`.
 

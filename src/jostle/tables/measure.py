@@ -108,17 +108,23 @@ class Measurements(ABC):
         return self.ask_marginals(*columns).release(epsilon=epsilon, within=within)
 
     def quantiles(
-        self, column: str, levels: Sequence[float], *, epsilon: Any = None, algorithm: str | None = None
+        self,
+        column: str,
+        levels: Sequence[float],
+        *,
+        epsilon: Any = None,
+        within: float | None = None,
+        algorithm: str | None = None,
     ) -> Quantiles:
         """Values of a column below which given parts of the rows lie, such as [0.25, 0.5, 0.75]: any number for one price.
 
         They are read from the distribution function over up to 4,096 cells, which is measured once.
         """
-        return self.ask_quantiles(column, levels, algorithm=algorithm).release(epsilon=epsilon)
+        return self.ask_quantiles(column, levels, algorithm=algorithm).release(epsilon=epsilon, within=within)
 
-    def median(self, column: str, *, epsilon: Any = None) -> Quantiles:
+    def median(self, column: str, *, epsilon: Any = None, within: float | None = None) -> Quantiles:
         """The value with half of the rows below it."""
-        return self.quantiles(column, [0.5], epsilon=epsilon)
+        return self.quantiles(column, [0.5], epsilon=epsilon, within=within)
 
     def top(
         self, *columns: str, k: int = 10, epsilon: Any = None, within: float | None = None, algorithm: str | None = None
