@@ -140,3 +140,19 @@ def test_what_cannot_be_saved_is_refused(tmp_path, name, problem):
     with pytest.raises(BadInput, match=problem):
         plots.save(plots.new(), tmp_path / name)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_png_without_its_package_is_refused_and_one_that_fails_leaves_the_older_one(tmp_path, monkeypatch):
+    def no_browser(*_, **__):
+        raise RuntimeError("no browser")
+
+    older = tmp_path / "picture.png"
+    older.write_bytes(b"an older one")
+    monkeypatch.setattr("plotly.graph_objects.Figure.to_image", no_browser)
+    monkeypatch.setattr(plots, "find_spec", lambda _: object())
+    with pytest.raises(BadInput, match="a Chrome or Chromium"):
+        plots.save(plots.new(), older)
+    monkeypatch.setattr(plots, "find_spec", lambda _: None)
+    with pytest.raises(BadInput, match=r"^plot: a PNG needs the package kaleido"):
+        plots.savable(older, "plot")
+    assert older.read_bytes() == b"an older one"

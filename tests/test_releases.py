@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import jostle
-import jostle.releases
 from jostle import simulate, workloads
 from jostle.kernel.errors import BadInput, LedgerError, Overdraft
+from jostle.simulate import margins
 
 
 @pytest.fixture
@@ -131,11 +132,28 @@ def test_margins_cover_the_truth_about_as_often_as_they_say(name, kind, least, d
     covered = []
     for seed in range(12):
         estimate = next(simulate.estimates(name, x, workload, 0.1, trials=1, seed=seed))[0]
-        margins = jostle.releases._margins(
+        off = margins.within_95(
             jostle.algorithms.get(name), estimate, workload, Fraction(1, 10), jostle.Neighbours("add_remove"), {}
         )
-        covered.append((np.abs((workload @ estimate) - (workload @ x)) <= margins).mean())
+        covered.append((np.abs((workload @ estimate) - (workload @ x)) <= off).mean())
     assert np.mean(covered) > least
+
+
+def test_margins_of_many_answers_are_the_same_quantiles_in_little_memory(monkeypatch):
+    cells = 2**14
+    run = (jostle.algorithms.get("Laplace"), np.full(cells, 9.0), workloads.identity(cells))
+    run = (*run, Fraction(1, 10), jostle.Neighbours("add_remove"), {})
+    monkeypatch.setattr(margins, "MANY", cells - 1)
+    errors = np.concatenate(list(margins.simulated_errors(run[2], *run)))
+    assert len(errors) == 50
+    tracemalloc.start()
+    try:
+        found = margins.within_95(*run)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_allclose(found, np.quantile(np.abs(errors), 0.95, axis=0), rtol=1e-12)
+    assert peak < 80 * 8 * cells  # all errors of 200 runs, three times over, would be 600
 
 
 def test_within_takes_the_least_epsilon_that_keeps_the_promise(ledger):

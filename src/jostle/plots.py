@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -102,21 +103,23 @@ def save(figure: go.Figure, path: str | Path) -> Path:
         figure.write_html(target, include_plotlyjs=True, config=CONFIG)
         return target
     try:
-        figure.write_image(target, scale=2)
+        image = figure.to_image("png", scale=2)
     except Exception:  # noqa: BLE001  # a browser can fail in many ways, and the remedy is the same
-        target.unlink(missing_ok=True)
-        problem = "a PNG needs the package kaleido and a Chrome or Chromium, one of which is missing or does not start"
-        raise BadInput("path", problem, "pip install 'jostle[png]' and install Chromium, or save .html") from None
+        problem = "a PNG needs a Chrome or Chromium, which is missing or does not start"
+        raise BadInput("path", problem, "install Chromium, or save .html") from None
+    target.write_bytes(image)  # not before there is one: until then, a picture that was there stays
     return target
 
 
-def savable(path: str | Path) -> Path:
+def savable(path: str | Path, argument: str = "path") -> Path:
     """Where a figure can be saved; refused where it cannot, before long work is done for it."""
     target = Path(path)
     if not target.absolute().parent.is_dir():
-        raise BadInput("path", f"the folder of {target} does not exist", "name one that does")
+        raise BadInput(argument, f"the folder of {target} does not exist", "name one that does")
     if target.suffix not in (".html", ".png"):
-        raise BadInput("path", f"{target.name} is neither .html nor .png", "end its name with one of them")
+        raise BadInput(argument, f"{target.name} is neither .html nor .png", "end its name with one of them")
+    if target.suffix == ".png" and find_spec("kaleido") is None:
+        raise BadInput(argument, "a PNG needs the package kaleido", "pip install 'jostle[png]', or save .html")
     return target
 
 

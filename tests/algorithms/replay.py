@@ -109,9 +109,8 @@ def _cut_by(engine: CutWriter | CutReader) -> Iterator[None]:
 
 def run(plan: Plan, x: np.ndarray, neighbours: Neighbours, epsilon: Fraction, engine: CutWriter | CutReader) -> Any:
     """What a plan releases, with noise of this engine."""
-    source: Any = source_over(
-        SimulatedSource, lambda: x.reshape(-1), x.shape, neighbours, engine, CountingPurse(neighbours, engine)
-    )
+    purse = CountingPurse(neighbours, engine)
+    source: Any = source_over(SimulatedSource, lambda: x.reshape(-1), x.shape, neighbours, engine, purse, "", None)
     with _cut_by(engine):
         return plan(source, source.grant(epsilon))
 

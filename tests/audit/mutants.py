@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from jostle.algorithms import ugrid
-from jostle.kernel import budget, intervals, ledger, noise, scores, source, statistics, strategy, trees
+from jostle.kernel import budget, intervals, ledger, noise, partition, scores, source, statistics, strategy, trees
 from jostle.kernel.events import Balance
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
@@ -63,7 +63,7 @@ from tests.kernel import (
     test_source,
     test_strategies,
 )
-from tests.mechanisms import test_ranks, test_threshold
+from tests.mechanisms import test_gradual, test_ranks, test_threshold
 
 MUTANTS = [
     # ------------------------------------------------------------------------------------------------ noise
@@ -381,6 +381,16 @@ MUTANTS = [
         "a release through a purse that forgets",
         lambda patch: patch.setattr(source.CountingPurse, "durable", True),
         tested(test_source.test_a_release_wants_a_durable_purse_with_exact_noise),
+    ),
+    Mutant(
+        "a plan can move a cell into another group of a partition",
+        attribute(partition, "fixed", lambda array: array),
+        tested(test_source.test_what_lemmas_rest_on_cannot_be_changed),
+    ),
+    Mutant(
+        "gradual release: whether answers are whole depends on the numbers in a list",
+        attribute(gradual, "is_whole", lambda value: all(isinstance(number, int) for number in value)),
+        tested(test_gradual.test_what_is_in_a_list_does_not_decide_the_type_of_the_answers, None),
     ),
     *OF_RECORDS,
     *OF_TABLES,

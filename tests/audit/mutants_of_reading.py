@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
+from contextlib import nullcontext
 from io import StringIO
 from types import SimpleNamespace
 from typing import Any
@@ -11,21 +13,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from jostle.kernel import records
+from jostle.kernel import records, source
 from jostle.kernel.budget import Budget
 from jostle.learn import base
 from jostle.schema import Integer
-from jostle.tables import asking, files, frames, lines, samples, sparks
+from jostle.tables import accounts, asking, files, frames, lines, samples, sparks
 from tests.audit import test_whose_rows
 from tests.audit.planted import CAPLOG, FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
-from tests.learn import test_cells
+from tests.kernel import test_source
+from tests.learn import test_cells, test_estimators
 from tests.learn import test_one_by_one as one_by_one
 from tests.tables import engines, test_persons_apart, test_privacy, test_reading_and_paying
 
 SPARK = Fixture(lambda patch, folder: next(engines.spark._get_wrapped_function()()))
 FOLDERS = Fixture(lambda patch, folder: SimpleNamespace(mktemp=lambda name: _made(folder / name)))
 a_line_changes_no_other = test_reading_and_paying.test_a_line_is_one_row_and_changes_no_other.hypothesis.inner_test  # type: ignore[attr-defined]
-
+asked_after_the_charge = test_reading_and_paying.test_the_table_is_asked_after_the_charge
 different_bytes = test_persons_apart.test_different_bytes_are_different_texts.hypothesis.inner_test  # type: ignore[attr-defined]
 
 
@@ -99,6 +102,21 @@ OF_READING = [
         tested(different_bytes, b"\xfc", "\U0010ecfc".encode()),
     ),
     Mutant(
+        "text files: of several marks of the encoding one is taken off, and one more off the first line",
+        attribute(lines, "MARKS", re.compile(b"(?m)^\xef\xbb\xbf")),
+        tested(a_line_changes_no_other, FOLDERS, [b"\xef\xbb\xbf" * 2 + b"a"], b"zzz", 0, b"\n"),
+    ),
+    Mutant(
+        "frames: those without a name are one person in an Arrow table",
+        attribute(frames, "_as_bytes", lambda column: column.cast(pa.large_binary())),
+        tested(test_reading_and_paying.test_every_person_of_a_frame_is_one_person, FOLDER),
+    ),
+    Mutant(
+        "classifiers: an account that protects persons pays for rows",
+        attribute(accounts, "check_of_rows", lambda account: None),
+        tested(test_estimators.test_an_account_that_protects_persons_does_not_pay_for_rows, FOLDER),
+    ),
+    Mutant(
         "files: a name is taken for a pattern",
         attribute(files, "_as_pattern", str),
         tested(test_reading_and_paying.test_a_path_is_no_pattern, FOLDER),
@@ -121,7 +139,17 @@ OF_READING = [
     Mutant(
         "tables: rows are counted before the charge",
         wrapped(records._Records, "vector", counts_at_once),
-        tested(test_reading_and_paying.test_the_table_is_asked_after_the_charge, FOLDER, PATCH, "histogram", None),
+        tested(asked_after_the_charge, FOLDER, PATCH, "histogram", None, "add_remove"),
+    ),
+    Mutant(
+        "tables: a public number of rows is added up from the cells, before the charge",
+        wrapped(records, "source_over", lambda original, *parts: original(*parts[:-1], None)),
+        tested(asked_after_the_charge, FOLDER, PATCH, "the number of rows", None, "replace"),
+    ),
+    Mutant(
+        "tables: parts of a split that are asked at once draw a person's rows twice",
+        attribute(source, "Lock", nullcontext),
+        tested(test_source.test_parts_of_a_split_that_are_asked_at_once_come_from_one_count),
     ),
     Mutant(
         "Spark: all frames are kept under one name",

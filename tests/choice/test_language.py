@@ -336,6 +336,12 @@ def test_a_prediction_may_look_at_more_for_some_databases_and_stumble_over_noise
     assert np.isfinite(model.log_losses(["size"], np.array([[-5.0], [1e10]]))).all()
 
 
+def test_a_way_that_may_take_another_option_is_refused_before_its_questions_are_paid_for() -> None:
+    way = RegretTree(("cells", "nobody"), (Split("size", 100.0, 1, 2), *(Leaf(at, (1.0, 1.0), 1, 1.0) for at in (0, 1))))
+    with pytest.raises(BadInput, match="options: the way may take 'nobody', which is not among them"):
+        ChoiceMaker.following(way, options=[cells, Even], informed_by=[size], rho="1/5")
+
+
 def test_only_the_questions_of_the_walk_are_paid_for() -> None:
     """A large size ends the walk; a small one leads to a second question."""
     leaves = [Leaf(choice, (1.0, 1.0), 1, 1.0) for choice in (0, 1, 1)]

@@ -60,6 +60,8 @@ def test_what_depends_on_the_data_needs_a_stand_in() -> None:
     ("told", "argument"),
     [
         ({"within": 0}, "within"),
+        ({"within": True}, "within"),
+        ({"within": 10**400}, "within"),
         ({"within": float("nan")}, "within"),
         ({"confidence": 1.0}, "confidence"),
         ({"workload": "cells"}, "workload"),
@@ -75,3 +77,9 @@ def test_bad_wishes_are_refused(told: dict[str, Any], argument: str) -> None:
 
 def test_an_exact_answer_is_a_wish_that_some_epsilon_meets() -> None:
     assert epsilon_for(workloads.identity(4), within=0.5, algorithm="Laplace").epsilon > Fraction(3)
+
+
+@pytest.mark.parametrize("within", [np.int64(5), np.float32(5), Fraction(5)])
+def test_a_wish_may_be_any_kind_of_number(within: Any) -> None:
+    asked = {"workload": workloads.identity(4), "algorithm": "Laplace"}
+    assert epsilon_for(within=within, **asked) == epsilon_for(within=5, **asked)  # type: ignore[arg-type]

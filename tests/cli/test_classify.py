@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from jostle.cli.main import main
 from jostle.kernel.ledger import Ledger
 
 SCHEMA = """
@@ -96,6 +98,7 @@ def test_an_account_that_protects_persons_pays_for_no_classifier_of_rows(folder,
         (("--note", "x" * 301), 2, "note: must be a text of at most 300"),
         (("--columns", "age,class,more", "--header"), 2, "leave out either --columns or --header"),
         (("--columns", "age,class,class"), 2, "columns: must name class, once"),
+        (("--simulate", -1), 2, "simulate: must be a seed of at least 0"),
     ],
 )
 def test_failures_have_the_exit_codes_of_a_release(folder, jostle, more, status, complaint):
@@ -135,6 +138,33 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_charge(folder, jost
         assert status == 2
         assert f"out: {out} cannot be written" in errors
     assert not (folder / "budget.db").exists()
+
+
+def test_a_file_that_is_read_is_not_written_over(folder, jostle):
+    (folder / "test.csv").write_text("age,class\n1,no\n", "utf-8")
+    before = (folder / "people.csv").read_bytes()
+    for out, named in (
+        ("people.csv", "the data"),
+        ("people.toml", "--schema"),
+        ("test.csv", "--test"),
+        ("budget.db", "--ledger"),
+    ):
+        status, _, errors = jostle(*PIPELINE, "--test", "test.csv", "--out", out)
+        assert status == 2
+        assert f"out: {out} is {named} as well, and would be written over" in errors
+    assert (folder / "people.csv").read_bytes() == before
+    assert not (folder / "budget.db").exists()
+
+
+def test_the_records_are_in_their_file_before_anything_is_worked_out_from_them(folder, jostle, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("no solution")
+
+    monkeypatch.setattr("jostle.learn.pipeline.accuracy_on_synthetic", broken)
+    monkeypatch.setattr(sys, "argv", ["jostle", *map(str, (*PIPELINE, "--out", "made.csv"))])
+    with pytest.raises(RuntimeError, match="no solution"):
+        main()
+    assert (folder / "made.csv").read_text("utf-8").startswith("age,class\n")
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

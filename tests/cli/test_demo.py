@@ -81,6 +81,7 @@ def test_the_demo_for_scripts_and_when_its_budget_is_spent(told, monkeypatch):
         (("demo", "--epsilon", "nan"), "epsilon: must be a finite number"),
         (("demo", "--out", "nowhere/at/all.html"), "out: the folder of nowhere/at/all.html does not exist"),
         (("demo", "--out", "picture.png"), "out: picture.png does not end in .html"),
+        (("demo", "--out", "it.html", "--ledger", "it.html"), "out: it.html is --ledger as well"),
         (("demo", "--ledger", "nowhere/at/all.db"), "ledger: the folder of nowhere/at/all.db does not exist"),
         (("budget", "nowhere.db"), "nowhere.db"),
     ],
@@ -91,6 +92,14 @@ def test_what_is_refused_ends_with_status_2_and_one_message(tmp_path, arguments,
     assert complaint in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_charge(tmp_path):
+    (tmp_path / "taken.html").mkdir()
+    done = run("demo", "--out", "taken.html", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "out: taken.html cannot be written" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["taken.html"]
 
 
 def test_version_and_help(tmp_path):

@@ -7,7 +7,6 @@ import io
 import json
 import sqlite3
 import sys
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -136,6 +135,18 @@ def test_a_preview_charges_nothing_and_needs_no_ledger(folder, jostle):
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "ages.xls"), 2, "does not end in .csv or .json"),
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--note", "x" * 301), 2, "note: must be a text of at most 300"),
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--plot", "ages.gif"), 2, ".html or .png"),
+        (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "people.csv"), 2, "out: people.csv is the data as well"),
+        (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "linked.csv"), 2, "out: linked.csv is the data as well"),
+        (
+            ("--by", "age", "--epsilon", 1, "--budget", 1, "--plot", "linked.html"),
+            2,
+            "plot: linked.html is --schema as well",
+        ),
+        (
+            ("--by", "age", "--epsilon", 1, "--budget", 1, "--ledger", "b.csv", "--out", "./b.csv"),
+            2,
+            "b.csv is --ledger as well",
+        ),
         (("--sql", "SELECT * FROM people", "--epsilon", 1, "--budget", 1), 2, "SELECT *"),
         (("--sql", "SELECT 1", "--by", "age", "--epsilon", 1, "--budget", 1), 2, "says it all"),
         (("--algorithm", "HB", "--epsilon", 1, "--budget", 1), 2, "is for histograms"),
@@ -143,6 +154,8 @@ def test_a_preview_charges_nothing_and_needs_no_ledger(folder, jostle):
     ],
 )
 def test_what_is_refused_says_so_and_charges_nothing(folder, jostle, arguments, status, complaint):
+    (folder / "linked.csv").hardlink_to(folder / "people.csv")
+    (folder / "linked.html").symlink_to(folder / "people.toml")
     found, output, errors = jostle(*ASKED, *arguments)
     assert (found, output) == (status, "")
     assert complaint in errors
@@ -150,6 +163,14 @@ def test_what_is_refused_says_so_and_charges_nothing(folder, jostle, arguments, 
     if (folder / "budget.db").exists():
         with Ledger(folder / "budget.db") as ledger:
             assert "charge" not in [event.kind for event in ledger.events()]
+
+
+def test_a_picture_that_needs_a_package_is_refused_before_the_charge(folder, jostle, monkeypatch):
+    monkeypatch.setitem(sys.modules, "kaleido", None)
+    status, output, errors = jostle(*ASKED, "--budget", 1, "--epsilon", 0.5, "--plot", "count.png")
+    assert (status, output) == (2, "")
+    assert "plot: a PNG needs the package kaleido" in errors
+    assert not (folder / "budget.db").exists()
 
 
 def test_what_cannot_be_reached_ends_with_status_4(folder, jostle, monkeypatch):
@@ -169,54 +190,6 @@ def test_what_cannot_be_reached_ends_with_status_4(folder, jostle, monkeypatch):
         other.close()
 
 
-def test_a_file_that_cannot_be_written_after_all_does_not_lose_the_answers(folder, jostle, monkeypatch):
-    monkeypatch.setattr("pandas.DataFrame.to_csv", _full_disk(__import__("pandas").DataFrame.to_csv))
-    status, output, errors = jostle(*ASKED, "--budget", 1, "--epsilon", 0.5, "--out", "count.csv")
-    assert status == 5
-    assert "figure,count,low,high" in output
-    assert "keep them" in errors
-
-
-@pytest.mark.parametrize(
-    ("asked", "printed"),
-    [
-        (("--by", "sex"), ["sex,count", "F,", "M,", "(other),", "(missing),"]),
-        (
-            ("--sql", "SELECT COUNT(*), AVG(age) FROM people"),
-            ["figure,count", "count,", "figure,value,low,high", "mean of age,"],
-        ),
-        (("--sql", "SELECT MEDIAN(age) FROM people"), ["quantile,age", "0.5,"]),
-    ],
-)
-@pytest.mark.parametrize("interrupted", [KeyboardInterrupt, SystemError])  # between steps, and in a compiled loop
-def test_whoever_does_not_wait_for_the_errors_gets_the_answers(folder, jostle, monkeypatch, asked, printed, interrupted):
-    def ctrl_c(*_):
-        raise interrupted
-
-    monkeypatch.setattr("jostle.releases._margins", ctrl_c)
-    monkeypatch.setattr("jostle.releases._simulated_errors", ctrl_c)
-    status, output, errors = jostle(*ASKED, "--budget", 1, "--epsilon", 0.5, *asked)
-    assert status == 5
-    lines = output.splitlines()
-    assert len(lines) == len(printed)
-    assert all(line.startswith(start) for line, start in zip(lines, printed, strict=True))
-    assert "The answers were charged, and are printed without their errors" in errors
-    with Ledger(folder / "budget.db") as ledger:
-        assert ledger.balance("people").spent == Fraction(1, 2)
-
-
-def test_a_picture_that_cannot_be_drawn_is_told_after_the_answers(folder, jostle, monkeypatch):
-    def no_browser(*_, **__):
-        raise RuntimeError("no browser")
-
-    monkeypatch.setattr("plotly.graph_objects.Figure.write_image", no_browser)
-    status, output, errors = jostle(*ASKED, "--budget", 1, "--epsilon", 0.5, "--plot", "count.png")
-    assert status == 5
-    assert "figure count" in " ".join(output.split())
-    assert "a PNG needs the package kaleido" in errors
-    assert "keep them" in errors
-
-
 @pytest.mark.parametrize("encoding", ["iso8859-1", "cp1252"])
 def test_letters_that_a_terminal_lacks_do_not_lose_the_answers(folder, monkeypatch, encoding):
     shown = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
@@ -233,15 +206,6 @@ def test_letters_that_a_terminal_lacks_do_not_lose_the_answers(folder, monkeypat
     found = json.loads(answers)
     assert found["answers"][0]["age"] == "0–9"
     assert "at ε = 0.5" in found["explanation"]
-
-
-def _full_disk(to_csv):
-    def written(self, path=None, **keywords):
-        if path is not None:
-            raise OSError(28, "no space left")
-        return to_csv(self, path, **keywords)
-
-    return written
 
 
 CELLS = st.one_of(
@@ -340,6 +304,7 @@ def test_a_draft_has_names_and_kinds_alone_and_is_refused_until_it_is_confirmed(
     assert status == 2
     assert "--force" in errors
     assert jostle("schema", "people.csv", "--out", "draft.toml", "--force")[0] == 0
+    assert "people.csv is the data as well" in jostle("schema", "people.csv", "--out", "people.csv", "--force")[2]
     (folder / "plain.data").write_text("31,F\n", "utf-8")
     assert jostle("schema", "plain.data", "--columns", "age,sex")[0] == 0
     assert '[columns."age"]\nkind = "integer"' in (folder / "plain.toml").read_text("utf-8")

@@ -6,8 +6,11 @@ import http.client
 import json
 import os
 import re
+import signal
+import socket
 import subprocess
 import time
+from contextlib import contextmanager, nullcontext
 
 import pytest
 
@@ -15,6 +18,8 @@ from tests.explorer.browsing import JOSTLE, PATIENCE, Running, started, stopped
 
 if os.environ.get("JOSTLE_REQUIRE_ALL") != "1":
     pytest.importorskip("starlette", reason="the explorer is not installed: pip install 'jostle[explorer]'")
+
+from jostle.explorer.access import Access, Guard
 
 
 class Visitor:
@@ -142,6 +147,22 @@ def test_a_foreign_host_is_turned_away_even_with_the_cookie(visitor, host):
     assert "<html" not in answer.text
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "127.0.0.1:80", "[::1]:80", "LOCALHOST"])
+def test_browsers_leave_the_usual_port_out(host):
+    guard = Guard(None, Access(port=80))
+    assert guard.access.knows(host)
+    assert guard._from_here(f"http://{host}")
+    assert not guard._from_here(f"https://{host}")
+    assert Access(port=8000).knows(host) is False
+
+
+@pytest.mark.parametrize(
+    "host", ["", ":80", "evil.example", "127.0.0.1:8000", "[::1", "::1]", "[[::1]]", "::1", "[::1]x", "80"]
+)
+def test_the_usual_port_opens_to_no_other_host(host):
+    assert not Access(port=80).knows(host)
+
+
 def test_localhost_is_this_machine_too(visitor):
     assert visitor.ask("GET", "/compare", Host=f"localhost:{visitor.port}", Cookie=visitor.cookie).status == 200
 
@@ -241,21 +262,46 @@ def test_a_script_is_told_the_way_in_as_json(tmp_path):
     process.stderr.close()
 
 
-def test_what_was_paid_for_is_saved_when_the_explorer_is_stopped(tmp_path):
+@contextmanager
+def endless_request(port):
+    """One that the server waits for a while when it is stopped, so that another signal comes in between."""
+    kind = "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r\nExpect: 100-continue"
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as line:
+        line.sendall(f"POST /enter HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{kind}\r\n\r\n".encode())
+        assert b"100" in line.recv(100)  # it was begun
+        yield
+
+
+@pytest.mark.parametrize("signals", [("SIGTERM",), ("SIGINT", "SIGINT"), ("SIGHUP",)], ids="-".join)
+def test_what_was_paid_for_is_saved_however_the_explorer_is_stopped(tmp_path, signals):
     (tmp_path / "people.csv").write_text("age\n" + "\n".join(str(n % 100) for n in range(300)))
     running = started(tmp_path)
+    process = running.process
     try:
         visitor = Visitor(running).enter()
         schema = '[columns.age]\nkind = "integer"\nlow = 0\nhigh = 99'
         opened = visitor.post("/release/open", {"data": "people.csv", "ledger": "b.db", "budget": "1", "schema": schema})
         key = re.search(r'name="table_key" value="([^"]+)"', json.loads(opened.text)["html"])[1]
-        shown = visitor.finished("/release/preview", {"table_key": key, "kind": "count", "epsilon": "0.5"})
-        question = re.search(r'name="question" value="([^"]+)"', shown["html"])[1]
-        assert visitor.finished("/release/pay", {"question": question})["state"] == "done"
+        for _ in range(2):
+            shown = visitor.finished("/release/preview", {"table_key": key, "kind": "count", "epsilon": "0.25"})
+            question = re.search(r'name="question" value="([^"]+)"', shown["html"])[1]
+            assert visitor.finished("/release/pay", {"question": question})["state"] == "done"
+        if signals == ("SIGHUP",):
+            process.stdout.close()  # nobody can be told, as by a terminal that was closed
+        with endless_request(visitor.port) if len(signals) > 1 else nullcontext():
+            for name in signals:
+                process.send_signal(getattr(signal, name))
+                time.sleep(0.3)
+            process.wait(timeout=PATIENCE)
+        said = "" if process.stdout.closed else process.stdout.read()
     finally:
+        process.kill()
         stopped(running)
-    assert [file.name for file in tmp_path.glob("*.csv")] != ["people.csv"]
-    assert (tmp_path / "count.csv").read_text().startswith("figure,count,low,high\ncount,")
+    for name in ("count.csv", "count-2.csv"):
+        assert (tmp_path / name).read_text().startswith("figure,count,low,high\ncount,")
+        assert signals == ("SIGHUP",) or str(tmp_path / name) in said
+    last = getattr(signal, signals[-1])
+    assert process.returncode in (-last, 128 + last)
 
 
 def test_the_link_is_handed_to_the_browser_in_a_file(tmp_path, monkeypatch):

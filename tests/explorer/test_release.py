@@ -11,6 +11,7 @@ import os
 import random
 import threading
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -24,9 +25,11 @@ from starlette.exceptions import HTTPException
 from jostle import BadInput, Ledger
 from jostle.explorer.asking import KINDS, ROWS
 from jostle.explorer.forms import Form
-from jostle.explorer.jobs import Job, Jobs
+from jostle.explorer.jobs import MOST_WAITING, Job, Jobs
 from jostle.explorer.release import Desk
+from jostle.explorer.released import Released
 from jostle.kernel.errors import JostleError
+from jostle.releases import Release
 from jostle.tables.totals import share
 
 SCHEMA = """
@@ -83,7 +86,29 @@ class Curator:
         return shown, shown.html.split('name="question" value="')[1].split('"')[0]
 
     def pay(self, question):
-        return done(self.desk.pay(form(question=question)))(Job("pay"))
+        return done(self.desk.pay(form(question=question), lambda work: work))(Job("pay"))
+
+    def click(self, question, jobs):
+        """The job that pays, or None where it was refused."""
+        try:
+            return done(self.desk.pay(form(question=question), partial(jobs.start, "pay")))
+        except BadInput:
+            return None
+
+    def clicks(self, question, jobs, times):
+        """The same by so many at the same time."""
+        told, start = [], threading.Barrier(times)
+
+        def click():
+            start.wait()
+            told.append(self.click(question, jobs))
+
+        threads = [threading.Thread(target=click) for _ in range(times)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        return told
 
     def charges(self):
         with Ledger(self.folder / "budget.db", create=False) as ledger:
@@ -170,20 +195,26 @@ def test_the_error_of_a_mean_is_told_for_some_numbers_of_rows(curator):
 
 def test_clicks_at_the_same_time_charge_once(curator):
     _, question = curator.preview(kind="count")
-    told, jobs, start = [], Jobs(), threading.Barrier(8)
+    jobs = Jobs()
+    told = curator.clicks(question, jobs, 8)
+    jobs.close()
+    assert [job.state for job in told if job is not None] == ["done"]
+    assert len(curator.charges()) == 1
 
-    def click():
-        start.wait()
-        try:
-            told.append(jobs.start("pay", done(curator.desk.pay(form(question=question)))))
-        except BadInput:
-            told.append(None)
 
-    clicks = [threading.Thread(target=click) for _ in range(8)]
-    for one in clicks:
-        one.start()
-    for one in clicks:
-        one.join()
+def test_a_question_stays_payable_where_too_much_is_waiting_and_is_charged_once(curator):
+    _, question = curator.preview(kind="count")
+    jobs, go = Jobs(), threading.Event()
+    for _ in range(MOST_WAITING):
+        jobs.start("wait", lambda job: go.wait(120))
+    with pytest.raises(BadInput, match="too much work is waiting"):
+        done(curator.desk.pay(form(question=question), partial(jobs.start, "pay")))
+    assert curator.clicks(question, jobs, 2) == [None, None]
+    go.set()
+    jobs.close()
+    assert curator.charges() == []
+    jobs = Jobs()
+    told = curator.clicks(question, jobs, 2)
     jobs.close()
     assert [job.state for job in told if job is not None] == ["done"]
     assert len(curator.charges()) == 1
@@ -193,7 +224,7 @@ def test_a_release_that_was_stopped_before_it_began_is_not_charged(curator):
     _, question = curator.preview(kind="count")
     jobs, go = Jobs(), threading.Event()
     waiting = [jobs.start("wait", lambda job: go.wait(120)) for _ in range(2)]
-    job = jobs.start("pay", done(curator.desk.pay(form(question=question))))
+    job = curator.click(question, jobs)
     job.cancel()
     go.set()
     jobs.close()
@@ -239,10 +270,108 @@ def test_nothing_that_was_paid_for_is_lost(curator, tmp_path):
     curator.desk.file(questions[0], "csv")
     curator.reopen("other.db")
     assert f"/release/{questions[1]}.json" in done(curator.desk.current(form())).html  # nor by opening another table
-    saved = curator.desk.rescue(tmp_path)
+    saved = [file for _, file in curator.desk.rescue(tmp_path)]
     assert [file.name for file in saved] == ["count.csv", "count-2.csv"]
     assert saved[0].read_text() == curator.desk.file(questions[1], "csv")[0]
     assert curator.desk.rescue(tmp_path) == []
+
+
+def test_whoever_has_the_explanation_does_not_have_the_answers(curator, tmp_path):
+    _, question = curator.preview(kind="histogram", first="age")
+    curator.pay(question)
+    curator.desk.file(question, "txt")
+    curator.desk.file(question, "trace")
+    assert len(curator.desk.rescue(tmp_path)) == 1
+    _, question = curator.preview(kind="count")
+    curator.pay(question)
+    curator.desk.file(question, "json")
+    assert curator.desk.rescue(tmp_path) == []
+
+
+def test_what_cannot_be_saved_where_it_should_is_saved_elsewhere_and_each_by_itself(curator, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    questions = [curator.preview(kind=kind, first="pay")[1] for kind in ("count", "sum", "mean")]
+    for question in questions:
+        curator.pay(question)
+    broken = curator.desk._released[questions[1]]
+    monkeypatch.setattr(broken, "to_csv", lambda: 1 / 0)
+    found = [where for _, where in curator.desk.rescue(tmp_path / "gone")]
+    assert [file.name for file in (found[0], found[2])] == ["count.csv", "mean-of-pay.csv"]
+    assert all(file.parent.parent == tmp_path and file.read_text().endswith("\n") for file in (found[0], found[2]))
+    assert isinstance(found[1], ZeroDivisionError)
+    monkeypatch.undo()
+    assert [where for _, where in curator.desk.rescue(tmp_path)] == [tmp_path / "sum-of-pay.csv"]
+
+
+def test_a_page_that_cannot_be_drawn_says_that_it_is_paid_for(curator, monkeypatch):
+    _, question = curator.preview(kind="histogram", first="age")
+
+    def surprised(*_):
+        raise RuntimeError("row 17 has salary 123456")
+
+    monkeypatch.setattr(Released, "figures", surprised)
+    jobs = Jobs()
+    job = curator.click(question, jobs)
+    jobs.close()
+    assert (job.state, len(curator.charges()) > 0) == ("done", True)
+    assert "It was released and charged (ε = 0.5)" in job.shown.html
+    assert f"/release/{question}.csv" in job.shown.html
+    assert "9.5</strong> of ε = 10 is left" in job.shown.html
+    assert "123456" not in job.shown.html
+    assert curator.desk.file(question, "csv")
+
+
+@pytest.mark.parametrize("kind", ["histogram", "quantiles"])
+def test_answers_come_without_intervals_where_these_cannot_be_simulated(curator, tmp_path, monkeypatch, kind):
+    tried = []
+
+    def too_large(*_):
+        tried.append(1)
+        raise MemoryError
+
+    monkeypatch.setattr(Release, "margins", property(too_large))
+    monkeypatch.setattr(Release, "simulated_errors", too_large)
+    _, question = curator.preview(kind=kind, **QUESTIONS[kind])
+    paid = curator.pay(question)
+    assert "could not be simulated" in paid.html
+    assert "Noisy answers, without intervals" in paid.html
+    text, _, name = curator.desk.file(question, "csv")
+    assert name.endswith("-without-intervals.csv")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    told = json.loads(curator.desk.file(question, "json")[0])
+    assert len(rows) == len(told["answers"]) == ANSWERS[kind]
+    assert list(rows[0]) == list(told["answers"][0]) == COLUMNS[kind]
+    for said in (told["explanation"], curator.desk.file(question, "txt")[0]):
+        assert "could not be simulated, so they come without intervals" in said
+    assert len(tried) == 1
+
+
+COLUMNS = {"histogram": ["age", "count"], "quantiles": ["quantile", "age"]}
+
+
+def test_nothing_is_simulated_to_save_what_is_not_shown_yet(curator, tmp_path, monkeypatch):
+    questions = [curator.preview(kind=kind, **QUESTIONS[kind])[1] for kind in ("histogram", "sum")]
+    monkeypatch.setattr(Released, "simulate", lambda *_: 1 / 0)  # what shows it is stopped just before
+    for question in questions:
+        curator.pay(question)
+    saved = [file for _, file in curator.desk.rescue(tmp_path)]
+    assert [file.name for file in saved] == ["histogram-of-age-without-intervals.csv", "sum-of-pay-by-sex.csv"]
+    assert saved[0].read_text().startswith("age,count\n")
+    assert saved[1].read_text().startswith("sex,sum,low,high\n")
+
+
+def test_a_column_may_have_any_name(people):
+    (people / "named.csv").write_text("self,low\n=1,a\n=2,a\n")
+    categories = '[columns.{}]\nkind = "category"\ncategories = ["=1", "=2", "a"]\n'
+    schema = "".join(map(categories.format, ("self", "low")))
+    curator = Curator(people, data=str(people / "named.csv"), schema=schema, name="people")
+    for first, named in (("self", "self"), ("low", "low (column)")):
+        _, question = curator.preview(kind="histogram", first=first, algorithm="Laplace")
+        curator.pay(question)
+        rows = list(csv.DictReader(io.StringIO(curator.desk.file(question, "csv")[0])))
+        assert list(rows[0]) == [named, "count", "low", "high"]
+        assert [row[named] for row in rows][:3] == ["'=1", "'=2", "a"]
+    curator.desk.close()
 
 
 def test_only_what_was_downloaded_makes_room(curator, monkeypatch):

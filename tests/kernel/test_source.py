@@ -7,7 +7,9 @@ import itertools
 import math
 import pickle
 import re
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any
 
@@ -19,11 +21,11 @@ from jostle.kernel.domain import LARGEST_TOTAL, counts
 from jostle.kernel.errors import BadInput, BudgetError, JostleError, Overdraft, PlanError
 from jostle.kernel.expressions import Derived
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.noise import ExactNoise, variance
+from jostle.kernel.noise import ExactNoise, SimulatedNoise, variance
 from jostle.kernel.partition import Partition
 from jostle.kernel.queries import Strategy
 from jostle.kernel.scores import QueryDistance, QueryScore, Score, SplitScore
-from jostle.kernel.source import KEPT_ANSWERS, IntervalCost, ReleaseSource, SimulatedSource, Source, simulation
+from jostle.kernel.source import KEPT_ANSWERS, IntervalCost, ReleaseSource, SimulatedSource, Source, simulation, source_over
 from jostle.kernel.statistics import (
     LATTICE,
     PRICE_UNIT,
@@ -35,7 +37,7 @@ from jostle.kernel.statistics import (
     Statistic,
     TotalVariation,
 )
-from jostle.kernel.strategy import identity, matrix, prefix, total
+from jostle.kernel.strategy import boxes, identity, matrix, prefix, stack, total
 from jostle.kernel.trees import hierarchy, wavelet
 from tests.kernel.helpers import (
     RELATIONS,
@@ -765,3 +767,41 @@ def test_answers_of_many_strategies_are_not_kept_for_ever() -> None:
         source: Any = start.again(seed=seed)
         source.laplace(total(X.size), source.grant(1))
     assert len(start._VectorSource__answers) <= KEPT_ANSWERS  # type: ignore[attr-defined]
+
+
+def test_parts_of_a_split_that_are_asked_at_once_come_from_one_count():
+    """A second count of a table draws other rows of a person, who would then be in two parts."""
+    counted = []
+
+    def count() -> np.ndarray:
+        counted.append(len(counted))
+        time.sleep(0.05)
+        return np.eye(4, dtype=np.int64)[len(counted) % 4]
+
+    purse = CountingPurse(Neighbours(), SimulatedNoise(seed=0))
+    whole = source_over(SimulatedSource, count, (4,), purse.neighbours, purse.noise, purse, "", None)
+    parts = whole.split(Partition.of([0, 1, 2, 3]), whole.grant(10**6))
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda part: part[0].laplace(total(1), part[1]).item(), parts))
+    assert counted == [0]
+    assert sorted(answers) == [0, 0, 0, 1]
+
+
+def test_what_lemmas_rest_on_cannot_be_changed():
+    """A slip such as `cells += 1` would put a record into two groups, or halve a norm."""
+    mixed, runs = Partition.of([0, 1, 0, 1]), Partition.of([0, 0, 1, 1])
+    ranges, entries, tree = boxes(4, [0, 0, 0], [4, 4, 4]), matrix(np.eye(4)), hierarchy(4, 2)
+    for array in (
+        mixed.labels,
+        mixed.sizes,
+        mixed.cells(0),
+        runs.sizes,
+        ranges.lows,
+        ranges.column_norms,
+        entries.column_norms,
+        entries.entries.data,
+        stack(ranges, ranges).column_norms,
+        tree.levels[0][0],
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            array += 1

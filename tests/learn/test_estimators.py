@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
+import jostle
 from jostle import learn
 from jostle.kernel.budget import Budget
 from jostle.kernel.columns import ArrayColumns
@@ -156,6 +158,18 @@ def test_an_account_takes_no_seed_and_its_own_neighbours(tmp_path: Path) -> None
         assert people.spent == 1
     with pytest.raises(BadInput, match="must be an account"):
         model(account="people", random_state=None).fit(FRAME)
+
+
+def test_an_account_that_protects_persons_does_not_pay_for_rows(tmp_path: Path) -> None:
+    """A person with a hundred rows would move a hundred records, and the account promises that one is hidden."""
+    frame = FRAME.assign(person=1)
+    for unit, spent in (("person:1", 0), (None, 1)):
+        with Ledger(tmp_path / f"{unit}.db") as ledger:
+            jostle.open(frame, schema={"person": Integer(0, 1)}, ledger=ledger, budget=1, name="people", unit=unit)
+            people = ledger.account("people")
+            with pytest.raises(BadInput, match="account: .*protects each person") if unit else nullcontext():
+                model(account=people, random_state=None).fit(FRAME)
+            assert people.spent == spent
 
 
 def test_a_fitted_model_can_be_kept() -> None:

@@ -189,6 +189,8 @@ def test_declared_buckets(tmp_path: Path) -> None:
     assert buckets["age"][[0, 39, 40, 49, 50, 99, 100]].tolist() == [0, 0, 1, 1, 2, 2, 3]
     assert buckets["noise 1"].tolist() == [0, 1, 0, 1, 1, 1]
     assert buckets["married"].tolist() == [0, 1, 2, 3]
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())  # as some editors begin a file
+    assert read_buckets(path, TASK)["age"].tolist() == buckets["age"].tolist()
     assert bucket_names(TASK, "age", buckets["age"]) == ["0 … 39", "40 … 49", "50 … 99", "(missing)"]
     assert bucket_names(TASK, "noise 1", buckets["noise 1"])[0] == "a | c"
     data = source(drawn(2_000))

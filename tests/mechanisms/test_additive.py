@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -106,3 +107,8 @@ def test_no_noise_without_the_charge(account):
     with pytest.raises(Overdraft):
         mechanisms.laplace(1.0, sensitivity=1, budget=second)
     assert account.spent == Fraction(3, 4)
+
+
+@pytest.mark.parametrize("value", [[3, math.nan], [3, None], [3, "x"], [3, 0.5], [3, 2**70]])
+def test_no_list_is_refused_for_what_is_in_it(value):
+    assert mechanisms.discrete_laplace(value, sensitivity=1, budget=recorded(1)[0]).dtype == np.int64

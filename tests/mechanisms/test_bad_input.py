@@ -79,7 +79,10 @@ CASES = [
     *[("line", {"cuts": value}, "cuts") for value in ([5, 3], [NAN, 5], [[1, 2]], ["a", "b"])],
     *[("line", {"scores": value}, "scores") for value in ([1, 2], [1, NAN, 2], [])],
     *[("laplace", {"value": value}, "value") for value in ("x", [[1], [1, 2]], 1j, np.datetime64("2020-01-01"), {})],
-    *[("discrete", {"value": value}, "value") for value in (1.5, "x", [1.0], None, [[1], [1, 2]], np.timedelta64(5, "s"))],
+    *[
+        ("discrete", {"value": value}, "value")
+        for value in (1.5, "x", np.array([1.0]), None, [[1], [1, 2]], np.timedelta64(5, "s"))
+    ],
     *[("threshold", {"threshold": value}, "threshold") for value in (NAN, INF, [1, 2], "x")],
     *[("threshold", {"positives": value}, "positives") for value in (0, -1, 1.5, True)],
     *[

@@ -133,7 +133,7 @@ def test_what_is_not_reached_is_not_charged(account):
 @pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
 def test_the_scales_are_sensitivity_times_neighbours_over_epsilon(neighbours):
     budget, recorder = recorded(1, neighbours)
-    release = mechanisms.GradualRelease([5, 6], sensitivity=3, epsilons=("1/4", 1), budget=budget)
+    release = mechanisms.GradualRelease([5, 6], sensitivity=3, epsilons=("1/4", 1), budget=budget, whole=True)
     list(release)
     size = neighbours.sensitivity(3, 6)
     assert [s for name, s, _ in recorder.asked if name == "discrete_laplace"] == [size, 4 * size]
@@ -158,13 +158,31 @@ def test_each_number_of_an_array_is_rounded_on_its_own_and_that_is_paid_for():
 
 def test_large_whole_numbers_never_become_floats():
     """Above 2^53 that would round them: two neighbours would be 256 apart here, at a sensitivity of 1."""
-    for value in (2**53 + 1, 2**60 + 128, 2**60 + 129, np.int64(2**60 + 129), [2**60 + 129, -1]):
+    for value in (2**53 + 1, 2**60 + 128, 2**60 + 129, np.int64(2**60 + 129), np.array([2**60 + 129, -1])):
         budget, _ = recorded(1)
         release = mechanisms.GradualRelease(value, sensitivity=1, epsilons=(1,), budget=budget).next()
         assert np.array_equal(release, value)
+    listed = [2**60 + 129, -1]
+    release = mechanisms.GradualRelease(listed, sensitivity=1, epsilons=(1,), budget=recorded(1)[0], whole=True).next()
+    assert np.array_equal(release, listed)
     for value in (2**63, 2**200):  # and how large they are does not decide the type of the answer
         budget, _ = recorded(1)
         assert mechanisms.GradualRelease(value, sensitivity=1, epsilons=(1,), budget=budget).next() == 2**61
+
+
+@pytest.mark.parametrize("whole", [None, True])
+def test_what_is_in_a_list_does_not_decide_the_type_of_the_answers(whole):
+    """One of two neighbours may have a NaN, a text or a fraction where the other has a whole number."""
+    kinds = set()
+    for value in ([3, 1], [3, math.nan], [3, None], [3, "x"], [3, 1.5], [2**70, -1]):
+        budget, _ = recorded(1)
+        kinds.add(mechanisms.GradualRelease(value, sensitivity=1, epsilons=(1,), budget=budget, whole=whole).next().dtype)
+    assert kinds == {np.dtype(np.int64 if whole else np.float64)}
+
+
+def test_whole_numbers_are_asked_for_of_what_can_be_whole():
+    with pytest.raises(BadInput, match="value: must be whole numbers"):
+        mechanisms.GradualRelease(np.array([0.5]), sensitivity=1, epsilons=(1,), budget=recorded(1)[0], whole=True)
 
 
 def test_real_numbers_that_nobody_moves_keep_their_digits():

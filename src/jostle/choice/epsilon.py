@@ -22,6 +22,7 @@ import numpy as np
 from jostle import algorithms, plots
 from jostle.algorithms import TASKS, Algorithm
 from jostle.choice import rules
+from jostle.kernel.budget import exact
 from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
@@ -99,18 +100,17 @@ def epsilon_for(
     """
     if not isinstance(workload, Workload):
         raise BadInput("workload", "must be a workload", "pass for instance jostle.workloads.prefix(100)")
-    if isinstance(within, bool) or not isinstance(within, (int, float)) or not (math.isfinite(within) and within > 0):
-        raise BadInput("within", f"must be a number above 0, got {within!r}", "say how far off an answer may be")
+    wish = float(exact(within, "within"))
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0.5 <= confidence <= 0.999:
         raise BadInput("confidence", f"must lie between 0.5 and 0.999, got {confidence!r}", "pass for instance 0.95")
     relation, data = Neighbours.of(neighbours), _stand_in(stand_in, workload)
     plans = _plans(workload, algorithm, stand_in is not None)
     models = [_Errors(plan, workload, data, float(confidence), relation, seed) for plan in plans]
     model = min(models, key=lambda one: one(Fraction(1))) if len(models) > 1 else models[0]
-    epsilon = _least(model, float(within))
+    epsilon = _least(model, wish)
     around = [_rounded(float(epsilon) * factor) for factor in _AROUND]
     curve = tuple((float(one), model(one)) for one in around)
-    return EpsilonFor(epsilon, model.plan.name, float(within), float(confidence), model.how, curve)
+    return EpsilonFor(epsilon, model.plan.name, wish, float(confidence), model.how, curve)
 
 
 def _stand_in(stand_in: Any, workload: Workload) -> Counts:

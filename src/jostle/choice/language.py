@@ -120,6 +120,10 @@ class ChoiceMaker:
         missing = [need for need in way.needs if need not in made.asked_about]
         if missing:
             raise BadInput("informed_by", f"the way asks for {missing[0]}", "add it")
+        known = {option.name for option in made.options}
+        unknown = [name for name in way.options if name not in known]
+        if unknown:  # found out later, its questions would have been charged for nothing
+            raise BadInput("options", f"the way may take {unknown[0]!r}, which is not among them", "add it")
         return made
 
     # ------------------------------------------------------------------------------------------------ choosing

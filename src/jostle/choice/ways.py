@@ -36,6 +36,11 @@ class Way(Protocol):
         ...
 
     @property
+    def options(self) -> tuple[str, ...]:
+        """The names of all options that it may take."""
+        ...
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """Every question that some choice may ask."""
         ...
@@ -141,6 +146,11 @@ class BySelector:
     def kind(self) -> str:
         """What traces of Pythia call it."""
         return f"a {self.selector.kind}"
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The selector's."""
+        return self.selector.about.options
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from jostle.cli.terminal import UNWRITTEN, Working, check_writable, words
+from jostle.cli.terminal import UNWRITTEN, Working, check_apart, check_writable, words
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 
@@ -99,7 +99,7 @@ def classify(
     from jostle.learn.pipeline import read_buckets
     from jostle.learn.synthetic import checked_buckets
     from jostle.releases import charge_facts, in_ledger
-    from jostle.tables.payers import check_note
+    from jostle.tables.payers import check_note, legible
 
     exact(epsilon)
     file = _one_of(data, file)
@@ -114,6 +114,7 @@ def classify(
                 "out", "needs the pipeline: it is for synthetic records", f"leave it out, or use --learner {PIPELINE}"
             )
         check_writable("out", out)
+        check_apart("out", out, {"data": file, "schema": schema, "ledger": ledger, "test": test, "buckets": buckets})
     found.check(tunables)
     names = words(columns) if columns else None
     if names and header:
@@ -123,31 +124,40 @@ def classify(
         working.on("Reading the records")
         codes = held_out.encode(task, held_out.read(file, task, header=named, columns=names))
         working.on(f"Learning ({found.name})")
-        what = f"{found.name}: classes of {task.label}"[:LONGEST_NOTE] + (f" ({note})" if note else "")
+        what = legible(f"{found.name}: classes of {task.label}", LONGEST_NOTE) + (f" ({note})" if note else "")
         payment = _payment(ledger, cap, neighbours, simulate, name or file.stem, what, until_done)
         asked = _Asked(task, codes, names, test, found, epsilon, tunables)
         tested, charges = _run(payment, asked, until_done)
-    facts = _facts(tested, found.name, epsilon, payment.neighbours, simulate, public_test=test is not None)
-    facts["charge"] = charge_facts(charges)
-    if out is not None:
-        facts["synthetic records"] = str(out)
+        saved = out is None or _saved(tested.model, out)  # before anything else is worked out or printed
     console = Console(highlight=False, quiet=as_json or form == "json")
-    if console.quiet:
-        typer.echo(json.dumps(facts, ensure_ascii=False))
-    _show(facts, in_ledger(charges), console)
+    try:
+        facts = _facts(tested, found.name, epsilon, payment.neighbours, simulate, public_test=test is not None)
+        facts["charge"] = charge_facts(charges)
+        if out is not None and saved:
+            facts["synthetic records"] = str(out)
+        if console.quiet:
+            typer.echo(json.dumps(facts, ensure_ascii=False))
+        _show(facts, in_ledger(charges), console)
+    finally:
+        if not saved:
+            _print_records(tested.model)
+    if not saved:
+        typer.echo(f"{out} could not be written. Its records were charged, and are on standard output: keep them.", err=True)
+        raise typer.Exit(UNWRITTEN)
     if out is not None:
-        _save(tested.model, out)
         console.print(f"The synthetic records are in {out}: anybody may have them.", markup=False)
 
 
-def _save(model: Any, out: Path) -> None:
-    """Last: if the file cannot be written after all, what was paid for is on standard output."""
+def _print_records(model: Any) -> None:
+    typer.echo(model.synthetic.to_frame().to_csv(index=False), nl=False)
+
+
+def _saved(model: Any, out: Path) -> bool:
     try:
         model.synthetic.to_csv(out)
     except OSError:
-        typer.echo(model.synthetic.to_frame().to_csv(index=False), nl=False)
-        typer.echo(f"{out} could not be written. Its records were charged, and are on standard output: keep them.", err=True)
-        raise typer.Exit(UNWRITTEN) from None
+        return False
+    return True
 
 
 def _task(file: Path, schema: Path | None, label: str | None) -> Task:
@@ -179,14 +189,15 @@ def _payment(
 ) -> _Payment:
     """Where the charge goes, and under which neighbours: as was said, else as the account is kept, else `replace`."""
     if seed is not None or ledger is None:
+        if seed is not None and seed < 0:
+            raise BadInput("simulate", "must be a seed of at least 0", "pass for instance --simulate 0")
         if seed is not None and ledger is not None:
             raise BadInput("simulate", "a release cannot be seeded", "leave out either --ledger or --simulate")
         return _Payment(None, neighbours or USUAL, seed, note)
-    from jostle.kernel.ledger import Ledger
     from jostle.kernel.neighbours import Neighbours
-    from jostle.tables.accounts import account_of
+    from jostle.tables.accounts import account_of, ledger_at
 
-    book = until_done.enter_context(Ledger(ledger))
+    book = until_done.enter_context(ledger_at(ledger))
     kept: dict[str, str] = {account.name: account.neighbours.relation for account in book.accounts()}
     relation = kept.get(name, USUAL) if neighbours is None else neighbours
     return _Payment(account_of(book, name, cap, Neighbours.of(relation), None).purse(), relation, None, note)

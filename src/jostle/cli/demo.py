@@ -16,7 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from jostle.cli.terminal import OVERDRAFT
+from jostle.cli.terminal import OVERDRAFT, check_apart, check_writable
 from jostle.kernel.budget import exact, round_down, round_up
 from jostle.kernel.errors import BadInput, Overdraft
 
@@ -51,6 +51,8 @@ def demo(
             raise BadInput(option, f"the folder of {target} does not exist", "name one that does")
     if out.suffix != ".html":
         raise BadInput("out", f"{out.name} does not end in .html", "give it such a name")
+    check_writable("out", out)
+    check_apart("out", out, {"ledger": ledger_file})
     story = _told(epsilon, ledger_file, out)
     if as_json:
         typer.echo(json.dumps(story.to_json() | {"page": str(out)}, ensure_ascii=False))

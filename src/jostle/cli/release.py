@@ -6,71 +6,32 @@ import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
-from jostle.cli.terminal import UNWRITTEN, Format, Working, check_writable, words
-from jostle.kernel.budget import round_down, round_up
+from jostle.cli.delivery import Destination, deliver, without_password
+from jostle.cli.running import stoppable
+from jostle.cli.terminal import STOPPED, Format, Working, check_apart, check_writable, words
 from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
-    from jostle.kernel.events import Event
     from jostle.tables.table import Table
 
 MOST_LINES = 1000
 """So many lines of answers are printed as text, all of them: what was paid for and not shown would be lost."""
 
 
-class Answer(Protocol):
-    """What every released answer has."""
-
-    @property
-    def spent(self) -> Fraction:
-        """What it was charged."""
-        ...
-
-    @property
-    def remaining(self) -> Fraction:
-        """What is left."""
-        ...
-
-    @property
-    def charges(self) -> tuple[Event, ...]:
-        """The ledger's events about it."""
-        ...
-
-    def explain(self) -> str:
-        """In words."""
-        ...
-
-    def to_pandas(self) -> DataFrame:
-        """As a table."""
-        ...
-
-    def plot(self) -> Any:
-        """As a picture."""
-        ...
-
-
 @dataclass(frozen=True)
 class _Wanted:
-    """What is asked, and where the answers go."""
+    """What is asked."""
 
     by: Sequence[str]
     where: str | None
     sql: str | None
     algorithm: str | None
-    out: Path | None
-    plot: Path | None
-    form: Format
 
 
 def release(
@@ -87,6 +48,7 @@ def release(
     epsilon: Annotated[str | None, typer.Option(help="What the release may cost, for instance 0.5.")] = None,
     within: Annotated[float | None, typer.Option(help="Instead of ε: how far answers may be off, at 95 %.")] = None,
     preview: Annotated[bool, typer.Option("--preview", help="Tell the expected error, and charge nothing.")] = False,
+    rows: Annotated[int | None, typer.Option(help="With --preview of a mean: about how many rows you expect.")] = None,
     budget: Annotated[
         str | None, typer.Option(help="The most ε that may ever be spent on these data; the first time.")
     ] = None,
@@ -111,13 +73,19 @@ def release(
 ) -> None:
     """Release counts of a private table, with error bars, and write down what they cost.
 
-    Exit codes: 0 done, 2 asked wrongly, 3 not enough budget, 4 the data, the engine or the ledger cannot be reached: nothing
-    was released, and what was charged, if anything, is in the ledger. 5: released, charged and printed, but a file could not
-    be written, or it was interrupted while the errors of the answers were simulated.
+    Exit codes: 0 done, 2 asked wrongly, 3 not enough budget, 4 the data, the engine or the ledger cannot be reached, 130
+    stopped, 1 a fault in a program: what was charged, if anything, is in the ledger, and what was released of several
+    aggregates is printed. 5: released and charged, but a file or standard output could not be written, or the errors of the
+    answers could not be simulated, or you did not wait for that; the message says where the answers are.
     """
     form = "json" if as_json else form
-    wanted = _Wanted([name for text in by or [] for name in words(text)], where, sql, algorithm, out, plot, form)
+    wanted = _Wanted([name for text in by or [] for name in words(text)], where, sql, algorithm)
+    to = Destination(out=out, plot=plot, form=form, ledger=str(ledger))
     _check(wanted, epsilon, within, ledger, preview=preview)
+    if not preview:
+        _check_files(to, data, schema)
+    if rows is not None and not preview:
+        raise BadInput("rows", "is for the preview of a mean", "leave it out, or pass --preview")
     with Working() as working, ExitStack() as until_done:
         working.on("Opening the table")
         if preview:  # nothing will be charged, so no ledger is needed, and none is written to
@@ -139,12 +107,30 @@ def release(
         question = _question(opened, wanted)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
-            _foretell(question, epsilon, within, form)
+            _foretell(question, epsilon, within, rows, form)
             return
-        _check_lines(question, wanted)
-        answer: Answer = question.release(epsilon=epsilon, within=within)
-        working.on("Simulating the error")
-        _deliver(answer, wanted, ledger)
+        _check_lines(question, to)
+        with stoppable():
+            status = _paid(question, to, working, epsilon=epsilon, within=within)
+    if status:
+        raise typer.Exit(status)
+
+
+def _paid(question: Any, to: Destination, working: Working, **price: Any) -> int:
+    """Release it, hand it over, and give the status to end with."""
+    try:
+        answer = question.release(**price)
+        return deliver(answer, to, working)
+    except BaseException as failure:
+        by_hand = isinstance(failure, (KeyboardInterrupt, SystemError))  # the latter is what compiled loops make of it
+        answered = getattr(failure, "answered", None)  # those aggregates of several that were released before it failed
+        if answered is not None:
+            deliver(answered, to, working, stopped=failure if by_hand else None)
+        if not by_hand:
+            raise
+        where = without_password(to.ledger)
+        typer.echo(f"Stopped. What was charged, if anything, is in the ledger: jostle budget {where}", err=True)
+        return STOPPED
 
 
 def _check(wanted: _Wanted, epsilon: str | None, within: float | None, ledger: str | None, *, preview: bool) -> None:
@@ -158,12 +144,23 @@ def _check(wanted: _Wanted, epsilon: str | None, within: float | None, ledger: s
     if ledger is None and not preview:
         remedy = "pass --ledger budget.db, and --budget 1 the first time"
         raise BadInput("ledger", "is missing: charges have to be remembered", remedy)
-    for option, path, endings in (("out", wanted.out, (".csv", ".json")), ("plot", wanted.plot, (".html", ".png"))):
-        if path is None or preview:
+
+
+def _check_files(to: Destination, data: str, schema: Path) -> None:
+    """A file that cannot be written, or must not be, is refused before anything is charged."""
+    from jostle import plots
+
+    others: dict[str, str | Path | None] = {"data": data, "schema": schema, "ledger": to.ledger}
+    for option, path, endings in (("out", to.out, (".csv", ".json")), ("plot", to.plot, (".html", ".png"))):
+        if path is None:
             continue
         if path.suffix not in endings:
             raise BadInput(option, f"{path.name} does not end in {' or '.join(endings)}", "give it such a name")
         check_writable(option, path)
+        check_apart(option, path, others)
+        others[option] = path
+    if to.plot is not None:
+        plots.savable(to.plot, "plot")
 
 
 def _opened(data: str, **keywords: Any) -> Table:
@@ -183,18 +180,20 @@ def _question(opened: Table, wanted: _Wanted) -> Any:
     return rows.ask_count()
 
 
-def _check_lines(question: Any, wanted: _Wanted) -> None:
+def _check_lines(question: Any, to: Destination) -> None:
     """Refuse what would have to be cut short on its way to a terminal, before it is paid for."""
     lines = max((len(labels) for labels in getattr(question, "about", {}).values()), default=0)
-    if lines > MOST_LINES and wanted.form == "text" and wanted.out is None:
+    if lines > MOST_LINES and to.form == "text" and to.out is None:
         raise BadInput("out", f"is missing: there will be {lines:,} answers", "name a file for them, or use --format csv")
 
 
-def _foretell(question: Any, epsilon: str | None, within: float | None, form: Format) -> None:
+def _foretell(question: Any, epsilon: str | None, within: float | None, rows: int | None, form: Format) -> None:
     price = epsilon if epsilon is not None else question.epsilon_within(within)
-    shown = question.preview(epsilon=price)
+    if rows is not None and getattr(question, "kind", None) != "mean":
+        raise BadInput("rows", "is for the preview of a mean", "leave it out")
+    shown = question.preview(epsilon=price) if rows is None else question.preview(epsilon=price, rows=rows)
     if form == "text":
-        _print(f"{question.what}: {shown}\nNothing was charged.")
+        typer.echo(f"{question.what}: {shown}\nNothing was charged.")
         return
     facts = {
         "what": question.what,
@@ -211,104 +210,3 @@ def _csv_line(facts: dict[str, Any]) -> str:
     import pandas as pd
 
     return str(pd.DataFrame([facts]).to_csv(index=False))
-
-
-def _deliver(answer: Answer, wanted: _Wanted, ledger: str | None) -> None:
-    """Print first what was paid for: if a file cannot be written after all, the answers are not lost."""
-    from jostle.releases import in_ledger
-
-    frame = _with_error_bars(answer)
-    if wanted.form == "json":
-        typer.echo(json.dumps(to_json(answer, frame), ensure_ascii=False))
-    elif wanted.form == "csv":
-        typer.echo(frame.to_csv(index=False), nl=False)
-    else:
-        _print(answer.explain())
-        if wanted.out is None:
-            shown = frame.to_string(index=False, float_format=lambda number: f"{number:,.1f}")
-            typer.echo(f"\n{shown}")
-    try:
-        if wanted.out is not None and wanted.out.suffix == ".json":
-            wanted.out.write_text(json.dumps(to_json(answer, frame), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-        elif wanted.out is not None:
-            frame.to_csv(wanted.out, index=False)
-        if wanted.plot is not None:
-            from jostle import plots
-
-            plots.save(answer.plot(), wanted.plot)
-    except (OSError, BadInput) as failure:  # the latter is of a picture that needs a browser which does not start
-        if wanted.form == "text" and wanted.out is not None:
-            typer.echo(frame.to_csv(index=False), nl=False)
-        typer.echo(f"jostle: {failure}", err=True)
-        typer.echo("A file could not be written. The answers were charged, and are on standard output: keep them.", err=True)
-        raise typer.Exit(UNWRITTEN) from None
-    if wanted.form == "text":
-        for what, path in (("The answers are in", wanted.out), ("The picture is in", wanted.plot)):
-            if path is not None:
-                _print(f"{what} {path}.")
-        where = _without_password(str(ledger))
-        _print(f"{in_ledger(answer.charges)}\nThe charge is in {where}: jostle budget {where}")
-
-
-def _with_error_bars(answer: Answer) -> DataFrame:
-    """All there is to print. To simulate errors may take minutes: whoever interrupts that still gets what was paid for."""
-    try:
-        return answer.to_pandas()
-    except (KeyboardInterrupt, SystemError, MemoryError):  # the second is what compiled loops make of the first
-        for part in getattr(answer, "each", (answer,)):
-            typer.echo(_plain(part).to_csv(index=False), nl=False)
-        typer.echo("Stopped. The answers were charged, and are printed without their errors: keep them.", err=True)
-        raise typer.Exit(UNWRITTEN) from None
-
-
-def _plain(answer: Any) -> DataFrame:
-    """Answers without their errors; with them where they need not be simulated."""
-    import pandas as pd
-
-    from jostle.releases import Release
-    from jostle.tables.digests import Digest, Quantiles
-
-    if isinstance(answer, Quantiles):
-        return pd.DataFrame({"quantile": answer.levels, answer.column: answer.values})
-    counted = answer.release if isinstance(answer, Digest) else answer
-    if isinstance(counted, Release):
-        return pd.DataFrame({**counted.about, "count": counted.answers})
-    found: DataFrame = counted.to_pandas()
-    return found
-
-
-def _without_password(ledger: str) -> str:
-    """Where a ledger is, for a screen that others may see.
-
-    >>> _without_password("postgresql://anna:secret@server/budgets"), _without_password("budget.db")
-    ('postgresql://anna:***@server/budgets', 'budget.db')
-    >>> _without_password("postgresql://server/budgets?user=anna&password=secret")
-    'postgresql://server/budgets?user=anna'
-    """
-    from sqlalchemy import make_url
-
-    if "://" not in ledger:
-        return ledger
-    return make_url(ledger).difference_update_query(["password", "sslpassword"]).render_as_string(hide_password=True)
-
-
-def to_json(answer: Answer, frame: DataFrame) -> dict[str, Any]:
-    """The answers and what is public about them; amounts are exact, as texts, with floats that err on the side of less."""
-    from jostle.releases import charge_facts
-
-    facts = {
-        "spent": str(answer.spent),
-        "spent_float": round_up(answer.spent),
-        "remaining": str(answer.remaining),
-        "remaining_float": round_down(answer.remaining),
-        "charge": charge_facts(answer.charges),
-        "explanation": answer.explain(),
-    }
-    algorithm = getattr(answer, "algorithm", None)
-    if algorithm is not None:
-        facts |= {"algorithm": algorithm.name}
-    return facts | {"answers": json.loads(frame.to_json(orient="records", double_precision=10, force_ascii=False))}
-
-
-def _print(text: str) -> None:
-    Console(highlight=False, soft_wrap=True).print(escape(text))

@@ -13,6 +13,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from jostle.cli.terminal import STOPPED
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -93,23 +95,28 @@ def run(todo: Sequence[Job], results: Results, *, workers: int | None, cluster: 
             f"Stopped. {len(results)} results are kept in {results.folder}; the same command goes on from there.",
             soft_wrap=True,
         )
-        raise typer.Exit(130) from None
+        raise typer.Exit(STOPPED) from None
     ran.inputs, ran.seconds = len(inputs), time.perf_counter() - began
     return ran
 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Whoever ends the command (SIGTERM) stops it as Ctrl-C does: what it started is ended with it."""
+    """Whoever ends the command (SIGTERM) or closes its terminal (SIGHUP) stops it as Ctrl-C does.
+
+    What it started is then ended with it, and what it has is not lost. A signal that is ignored (`nohup`) stays so.
+    """
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, stop)
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {one: signal.signal(one, stop) for one in known if signal.getsignal(one) is not signal.SIG_IGN}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def show(sections: Sequence[Section], console: Console, *, longest: int | None = None) -> None:

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from jostle.cli.terminal import check_apart
 from jostle.kernel.errors import BadInput
 
 
@@ -31,6 +32,7 @@ def schema(
     target = out or Path("schema.toml" if "://" in data else f"{Path(data).stem}.toml")
     if not target.absolute().parent.is_dir():
         raise BadInput("out", f"the folder of {target} does not exist", "name one that does")
+    check_apart("out", target, {"data": data})
     if target.exists() and not force:
         raise BadInput("out", f"there is a file {target}", "name another with --out, or write over it with --force")
     named = [part.strip() for part in columns.split(",")] if columns else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,14 +14,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from jostle.kernel.errors import BadInput, JostleError, LedgerError, Overdraft
+from jostle.kernel.errors import BadInput, InternalError, JostleError, LedgerError, Overdraft, PlanError
 
 Format = Literal["text", "csv", "json"]
 """What is printed."""
 
-REFUSED, OVERDRAFT, FAILED, UNWRITTEN = 2, 3, 4, 5
-"""Exit codes: something was asked wrongly, there is not enough budget, something cannot be reached, or a release was charged
-and printed, but a file could not be written."""
+FAULT, REFUSED, OVERDRAFT, FAILED, UNWRITTEN, STOPPED = 1, 2, 3, 4, 5, 130
+"""Exit codes: a fault in a program, something was asked wrongly, there is not enough budget, something cannot be reached, a
+release was charged, but not all of it could be shown or written as was asked, or the command was stopped."""
 
 Row = tuple[str, float, str, str]
 """What was measured, the number, its unit and the goal."""
@@ -79,12 +80,34 @@ def check_writable(option: str, path: Path) -> None:
         raise BadInput(option, f"{path} cannot be written", "name a file in a folder that exists and that you may write to")
 
 
+def check_apart(option: str, path: Path, others: Mapping[str, str | Path | None]) -> None:
+    """Raise, before anything is charged, if a file to be written is also what another option names.
+
+    >>> check_apart("out", Path("people.csv"), {"schema": None, "data": "../" + Path.cwd().name + "/people.csv"})
+    Traceback (most recent call last):
+    jostle.kernel.errors.BadInput: out: people.csv is the data as well, and would be written over. Remedy: name another file.
+    """
+    for what, other in others.items():
+        if other is not None and _same_file(path, other):
+            named = f"the {what}" if what == "data" else f"--{what}"
+            raise BadInput(option, f"{path} is {named} as well, and would be written over", "name another file")
+
+
+def _same_file(one: str | Path, other: str | Path) -> bool:
+    """Whether both lead to the same file, also by a link; never raises, whatever is named."""
+    with suppress(OSError):
+        return os.path.samefile(one, other)  # noqa: PTH121  # the same for texts, which may be URLs
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
 def exit_code(failure: JostleError) -> int:
     """A code for each kind of failure that a script may want to act on."""
     from jostle.tables.asking import EngineError  # of use only when something failed
 
     if isinstance(failure, Overdraft):
         return OVERDRAFT
+    if isinstance(failure, (InternalError, PlanError)):
+        return FAULT
     return FAILED if isinstance(failure, (EngineError, LedgerError)) else REFUSED
 
 
@@ -104,6 +127,10 @@ class Working:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Nothing more is said, so that something else can be printed."""
         if self._bar.console.is_terminal:  # stopping what was not started prints an empty line
             self._bar.stop()
 

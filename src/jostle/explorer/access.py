@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import secrets
 import socket
 from collections.abc import Iterable
@@ -35,6 +36,12 @@ OPEN: Final = ("/enter", "/static/")
 
 BEHIND: Final = "/jobs/"
 """What scripts alone ask for. Pages and downloads are opened by the browser itself, which sends no secret along."""
+
+HOST: Final = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::(\d+))?")
+"""What a `Host` header has: a name, or an address of version 6 in brackets, and perhaps a port."""
+
+HTTP_PORT: Final = "80"
+"""Browsers leave it out."""
 
 PROTECTION: Final = {
     "content-security-policy": (
@@ -96,11 +103,13 @@ class Access:
         >>> access = Access(port=8000)
         >>> access.knows("localhost:8000"), access.knows("evil.example:8000"), access.knows("localhost:9")
         (True, False, False)
+        >>> Access(port=80).knows("localhost"), Access(port=80).knows("[::1]"), access.knows("localhost")
+        (True, True, False)
         """
-        name, colon, port = host.rpartition(":")
-        if not colon or port != str(self.port):
+        found = HOST.fullmatch(host)
+        if found is None or (found[2] or HTTP_PORT) != str(self.port):
             return False
-        bare = name.removeprefix("[").removesuffix("]").lower()
+        bare = found[1].strip("[]").lower()
         if bare in {"localhost", "127.0.0.1", "::1", self.host.lower()}:
             return True
         return self.everywhere and (bare == socket.gethostname().lower() or _is_address(bare))

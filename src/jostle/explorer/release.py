@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -22,14 +22,16 @@ from jostle import algorithms
 from jostle.explorer import schema_form, uploads
 from jostle.explorer.asking import AUTOMATIC, KINDS, SETS, Asked, asked, numeric_columns, preview_figure, previewed
 from jostle.explorer.forms import Form
-from jostle.explorer.jobs import Job, Shown, in_words
+from jostle.explorer.jobs import Job, Shown, Work, in_words
 from jostle.explorer.pages import drawn, render
-from jostle.explorer.released import FIRST_ROWS, Released, save
+from jostle.explorer.released import FIRST_ROWS, HOLDS_ANSWERS, Released, save
 from jostle.kernel.errors import BadInput, JostleError, show
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
     from jostle.tables.table import Table
+
+T = TypeVar("T")
 
 PATIENCE: Final = 5.0
 """Seconds to wait for others who write to the ledger."""
@@ -186,15 +188,26 @@ class Desk:
         html = render("release_preview.html", found=found, key=key, asked=question, left=left)
         return Shown(html, drawn({"preview": preview_figure(question, found)} if found.lines else {}))
 
-    async def pay(self, form: Form) -> Callable[[Job], Shown]:
-        """Release what was previewed. Each question is taken off the desk before it is paid for."""
+    async def pay(self, form: Form, start: Callable[[Work], T]) -> T:
+        """Release what was previewed, as work that is handed to `start`.
+
+        Nobody is charged twice for two clicks. A question is taken off the desk first, under the lock: of clicks at the same
+        time one alone gets it, and the others are refused for as long as it is away. It comes back where `start` refuses the
+        work, which then never runs (another failure would not tell whether it does); or once the work itself has failed,
+        with the message that says what was charged. To click after that is to ask again.
+        """
         key = form.text("question")
         with self._lists:
             question = self._questions.pop(key, None)
         if question is None:
             problem = "was paid for already, or is not known any more"
             raise BadInput("question", problem, "look under “Released so far”, or preview it again")
-        return lambda job: self._paid(job, key, question)
+        try:
+            return start(lambda job: self._paid(job, key, question))
+        except BadInput:
+            with self._lists:
+                self._questions[key] = question
+            raise
 
     def _paid(self, job: Job, key: str, question: Asked) -> Shown:
         job.message = "charging the ledger, counting and adding noise"
@@ -210,13 +223,20 @@ class Desk:
             # From here on it is paid for: nothing may stop it on its way to the curator.
             budget = self._budget_change(question.table)
         job.message = "simulating how far off it may be"
-        figures = {f"released-{place}": item for place, item in enumerate(released.figures().items())}
+        try:
+            return self._result(key, released, budget)
+        except Exception:  # noqa: BLE001  # a page that cannot be drawn must not look like a release that failed
+            return Shown(render("release_kept.html", released=released, listed=self._list_html()) + budget)
+
+    def _result(self, key: str, released: Released, budget: str) -> Shown:
+        released.simulate()
+        rows, figures = released.rows(), {f"released-{n}": item for n, item in enumerate(released.figures().items())}
         html = render(
             "release_result.html",
             released=released,
             key=key,
-            rows=released.rows().head(FIRST_ROWS).to_dict("split"),
-            more=max(len(released.rows()) - FIRST_ROWS, 0),
+            rows=rows.head(FIRST_ROWS).to_dict("split"),
+            more=max(len(rows) - FIRST_ROWS, 0),
             figures={name: words for name, (words, _) in figures.items()},
             listed=self._list_html(),
         )
@@ -239,7 +259,7 @@ class Desk:
         """The ledger's part of the page, new; nothing where the ledger cannot be read just now."""
         try:
             return render("release_spent.html", budget=self._budget_html(table))
-        except JostleError:
+        except Exception:  # noqa: BLE001  # what was paid for, or why it was not, is worth more than this
             return ""
 
     def _left(self, table: Table) -> Any:
@@ -265,14 +285,23 @@ class Desk:
         found = None if released is None else released.file(kind)
         if released is None or found is None:
             raise HTTPException(404, "There is no such file, or no longer.")
-        released.fetched = True
+        released.fetched |= kind in HOLDS_ANSWERS
         return found
 
-    def rescue(self, folder: Path) -> list[Path]:
-        """Write what was paid for and never downloaded to a folder, when the explorer ends."""
+    def rescue(self, folder: Path) -> list[tuple[Released, Path | Exception]]:
+        """Save what was paid for and never downloaded, when the explorer ends: where each is, or why it could not be saved.
+
+        Each by itself, so that one that cannot be saved does not take others with it; and once, if it is asked for again.
+        """
         with self._lists:
             waiting = [released for released in self._released.values() if not released.fetched]
-        return [save(released, folder) for released in waiting]
+        saved: list[tuple[Released, Path | Exception]] = []
+        for released in waiting:
+            try:
+                saved.append((released, save(released, folder)))
+            except Exception as failure:  # noqa: BLE001
+                saved.append((released, failure))
+        return saved
 
 
 def _expanded(path: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from jostle.explorer.asking import Asked
 from jostle.kernel.errors import show
 from jostle.releases import Release, charge_facts, in_ledger
+from jostle.tables.digests import Digest
 from jostle.tables.marginals import Marginals
+from jostle.tables.plain import plain
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -24,6 +27,9 @@ MOST_DRAWN: Final = 2**18
 """A picture has at most so many cells; what is larger is in the file alone."""
 
 FIRST_ROWS: Final = 12
+
+HOLDS_ANSWERS: Final = ("csv", "json")
+"""Files that have all that was paid for in them; the others explain it."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -40,7 +46,10 @@ class Released:
     """When, in UTC."""
 
     fetched: bool = False
-    """Whether it was downloaded."""
+    """Whether somebody has the answers: they were downloaded, or saved."""
+
+    simulated: bool | None = None
+    """Whether it is known how far off the answers may be; None where nobody has tried to simulate it yet."""
 
     @property
     def what(self) -> str:
@@ -67,12 +76,44 @@ class Released:
         """For its files."""
         return re.sub(r"[^a-z0-9]+", "-", self.what.lower()).strip("-")[:60] or "release"
 
+    def simulate(self) -> bool:
+        """Whether how far off the answers may be is known: simulated now, if it must be and nobody has tried yet.
+
+        That may take minutes, or more memory than there is. A failure is remembered: to fail again would keep whoever
+        downloads the answers waiting as long again.
+        """
+        if self.simulated is None:
+            try:
+                self.result.explain()
+                self.result.to_pandas()
+            except Exception:  # noqa: BLE001  # whatever it was, the answers are paid for and there
+                self.simulated = False
+            else:
+                self.simulated = True
+        return self.simulated
+
+    @property
+    def lacking(self) -> bool:
+        """Whether answers come without intervals: sums, means and marginals have theirs without a simulation."""
+        return not self.simulated and isinstance(self.result, Release | Digest)
+
     def rows(self) -> DataFrame:
-        """What each answer is about, the answer, and the ends of its interval."""
-        return self.result.to_pandas()
+        """What each answer is about, the answer, and the ends of its interval where that was simulated."""
+        return plain(self.result) if self.lacking else self.result.to_pandas()
+
+    def explain(self) -> str:
+        """In words."""
+        if not self.lacking:
+            return str(self.result.explain())
+        return (
+            f"{self.what}, at ε = {self.cost} ({self.result.neighbours} neighbours). How far off the answers may be could "
+            f"not be simulated, so they come without intervals. ε = {show(self.result.remaining)} is left."
+        )
 
     def figures(self) -> dict[str, Any]:
-        """Its pictures, by what they show; none where there is one number, or too many."""
+        """Its pictures, by what they show; none where there is one number, too many, or no intervals to draw."""
+        if self.lacking:
+            return {}
         if isinstance(self.result, Marginals):
             shown = {", ".join(axes): figures for axes, figures in self.result.items() if figures.answers.size <= MOST_DRAWN}
             return {name: figures.plot() for name, figures in shown.items()}
@@ -81,22 +122,35 @@ class Released:
 
     def file(self, kind: str) -> tuple[str, str, str] | None:
         """The text of a file, its type and its name; None where there is no such file."""
+        self.simulate()
         if kind == "csv":
-            return _defused(self.rows()).to_csv(index=False), "text/csv", f"{self.name}.csv"
+            return self.to_csv(), "text/csv", self.csv_name
         if kind == "json":
             return self.to_json(), "application/json", f"{self.name}.json"
         if kind == "txt":
-            return f"{self.result.explain()}\n{self.charged}\n", "text/plain", f"{self.name}.txt"
+            return f"{self.explain()}\n{self.charged}\n", "text/plain", f"{self.name}.txt"
         if kind == "trace" and self.trace is not None:
             return self.trace.dumps(), "application/json", f"{self.name}-trace.json"
         return None
+
+    @property
+    def csv_name(self) -> str:
+        """A table of answers has no other place than its name to say that it lacks something."""
+        return f"{self.name}{'-without-intervals' if self.lacking else ''}.csv"
+
+    def to_csv(self) -> str:
+        """Answers, without texts that a spreadsheet would take for formulas: names come from whoever made the table."""
+        rows = self.rows()
+        for name in rows.select_dtypes(exclude="number"):
+            rows[name] = rows[name].map(_defused)
+        return str(rows.rename(columns=_defused).to_csv(index=False))
 
     def to_json(self) -> str:
         """Answers with their intervals, and everything public about them."""
         rows = self.rows().astype(object)
         told = {
             "what": self.what,
-            "explanation": self.result.explain(),
+            "explanation": self.explain(),
             "epsilon": {"spent": self.cost, "remaining": show(self.result.remaining)},
             "neighbours": str(self.result.neighbours),
             "charge": charge_facts(self.result.charges),
@@ -106,23 +160,34 @@ class Released:
 
 
 def save(released: Released, folder: Path) -> Path:
-    """Write a release's CSV to a folder, under a name that is free there."""
-    text, _, name = released.file("csv") or ("", "", "")
+    """Write a release's CSV to a folder, or else to a new one for temporary files, and say where it is.
+
+    Nothing is simulated for it: whoever ends the explorer may be about to end it by force.
+    """
+    name, text = released.csv_name, released.to_csv()
+    try:
+        saved = _written(text, folder, name)
+    except OSError:
+        saved = _written(text, Path(tempfile.mkdtemp(prefix="jostle-")), name)
+    released.fetched = True
+    return saved
+
+
+def _written(text: str, folder: Path, name: str) -> Path:
+    """A new file, under a name that is free in the folder; nothing is left of what could not be written whole."""
     stem, number, target = Path(name).stem, 1, folder / name
     while target.exists():
         number += 1
         target = folder / f"{stem}-{number}.csv"
     with target.open("x", encoding="utf-8", newline="") as file:
-        file.write(text)
-    released.fetched = True
+        try:
+            file.write(text)
+            file.flush()
+        except OSError:
+            target.unlink()
+            raise
     return target
 
 
-def _defused(table: DataFrame) -> DataFrame:
-    """The same table, without texts that a spreadsheet would take for formulas: names come from whoever made the table."""
-    texts = table.select_dtypes(exclude="number")
-    return table.assign(**{str(name): texts[name].map(_plain) for name in texts}).rename(columns=_plain)
-
-
-def _plain(said: Any) -> Any:
+def _defused(said: Any) -> Any:
     return f"'{said}" if isinstance(said, str) and FORMULAS.match(said) else said

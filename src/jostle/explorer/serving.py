@@ -7,8 +7,8 @@ import socket
 import tempfile
 import threading
 import webbrowser
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from starlette.staticfiles import StaticFiles
 from jostle.choice.selectors import Selector
 from jostle.explorer import classify, compare, release, why
 from jostle.explorer.access import Access, Guard, TooLarge
+from jostle.explorer.ending import end, stopped_gently
 from jostle.explorer.forms import Form
 from jostle.explorer.jobs import Job, Jobs, Shown, in_words
 from jostle.explorer.pages import HERE, render
@@ -71,10 +72,18 @@ class Explorer:
     def working(self, title: str, prepare: Callable[[Form], Any]) -> Callable[[Request], Any]:
         """A route that checks a form and starts a job."""
 
+        async def begin(form: Form) -> Job:
+            return self.jobs.start(title, await prepare(form))
+
+        return self.starting(begin)
+
+    def starting(self, begin: Callable[[Form], Any]) -> Callable[[Request], Any]:
+        """A route that hands a form to whoever starts a job with it."""
+
         async def start(request: Request) -> Response:
             async with request.form(max_files=3, max_fields=MOST_FIELDS, max_part_size=2**20) as fields:
-                work = await prepare(Form(fields))
-            return JSONResponse({"job": self.jobs.start(title, work).key})
+                job: Job = await begin(Form(fields))
+            return JSONResponse({"job": job.key})
 
         return start
 
@@ -103,8 +112,8 @@ class Explorer:
             raise HTTPException(404, "This work is not known any more. Start it again.")
         return found
 
-    async def download(self, request: Request) -> Response:
-        """A release as a file."""
+    def download(self, request: Request) -> Response:
+        """A release as a file. Not a coroutine: errors may have to be simulated for it."""
         text, kind, name = self.desk.file(request.path_params["key"], request.path_params["kind"])
         return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
 
@@ -129,7 +138,7 @@ class Explorer:
             _post("/release/columns", self.answering(desk.columns)),
             _post("/release/open", self.answering(desk.open)),
             _post("/release/preview", self.working("previewing", desk.preview)),
-            _post("/release/pay", self.working("releasing", desk.pay)),
+            _post("/release/pay", self.starting(lambda form: desk.pay(form, partial(self.jobs.start, "releasing")))),
             Route("/release/{key}.{kind}", self.download),
             _post("/classify/run", self.working("learning", classify.prepare)),
             Route("/jobs/{key}", self.job),
@@ -150,18 +159,10 @@ def plotly_js(request: Request) -> Response:
     return Response(get_plotlyjs(), media_type="text/javascript", headers={"cache-control": "max-age=86400"})
 
 
-def application(explorer: Explorer, ended: Callable[[], None]) -> Guard:
-    """The explorer, with its checks around it; and what is to be done when it has ended, however it was stopped."""
-
-    @asynccontextmanager
-    async def life(app: Starlette) -> AsyncIterator[None]:
-        yield
-        explorer.jobs.stop()
-        explorer.desk.close()
-        ended()
-
+def application(explorer: Explorer) -> Guard:
+    """The explorer, with its checks around it."""
     handlers = {JostleError: _refused, TooLarge: _too_large, HTTPException: _unknown, Exception: _unforeseen}
-    return Guard(Starlette(routes=explorer.routes(), exception_handlers=handlers, lifespan=life), explorer.access)
+    return Guard(Starlette(routes=explorer.routes(), exception_handlers=handlers), explorer.access)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -206,7 +207,7 @@ def serve(
 
     Whoever passes `started` is handed the way in, and it is not said.
     """
-    listening = _bound(host, port)
+    listening, here = _bound(host, port), Path.cwd()
     access = Access(host=host, port=listening.getsockname()[1])
     explorer = Explorer(access, selectors)
     if started is None:
@@ -221,17 +222,15 @@ def serve(
     quiet: Any = {"log_level": "warning", "access_log": False, "server_header": False}
     folder = tempfile.TemporaryDirectory()
     opening = threading.Timer(0.5, _open_browser, [access, Path(folder.name)])
-
-    def ended() -> None:
-        opening.cancel()
-        folder.cleanup()
-        _rescue(explorer.desk, say)
-
-    if browser:
-        opening.start()
-    with listening, folder:
-        config = uvicorn.Config(application(explorer, ended), timeout_graceful_shutdown=2, **quiet)
-        uvicorn.Server(config).run(sockets=[listening])
+    server = uvicorn.Server(uvicorn.Config(application(explorer), lifespan="off", timeout_graceful_shutdown=2, **quiet))
+    with stopped_gently(server), listening, folder:
+        if browser:
+            opening.start()
+        try:
+            server.run(sockets=[listening])
+        finally:
+            opening.cancel()
+            end(explorer.jobs, explorer.desk, here, say)
 
 
 def _open_browser(access: Access, folder: Path) -> None:
@@ -239,15 +238,6 @@ def _open_browser(access: Access, folder: Path) -> None:
     page = folder / "explorer.html"
     page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(access.link())}">', "utf-8")
     webbrowser.open(page.as_uri())
-
-
-def _rescue(desk: release.Desk, say: Callable[..., None]) -> None:
-    """What was paid for is not thrown away."""
-    try:
-        for file in desk.rescue(Path.cwd()):
-            say(f"Released and not downloaded, so it was saved: {file}")
-    except OSError as error:
-        say(f"A release that was not downloaded could not be saved ({error.strerror or type(error).__name__}).", "bold red")
 
 
 def _bound(host: str, port: int) -> socket.socket:

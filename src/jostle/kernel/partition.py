@@ -15,6 +15,12 @@ Vector = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 Counts = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
+def fixed(array: Counts) -> Counts:
+    """The same array, which nobody can change any more: lemmas rest on it, and plans are handed it."""
+    array.setflags(write=False)
+    return array
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Partition:
@@ -37,8 +43,7 @@ class Partition:
             raise BadInput("labels", "must be one group number of 0 or more a cell", "number the groups from 0")
         if labels.max() >= self.groups or not np.bincount(labels, minlength=self.groups).all():
             raise BadInput("labels", f"must use every group from 0 to {self.groups - 1}", "number the groups without gaps")
-        labels.setflags(write=False)
-        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "labels", fixed(labels))
 
     @classmethod
     def of(cls, labels: object) -> Partition:
@@ -74,16 +79,16 @@ class Partition:
     @cached_property
     def sizes(self) -> Counts:
         """How many cells each group has."""
-        return np.bincount(self.labels, minlength=self.groups)
+        return fixed(np.bincount(self.labels, minlength=self.groups))
 
     @cached_property
     def _order(self) -> Counts | None:
         """The cells group by group; None where they stand so already."""
-        return None if (np.diff(self.labels) >= 0).all() else np.argsort(self.labels, kind="stable")
+        return None if (np.diff(self.labels) >= 0).all() else fixed(np.argsort(self.labels, kind="stable"))
 
     @cached_property
     def _starts(self) -> Counts:
-        return np.cumsum(self.sizes) - self.sizes
+        return fixed(np.cumsum(self.sizes) - self.sizes)
 
     def cells(self, group: int) -> Counts:
         """The cells of one group, in order."""

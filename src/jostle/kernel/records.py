@@ -25,7 +25,7 @@ from jostle.kernel.criteria import Criterion
 from jostle.kernel.errors import BadInput, PlanError, check_of_kernel
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import Noise, calibrate
-from jostle.kernel.partition import Counts, Vector
+from jostle.kernel.partition import Counts, Vector, fixed
 from jostle.kernel.source import ReleaseSource, SimulatedSource, Source, exact_noise, simulated, source_over
 
 if TYPE_CHECKING:
@@ -52,9 +52,7 @@ class Split:
         table = np.asarray(self.branches)
         if table.ndim != 1 or not table.size or table.dtype.kind not in "iu" or table.min() < 0:
             raise BadInput("branches", "must be whole numbers from 0 on, one a value of the attribute", "pass [0, 1], say")
-        branches = table.astype(np.int64)
-        branches.setflags(write=False)
-        object.__setattr__(self, "branches", branches)
+        object.__setattr__(self, "branches", fixed(table.astype(np.int64)))
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -154,7 +152,8 @@ class _Records:
         shape = self.__shape(names)
         kind = ReleaseSource if isinstance(self, ReleaseRecords) else SimulatedSource
         counts = partial(self.__columns.counts, names)
-        return source_over(kind, counts, shape, self.__neighbours, self.__engine, self.__purse, self.__note)
+        rows = partial(getattr, self.__columns, "rows")  # where it is public, no value has to be looked at for it
+        return source_over(kind, counts, shape, self.__neighbours, self.__engine, self.__purse, self.__note, rows)
 
     def derive(self, name: str, of: Sequence[str], table: Counts) -> Records:
         """Row by row, from public tables alone: stability 1."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from math import ceil, prod
+from threading import Lock
 from typing import Literal, NoReturn, Protocol, Self, TypeVar, final
 
 import numpy as np
@@ -27,7 +27,10 @@ from jostle.kernel.scores import Score
 from jostle.kernel.statistics import PRICE_UNIT, Statistic, check_price
 
 T = TypeVar("T")
+S = TypeVar("S", bound="_VectorSource")
 Held = Counts | Callable[[], Counts]
+Rows = Callable[[], int] | None
+Shape = tuple[int, ...]
 
 KEPT_ANSWERS = 16
 """How many strategies' true answers a source remembers, for further trials on the same data."""
@@ -112,21 +115,26 @@ class Source(Protocol):
 class _VectorSource:
     """The operators over a vector of counts. What differs between a release and a simulation is the engine and the purse."""
 
-    __slots__ = ("__answers", "__engine", "__held", "__neighbours", "__note", "__purse", "__shape")
+    __slots__ = ("__answers", "__counting", "__engine", "__held", "__neighbours", "__note", "__purse", "__rows", "__shape")
 
     def __init__(
-        self, x: Held, shape: tuple[int, ...], neighbours: Neighbours, engine: Noise, purse: Purse, note: str = ""
+        self, x: Held, shape: Shape, neighbours: Neighbours, engine: Noise, purse: Purse, note: str = "", rows: Rows = None
     ) -> None:
         self.__held, self.__shape, self.__engine, self.__purse = x, shape, engine, purse
         self.__answers: dict[Strategy, Counts] = {}
-        self.__neighbours, self.__note = neighbours, note
+        self.__neighbours, self.__note, self.__rows, self.__counting = neighbours, note, rows, Lock()
 
     @property
     def __x(self) -> Counts:
-        """The counts. Those of an engine are asked for when an operator first needs them, and by then it has charged."""
-        if callable(self.__held):
-            self.__held = self.__held()
-        return self.__held
+        """The counts. Those of an engine are asked for when an operator first needs them, and by then it has charged.
+
+        They are asked for once, whoever asks first: a second count may draw other rows of a person, and parts of a split are
+        disjoint only if they come from one.
+        """
+        with self.__counting:
+            if callable(self.__held):
+                self.__held = self.__held()
+            return self.__held
 
     @property
     def neighbours(self) -> Neighbours:
@@ -145,8 +153,10 @@ class _VectorSource:
 
     @property
     def total(self) -> int | None:
-        """The number of records, where the neighbours make it public."""
-        return int(self.__x.sum()) if self.neighbours.total_is_public else None
+        """The number of records, where the neighbours make it public. An engine is asked for that alone: nobody has paid."""
+        if not self.neighbours.total_is_public:
+            return None
+        return int(self.__x.sum()) if self.__rows is None else self.__rows()
 
     @property
     def trials(self) -> int | None:
@@ -265,25 +275,19 @@ class _VectorSource:
         for group in range(partition.groups):
             cells = partition.cells(group)
             purse = PartPurse(self.neighbours.in_part(), self.__engine, budget.charges)
-            part = self.__like(partial(self.__counts_of, cells), (cells.size,), purse.neighbours, purse)
+            part = self.__like(lambda cells=cells: self.__x[cells], (cells.size,), purse.neighbours, purse)  # type: ignore[misc]
             parts.append((part, purse.grant(budget.epsilon)))
         return parts
 
-    def __counts_of(self, cells: Counts) -> Counts:
-        return self.__x[cells]
-
-    def __like(self, x: Callable[[], Counts], shape: tuple[int, ...], neighbours: Neighbours, purse: Purse) -> _VectorSource:
-        derived = object.__new__(type(self))
-        _VectorSource.__init__(derived, x, shape, neighbours, self.__engine, purse, self.__note)
-        return derived
+    def __like(self, x: Callable[[], Counts], shape: Shape, neighbours: Neighbours, purse: Purse) -> Self:
+        return source_over(type(self), x, shape, neighbours, self.__engine, purse, self.__note, self.__rows)
 
     def _resampled(self, engine: SimulatedNoise) -> Self:
         """The same data, with answers that were computed already, behind another engine and purse."""
         if not isinstance(self, SimulatedSource):
             raise PlanError("only a simulation can be run again with another seed")
-        derived = object.__new__(type(self))
         purse = CountingPurse(self.__neighbours, engine)
-        _VectorSource.__init__(derived, self.__x, self.__shape, self.__neighbours, engine, purse, self.__note)
+        derived = source_over(type(self), self.__x, self.__shape, self.__neighbours, engine, purse, self.__note, self.__rows)
         derived.__answers = self.__answers
         return derived
 
@@ -386,15 +390,9 @@ def simulated(seed: object, neighbours: Neighbours | str, trials: int | None) ->
 
 
 def source_over(
-    kind: type[ReleaseSource] | type[SimulatedSource],
-    x: Callable[[], Counts],
-    shape: tuple[int, ...],
-    neighbours: Neighbours,
-    engine: Noise,
-    purse: Purse,
-    note: str = "",
-) -> Source:
+    kind: type[S], x: Held, shape: Shape, neighbours: Neighbours, engine: Noise, purse: Purse, note: str, rows: Rows
+) -> S:
     """For the kernel alone: a source over counts of records, which are counted when needed; purse and engine are given."""
     source = object.__new__(kind)
-    _VectorSource.__init__(source, x, shape, neighbours, engine, purse, note)
+    _VectorSource.__init__(source, x, shape, neighbours, engine, purse, note, rows)
     return source

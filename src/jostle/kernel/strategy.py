@@ -14,7 +14,7 @@ import numpy as np
 
 from jostle.kernel.domain import domain_of
 from jostle.kernel.errors import BadInput
-from jostle.kernel.partition import Counts, Partition, check_partition
+from jostle.kernel.partition import Counts, Partition, check_partition, fixed
 from jostle.kernel.queries import Strategy, check_proven, check_weights, lattice
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Boxes(Strategy):
     def __init__(self, shape: tuple[int, ...], lows: Counts, highs: Counts) -> None:
         if (lows < 0).any() or (highs > np.array(shape)).any() or (lows >= highs).any():
             raise BadInput("lows, highs", f"must satisfy 0 <= low < high <= size over {shape}", "ranges are half-open")
-        self.shape, self.lows, self.highs, self.rows = shape, lows, highs, lows.shape[0]
+        self.shape, self.lows, self.highs, self.rows = shape, fixed(lows.copy()), fixed(highs.copy()), lows.shape[0]
         self._strides = np.cumprod([1, *(n + 1 for n in shape[:0:-1])])[::-1]
 
     @cached_property
@@ -170,7 +170,7 @@ class Boxes(Strategy):
     @cached_property
     def column_norms(self) -> Counts:
         """In how many boxes each cell lies."""
-        return np.asarray(self.adjoint(np.ones(self.rows, dtype=np.int64)))
+        return fixed(np.array(self.adjoint(np.ones(self.rows, dtype=np.int64))))
 
     @property
     def norm(self) -> int:
@@ -184,6 +184,7 @@ class Matrix(Strategy):
 
     def __init__(self, entries: csr_array, shape: tuple[int, ...], unit: int) -> None:
         self.entries, self.shape, self.unit, self.rows = entries.astype(np.int64), shape, unit, entries.shape[0]
+        fixed(self.entries.data)
 
     def apply(self, x: Any) -> Any:
         """The sparse product."""
@@ -196,7 +197,7 @@ class Matrix(Strategy):
     @cached_property
     def column_norms(self) -> Counts:
         """Column sums of absolute values, in exact integers."""
-        return np.asarray(abs(self.entries).sum(axis=0), dtype=np.int64)
+        return fixed(np.array(abs(self.entries).sum(axis=0), dtype=np.int64))
 
     @property
     def norm(self) -> int:
@@ -244,7 +245,7 @@ class Stack(Strategy):
     @cached_property
     def column_norms(self) -> Counts:
         """The parts' own, added up."""
-        return np.asarray(np.sum([part.column_norms * f for f, part in zip(self.factors, self.parts, strict=True)], axis=0))
+        return fixed(np.sum([part.column_norms * f for f, part in zip(self.factors, self.parts, strict=True)], axis=0))
 
     @property
     def norm(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 
 from jostle.kernel.domain import domain_of
 from jostle.kernel.errors import BadInput
+from jostle.kernel.partition import fixed
 from jostle.kernel.queries import Strategy, check_weights, lattice
 
 
@@ -27,7 +28,8 @@ class Hierarchy(Strategy):
     ) -> None:
         check_weights(weights)
         _check_nested(shape, levels, weights)
-        self.shape, self.levels, self.weights, self.unit = shape, tuple(levels), tuple(weights), unit
+        self.levels = tuple(tuple(fixed(np.array(starts)) for starts in level) for level in levels)
+        self.shape, self.weights, self.unit = shape, tuple(weights), unit
         self.grids = tuple(tuple(len(starts) for starts in level) for level in self.levels)
         self.rows = sum(int(np.prod(grid)) for grid in self.grids)
 

@@ -217,6 +217,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         if seed is not None:
             return SimulatedRecords(columns, seed=seed, neighbours=relation, filtered=True)
         from jostle.kernel.ledger import AbsentAccount, Ledger
+        from jostle.tables.accounts import check_of_rows
 
         account = self.account
         if account is None:
@@ -230,6 +231,8 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             raise BadInput("account", "must be an account of a ledger", "pass for instance ledger.account('people', cap=1)")
         elif (account.neighbours.relation, account.neighbours.rows) != (relation.relation, relation.rows):
             raise BadInput("neighbours", f"the account is kept under {account.neighbours}", "pass the same")
+        else:
+            check_of_rows(account)
         return ReleaseRecords(columns, purse=account.purse(), filtered=True, note=note)
 
     def _table(self, X: Any, task: Task, *, reset: bool) -> Any:

@@ -144,7 +144,7 @@ def read_buckets(path: str | Path, task: Task) -> Buckets:
     last bucket. An empty table takes the attribute's cells as they are.
     """
     try:
-        declared = tomllib.loads(Path(path).read_text("utf-8"))
+        declared = tomllib.loads(Path(path).read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         raise BadInput(
             "buckets", f"{path} cannot be read", 'write for instance: ["age"] and below it: cuts = [40, 50]'

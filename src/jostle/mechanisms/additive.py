@@ -50,7 +50,8 @@ def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str 
 
     Ghosh, Roughgarden, Sundararajan: Universally utility-maximizing privacy mechanisms, STOC 2009 (the geometric mechanism).
 
-    `sensitivity` is stated as for `laplace`. What is beyond 2^61 counts as 2^61.
+    `sensitivity` is stated as for `laplace`. What is beyond 2^61 counts as 2^61. Arrays of another type than a whole one
+    are refused; in a list, what is no number counts as 0, and others are rounded down.
 
     See `utility.discrete_laplace_error` for error bars.
 

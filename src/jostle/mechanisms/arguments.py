@@ -230,19 +230,29 @@ def numbers(values: object, argument: str) -> Vector:
         return np.asarray(array, dtype=np.float64)
 
 
-def whole_numbers(value: object, argument: str) -> Counts | None:
-    """Numbers of a whole type as 64-bit integers, clipped to ±2^61; None if they are of another type.
+def is_whole(value: object) -> bool:
+    """Whether numbers are of a whole type: an array's own, or that of one number. A list has none: what is in it is private.
 
-    They never become floats on the way: above 2^53 that would round them, and move two neighbours apart.
-
-    >>> whole_numbers([2**53 + 1, -1], "value").tolist(), whole_numbers([0.5], "value")
-    ([9007199254740993, -1], None)
+    >>> is_whole(3), is_whole(np.array([3, 4])), is_whole([3, 4])
+    (True, True, False)
     """
-    array = _array(value, argument, one_by_one="f")  # which is how NumPy takes 2^63 and −1 together
-    if array.dtype == object:
-        if not all(isinstance(number, (int, np.integer, np.bool_)) for number in array.reshape(-1)):
-            return None
-        return np.array([min(max(int(n), -_WHOLE), _WHOLE) for n in array.reshape(-1)], np.int64).reshape(array.shape)
+    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    return kind in "biu" if kind else isinstance(value, int)
+
+
+def whole_numbers(value: object, argument: str) -> Counts | None:
+    """Numbers as 64-bit integers, clipped to ±2^61; None if their type is not a whole one.
+
+    They never become floats on the way: above 2^53 that would round them, and move two neighbours apart. In a list each is
+    read by itself, and none is refused: what is no number counts as 0, others are rounded down, which moves no two of them
+    further apart than the next whole number.
+
+    >>> whole_numbers([2**53 + 1, -0.5, None], "value").tolist(), whole_numbers(0.5, "value")
+    ([9007199254740993, -1, 0], None)
+    """
+    array = _array(value, argument, one_by_one="cfmMSU")
+    if array.dtype == object and (array.ndim or isinstance(value, int)):
+        return np.array([_rounded_down(number) for number in array.reshape(-1)], np.int64).reshape(array.shape)
     if array.dtype.kind == "u":
         array = np.minimum(array, np.uint64(_WHOLE))
     return np.clip(array.astype(np.int64), -_WHOLE, _WHOLE) if array.dtype.kind in "biu" else None
@@ -260,6 +270,12 @@ def _array(values: object, argument: str, *, one_by_one: str) -> Any:
         return np.asarray(collected, dtype=object) if listed and array.dtype.kind in one_by_one else array
     except (TypeError, ValueError):
         raise BadInput(argument, "must be numbers", _NUMBERS) from None
+
+
+def _rounded_down(number: object) -> int:
+    whole = isinstance(number, (int, np.integer, np.bool_)) and not isinstance(number, np.timedelta64)
+    real = 0.0 if whole else np.nan_to_num(_float(number), posinf=_WHOLE, neginf=-_WHOLE)
+    return min(max(int(number) if whole else math.floor(real), -_WHOLE), _WHOLE)  # type: ignore[call-overload]
 
 
 def _float(value: object) -> float:

@@ -15,7 +15,7 @@ from jostle.kernel.budget import Budget, exact, round_up
 from jostle.kernel.errors import BadInput, PlanError, show
 from jostle.kernel.noise import Noise, calibrate
 from jostle.kernel.partition import Counts
-from jostle.mechanisms.arguments import Lattice, Moves, check_budget, listed, numbers, one_trial, whole_numbers
+from jostle.mechanisms.arguments import Lattice, Moves, check_budget, is_whole, listed, numbers, one_trial, whole_numbers
 from jostle.mechanisms.sampling import happens
 
 
@@ -33,8 +33,9 @@ class GradualRelease:
     precise release is the more precise one with more noise: it is determined first, kept back, and never seen unless it
     is paid for.
 
-    `epsilons` are public, rise, and end at the token's own ε. `sensitivity` and NaN are as for `laplace`. Whole numbers
-    with a whole sensitivity stay whole. The noise that is kept back lives in this object alone; if it is lost, so is
+    `epsilons` are public, rise, and end at the token's own ε. `sensitivity` and NaN are as for `laplace`. Numbers of a whole
+    type with a whole sensitivity stay whole. That of a list is not looked up, because what is in it is private: say `whole`,
+    and each is rounded down. The noise that is kept back lives in this object alone; if it is lost, so is
     the discount.
 
     See `utility.discrete_laplace_error` for error bars of each step, with that step's ε.
@@ -46,12 +47,23 @@ class GradualRelease:
     (793, 999, Fraction(1, 10))
     """
 
-    def __init__(self, value: Any, *, sensitivity: Any, epsilons: Sequence[Any], budget: Budget, note: str = "") -> None:
+    def __init__(
+        self,
+        value: Any,
+        *,
+        sensitivity: Any,
+        epsilons: Sequence[Any],
+        budget: Budget,
+        note: str = "",
+        whole: bool | None = None,
+    ) -> None:
         real, moves = numbers(value, "value"), Moves.of(sensitivity)
         check_budget(budget)
         self.epsilons = _rising(epsilons, budget.epsilon)
         """What each prefix costs in all."""
-        integers = whole_numbers(value, "value")
+        integers = whole_numbers(value, "value") if (is_whole(value) if whole is None else whole) else None
+        if whole and integers is None:
+            raise BadInput("value", "must be whole numbers", "leave out `whole` for real numbers")
         whole = integers is not None and moves.add_remove.denominator == moves.replace.denominator == 1
         self._lattice = Lattice.whole(moves) if whole else Lattice.for_moves(moves, budget.neighbours)
         size = self._lattice.total_moves(1 if whole else real.size).size(budget.neighbours)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.kernel.errors import BadInput
+from jostle.schema.arguments import finite
 from jostle.schema.column import MISSING, OTHER, Codes, Column, Null, Outside
 from jostle.schema.values import is_missing, is_writable, text
 
@@ -39,11 +39,9 @@ class Category(Column):
     def __post_init__(self) -> None:
         if isinstance(self.categories, (str, bytes)) or not isinstance(self.categories, Sequence) or not self.categories:
             raise BadInput("categories", "must be a list of values", 'pass for instance ["F", "M"]')
-        object.__setattr__(self, "categories", tuple(self.categories))
-        if any(
-            not isinstance(c, (str, int, float, bool)) or (isinstance(c, float) and not math.isfinite(c))
-            for c in self.categories
-        ):
+        taken = tuple(c if isinstance(c, (str, bool)) else finite(c) for c in self.categories)
+        object.__setattr__(self, "categories", taken)
+        if None in taken:
             raise BadInput("categories", "must be texts, finite numbers or booleans", "write each as one of these")
         if not all(is_writable(c) for c in self.categories if isinstance(c, str)):
             raise BadInput("categories", "one of them is no Unicode text", "write it without halves of surrogate pairs")

@@ -47,8 +47,8 @@ _GUESSES: Mapping[str, Mapping[str, Any]] = {
 
 def read(path: Path) -> Schema:
     """The schema in a file; an error names the column and the line that is wrong."""
-    try:
-        said = tomllib.loads(path.read_text("utf-8"))
+    try:  # some editors begin a file with a mark of its encoding
+        said = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError:
         raise BadInput("schema", f"there is no file {str(path)!r} that can be read", "check the path") from None
     except RecursionError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.kernel.errors import BadInput
+from jostle.schema.arguments import finite, whole
 from jostle.schema.column import LARGEST_COLUMN, Codes, Column, Null, Outside
 from jostle.schema.values import as_numbers
 
@@ -74,15 +74,17 @@ class Integer(Numeric):
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
-            if isinstance(getattr(self, name), bool) or not isinstance(getattr(self, name), int):
+            bound = whole(getattr(self, name))
+            if bound is None:
                 raise BadInput(name, "must be a whole number", "pass for instance 0")
+            object.__setattr__(self, name, bound)
         if not self.low < self.high:
             raise BadInput("high", "must be above low", "write the smallest value first")
         if max(abs(self.low), abs(self.high)) > LARGEST_WHOLE:
             raise BadInput(
                 "high", "must be at most 2^52, and low at least -2^52", "declare narrower bounds, or leave it out"
             )
-        _check_bins(self.bins)
+        object.__setattr__(self, "bins", _bins(self.bins))
         if self.bins is None and self.high - self.low >= EVERY_VALUE:
             raise BadInput("bins", f"are needed for more than {EVERY_VALUE} values", "say how many cells, for instance 64")
         self._check_rules()
@@ -135,17 +137,16 @@ class Real(Numeric):
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
-            if not _is_number(getattr(self, name)):
+            bound = finite(getattr(self, name))
+            if bound is None:
                 raise BadInput(name, "must be a finite number", "pass for instance 0.0")
+            object.__setattr__(self, name, bound)
         if not self.low < self.high or not 1e-250 < self.high - self.low < math.inf:
             raise BadInput("high", "must be above low, by a number of moderate size", "write the smallest value first")
-        _check_bins(self.bins)
+        object.__setattr__(self, "bins", _bins(self.bins))
         if self.spacing not in ("linear", "log"):
             raise BadInput("spacing", f"{self.spacing!r} is unknown", "use 'linear' or 'log'")
-        object.__setattr__(self, "cuts", tuple(self.cuts))
-        inside = all(_is_number(c) and self.low < c < self.high for c in self.cuts)
-        if not inside or any(a >= b for a, b in pairwise(self.cuts)):
-            raise BadInput("cuts", "must be increasing numbers between low and high", "pass for instance [1, 10, 100]")
+        object.__setattr__(self, "cuts", _cuts(self.cuts, self.low, self.high))
         if (self.bins is None) == (not self.cuts):
             raise BadInput("bins", "say either how many cells there are, or where the cuts are", "pass for instance bins=64")
         if not self.even and self.values > EVERY_VALUE:
@@ -185,10 +186,19 @@ class Real(Numeric):
         return np.minimum(codes, self.values - 1), outside, missing
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-
-
-def _check_bins(bins: Any) -> None:
-    if bins is not None and (isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= LARGEST_COLUMN):
+def _bins(said: Any) -> int | None:
+    bins = whole(said)
+    if said is not None and (bins is None or not 1 <= bins <= LARGEST_COLUMN):
         raise BadInput("bins", f"must be a whole number from 1 to {LARGEST_COLUMN}", "pass for instance 64")
+    return bins
+
+
+def _cuts(said: Any, low: float, high: float) -> tuple[float, ...]:
+    try:
+        listed = [finite(cut) for cut in said]
+    except TypeError:
+        listed = [None]
+    cuts = tuple(cut for cut in listed if cut is not None and low < cut < high)
+    if len(cuts) < len(listed) or any(a >= b for a, b in pairwise(cuts)):
+        raise BadInput("cuts", "must be increasing numbers between low and high", "pass for instance [1, 10, 100]")
+    return cuts

@@ -20,7 +20,7 @@ from jostle.kernel.partition import Counts, Vector
 from jostle.linear import workloads
 from jostle.linear.isotonic import isotonic
 from jostle.linear.workloads import Workload
-from jostle.releases import Release, in_ledger
+from jostle.releases import Release, apart, in_ledger, labelled
 from jostle.schema import Integer, Numeric, Real
 
 if TYPE_CHECKING:
@@ -142,10 +142,10 @@ class Quantiles(Digest):
 
     def to_pandas(self) -> DataFrame:
         """Each part, its value, and the ends of its 95 % interval."""
-        import pandas as pd  # takes a while to load
-
         low, high = self._ends
-        return pd.DataFrame({"quantile": self.levels, self.column: self.values, "low": low, "high": high})
+        ends = {"low": low, "high": high}
+        [name] = apart([self.column], ["quantile", *ends])
+        return labelled({}, {"quantile": self.levels, name: self.values, **ends})
 
     def explain(self) -> str:
         """The release in words."""

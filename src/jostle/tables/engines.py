@@ -19,7 +19,7 @@ import sqlglot as sg
 from jostle.kernel.errors import BadInput
 from jostle.tables.asking import asked
 from jostle.tables.files import TEXT_FILES, are_parquet, embedded, parquet_table, quiet, text_table
-from jostle.tables.frames import is_frame, names_of, to_arrow
+from jostle.tables.frames import check_labels, is_frame, names_of, to_arrow
 from jostle.tables.sparks import local_spark, spark_files, spark_table
 
 __all__ = ["ENGINES", "TEXT_FILES", "Opened", "check_columns", "connect", "local_spark", "same_file"]
@@ -96,6 +96,7 @@ def _connect(
         raise BadInput("engine", f"{engine!r} is unknown", "use 'duckdb', or 'spark' to read files with Spark in local mode")
     if is_frame(data):
         check_columns(names_of(data), wanted)
+        check_labels(data, wanted)
         return _frame(data, wanted, person)
     package = type(data).__module__.split(".")[0]
     if package == "ibis" and hasattr(data, "get_backend"):

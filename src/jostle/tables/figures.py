@@ -15,7 +15,7 @@ from jostle import plots
 from jostle.kernel.budget import round_down, round_up
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
-from jostle.releases import in_ledger
+from jostle.releases import in_ledger, labelled
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -118,10 +118,8 @@ class Figures:
 
     def to_pandas(self) -> DataFrame:
         """What each number is about, the number, and the ends of its 95 % interval."""
-        import pandas as pd  # takes a while to load
-
         low, high = (np.clip(self.answers + off, *self.between) for off in (-self.margins, self.margins))
-        return pd.DataFrame({**self.about, self.name: self.answers, "low": low, "high": high})
+        return labelled(self.about, {self.name: self.answers, "low": low, "high": high})
 
     def to_csv(self, path: str | Path) -> None:
         """Write what `to_pandas` gives to a file."""

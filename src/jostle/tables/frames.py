@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from jostle.kernel.errors import BadInput
 from jostle.schema.values import as_number, is_missing_value, text
 from jostle.tables.stages import NUMBERS, WHOSE
 
@@ -36,6 +37,23 @@ def is_frame(data: object) -> bool:
 def names_of(frame: Any) -> list[str]:
     """The names of a frame's columns."""
     return [str(name) for name in (frame.column_names if hasattr(frame, "column_names") else frame.columns)]
+
+
+def check_labels(frame: Any, wanted: Sequence[str]) -> None:
+    """Raise unless each column that is wanted has a label of its own, which is a text. Labels are public, as names are.
+
+    >>> import pandas
+    >>> check_labels(pandas.DataFrame([[31, 45]]), ["0"])
+    Traceback (most recent call last):
+    jostle.kernel.errors.BadInput: data: its column '0' has a label that is no text. Remedy: rename it.
+    """
+    labels = [*(frame.column_names if hasattr(frame, "column_names") else frame.columns)]
+    texts = [label for label in labels if isinstance(label, str)]
+    for name in wanted:
+        if texts.count(name) > 1:
+            raise BadInput("data", f"has the column {name!r} more than once", "give each a name of its own")
+        if name not in texts:
+            raise BadInput("data", f"its column {name!r} has a label that is no text", "rename it")
 
 
 def to_arrow(frame: Any, wanted: Sequence[str], person: str | None = None) -> Any:
@@ -93,14 +111,14 @@ def _written(value: Any) -> str | None:
 
 
 def _as_bytes(column: Any) -> Any:
-    """Texts as their bytes: two that are no UTF-8 would be the same text after they are decoded."""
+    """Texts as their bytes: two that are no UTF-8 would be the same text after they are decoded. Blank ones are nobody."""
     import pyarrow as pa
+    from pyarrow import compute
 
-    return (
-        column.cast(pa.large_binary())
-        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-        else column
-    )
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    blank = compute.equal(compute.binary_length(compute.ascii_trim_whitespace(column)), 0)
+    return compute.if_else(blank, pa.scalar(None, pa.large_binary()), column.cast(pa.large_binary()))
 
 
 def _from_pandas(name: str, series: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ Nothing raises because of what a line holds. Proof: docs/proofs/tables.md, "Line
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,8 +30,8 @@ LONGEST_LINE = 2**20
 BLOCK = 2**24
 """So many bytes are read at once."""
 
-MARK = b"\xef\xbb\xbf"
-"""What some programs write before the first line of a text in UTF-8."""
+MARKS = re.compile(b"(?m)^(?:\xef\xbb\xbf)+")
+"""What some programs write before the first line of a text in UTF-8, wherever a line begins with it."""
 
 _SIGN, _LOW, _HIGH = "\U0010ec40".encode(), b"\xf4\x8e\xb2", b"\xf4\x8e\xb3"
 ESCAPES = (
@@ -153,7 +154,7 @@ def whole_lines(path: Path, *, skip: int = 0) -> Iterator[bytes]:
 def names_in(path: Path, separator: str) -> list[str]:
     """The names that the first line of a file has."""
     with path.open("rb") as file:
-        first = file.readline(LONGEST_LINE).removeprefix(MARK).decode("utf-8", "replace").rstrip("\r\n")
+        first = MARKS.sub(b"", file.readline(LONGEST_LINE)).decode("utf-8", "replace").rstrip("\r\n")
     try:
         return next(csv.reader([first], delimiter=separator, strict=True), [])
     except csv.Error:
@@ -176,7 +177,8 @@ def _as_text(block: bytes) -> bytes:
     """With line feeds alone at the ends, and a private character for each byte that is no UTF-8: never a line's end.
 
     Different bytes stay different, as some of them say whose row it is. A mark of UTF-8 is taken off every line that begins
-    with one, not off the first line alone: which line comes first depends on the others.
+    with one, not off the first line alone: which line comes first depends on the others. So are several, as whoever parses
+    the block would take one more off its first line.
     """
     block = block.replace(b"\r\n", b"\n")
     try:
@@ -186,7 +188,7 @@ def _as_text(block: bytes) -> bytes:
     if b"\xf4" in block or b"\xed" in block:  # one byte is found much faster than several, and few texts have it
         for was, becomes in ESCAPES:
             block = block.replace(was, becomes)
-    return block.removeprefix(MARK).replace(b"\n" + MARK, b"\n") if b"\xef" in block else block
+    return MARKS.sub(b"", block) if b"\xef" in block else block
 
 
 def _unusual(block: bytes) -> tuple[Any, Any]:

@@ -26,7 +26,7 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate, variance
 from jostle.kernel.strategy import identity
 from jostle.linear.marginals import Axes, consistent
-from jostle.releases import in_ledger
+from jostle.releases import apart, in_ledger, what_is_left
 from jostle.tables.columns import EngineColumns
 from jostle.tables.figures import Figures
 from jostle.tables.previews import Preview, epsilon_within
@@ -92,9 +92,14 @@ class Marginals(Mapping[Axes, Figures]):
         """All of them, one below the other; a column that a histogram is not about is empty there."""
         import pandas as pd  # takes a while to load
 
-        whole = pd.concat([table.to_pandas() for table in self.tables.values()], ignore_index=True)
-        last = ["count", "low", "high"]
-        return whole[[*(name for name in whole.columns if name not in last), *last]]
+        numbers = ["count", "low", "high"]
+        names = list(dict.fromkeys(name for table in self.tables.values() for name in table.about))
+        called = dict(zip(names, apart(names, numbers), strict=True))  # the same in each of them
+        tables = [
+            table.to_pandas().set_axis([*(called[name] for name in table.about), *numbers], axis=1)
+            for table in self.tables.values()
+        ]
+        return pd.concat(tables, ignore_index=True)[[*called.values(), *numbers]]
 
     def to_csv(self, path: str | Path) -> None:
         """Write what `to_pandas` gives to a file."""
@@ -174,10 +179,10 @@ class MarginalsQuestion:
                 raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
             epsilon = self.epsilon_within(within)
         names = list(dict.fromkeys(name for axes in self.sets for name in axes))
-        payer = self._table._payer
+        left = what_is_left(lambda: self._table._payer.remaining)
         # The same rows for all: otherwise the exact counts would not agree, and there would be nothing to make agree.
         columns = EngineColumns.of(self._table._views, names).complete()
-        records, token = self._table._paid(columns, epsilon, filtered=True, note=self.what[:400])
+        records, token = self._table._paid(columns, epsilon, filtered=True, note=self.what)
         sources = [records.vector(*axes) for axes in self.sets]
         whole, noisy, spread = token.epsilon, {}, {}
         for axes, source, share in zip(self.sets, sources, token.split(*self._weights), strict=True):
@@ -187,7 +192,7 @@ class MarginalsQuestion:
         found, after = consistent(noisy, spread)
         told: dict[str, Any] = {
             "spent": whole,
-            "remaining": payer.remaining,
+            "remaining": left(whole),
             "neighbours": records.neighbours,
             "charges": token.charges,
         }

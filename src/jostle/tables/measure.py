@@ -20,6 +20,7 @@ from jostle.linear import workloads
 from jostle.linear.workloads import Workload
 from jostle.releases import Release
 from jostle.schema import Column, Schema
+from jostle.schema.arguments import whole
 from jostle.tables.columns import EngineColumns
 from jostle.tables.digests import Quantiles, Top, check_levels, fine_cells, quantile_workload
 from jostle.tables.figures import Figure, Figures
@@ -133,9 +134,10 @@ class Measurements(ABC):
 
         All cells are measured at once, because a row is in one of them: noise is the same for any k.
         """
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        cells = whole(k)
+        if cells is None or cells < 1:
             raise BadInput("k", "must be a whole number of at least 1", "say how many cells, for instance k=10")
-        return Top(release=self.histogram(*columns, epsilon=epsilon, within=within, algorithm=algorithm), k=k)
+        return Top(release=self.histogram(*columns, epsilon=epsilon, within=within, algorithm=algorithm), k=cells)
 
     def sum(
         self, column: str, *, by: str | None = None, epsilon: Any = None, within: float | None = None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.schema import Column, Schema
-from jostle.tables.accounts import account_of
+from jostle.tables.accounts import account_of, ledger_at
 from jostle.tables.engines import ENGINES, check_columns, connect, same_file
 from jostle.tables.frames import is_frame
 from jostle.tables.payers import AccountPayer, check_note
@@ -86,7 +86,7 @@ def open(  # the name is the product's, and callers say jostle.open
     called = name or opened.name
     if called is None:
         raise BadInput("name", "is missing: a frame has none of its own", "pass what the data set is called, name='people'")
-    account = account_of(_ledger(ledger), called, budget, relation, whose)
+    account = account_of(ledger_at(ledger), called, budget, relation, whose)
     known = WHOSE if whose and is_frame(data) else None
     view = View.of(opened.table, described, whose, filtered=opened.filtered, origin=opened.origin, whose=known)
     return Table([view], AccountPayer(account, note), called, whose)
@@ -109,9 +109,3 @@ def _check_different(data: Any) -> None:
         pairs = [(one, other) for number, one in enumerate(places) for other in places[number + 1 :]]
         if any(one in other.parents or other in one.parents or same_file(one, other) for one, other in pairs):
             raise BadInput("data", "names some file twice, whose rows would count twice", "name each file once")
-
-
-def _ledger(ledger: Any) -> Ledger:
-    from jostle.kernel.ledger import Ledger  # a database toolkit, which takes a while to load
-
-    return ledger if isinstance(ledger, Ledger) else Ledger(ledger)

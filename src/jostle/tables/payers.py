@@ -21,6 +21,20 @@ if TYPE_CHECKING:
 LONGEST_NOTE = 300
 """The ledger adds what was measured, within the space that it has for both."""
 
+LONGEST_WORDS = 400
+"""So much of what is measured goes into the ledger, in our own words."""
+
+
+def legible(words: str, most: int = LONGEST_WORDS) -> str:
+    r"""Words of ours, as the ledger keeps them: names of columns may have characters that are not printable.
+
+    They are escaped and not left out, so that names which differ in them alone stay different.
+
+    >>> legible("histogram of net\xa0income")
+    'histogram of net\\xa0income'
+    """
+    return "".join(one if printable(one) else one.encode("unicode_escape").decode() for one in words)[:most]
+
 
 def check_note(note: object) -> None:
     """Raise unless it is a text that the ledger can keep beside its own."""
@@ -48,7 +62,7 @@ class Payer(ABC):
 
     def noted(self, what: str) -> str:
         """What the ledger says of a charge, given what is asked."""
-        return what
+        return legible(what)
 
 
 class AccountPayer(Payer):
@@ -76,7 +90,7 @@ class AccountPayer(Payer):
 
     def noted(self, what: str) -> str:
         """With the caller's own words behind it."""
-        return f"{what} ({self._note})" if self._note else what
+        return f"{legible(what)} ({self._note})" if self._note else legible(what)
 
 
 class PartPayer(Payer):

@@ -13,7 +13,6 @@ import numpy as np
 from jostle import algorithms
 from jostle.algorithms import Algorithm
 from jostle.kernel.budget import exact, round_up
-from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.linear.workloads import Workload
 from jostle.mechanisms.utility import discrete_laplace_error
@@ -66,20 +65,26 @@ def preview(plan: Algorithm, asked: Workload, epsilon: Any, neighbours: Neighbou
 
 def epsilon_within(within: Any, previewed: Callable[..., Preview]) -> Fraction:
     """The smallest ε, to two digits, at which a typical answer is expected to be so close."""
-    if isinstance(within, bool) or not isinstance(within, (int, float)) or not 0 < within < math.inf:
-        raise BadInput("within", "must be a number above 0", "say how far answers may be off, for instance within=10")
-    low, high = SMALLEST, LARGEST
-    guess = _two_digits(exact(max(previewed(epsilon=1).margin, 1e-3)) / exact(within))
-    if previewed(epsilon=guess).margin <= within:  # noise is in proportion to 1/ε, so the guess is near
-        high = guess
-        low = guess / 4
+    wish = exact(within, "within")
+
+    def suffices(epsilon: Fraction) -> bool:
+        return bool(previewed(epsilon=epsilon).margin <= wish)
+
+    # Noise is in proportion to 1/ε, so the guess is near, but for whole numbers that hardly get any.
+    guess = _two_digits(min(max(exact(max(previewed(epsilon=1).margin, 1e-3)) / wish, SMALLEST), LARGEST))
+    if suffices(guess):
+        low, high = guess / 4, guess
+        while low > SMALLEST and suffices(low):
+            low, high = low / 4, low
     else:
         low, high = guess, guess * 4
+        while high < LARGEST and not suffices(high):
+            low, high = high, high * 4
     for _ in range(6):
         middle = _two_digits((low + high) / 2)
         if middle in (low, high):
             break
-        low, high = (low, middle) if previewed(epsilon=middle).margin <= within else (middle, high)
+        low, high = (low, middle) if suffices(middle) else (middle, high)
     return min(max(high, SMALLEST), LARGEST)
 
 

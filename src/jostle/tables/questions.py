@@ -21,8 +21,6 @@ from jostle.tables.previews import Preview, epsilon_within, preview
 if TYPE_CHECKING:
     from jostle.tables.measure import Measurements
 
-LONGEST_NOTE = 400
-
 
 class Question:
     """Something to be asked of a table: it can be previewed at no cost, and released at a price."""
@@ -61,7 +59,7 @@ class Question:
             if epsilon is not None:
                 raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
             epsilon = self.epsilon_within(within)
-        note = f"{self.algorithm.name}: {self.what}"[:LONGEST_NOTE]
+        note = f"{self.algorithm.name}: {self.what}"
         payer = self._table._payer
         records, budget = self._table._paid(self._columns, epsilon, filtered=self._filtered, note=note)
         source = _of_domain(records.vector(*self._names), self.workload.domain)

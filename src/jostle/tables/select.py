@@ -111,7 +111,7 @@ def _selected(item: Any, groups: Sequence[str], table: Table) -> _Aggregate | No
             _refuse(f"SELECT {tree.sql()} would show rows", f"group by it, and select one of {AGGREGATES}")
         return None
     if isinstance(tree, sge.Count) and not tree.expressions:
-        plain = isinstance(tree.this, (sge.Star, sge.Literal))
+        plain = tree.this is None or isinstance(tree.this, (sge.Star, sge.Literal))
         return _Aggregate("count", None if plain else _column(tree.this, "COUNT of", table))
     if isinstance(tree, (sge.Sum, sge.Avg)):
         return _Aggregate(

@@ -13,7 +13,7 @@ from typing import Any
 from jostle.kernel.errors import BadInput
 from jostle.tables.asking import asked
 from jostle.tables.files import column_names, separator_of
-from jostle.tables.lines import LONGEST_LINE
+from jostle.tables.lines import LONGEST_LINE, MARKS
 from jostle.tables.stages import RESERVED
 
 
@@ -47,13 +47,15 @@ def _lines(session: Any, places: Sequence[str], names: Sequence[str], separator:
     Spark's reader of whole files fails on a line with very many separators, and takes the end of a line from the file. So
     each line is parsed by itself, and too long ones are left out before, with those whose quotation marks do not pair up.
     Those that are the same as the line of names are that line. Bytes that are no UTF-8 would all be read alike, and two
-    persons be taken for one: lines that have some are left out, too.
+    persons be taken for one: lines that have some are left out, too. Marks of the encoding are taken off every line: Spark
+    takes one off the first, and which line that is depends on the others.
     """
     from pyspark.sql import functions as f
 
     line = f.regexp_replace("value", "\r$", "")
+    unmarked = f.regexp_replace("value", "^\ufeff+", "").alias("value")
     pairs = f.length(f.regexp_replace("value", '[^"]', "")) % 2 == 0
-    lines = session.read.text(list(places), lineSep="\n").where(f.is_valid_utf8("value"))
+    lines = session.read.text(list(places), lineSep="\n").where(f.is_valid_utf8("value")).select(unmarked)
     lines = lines.where(f.length("value") <= LONGEST_LINE).where(pairs)
     kept = lines.select(line.alias("value")).where(f.col("value") != "")
     kept = kept.where(~f.col("value").isin(list(firsts))) if firsts else kept
@@ -64,7 +66,7 @@ def _lines(session: Any, places: Sequence[str], names: Sequence[str], separator:
 
 def _first_line(path: Path) -> str:
     with path.open("rb") as file:
-        return file.readline(LONGEST_LINE).decode("utf-8", "replace").rstrip("\r\n")
+        return MARKS.sub(b"", file.readline(LONGEST_LINE)).decode("utf-8", "replace").rstrip("\r\n")
 
 
 def _as_pattern(path: Path) -> str:

@@ -15,7 +15,7 @@ from ibis.common.annotations import ValidationError
 from ibis.common.exceptions import IbisError
 
 from jostle.kernel.budget import Budget
-from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.errors import BadInput, JostleError, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.schema import Boolean, Category, Column, Integer, Schema
@@ -182,7 +182,7 @@ class Table(measure.Measurements):
         complete.check()
         source = complete.in_memory() if in_memory else complete
         filtered = self._filtered or any(self.schema[name].drops for name in complete.sizes)
-        return self._payer.records(source, epsilon, filtered=filtered, note=f"records of {', '.join(complete.sizes)}"[:200])
+        return self._payer.records(source, epsilon, filtered=filtered, note=f"records of {', '.join(complete.sizes)}")
 
     def labelled(
         self, sizes: Mapping[str, int], label: str, *, epsilon: Any = None, note: str = "", in_memory: bool = True
@@ -198,7 +198,7 @@ class Table(measure.Measurements):
                 raise BadInput("sizes", f"that of {name!r} is not the schema's", "pass those of a task over this schema")
         complete = EngineColumns.labelled(self._views, sizes, label).complete()
         complete.check()
-        return self._payer.records(complete.in_memory() if in_memory else complete, epsilon, filtered=True, note=note[:200])
+        return self._payer.records(complete.in_memory() if in_memory else complete, epsilon, filtered=True, note=note)
 
     # ------------------------------------------------------------------------------------------------------- SQL
 
@@ -250,6 +250,10 @@ def _operation(view: View, said: Condition, argument: str) -> Any:
         TypeError,
     ) as error:  # about columns and types alone: a form has no rows
         raise BadInput(argument, f"makes no sense: {error}", f"use {', '.join(view.schema)} as they are declared") from None
+    except JostleError:
+        raise
+    except Exception as error:  # of a function of the caller's, or a constant such as 1/0
+        raise BadInput(argument, f"fails before it sees a row, by {type(error).__name__}: {error}", "repair it") from error
     operation = checked(expression, form, view.schema, argument)
     if argument == "where" and not operation.dtype.is_boolean():
         raise BadInput(argument, "is neither true nor false", "compare something, for instance age >= 18")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from jostle import plots
 from jostle.kernel.budget import exact, round_up
 from jostle.kernel.errors import BadInput, Overdraft
-from jostle.releases import in_ledger
+from jostle.releases import apart, in_ledger
 from jostle.tables.totals import Total
 
 if TYPE_CHECKING:
@@ -51,7 +51,10 @@ class Together:
         raise BadInput("within", "is for one aggregate", "say what all may cost together, epsilon=…")
 
     def release(self, *, epsilon: Any = None, within: float | None = None) -> Answers:
-        """Ask them, and pay for them: as much for each."""
+        """Ask them, and pay for them: as much for each.
+
+        Where one fails after others were paid for, the exception has their answers as its attribute `answered`.
+        """
         if within is not None:
             self.epsilon_within(within)
         if epsilon is None:
@@ -63,8 +66,26 @@ class Together:
         for question in self.questions:
             if isinstance(question, Total):  # counts can be answered wherever these can
                 question.check(share)
-        each = [question.release(epsilon=share) for question in self.questions]
-        return Answers(names=self.names, each=tuple(each), groups=self.groups)
+        each: list[Any] = []
+        for question in self.questions:
+            try:
+                each.append(question.release(epsilon=share))
+            except BaseException as failure:
+                if each:
+                    self._hand_over(each, failure)
+                raise
+        return self._answers(each)
+
+    def _answers(self, each: Sequence[Any]) -> Answers:
+        return Answers(names=self.names[: len(each)], each=tuple(each), groups=self.groups)
+
+    def _hand_over(self, each: Sequence[Any], failure: BaseException) -> None:
+        """What was answered until then is paid for: it goes with the exception, as its `answered`."""
+        failure.answered = self._answers(each)  # type: ignore[attr-defined]
+        failure.add_note(
+            f"{len(each)} of {len(self.questions)} aggregates were released and charged before this: "
+            "they are the attribute `answered` of this exception."
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,14 +121,20 @@ class Answers:
 
     def to_pandas(self) -> DataFrame:
         """A row a group, and three columns an aggregate: its value, and the ends of its 95 % interval."""
+        return self.joined([answer.to_pandas() for answer in self.each])
+
+    def joined(self, frames: Sequence[DataFrame]) -> DataFrame:
+        """One frame an answer, beside each other: what the groups are once, and the numbers of each under its name."""
         import pandas as pd  # takes a while to load
 
-        parts = []
-        for name, answer in zip(self.names, self.each, strict=True):
-            frame = answer.to_pandas().iloc[:, -3:]
-            parts.append(frame.set_axis([name, f"{name}: low", f"{name}: high"], axis=1))
-        about = self.each[0].to_pandas()[list(self.groups)]
-        return pd.concat([about, *parts], axis=1)
+        labels = max(len(self.groups), 1)  # without groups, a frame says in one column what its numbers are
+        parts = [frame.iloc[:, labels:] for frame in frames]
+        names = []
+        for name, part in zip(self.names, parts, strict=True):
+            ends = [f"{name}: low", f"{name}: high"][: part.shape[1] - 1]
+            names += [name, *apart(ends, self.names)]
+        about = frames[0].iloc[:, : len(self.groups)]
+        return pd.concat([about, *parts], axis=1).set_axis([*apart(self.groups, names), *names], axis=1)
 
     def to_csv(self, path: str | Path) -> None:
         """Write what `to_pandas` gives to a file."""

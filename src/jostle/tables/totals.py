@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import ibis
 import numpy as np
@@ -19,7 +20,9 @@ from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector
+from jostle.releases import what_is_left
 from jostle.schema import Column, Integer, Numeric, Schema
+from jostle.schema.arguments import whole
 from jostle.tables.columns import EngineColumns
 from jostle.tables.figures import Figure, Figures
 from jostle.tables.previews import Preview
@@ -40,11 +43,10 @@ NARROWEST = 1e-250
 MOST_WHOLE = 2**61
 """Sums count as no more than this. Clipping does not move them further apart."""
 
-LONGEST_NOTE = 400
-"""So much of what is asked goes into the ledger."""
-
 MOST_GROUPS = 4096
 """For so many cells of another column there may be a sum each."""
+
+_Left: TypeAlias = Callable[[Fraction], Fraction]
 
 
 @dataclass(frozen=True)
@@ -88,23 +90,31 @@ class Total:
 
     def epsilon_within(self, within: Any) -> Any:
         """The ε at which a sum is expected to be so close, in 95 of 100 cases."""
-        if isinstance(within, bool) or not isinstance(within, (int, float)) or not 0 < within < math.inf:
-            raise BadInput("within", "must be a number above 0", "say how far answers may be off, for instance within=10")
-        return exact(self.preview(epsilon=1).margin / within)
+        if self.kind == "mean":
+            problem = "a mean's error depends on the number of rows, which is private, so no ε can be told from it"
+            raise BadInput("within", problem, "say what the mean may cost, for instance epsilon=0.1")
+        wish = float(exact(within, "within"))
+        try:
+            epsilon = exact(self.preview(epsilon=1).margin / wish)
+            self.check(epsilon)
+        except BadInput:  # which would speak of an ε that nobody named
+            problem = "is so far from the column's bounds that noise cannot be drawn for it"
+            raise BadInput("within", problem, "say how far the sum may be off, in the unit of the column") from None
+        return epsilon
 
     def _sums(self, epsilon: Any) -> Figure | Figures:
         scale = self._lattice()[2]
-        budget, noisily = self._charged(epsilon)
+        budget, left, noisily = self._charged(epsilon)
         totals, _ = self._added_up(lambda plain: _point(plain, scale), None)
         noisy = noisily(_whole(totals))
         margins = np.full(len(totals), self._sum_margin(float(budget.epsilon)))
-        return self._figures(noisy / scale, margins, budget)
+        return self._figures(noisy / scale, margins, budget, left)
 
     def _means(self, epsilon: Any) -> Figure | Figures:
         """The two numbers behind each mean: how far values are above the lower bound, and how far below the upper one."""
         declared = numeric(self.table.schema, self.name)
         low, width = float(declared.low), float(declared.high) - float(declared.low)
-        budget, noisily = self._charged(epsilon)
+        budget, left, noisily = self._charged(epsilon)
         points, rows = self._added_up(lambda plain: _point(plain - literal(low), STEPS / width), STEPS)
         both = _whole([[above, STEPS * count - above] for above, count in zip(points, rows, strict=True)])
         noisy = noisily(both)
@@ -113,7 +123,7 @@ class Total:
         for pair, centre in zip(noisy, value, strict=True):
             ends = low + width * np.array(interval(pair, scale))
             margins.append(np.abs(ends - centre).max())
-        return self._figures(value, np.array(margins), budget, between=(low, low + width))
+        return self._figures(value, np.array(margins), budget, left, between=(low, low + width))
 
     def _lattice(self) -> tuple[int, int, float]:
         """The bounds as whole numbers, and how many of them a unit has.
@@ -143,26 +153,31 @@ class Total:
 
     def _mean_margin(self, epsilon: float, rows: int | None) -> float:
         """The noise of the two numbers behind a mean moves it by a part each, which add up to one over the rows."""
-        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+        expected = whole(rows)
+        if expected is None or not 1 <= expected <= MOST_WHOLE:
             problem = "a mean's error depends on the number of rows, which is private, and cannot be told before"
             raise BadInput("rows", problem, "say about how many you expect, for instance rows=1000")
         declared = numeric(self.table.schema, self.name)
         width, moves = float(declared.high) - float(declared.low), float(self.table._payer.neighbours.sensitivity(1, 2))
-        return width * min(moves / epsilon * math.log(20) / rows, 1.0)
+        return width * min(moves / epsilon * math.log(20) / expected, 1.0)
 
-    def _charged(self, epsilon: Any) -> tuple[Budget, Callable[[Counts], Counts]]:
-        """The token, which is spent, and what adds its noise to numbers. Nothing is added up before the charge is made."""
+    def _charged(self, epsilon: Any) -> tuple[Budget, _Left, Callable[[Counts], Counts]]:
+        """The token, which is spent, what tells how much is left, and what adds its noise to numbers.
+
+        Nothing is added up before the charge is made.
+        """
         if epsilon is not None:
             self.check(epsilon)
         columns = EngineColumns.of(self.table._views, self._names)
-        budget = self.table._paid(columns, epsilon, filtered=True, note=self.what[:LONGEST_NOTE])[1]
+        budget = self.table._paid(columns, epsilon, filtered=True, note=self.what)[1]
+        left = what_is_left(lambda: self.table._payer.remaining)
         scale = calibrate(budget.neighbours.sensitivity(*self._moved()), budget.epsilon)
-        noise = budget.draw(operator="discrete_laplace", note=self.table._payer.noted(self.what[:LONGEST_NOTE]))
+        noise = budget.draw(operator="discrete_laplace", note=self.table._payer.noted(self.what))
 
         def noisily(values: Counts) -> Counts:
             return np.asarray(noise.discrete_laplace(values.reshape(-1), scale), dtype=np.int64).reshape(values.shape)
 
-        return budget, noisily
+        return budget, left, noisily
 
     @property
     def _names(self) -> list[str]:
@@ -190,12 +205,17 @@ class Total:
         return self.table.schema.column(self.by)
 
     def _figures(
-        self, values: Any, margins: Vector, budget: Budget, between: tuple[float, float] = (-math.inf, math.inf)
+        self,
+        values: Any,
+        margins: Vector,
+        budget: Budget,
+        left: _Left,
+        between: tuple[float, float] = (-math.inf, math.inf),
     ) -> Figure | Figures:
         told: dict[str, Any] = {
             "between": between,
             "spent": budget.epsilon,
-            "remaining": self.table._payer.remaining,
+            "remaining": left(budget.epsilon),
             "neighbours": budget.neighbours,
             "charges": budget.charges,
         }

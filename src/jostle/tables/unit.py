@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 from jostle.kernel.errors import BadInput
+from jostle.schema.arguments import whole
 
 LARGEST_ROWS = 10**6
 _EXAMPLE = 'pass for instance Unit("person_id", max_rows=3)'
@@ -35,11 +36,12 @@ class Unit:
             raise BadInput(
                 "unit", "needs the name of the column with persons", 'pass for instance Unit("person_id", max_rows=3)'
             )
-        fits = isinstance(self.max_rows, int) and not isinstance(self.max_rows, bool) and 1 <= self.max_rows <= LARGEST_ROWS
-        if not fits:
+        rows = whole(self.max_rows)
+        if rows is None or not 1 <= rows <= LARGEST_ROWS:
             raise BadInput(
                 "max_rows", f"must be a whole number from 1 to {LARGEST_ROWS}", "say how many rows of a person count"
             )
+        object.__setattr__(self, "max_rows", rows)
 
     @classmethod
     def of(cls, value: Unit | str | None) -> Unit | None:

@@ -179,11 +179,11 @@ class View:
         table, found = with_long_lists(table, columns, raws)
         table, placed = run(table, {n: _placing(c, raws[n], found.get(n)) for n, c in columns.items()}, self.engine)
         cells = {name: f"{CELL}_{number}" for number, name in enumerate(columns)}
-        selected = {name: at.plain for name, at in placed.items()} | {cells[name]: at.cell for name, at in placed.items()}
+        selected = [part for n, at in placed.items() for part in (at.plain.name(n), at.cell.name(cells[n]))]
         whose = ibis.literal(0) if self.whose is None else person(table[self.whose])
         for name in self._says_nobody:
             whose = ibis.ifelse(raws[name].present, whose, ibis.null(whose.type()))
-        return Rows(table.select(**selected, **{PERSON: whose}), cells)
+        return Rows(table.select(*selected, whose.name(PERSON)), cells)
 
     @property
     def _says_nobody(self) -> list[str]:
@@ -200,9 +200,9 @@ class View:
         table, raws = run(table, {step.name: reading(step.column, table[VALUE], self.engine)}, self.engine)
         table, placed = run(table, {step.name: place(step.column, raws[step.name])}, self.engine)
         name = f"{CELL}_{len(rows.table.columns)}"
-        made = {step.name: placed[step.name].plain, name: placed[step.name].cell}
-        kept = [name for name in rows.table.columns if name not in made]
-        return Rows(table.select(*kept, **made), {**rows.cells, step.name: name})
+        made = [placed[step.name].plain.name(step.name), placed[step.name].cell.name(name)]
+        kept = [kept for kept in rows.table.columns if kept not in (step.name, name)]
+        return Rows(table.select(*kept, *made), {**rows.cells, step.name: name})
 
     def check(self, names: Sequence[str]) -> None:
         """Raise if the engine cannot be reached, or would refuse to read these columns: before anything is charged."""

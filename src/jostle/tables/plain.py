@@ -1,0 +1,33 @@
+"""Released answers at once: without their intervals, where to have those would mean to simulate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jostle.releases import Release, apart, labelled
+from jostle.tables.digests import Quantiles, Top
+from jostle.tables.together import Answers
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def plain(answer: Any) -> DataFrame:
+    """What `to_pandas` gives, without the ends of intervals that are not known yet.
+
+    >>> import jostle, tempfile
+    >>> people = jostle.Ledger(tempfile.mkdtemp() + "/budget.db").account("people", cap=1)
+    >>> list(plain(jostle.release([12, 40], epsilon=1, account=people, algorithm="Laplace")))
+    ['query', 'count']
+    """
+    if isinstance(answer, Answers):
+        return answer.joined([plain(part) for part in answer.each])
+    if isinstance(answer, Quantiles):
+        [name] = apart([answer.column], ["quantile"])
+        return labelled({}, {"quantile": answer.levels, name: answer.values})
+    if isinstance(answer, Top):
+        return plain(answer.release).iloc[answer.places].reset_index(drop=True)
+    if isinstance(answer, Release):
+        return labelled(answer.labels, {"count": answer.answers})
+    found: DataFrame = answer.to_pandas()
+    return found

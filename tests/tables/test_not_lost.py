@@ -1,0 +1,119 @@
+"""What was paid for is handed over, also where the ledger or the engine fails right after it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pandas as pd
+import pytest
+
+import jostle
+from jostle.kernel.errors import LedgerError, Overdraft
+from jostle.kernel.ledger import Account, Ledger
+from jostle.schema import Category, Integer
+from jostle.tables.asking import EngineError
+from jostle.tables.questions import Question
+from jostle.tables.totals import Total
+
+PEOPLE = pd.DataFrame({"age": [31, 45, 20, 38], "sex": ["F", "M", "F", None]})
+SCHEMA = {"age": Integer(0, 99, bins=10), "sex": Category(["F", "M"])}
+HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
+TWO = "SELECT sex, COUNT(*), SUM(age) FROM people GROUP BY sex"
+
+
+@pytest.fixture
+def table(tmp_path):
+    with Ledger(tmp_path / "budget.db") as ledger:
+        yield jostle.open(PEOPLE, schema=SCHEMA, ledger=ledger, budget=10, name="people")
+
+
+@pytest.fixture
+def ledger_fails_once_charged(monkeypatch):
+    """What is left can be read until something is charged, and never again."""
+    known = Account.remaining.fget
+
+    def remaining(account):
+        if any(event.kind == "charge" for event in account.ledger.events(account.name)):
+            raise LedgerError("the disk is gone")
+        return known(account)
+
+    monkeypatch.setattr(Account, "remaining", property(remaining))
+
+
+@pytest.mark.usefixtures("ledger_fails_once_charged")
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda table: table.count(epsilon=HALF),
+        lambda table: table.histogram("age", epsilon=HALF),
+        lambda table: table.marginals(("age", "sex"), "sex", epsilon=HALF),
+        lambda table: table.median("age", epsilon=HALF),
+        lambda table: table.sum("age", epsilon=HALF),
+        lambda table: table.mean("age", by="sex", epsilon=HALF),
+    ],
+)
+def test_a_ledger_that_fails_after_the_charge_does_not_take_the_answer_with_it(table, ask):
+    answer = ask(table)
+    assert (answer.spent, answer.remaining) == (HALF, 10 - HALF)
+
+
+@pytest.mark.usefixtures("ledger_fails_once_charged")
+def test_nor_does_it_for_counts(tmp_path):
+    with Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.account("people", cap=1)
+        assert jostle.release([1, 2, 3], epsilon=HALF, account=account, algorithm="Laplace").remaining == HALF
+
+
+def test_what_others_spend_meanwhile_is_still_told(table, monkeypatch):
+    summed = Total._added_up
+
+    def meanwhile(total, *what):
+        table.count(epsilon=1)
+        return summed(total, *what)
+
+    monkeypatch.setattr(Total, "_added_up", meanwhile)
+    assert table.sum("age", epsilon=HALF).remaining == 9 - HALF
+
+
+# --------------------------------------------------------------------------------------------------- several aggregates
+
+
+def test_where_others_spend_in_between_the_first_aggregate_is_handed_over(table, monkeypatch):
+    release = Question.release
+
+    def then_others_spend(question, **asked):
+        monkeypatch.setattr(Question, "release", release)
+        answer = release(question, **asked)
+        table.count(epsilon=table.remaining)
+        return answer
+
+    monkeypatch.setattr(Question, "release", then_others_spend)
+    with pytest.raises(Overdraft) as failed:
+        table.sql(TWO, epsilon=HALF)
+    answered = failed.value.answered
+    assert (answered.names, answered.spent) == (("count",), QUARTER)
+    assert list(answered.to_pandas()) == ["sex", "count", "count: low", "count: high"]
+    assert failed.value.__notes__[0].startswith("1 of 2 aggregates were released and charged before this")
+
+
+@pytest.mark.parametrize("failure", [EngineError("adding up"), LedgerError("locked"), KeyboardInterrupt()])
+def test_whatever_stops_the_second_aggregate_has_the_first(table, monkeypatch, failure):
+    def fails(*_, **__):
+        raise failure
+
+    monkeypatch.setattr(Total, "release", fails)
+    with pytest.raises(type(failure)) as failed:
+        table.sql(TWO, epsilon=HALF)
+    assert failed.value.answered.each[0].answers.shape == (4,)
+    assert table.remaining == 10 - QUARTER
+
+
+def test_nothing_is_handed_over_where_nothing_was_answered(table, monkeypatch):
+    def fails(*_, **__):
+        raise EngineError("counting rows")
+
+    monkeypatch.setattr(Question, "release", fails)
+    with pytest.raises(EngineError) as failed:
+        table.sql(TWO, epsilon=HALF)
+    assert not hasattr(failed.value, "answered")
+    assert table.remaining == 10
