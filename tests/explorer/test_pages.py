@@ -94,6 +94,9 @@ class Browser:
             assert field.get_attribute("value") == value
         else:
             if field.get_attribute("type") != "file":
+                # A page that has a table already shuts what opens another one, and on a busy machine that may come late.
+                shown = "for (let up = arguments[0]; up; up = up.parentElement) if (up.tagName === 'DETAILS') up.open = true"
+                self.driver.execute_script(shown, field)
                 field.clear()
             field.send_keys(value)
 

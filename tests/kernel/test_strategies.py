@@ -426,10 +426,3 @@ def test_names_tell_public_facts_alone(name: str) -> None:
 def test_a_hierarchy_of_levels_that_are_not_nested_is_refused(levels):
     with pytest.raises(BadInput, match="nested"):
         Hierarchy((4,), levels, [1] * max(len(levels), 1), 1)
-
-
-def test_entries_of_a_sparse_matrix_may_stand_twice_and_in_any_order():
-    twice = sparse.csr_array((np.array([1.0, 2.0, 3.0]), np.array([1, 0, 1]), np.array([0, 3, 3])), shape=(2, 2))
-    found = matrix(twice)
-    assert (found @ np.array([1, 10])).tolist() == [42, 0]
-    assert (found.norm, found.bounds, found.diameter) == (4 * found.unit, (0, 4 * found.unit), 2 * found.unit)

@@ -156,12 +156,12 @@ def test_a_sum_is_not_wished_for_beyond_all_noise(tmp_path, within):
         assert question.epsilon_within(within) > 10**289
 
 
-@pytest.mark.parametrize("within", [1e-290, 10**290])
+@pytest.mark.parametrize("within", [1e-9, 10**290])
 @pytest.mark.parametrize("question", ["ask", "ask_marginals"])
 def test_far_wishes_cost_no_more_than_whole_numbers_need(tmp_path, question, within):
     asked = getattr(opened(tmp_path), question)("age")
     epsilon = asked.epsilon_within(within)
-    assert epsilon == Fraction(1, 10**6) if within > 1 else 1 < epsilon < 20
+    assert epsilon == Fraction(1, 10**6) if within > 1 else 1 < epsilon < 100
 
 
 def test_a_mean_is_not_asked_for_within(tmp_path):
