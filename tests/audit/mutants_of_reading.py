@@ -6,6 +6,7 @@ import csv
 import re
 import sys
 from contextlib import nullcontext
+from dataclasses import replace
 from io import StringIO
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +18,7 @@ from jostle.kernel import records, source
 from jostle.kernel.budget import Budget
 from jostle.learn import base
 from jostle.schema import Integer
-from jostle.tables import accounts, asking, files, frames, lines, samples, sparks
+from jostle.tables import accounts, asking, columns, files, frames, lines, samples, sparks
 from tests.audit import test_whose_rows
 from tests.audit.planted import CAPLOG, FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
 from tests.kernel import test_source
@@ -29,6 +30,7 @@ SPARK = Fixture(lambda patch, folder: next(engines.spark._get_wrapped_function()
 FOLDERS = Fixture(lambda patch, folder: SimpleNamespace(mktemp=lambda name: _made(folder / name)))
 a_line_changes_no_other = test_reading_and_paying.test_a_line_is_one_row_and_changes_no_other.hypothesis.inner_test  # type: ignore[attr-defined]
 asked_after_the_charge = test_reading_and_paying.test_the_table_is_asked_after_the_charge
+derived_later = test_reading_and_paying.test_an_attribute_that_is_derived_later_does_not_change_who_is_in_a_part
 different_bytes = test_persons_apart.test_different_bytes_are_different_texts.hypothesis.inner_test  # type: ignore[attr-defined]
 
 
@@ -71,6 +73,12 @@ def by_identity(original: Any, value: Any, seen: dict[Any, int]) -> Any:
 def counts_at_once(original: Any, self: Any, *names: str) -> Any:
     self._Records__columns.counts(names)
     return original(self, *names)
+
+
+def parted_anew(original: Any, self: Any, *made: Any) -> Any:
+    """Parts know the attribute that they were made by as its name alone."""
+    new = original(self, *made)
+    return replace(new, among=tuple((new, name, value) for _, name, value in new.among))
 
 
 def with_the_totals_share(original: Any, self: Any, *weights: Any) -> Any:
@@ -150,6 +158,11 @@ OF_READING = [
         "tables: parts of a split that are asked at once draw a person's rows twice",
         attribute(source, "Lock", nullcontext),
         tested(test_source.test_parts_of_a_split_that_are_asked_at_once_come_from_one_count),
+    ),
+    Mutant(
+        "tables: who is in a part of the records changes with an attribute that is derived later",
+        wrapped(columns.EngineColumns, "with_table", parted_anew),
+        tested(derived_later, FOLDER, False),
     ),
     Mutant(
         "Spark: all frames are kept under one name",

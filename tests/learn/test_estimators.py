@@ -160,14 +160,25 @@ def test_an_account_takes_no_seed_and_its_own_neighbours(tmp_path: Path) -> None
         model(account="people", random_state=None).fit(FRAME)
 
 
+def test_one_label_of_a_list_does_not_change_how_others_are_read() -> None:
+    """NumPy makes two dimensions of a list of lists, and one where a single item is none."""
+    labels = FRAME["class"].tolist()
+    fitted = [
+        model().fit(FRAME[["age", "sex"]], y).predict_proba(FRAME[["age", "sex"]])
+        for y in (labels, [[label] for label in labels], [labels[0], *([label] for label in labels[1:])])
+    ]
+    assert all(np.array_equal(fitted[0], other) for other in fitted[1:])
+    model().fit(FRAME[["age", "sex"]], [(label, 1) for label in labels])  # none is a label of the schema; nothing tells
+
+
 def test_an_account_that_protects_persons_does_not_pay_for_rows(tmp_path: Path) -> None:
     """A person with a hundred rows would move a hundred records, and the account promises that one is hidden."""
-    frame = FRAME.assign(person=1)
-    for unit, spent in (("person:1", 0), (None, 1)):
+    frame = FRAME.assign(person=1, row=1)
+    for unit, spent in (("person:1", 0), ("row:1", 0), (None, 1)):
         with Ledger(tmp_path / f"{unit}.db") as ledger:
             jostle.open(frame, schema={"person": Integer(0, 1)}, ledger=ledger, budget=1, name="people", unit=unit)
             people = ledger.account("people")
-            with pytest.raises(BadInput, match="account: .*protects each person") if unit else nullcontext():
+            with pytest.raises(BadInput, match="account: .*protects each (person|row .column.)") if unit else nullcontext():
                 model(account=people, random_state=None).fit(FRAME)
             assert people.spent == spent
 

@@ -112,3 +112,10 @@ def test_no_noise_without_the_charge(account):
 @pytest.mark.parametrize("value", [[3, math.nan], [3, None], [3, "x"], [3, 0.5], [3, 2**70]])
 def test_no_list_is_refused_for_what_is_in_it(value):
     assert mechanisms.discrete_laplace(value, sensitivity=1, budget=recorded(1)[0]).dtype == np.int64
+
+
+def test_a_sensitivity_below_one_is_one_for_whole_numbers():
+    """Rounding down takes two numbers that are close on either side of a whole one apart."""
+    budget, recorder = recorded(1)
+    mechanisms.discrete_laplace([0.95], sensitivity=0.1, budget=budget)
+    assert recorder.scales == [1]

@@ -186,7 +186,7 @@ class _Search:
         self.ridge, (self.longest, self.squares) = float(objective.ridge), map(float, objective.reach)
         spread = int((self.matrix != 0).sum(axis=1).max())  # features that one value has
         self.terms, self.count = self.places.shape[1] + spread + 2, self.weights.sum()
-        self.sums = self.longest * (self.count * (max(heights) + 32.0))
+        self.sums = self.longest * (self.count * (max(heights) + 2.0 * scores + 32.0))
 
     def minimiser(self, pulls: Vector) -> Vector:
         """Coefficients at which the gradient is certified to be within the tolerance."""

@@ -310,6 +310,11 @@ def _of_rows(X: Any) -> NDArray[Any]:
 
 
 def _as_labels(y: Any) -> Any:
+    if isinstance(y, (list, tuple)):  # one label an item: what the others are must not decide how it is read
+        labels = np.empty(len(y), dtype=object)
+        for place, label in enumerate(y):
+            labels[place] = label[0] if isinstance(label, (list, tuple)) and len(label) == 1 else label
+        return labels
     try:
         return column_or_1d(y, dtype=object, warn=True)
     except (TypeError, ValueError):

@@ -9,7 +9,7 @@ import numpy as np
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
-from jostle.mechanisms.arguments import LARGEST, Moves, check_budget, numbers, whole_numbers
+from jostle.mechanisms.arguments import LARGEST, Lattice, Moves, check_budget, is_whole, numbers, whole_numbers
 
 
 def laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> Any:
@@ -51,7 +51,7 @@ def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str 
     Ghosh, Roughgarden, Sundararajan: Universally utility-maximizing privacy mechanisms, STOC 2009 (the geometric mechanism).
 
     `sensitivity` is stated as for `laplace`. What is beyond 2^61 counts as 2^61. Arrays of another type than a whole one
-    are refused; in a list, what is no number counts as 0, and others are rounded down.
+    are refused; in a list, what is no number counts as 0, and others are rounded down, so the sensitivity must hold then.
 
     See `utility.discrete_laplace_error` for error bars.
 
@@ -63,6 +63,7 @@ def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str 
     array, moves = whole_numbers(value, "value"), Moves.of(sensitivity)
     if array is None:
         raise BadInput("value", "must be whole numbers", "use `laplace` for real numbers")
+    moves = moves if is_whole(value) else Lattice.whole(moves).moves  # rounding takes what is closer than 1 apart
     scale = calibrate(moves.size(check_budget(budget).neighbours), budget.epsilon)
     noise = budget.draw(operator="discrete_laplace", note=note)
     return _shaped(noise.discrete_laplace(array.reshape(-1), scale), array.shape, int)

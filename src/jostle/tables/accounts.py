@@ -43,7 +43,8 @@ def account_of(book: Ledger, name: str, budget: Any, relation: Neighbours, unit:
         raise BadInput(
             "budget", f"is missing, and the ledger has no account {name!r}", "say how much ε may be spent, budget=1"
         )
-    protects = legible(_EACH + ("row" if unit is None else unit.column), LONGEST_PROMISE)
+    whose = "row" if unit is None else "row (column)" if unit.column == "row" else unit.column
+    protects = legible(_EACH + whose, LONGEST_PROMISE)
     try:
         account = book.account(name, cap=budget, neighbours=relation, note=protects)
     except BadInput as refused:

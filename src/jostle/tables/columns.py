@@ -31,14 +31,15 @@ class EngineColumns:
     sizes: Mapping[str, int]
     """The number of values of every attribute."""
 
-    tables: Mapping[str, tuple[tuple[str, ...], Counts]] = field(default_factory=dict)
-    """Attributes that are looked up: of which others, and the public table."""
+    tables: Mapping[str, tuple[EngineColumns, tuple[str, ...], Counts]] = field(default_factory=dict)
+    """Attributes that are looked up: of which others, as these were then, and the public table."""
 
     keeping: frozenset[str] = frozenset()
     """Columns in which a row without a cell has one more, after the others, and counts."""
 
-    among: tuple[tuple[str, int], ...] = ()
-    """Which attributes the rows have which values of."""
+    among: tuple[tuple[EngineColumns, str, int], ...] = ()
+    """Which attributes the rows have which values of. They are those of the time when the rows were parted: an attribute of
+    the same name that is derived later does not change who is in a part."""
 
     @classmethod
     def of(cls, views: Sequence[View], names: Sequence[str]) -> EngineColumns:
@@ -84,11 +85,12 @@ class EngineColumns:
         self, names: Sequence[str], numbers: Callable[[Rows], dict[str, Expression]]
     ) -> tuple[list[str], Callable[[Rows], tuple[Expression, dict[str, Expression]]]]:
         """The declared columns behind some attributes, and which rows count, with which numbers."""
-        needed = self._columns([*names, *(name for name, _ in self.among)])
+        parted = [column for then, name, _ in self.among for column in then._columns([name])]
+        needed = list(dict.fromkeys([*self._columns(names), *parted]))
 
         def keys(rows: Rows) -> tuple[Expression, dict[str, Expression]]:
             counting = [rows.cell(name) >= 0 for name in needed if name not in self.keeping]
-            counting += [self._cell(rows, name) == value for name, value in self.among]
+            counting += [then._cell(rows, name) == value for then, name, value in self.among]
             return reduce(and_, counting, ibis.literal(True)), numbers(rows)
 
         return needed, keys
@@ -97,16 +99,16 @@ class EngineColumns:
         """The declared columns that attributes come from, each once."""
         found: dict[str, None] = {}
         for name in names:
-            of = self._columns(self.tables[name][0]) if name in self.tables else [name]
-            found |= dict.fromkeys(of)
+            then, of, _ = self.tables.get(name, (self, (), None))
+            found |= dict.fromkeys(then._columns(of) if name in self.tables else [name])
         return [*found]
 
     def _cell(self, rows: Rows, name: str) -> Expression:
         if name not in self.tables:
             cell = rows.cell(name)
             return ibis.ifelse(cell < 0, self.sizes[name] - 1, cell).cast("int64") if name in self.keeping else cell
-        of, table = self.tables[name]
-        return looked_up(self._flat(rows, of), table)
+        then, of, table = self.tables[name]
+        return looked_up(then._flat(rows, of), table)
 
     def _flat(self, rows: Rows, names: Sequence[str]) -> Expression:
         """One number for a combination of values."""
@@ -122,11 +124,11 @@ class EngineColumns:
             remedy = "use fewer cells, or take the records into memory: records(…, in_memory=True)"
             raise BadInput("table", f"has more than {MOST_BRANCHES} runs of equal entries, too many for an engine", remedy)
         sizes = {**self.sizes, name: int(flat.max()) + 1}
-        return replace(self, tables={**self.tables, name: (tuple(of), flat)}, sizes=sizes)
+        return replace(self, tables={**self.tables, name: (self, tuple(of), flat)}, sizes=sizes)
 
     def where(self, name: str, value: int) -> EngineColumns:
         """By a condition."""
-        return replace(self, among=(*self.among, (name, value)))
+        return replace(self, among=(*self.among, (self, name, value)))
 
     def complete(self) -> EngineColumns:
         """The rows that have all these cells, the same rows whatever is asked: each person's are bounded once."""
@@ -140,7 +142,7 @@ class EngineColumns:
 
     def in_memory(self) -> FetchedColumns:
         """The cells of all rows, as numbers; of complete records alone."""
-        return FetchedColumns(self.sizes, self._fetched)
+        return FetchedColumns(self.sizes, self._fetched, lambda: self.rows)
 
     def _fetched(self) -> ArrayColumns:
         codes, weights = self.listed(list(self.sizes))
@@ -151,8 +153,8 @@ class EngineColumns:
 class FetchedColumns:
     """Records that are fetched from an engine when they are first needed: whoever needs them has charged by then."""
 
-    def __init__(self, sizes: Mapping[str, int], fetch: Callable[[], ArrayColumns]) -> None:
-        self.sizes, self._fetch = sizes, fetch
+    def __init__(self, sizes: Mapping[str, int], fetch: Callable[[], ArrayColumns], count: Callable[[], int]) -> None:
+        self.sizes, self._fetch, self._count = sizes, fetch, count
 
     @cached_property
     def _there(self) -> ArrayColumns:
@@ -160,8 +162,8 @@ class FetchedColumns:
 
     @property
     def rows(self) -> int:
-        """The number of records."""
-        return self._there.rows
+        """The number of records, which may be public before anybody has charged: they are not fetched for it."""
+        return self._count()
 
     def counts(self, names: Sequence[str]) -> Counts:
         """By one pass over the records."""
@@ -174,8 +176,9 @@ class FetchedColumns:
     def with_table(self, name: str, of: Sequence[str], table: Counts) -> FetchedColumns:
         """By looking up."""
         sizes = {**self.sizes, name: int(table.max()) + 1}
-        return FetchedColumns(sizes, lambda: self._there.with_table(name, of, table))
+        return FetchedColumns(sizes, lambda: self._there.with_table(name, of, table), self._count)
 
     def where(self, name: str, value: int) -> FetchedColumns:
         """By a mask."""
-        return FetchedColumns(self.sizes, lambda: self._there.where(name, value))
+        part = FetchedColumns(self.sizes, lambda: self._there.where(name, value), lambda: part._there.rows)
+        return part

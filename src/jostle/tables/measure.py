@@ -160,7 +160,7 @@ class Measurements(ABC):
 
     def ask_count(self) -> Question:
         """The question behind `count`, to preview before it is paid for."""
-        columns = EngineColumns(self._views, {ROWS: 1}, {ROWS: ((), np.zeros(1, dtype=np.int64))})
+        columns = EngineColumns(self._views, {}).with_table(ROWS, (), np.zeros(1, dtype=np.int64))
         one, because = workloads.identity(1), "because one number is asked for"
         return Question(self, columns, [ROWS], one, {"figure": ["count"]}, "count", "Laplace", because=because)
 
