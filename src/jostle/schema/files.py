@@ -17,8 +17,11 @@ knows the subject can say which values are possible, because the data may not be
 from __future__ import annotations
 
 import json
+import os
+import sqlite3
 import tomllib
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import fields
 from datetime import date
 from pathlib import Path
@@ -45,8 +48,25 @@ _GUESSES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
+def is_sqlite(path: Path) -> bool:
+    """Whether a file is an SQLite database.
+
+    SQLite itself is asked: it may be an open ledger, and reading it in any other way drops the locks that SQLite holds on it
+    for the whole process as soon as the file is closed.
+    """
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            connection.execute("PRAGMA schema_version").fetchone()
+    except sqlite3.Error as error:  # one that is busy or damaged is a database all the same
+        return getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_NOTADB
+    return path.stat().st_size >= 512  # a file without content is anything, but no database with a page
+
+
 def read(path: Path) -> Schema:
     """The schema in a file; an error names the column and the line that is wrong."""
+    # Path.is_file raises where a name is too long to be one
+    if os.path.isfile(path) and os.access(path, os.R_OK) and is_sqlite(path):  # noqa: PTH113
+        raise BadInput("schema", f"{path.name} is a database, and no schema", "check the path")
     try:  # some editors begin a file with a mark of its encoding
         said = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError:

@@ -17,6 +17,7 @@ from typing import Any
 import sqlglot as sg
 
 from jostle.kernel.errors import BadInput
+from jostle.schema.files import is_sqlite
 from jostle.tables.asking import asked
 from jostle.tables.files import TEXT_FILES, are_parquet, embedded, parquet_table, quiet, text_table
 from jostle.tables.frames import check_labels, is_frame, names_of, to_arrow
@@ -168,9 +169,7 @@ def _database_file(path: Path, table: str | None) -> Opened:
 
     if not path.is_file():
         raise BadInput("data", f"there is no file {str(path)!r}", "check the path")
-    with path.open("rb") as file:
-        is_sqlite = file.read(15) == b"SQLite format 3"
-    if not is_sqlite:
+    if not asked("opening the database", lambda: is_sqlite(path)):
         connection = asked(
             "opening the database", lambda: quiet(ibis.duckdb.connect(path, read_only=True, temp_directory=""))
         )
