@@ -262,7 +262,8 @@ def _sqlite(path: Path, how: str, timeout: float) -> sqlite3.Connection:
         f"{path.as_uri()}?{how}", uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
     )
     try:
-        connection.executescript("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA foreign_keys = ON")
+        # EXTRA, because a ledger that was restored from a dump has a journal, whose deletion FULL does not flush.
+        connection.executescript("PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON; PRAGMA foreign_keys = ON")
     except sqlite3.Error:
         connection.close()
         raise
