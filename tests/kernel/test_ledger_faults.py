@@ -387,6 +387,32 @@ def test_a_file_that_goes_away_while_it_is_open_takes_no_charge(tmp_path, replac
             charge(account)
 
 
+def test_a_file_with_two_names_takes_no_charge(tmp_path):
+    """SQLite names its log after the file: by each name others would find another."""
+    path, other = tmp_path / "budget.db", tmp_path / "linked.db"
+    with Ledger(path) as ledger:
+        account = ledger.account("people", cap=1)
+        other.hardlink_to(path)
+        with pytest.raises(LedgerError, match=r"under another name"):
+            charge(account)
+        with pytest.raises(LedgerError, match=r"under another name"):
+            Ledger(other)
+        other.unlink()
+        assert charge(account)
+        assert account.spent == Fraction(1, 100)
+
+
+def test_a_draft_that_a_crash_left_behind_is_no_second_name(tmp_path):
+    path, draft = tmp_path / "budget.db", tmp_path / f".{'0' * 32}.jostle"
+    Ledger(path).close()
+    draft.hardlink_to(path)
+    with Ledger(path) as ledger:
+        assert charge(ledger.account("people", cap=1))
+        (tmp_path / "linked.db").hardlink_to(path)
+        with pytest.raises(LedgerError, match=r"under another name"):
+            charge(ledger.account("people"))
+
+
 # -------------------------------------------------------------------------------------------------------- durability
 
 

@@ -9,7 +9,7 @@ import uuid
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -156,9 +156,11 @@ class SqliteStore(Store):
         raise self._not_ours()
 
     def check_in_place(self) -> None:
-        """A file that lost its name takes commits that nobody will find."""
+        """A file that lost its name takes commits that nobody will find; one with two names has a log for each."""
         if not self.path.exists() or not os.path.samestat(self.path.stat(), self._file):
             raise self._failure("was moved, deleted or replaced while it was open", "put it back, and open the ledger again")
+        if self.path.stat().st_nlink > 1 and _has_other_names(self.path, self._file.st_ino):
+            raise self._failure("is also there under another name (a hard link)", "keep one name, and open the ledger by it")
 
     def check(self) -> None:
         """Let SQLite look at every page."""
@@ -235,13 +237,12 @@ def open_store(location: str | os.PathLike[str], *, create: bool, timeout: float
     text = os.fspath(location)
     if text == ":memory:":
         raise BadInput("location", "a ledger must outlive the process", "pass the path of a file")
-    store: Store
     if "://" in text:
         try:
             url = sa.make_url(text)
         except (ArgumentError, ValueError):
             raise BadInput("location", "is not a URL", _URL_LIKE) from None
-        store = PostgresStore(url, timeout=timeout)
+        store: Store = PostgresStore(url, timeout=timeout)
     else:
         store = SqliteStore(Path(text), create=create, timeout=timeout)
     if not store.has_tables():
@@ -258,9 +259,7 @@ def _engine(url: str | sa.URL, **options: Any) -> sa.Engine:
 
 def _sqlite(path: Path, how: str, timeout: float) -> sqlite3.Connection:
     # Without an isolation level Python begins no transactions of its own.
-    connection = sqlite3.connect(
-        f"{path.as_uri()}?{how}", uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
-    )
+    connection = sqlite3.connect(f"{path.as_uri()}?{how}", timeout, isolation_level=None, check_same_thread=False, uri=True)
     try:
         # EXTRA, because a ledger that was restored from a dump has a journal, whose deletion FULL does not flush.
         connection.executescript("PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON; PRAGMA foreign_keys = ON")
@@ -283,6 +282,12 @@ def _allowed(path: Path, mode: int) -> bool:
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
+def _has_other_names(path: Path, inode: int) -> bool:
+    """Whether a file has a name besides this one and that of its draft, which a crash may have left behind."""
+    drafts = {one.name for one in os.scandir(path.parent) if one.inode() == inode and Path(one).match(".*.jostle")}
+    return path.stat().st_nlink > len({path.name} | drafts)  # counted last: a draft may go meanwhile, and none comes
+
+
 def _make_tables(connection: sa.Connection) -> None:
     _tables.create_all(connection)
     connection.execute(META.insert().values(version=VERSION, created=now()))
@@ -294,17 +299,15 @@ def _make_file(path: Path) -> None:
         raise BadInput("location", f"there is no directory {path.parent}", "make it first")
     draft = path.with_name(f".{uuid.uuid4().hex}.jostle")
     try:
-        with closing(_sqlite(draft, "mode=rwc", 5.0)) as connection:
-            connection.execute("PRAGMA journal_mode = WAL")
-        engine = _engine("sqlite://", creator=lambda: _sqlite(draft, "mode=rw", 5.0))
+        engine = _engine("sqlite://", creator=partial(_sqlite, draft, "mode=rwc", 5.0))
         with engine.begin() as connection:
+            connection.exec_driver_sql("PRAGMA journal_mode = WAL")
             connection.exec_driver_sql("BEGIN IMMEDIATE")
             _make_tables(connection)
         engine.dispose()
-        path.hardlink_to(draft)
+        with suppress(FileExistsError):  # another process was faster, and its ledger is as good as ours
+            path.hardlink_to(draft)
         _sync_directory(path.parent)
-    except FileExistsError:
-        pass  # another process was faster, and its ledger is as good as ours
     except (OSError, sqlite3.Error, SQLAlchemyError) as error:
         reason = str(getattr(error, "orig", None) or error)
         raise BadInput("location", f"{path} cannot be made ({reason})", "pass a path that can be written") from error
