@@ -152,7 +152,11 @@ def _ibis(data: Any) -> Opened:
 
     if not isinstance(data.op(), (ops.DatabaseTable, ops.InMemoryTable)):
         raise BadInput("data", "is a query, not a table", "pass the table, and use where() and derive() then")
-    return Opened(data, data.get_name())
+    connection, name = data.get_backend(), data.get_name()
+    if connection.name == "sqlite" and isinstance(data.op(), ops.DatabaseTable):  # its types are those of the first row
+        of, place = data.op().name, data.op().namespace.database
+        return Opened(asked(f"looking for the table {name!r}", lambda: _sqlite_table(connection, of, place)), name)
+    return Opened(data, name)
 
 
 def _spark(data: Any, table: str | None) -> Opened:
@@ -181,15 +185,19 @@ def _database_file(path: Path, table: str | None) -> Opened:
     return Opened(asked(f"looking for the table {name!r}", lambda: _sqlite_table(connection, name)), name)
 
 
-def _sqlite_table(connection: Any, table: str) -> Any:
-    """Every column as one of texts, because SQLite's declare nothing; Ibis would look at values to find their types."""
+def _sqlite_table(connection: Any, table: str, database: str | None = None) -> Any:
+    """Every column as one of texts, because SQLite's declare nothing; Ibis would look at values to find their types.
+
+    `database` is one that was attached to the connection.
+    """
     import ibis
 
     quoted = sg.to_identifier(table, quoted=True).sql("sqlite")
-    names = [row[1] for row in connection.con.execute(f"PRAGMA table_info({quoted})")]
+    within = "" if database is None else sg.to_identifier(database, quoted=True).sql("sqlite") + "."
+    names = [row[1] for row in connection.con.execute(f"PRAGMA {within}table_info({quoted})")]
     if not names:
         raise BadInput("table", f"there is no table {table!r}", f"use one of {', '.join(_tables(connection))}")
-    query = sg.select(*(sg.column(name, quoted=True) for name in names)).from_(sg.to_identifier(table, quoted=True))
+    query = sg.select(*(sg.column(name, quoted=True) for name in names)).from_(sg.table(table, database, quoted=True))
     return connection.sql(query.sql("sqlite"), schema=ibis.schema(dict.fromkeys(names, "string")))
 
 
