@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
+import struct
+from pathlib import Path
 
 import ibis
+import pandas as pd
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from jostle.schema import Date
+from jostle.kernel.errors import BadInput
+from jostle.schema import Category, Date, Integer
 from jostle.tables.unit import Unit
 from tests.tables.test_reading_and_paying import exact, opened
 
@@ -35,3 +42,35 @@ def test_the_first_row_of_an_ibis_table_in_sqlite_decides_nothing(tmp_path, firs
     nobody = opened(table, tmp_path, unit=Unit("id", max_rows=3))
     assert set(nobody._views[0].base.schema().types) == {ibis.dtype("string")}
     assert [*exact(nobody)] == [0, 0, 1, *[0] * 7]
+
+
+def folder_with(path, name, *, of=None, link=None):
+    path.mkdir(exist_ok=True)
+    if of is None:
+        pd.DataFrame({"x": [1] * 50}).to_parquet(path / name)
+    else:
+        link(path / name, of)
+    return path
+
+
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to])
+def test_a_file_that_is_in_a_folder_by_two_names_counts_once_or_not_at_all(tmp_path, link):
+    one = folder_with(tmp_path / "one", "2024.parquet")
+    assert exact(opened(one, tmp_path))[1] == 50
+    other = folder_with(tmp_path / "other", "latest.parquet", of=one / "2024.parquet", link=link)
+    with pytest.raises(BadInput, match="^data: names some file twice"):
+        opened([one, other], tmp_path)
+    with pytest.raises(BadInput, match="^other: has rows of this table"):
+        opened(one, tmp_path).union(opened(other, tmp_path))
+    folder_with(one, "latest.parquet", of=one / "2024.parquet", link=link)
+    with pytest.raises(BadInput, match="^data: names some file twice"):
+        opened(one, tmp_path)
+
+
+def test_a_folder_that_is_in_itself_is_refused_and_a_link_to_nowhere_is_not(tmp_path):
+    one = folder_with(tmp_path / "one", "2024.parquet")
+    (one / "nowhere").symlink_to(tmp_path / "nowhere")
+    assert exact(opened(one, tmp_path))[1] == 50
+    (one / "again").symlink_to(one, target_is_directory=True)
+    with pytest.raises(BadInput, match="^data: names some file twice"):
+        opened(one, tmp_path)

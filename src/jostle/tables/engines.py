@@ -23,7 +23,7 @@ from jostle.tables.files import TEXT_FILES, are_parquet, embedded, parquet_table
 from jostle.tables.frames import check_labels, is_frame, names_of, to_arrow
 from jostle.tables.sparks import local_spark, spark_files, spark_table
 
-__all__ = ["ENGINES", "TEXT_FILES", "Opened", "check_columns", "connect", "local_spark", "same_file"]
+__all__ = ["ENGINES", "TEXT_FILES", "Opened", "check_columns", "connect", "identities", "local_spark", "share_files"]
 
 ENGINES = ("duckdb", "postgres", "pyspark", "sqlite")
 """The engines whose arithmetic the tests compare with NumPy's, cell by cell."""
@@ -127,6 +127,34 @@ def same_file(one: Path, other: Path) -> bool:
     return one == other or (one.exists() and other.exists() and one.samefile(other))
 
 
+def share_files(one: Path, other: Path) -> bool:
+    """Whether two paths lead to the same file, or one is in the other's folder, or some file is in both folders."""
+    if same_file(one, other) or one in other.parents or other in one.parents:
+        return True
+    return (one.is_dir() or other.is_dir()) and not set(identities(one)).isdisjoint(identities(other))
+
+
+def identities(path: Path) -> list[tuple[int, int]]:
+    """What tells a file from others by any name: of a path, and of all that is in it if it is a folder.
+
+    Folders behind links are folders as well, though not all readers follow them. What is there twice is twice in the list;
+    a folder that is there twice is not entered again.
+    """
+    found: list[tuple[int, int]] = []
+    entered: set[tuple[int, int]] = set()
+    waiting = [path]
+    while waiting:
+        place = waiting.pop()
+        if not os.path.exists(place):  # noqa: PTH110  # a link that leads nowhere has no rows, nor has too long a name
+            continue
+        known = place.stat()
+        found.append((known.st_dev, known.st_ino))
+        if place.is_dir() and found[-1] not in entered:
+            entered.add(found[-1])
+            waiting += place.iterdir()
+    return found
+
+
 def _files(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, engine: str) -> Opened:
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110  # Path.exists raises where a name is too long to be one
@@ -197,7 +225,7 @@ def _sqlite_table(connection: Any, table: str, database: str | None = None) -> A
     names = [row[1] for row in connection.con.execute(f"PRAGMA {within}table_info({quoted})")]
     if not names:
         raise BadInput("table", f"there is no table {table!r}", f"use one of {', '.join(_tables(connection))}")
-    query = sg.select(*(sg.column(name, quoted=True) for name in names)).from_(sg.table(table, database, quoted=True))
+    query = sg.select(*(sg.column(name, quoted=True) for name in names)).from_(sg.exp.table_(table, db=database, quoted=True))
     return connection.sql(query.sql("sqlite"), schema=ibis.schema(dict.fromkeys(names, "string")))
 
 

@@ -11,7 +11,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.schema import Column, Schema
 from jostle.tables.accounts import account_of, ledger_at
-from jostle.tables.engines import ENGINES, check_columns, connect, same_file
+from jostle.tables.engines import ENGINES, check_columns, connect, identities
 from jostle.tables.frames import is_frame
 from jostle.tables.payers import AccountPayer, check_note
 from jostle.tables.stages import WHOSE
@@ -103,9 +103,12 @@ def _schema(schema: Any) -> Schema:
 
 
 def _check_different(data: Any) -> None:
-    """A file that is named twice would count every row twice."""
-    if isinstance(data, (list, tuple)) and all(isinstance(one, (str, os.PathLike)) for one in data):
-        places = [Path(one).resolve() for one in data]
-        pairs = [(one, other) for number, one in enumerate(places) for other in places[number + 1 :]]
-        if any(one in other.parents or other in one.parents or same_file(one, other) for one, other in pairs):
-            raise BadInput("data", "names some file twice, whose rows would count twice", "name each file once")
+    """A file that is named twice, or is in a folder by two names, would count every row twice."""
+    named = data if isinstance(data, (list, tuple)) else [data]
+    if not all(isinstance(one, (str, os.PathLike)) for one in named):
+        return
+    several = len(named) > 1
+    files = [known for one in named if several or os.path.isdir(one) for known in identities(Path(one))]  # noqa: PTH112
+    if len(set(files)) < len(files):
+        problem = "names some file twice, or has it in a folder by two names, and its rows would count twice"
+        raise BadInput("data", problem, "name each file once, and take links out of folders")

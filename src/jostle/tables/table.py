@@ -23,7 +23,7 @@ from jostle.tables import measure, predicates, select
 from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import checked
 from jostle.tables.digests import fine_cells
-from jostle.tables.engines import same_file
+from jostle.tables.engines import share_files
 from jostle.tables.lookups import looked_up_column
 from jostle.tables.payers import AccountPayer, PartPayer, Payer
 from jostle.tables.stages import RESERVED
@@ -276,6 +276,5 @@ def _may_share_rows(one: Hashable, other: Hashable) -> bool:
     if isinstance(place, str) and isinstance(another, str):
         if "://" in place or "://" in another:
             return "://" in place and "://" in another
-        first, second = Path(place), Path(another)
-        return same_file(first, second) or first in second.parents or second in first.parents
+        return share_files(Path(place), Path(another))
     return bool(place == another)
