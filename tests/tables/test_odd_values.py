@@ -74,3 +74,17 @@ def test_a_folder_that_is_in_itself_is_refused_and_a_link_to_nowhere_is_not(tmp_
     (one / "again").symlink_to(one, target_is_directory=True)
     with pytest.raises(BadInput, match="^data: names some file twice"):
         opened(one, tmp_path)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/Los_Angeles"])
+@pytest.mark.parametrize(
+    ("unit", "far"),
+    [("ns", pd.Timestamp.max), ("ns", pd.Timestamp.min), ("s", "9999-12-31 23:00"), ("s", "0001-01-01"), ("s", pd.NaT)],
+)
+def test_times_of_pandas_at_the_ends_of_all_times_can_be_read(tmp_path, zone, unit, far):
+    near = ["2020-05-04 23:30", "1969-12-31 12:00:00.5"]
+    times = pd.Series(pd.to_datetime([*near, far], format="ISO8601").astype(f"datetime64[{unit}]"))
+    there = times.dt.tz_localize("UTC").dt.tz_convert(zone)
+    counts = exact(opened(pd.DataFrame({"x": there}), tmp_path, {"x": Date("2020-05-03", "2020-05-06")}))
+    assert counts.sum() == (2 if far is pd.NaT else 3)
+    assert counts[2 if zone == "Asia/Tokyo" else 1] == 1

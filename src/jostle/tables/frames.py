@@ -126,13 +126,25 @@ def _from_pandas(name: str, series: Any) -> dict[str, Any]:
 
     kind = series.dtype
     if getattr(kind, "tz", None) is not None:
-        series = series.dt.tz_localize(None)  # the day is the one on the clock where the time was written down
+        series = _on_the_clock(series)
     if getattr(kind, "kind", "O") in "biufM" and not hasattr(kind, "categories"):
         return {name: pa.array(series, from_pandas=True)}
     if kind == "string":
         return {name: pa.array(map(_clean, series.tolist()), pa.string())}
     texts, numbers = _told_apart(series.tolist())
     return {name: pa.array(texts, pa.string()), f"{NUMBERS}{name}": pa.array(numbers, pa.float64())}
+
+
+def _on_the_clock(series: Any) -> Any:
+    """Times without their zone: the day is the one on the clock where the time was written down.
+
+    Near the ends of what a number of nanoseconds can say, and of the calendar, that clock could not be read, which would
+    fail for such values alone. So they are counted in seconds, and those at the calendar's ends moved by up to a day.
+    """
+    import pandas as pd
+
+    ends = (pd.Timestamp(day, tz="UTC").as_unit("s") for day in ("0001-01-02", "9999-12-30"))
+    return series.dt.as_unit("s").clip(*ends).dt.tz_localize(None)
 
 
 def _told_apart(values: Iterable[Any]) -> tuple[list[str | None], list[float | None]]:
