@@ -16,7 +16,7 @@ import pytest
 from jostle.kernel.errors import BadInput
 from jostle.schema import Category, Date, Integer
 from jostle.tables.unit import Unit
-from tests.tables.test_reading_and_paying import exact, opened
+from tests.tables.test_reading_and_paying import X, exact, opened
 
 YEAR = {"x": Date("2020-01-01", "2020-12-31", every="month")}
 FAR = 2**62
@@ -88,3 +88,45 @@ def test_times_of_pandas_at_the_ends_of_all_times_can_be_read(tmp_path, zone, un
     counts = exact(opened(pd.DataFrame({"x": there}), tmp_path, {"x": Date("2020-05-03", "2020-05-06")}))
     assert counts.sum() == (2 if far is pd.NaT else 3)
     assert counts[2 if zone == "Asia/Tokyo" else 1] == 1
+
+
+def frames_of(column):
+    return pa.table({"x": column}), pd.DataFrame({"x": pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([column])))})
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_times_with_a_zone_beyond_all_years_do_not_fail(tmp_path, unit):
+    near = pa.scalar(1_590_000_000, pa.timestamp("s", tz="UTC")).cast(pa.timestamp(unit, tz="UTC")).value
+    for far in (near, FAR):
+        column = pa.array([near, far, None], pa.timestamp(unit, tz="Asia/Tokyo"))
+        if unit != "s":  # which Parquet has not
+            pq.write_table(pa.table({"x": column}), tmp_path / "t.parquet")
+        for data in [*frames_of(column), *([] if unit == "s" else [tmp_path / "t.parquet"])]:
+            assert exact(opened(data, tmp_path, YEAR))[4] == (2 if far == near else 1)
+            persons = opened(data, tmp_path, YEAR, unit=Unit("x", max_rows=1), name=f"persons {unit}")
+            assert exact(persons)[4] == 1
+
+
+@pytest.mark.parametrize(
+    "kind", [*(pa.duration(unit) for unit in ("s", "ms", "us", "ns")), pa.time64("us"), pa.time64("ns"), pa.date32()]
+)
+def test_durations_days_and_times_of_day_do_not_fail(tmp_path, kind):
+    numbers = pa.int32() if kind == pa.date32() else pa.int64()
+    for far in (2, 2**31 - 1 if kind == pa.date32() else FAR):
+        column = pa.array([1, far, far, None], numbers).view(kind)
+        for data in frames_of(column):
+            assert exact(opened(data, tmp_path, X)).sum() == 0
+            unforeseen = opened(data, tmp_path, {"x": Category(["1", "2"])})
+            assert [*exact(unforeseen)] == [0, 0, 3, 1] or kind == pa.date32()
+            persons = opened(data, tmp_path, {"x": Category(["1"])}, unit=Unit("x", max_rows=1), name="persons")
+            assert exact(persons).sum() == 2
+
+
+def test_texts_in_views_that_are_no_utf8_do_not_fail(tmp_path):
+    texts = [b"a", b"\xff", b"\xfe", b"\xfe", b" "]
+    cells = b"".join(struct.pack("<i", len(text)) + text.ljust(12, b"\0") for text in texts)
+    column = pa.Array.from_buffers(pa.string_view(), len(texts), [None, pa.py_buffer(cells)])
+    schema = {"x": Category(["a", "b"])}
+    assert exact(opened(pa.table({"x": column}), tmp_path, schema))[:3].tolist() == [1, 0, 4]
+    persons = opened(pa.table({"x": column}), tmp_path, schema, unit=Unit("x", max_rows=1), name="persons")
+    assert exact(persons)[:3].tolist() == [1, 0, 2]

@@ -225,7 +225,9 @@ def _sqlite_table(connection: Any, table: str, database: str | None = None) -> A
     names = [row[1] for row in connection.con.execute(f"PRAGMA {within}table_info({quoted})")]
     if not names:
         raise BadInput("table", f"there is no table {table!r}", f"use one of {', '.join(_tables(connection))}")
-    query = sg.select(*(sg.column(name, quoted=True) for name in names)).from_(sg.exp.table_(table, db=database, quoted=True))
+    query = sg.select(*(sg.column(name, quoted=True) for name in names)).from_(
+        sg.exp.table_(table, db=database, quoted=True)
+    )
     return connection.sql(query.sql("sqlite"), schema=ibis.schema(dict.fromkeys(names, "string")))
 
 

@@ -13,7 +13,7 @@ import sqlglot as sg
 from jostle.kernel.errors import BadInput
 from jostle.schema.values import NUMBER
 from jostle.tables.asking import asked
-from jostle.tables.frames import decoded
+from jostle.tables.frames import decoded, plain_type
 from jostle.tables.lines import Lines, names_in
 
 TEXT_FILES = (".csv", ".tsv", ".txt", ".data")
@@ -134,7 +134,7 @@ class ParquetRows:
         declared = [pq.read_schema(file) for file in files]
         kinds: dict[str, Any] = {}
         for name in wanted:
-            found = {_plain(one.field(name).type) for one in declared if name in one.names}
+            found = {plain_type(one.field(name).type) for one in declared if name in one.names}
             if len(found) > 1:
                 raise BadInput("data", f"the files declare {name!r} in different ways", "write it as one type in all files")
             kinds |= {name: found.pop()} if found else {}
@@ -184,9 +184,3 @@ def _found(place: str) -> list[Path]:
     if path.name != "*.parquet" or path.parent.name != "**":
         return [path]
     return sorted(path.parent.parent.rglob("*.parquet"))
-
-
-def _plain(kind: Any) -> Any:
-    import pyarrow as pa
-
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
