@@ -130,3 +130,12 @@ def test_texts_in_views_that_are_no_utf8_do_not_fail(tmp_path):
     assert exact(opened(pa.table({"x": column}), tmp_path, schema))[:3].tolist() == [1, 0, 4]
     persons = opened(pa.table({"x": column}), tmp_path, schema, unit=Unit("x", max_rows=1), name="persons")
     assert exact(persons)[:3].tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize("kind", [Integer(0, 9), Date("2020-01-01", "2020-01-09"), Category(["1", "2"])])
+def test_texts_with_a_null_byte_do_not_fail_in_sqlite(tmp_path, kind):
+    path = sqlite_file(tmp_path / "t.sqlite", [(1, "1"), (1, "2020-01-02")])
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT INTO t VALUES (2, CAST(x'3100ff' AS TEXT)), (2, CAST(x'3100' AS TEXT))")
+    connection.close()
+    assert exact(opened(path, tmp_path, {"x": kind}))[1 if kind.kind != "category" else 0] == 1

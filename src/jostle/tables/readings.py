@@ -140,6 +140,10 @@ def digits(key: str) -> str:
 _like_shell = builtin("glob", ("string", "string"), "boolean")
 """Whether a text is of a form, as SQLite knows it without decoding the text."""
 
+_instr = builtin("instr", ("string", "string"), "int64")
+_char = builtin("char", ("int64",), "string")
+"""Where a text is in another, and a character by its number, in SQLite."""
+
 
 END = {"duckdb": r"\z", "postgres": r"\Z", "pyspark": r"\z", "sqlite": r"\Z"}
 """How a pattern says that nothing follows, not even the end of a line."""
@@ -148,7 +152,8 @@ END = {"duckdb": r"\z", "postgres": r"\Z", "pyspark": r"\z", "sqlite": r"\Z"}
 def matches(text: Expression, pattern: str, engine: str, *, whole: bool = True) -> Expression:
     """Whether a text is of that form, or begins with it."""
     if engine == "sqlite":  # hands texts to a function of Python's, which fails on bytes that are none; patterns are ASCII
-        text = ibis.ifelse(_like_shell("*[^ -~]*", text), ibis.null("string"), text)
+        ends_early = _instr(text, _char(0)) > 0  # a form is looked for before the first null byte alone
+        text = ibis.ifelse(_like_shell("*[^ -~]*", text) | ends_early, ibis.null("string"), text)
     return text.re_search(f"^({pattern}){END[engine]}" if whole else f"^{pattern}").fill_null(False)
 
 
