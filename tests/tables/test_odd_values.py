@@ -139,3 +139,18 @@ def test_texts_with_a_null_byte_do_not_fail_in_sqlite(tmp_path, kind):
         connection.execute("INSERT INTO t VALUES (2, CAST(x'3100ff' AS TEXT)), (2, CAST(x'3100' AS TEXT))")
     connection.close()
     assert exact(opened(path, tmp_path, {"x": kind}))[1 if kind.kind != "category" else 0] == 1
+
+
+@pytest.mark.parametrize("far", [1_590_000_000_001, FAR])
+def test_milliseconds_that_are_declared_in_the_new_way_alone_do_not_fail(tmp_path, far):
+    path = tmp_path / "t.parquet"
+    times = pa.array([1_590_000_000_000, far], pa.timestamp("ms"))
+    pq.write_table(pa.table({"x": times}), path, store_schema=False)
+    written = path.read_bytes()
+    (size,) = struct.unpack("<I", written[-8:-4])
+    rows, footer = written[: -8 - size], written[-8 - size : -8]
+    both, new = b"\x25\x12\x4c", b"\x6c"  # the fields of Thrift with the old name and the new, and the new alone
+    assert footer.count(both) == 1
+    footer = footer.replace(both, new)
+    path.write_bytes(rows + footer + struct.pack("<I", len(footer)) + b"PAR1")
+    assert exact(opened(path, tmp_path, YEAR))[4] == (1 if far == FAR else 2)

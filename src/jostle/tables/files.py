@@ -100,10 +100,12 @@ def parquet_table(paths: Sequence[Path], wanted: Sequence[str]) -> Any:
     patterns = [_as_pattern(path) + "/**/*.parquet" if path.is_dir() else _as_pattern(path) for path in paths]
     listed = ", ".join(sg.exp.Literal.string(pattern).sql("duckdb") for pattern in patterns)
     options = asked("opening the file", lambda: _options(connection.con))
-    fails = {"TIMESTAMP_MILLIS"} | (set() if "utf8_validation" in options else {"UTF8"})
-    types = f"SELECT DISTINCT name, converted_type FROM parquet_schema([{listed}])"  # noqa: S608 (literals of sqlglot's)
+    # A file may say the old name of a type, the new one, or both.
+    fails = ["TIMESTAMP_MILLIS", "MILLIS=MilliSeconds()"]
+    fails += [] if "utf8_validation" in options else ["UTF8", "StringType()"]
+    types = f"SELECT DISTINCT name, converted_type, logical_type FROM parquet_schema([{listed}])"  # noqa: S608 (literals)
     kinds = asked("opening the file", lambda: connection.con.execute(types).fetchall())
-    if any(name in wanted and kind in fails for name, kind in kinds):
+    if any(name in wanted and any(fail in f"{old} {new}" for fail in fails) for name, old, new in kinds):
         files = [Path(one) for place in places for one in _found(place)]
         return _registered(asked("opening the file", lambda: ParquetRows.of(files, wanted)), "opening the file")
     # Folders' names are texts. DuckDB would look at all of them to guess a type, and one more could make it another.
