@@ -154,3 +154,19 @@ def test_milliseconds_that_are_declared_in_the_new_way_alone_do_not_fail(tmp_pat
     footer = footer.replace(both, new)
     path.write_bytes(rows + footer + struct.pack("<I", len(footer)) + b"PAR1")
     assert exact(opened(path, tmp_path, YEAR))[4] == (1 if far == FAR else 2)
+
+
+@pytest.mark.parametrize("encoding", ["WIN1252", "SQL_ASCII"])
+def test_a_database_in_another_encoding_is_refused(tmp_path, postgres, encoding):
+    name = f"in_{encoding.lower()}"
+    plain = postgres.url.replace("+psycopg", "")
+    with psycopg.connect(plain, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    url = plain.replace("/postgres", f"/{name}")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE t (x text)")
+    engine = ibis.postgres.connect(host="127.0.0.1", port=postgres.port, user="jostle", database=name)
+    for data in (url, *([engine.table("t")] if encoding == "WIN1252" else [])):  # Ibis finds no table without an encoding
+        with pytest.raises(BadInput, match="^data: the database's encoding is not UTF8"):
+            opened(data, tmp_path)
+    engine.disconnect()

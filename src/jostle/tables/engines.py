@@ -184,6 +184,8 @@ def _ibis(data: Any) -> Opened:
     if connection.name == "sqlite" and isinstance(data.op(), ops.DatabaseTable):  # its types are those of the first row
         of, place = data.op().name, data.op().namespace.database
         return Opened(asked(f"looking for the table {name!r}", lambda: _sqlite_table(connection, of, place)), name)
+    if connection.name == "postgres":
+        _check_encoding(connection)
     return Opened(data, name)
 
 
@@ -252,10 +254,19 @@ def _url(url: str, table: str | None) -> Opened:
     )
     _close_with(connection)
     asked("connecting to the database", lambda: connection.raw_sql("SET TIME ZONE 'UTC'").close())
-    if asked("connecting to the database", lambda: connection.con.info.encoding) == "ascii":  # PostgreSQL's SQL_ASCII
-        problem = "the database has no encoding, so that some of its texts could not be read"
-        raise BadInput("data", problem, "keep the table in a database whose encoding is UTF8")
+    _check_encoding(connection)
     return _one_of(connection, table)
+
+
+def _check_encoding(connection: Any) -> None:
+    """In PostgreSQL, texts of other encodings may have bytes that are no characters, and a query fails on them.
+
+    The server's own encoding counts, not the one it speaks to us.
+    """
+    with asked("connecting to the database", lambda: connection.raw_sql("SHOW server_encoding")) as answer:
+        if asked("connecting to the database", answer.fetchone) != ("UTF8",):
+            problem = "the database's encoding is not UTF8, so that some of its texts could not be read"
+            raise BadInput("data", problem, "keep the table in a database whose encoding is UTF8")
 
 
 def _close_with(connection: Any) -> None:
