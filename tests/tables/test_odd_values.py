@@ -170,3 +170,9 @@ def test_a_database_in_another_encoding_is_refused(tmp_path, postgres, encoding)
         with pytest.raises(BadInput, match="^data: the database's encoding is not UTF8"):
             opened(data, tmp_path)
     engine.disconnect()
+
+
+def test_persons_of_sqlite_are_told_apart_byte_by_byte(tmp_path):
+    rows = [("Anna", 1), ("Anna", 1), ("ANNA", 1), ("Anna ", 1)]
+    path = sqlite_file(tmp_path / "t.sqlite", rows, "id TEXT COLLATE NOCASE, x INTEGER")
+    assert exact(opened(path, tmp_path, unit=Unit("id", max_rows=1)))[1] == 3
