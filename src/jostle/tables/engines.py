@@ -159,6 +159,8 @@ def _files(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] 
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110  # Path.exists raises where a name is too long to be one
             raise BadInput("data", f"there is no file {str(path)!r}", f"check the path, or pass {KINDS_OF_DATA}")
+        if path.is_file() and asked("opening the file", lambda path=path: is_sqlite(path)):  # it may be an open ledger
+            raise BadInput("data", f"{path.name} is a database of SQLite", "give it a name that ends in .db")
     parquet = are_parquet(paths)
     if engine == "spark":
         rows = spark_files(paths, wanted, columns, parquet=parquet)
