@@ -35,9 +35,12 @@ def as_data(path):
     jostle.open(path, schema=schema, ledger=path.with_name("other.db"), budget=1)
 
 
-@pytest.mark.parametrize(("misuse", "argument"), [(as_data, "table"), (Schema.load, "schema")])
-def test_an_open_ledger_that_is_named_as_something_else_keeps_its_locks(tmp_path, misuse, argument):
-    path = tmp_path / "budget.db"
+@pytest.mark.parametrize(
+    ("name", "misuse", "argument"),
+    [("budget.db", as_data, "table"), ("budget.csv", as_data, "data"), ("budget.db", Schema.load, "schema")],
+)
+def test_an_open_ledger_that_is_named_as_something_else_keeps_its_locks(tmp_path, name, misuse, argument):
+    path = tmp_path / name
     with Ledger(path) as ledger:
         account = ledger.account("people", cap=10)
         account.charge(1, operator="laplace", neighbours="add_remove")

@@ -11,6 +11,7 @@ import os
 import weakref
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +160,7 @@ def _files(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] 
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110  # Path.exists raises where a name is too long to be one
             raise BadInput("data", f"there is no file {str(path)!r}", f"check the path, or pass {KINDS_OF_DATA}")
-        if path.is_file() and asked("opening the file", lambda path=path: is_sqlite(path)):  # it may be an open ledger
+        if path.is_file() and asked("opening the file", partial(is_sqlite, path)):  # it may be an open ledger
             raise BadInput("data", f"{path.name} is a database of SQLite", "give it a name that ends in .db")
     parquet = are_parquet(paths)
     if engine == "spark":
