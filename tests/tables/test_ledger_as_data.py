@@ -61,3 +61,11 @@ def test_what_is_no_database_of_sqlite_is_told_from_one(tmp_path, content):
     path.unlink()
     Ledger(path).close()
     assert is_sqlite(path)
+
+
+def test_a_file_that_may_not_be_read_is_not_taken_for_a_database(tmp_path, monkeypatch):
+    """SQLite cannot open it either, for which there are other reasons; the remedy is another one."""
+    (tmp_path / "people.csv").write_text("age\n3\n")
+    monkeypatch.setattr("sqlite3.connect", lambda *_, **__: pytest.fail("it was opened"))
+    monkeypatch.setattr("os.access", lambda *_, **__: False)
+    assert not is_sqlite(tmp_path / "people.csv")

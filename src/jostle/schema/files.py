@@ -52,8 +52,10 @@ def is_sqlite(path: Path) -> bool:
     """Whether a file is an SQLite database.
 
     SQLite itself is asked: it may be an open ledger, and reading it in any other way drops the locks that SQLite holds on it
-    for the whole process as soon as the file is closed.
+    for the whole process as soon as the file is closed. What may not be read is none: whoever reads it says so.
     """
+    if not os.access(path, os.R_OK):
+        return False
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
             connection.execute("PRAGMA schema_version").fetchone()
@@ -65,7 +67,7 @@ def is_sqlite(path: Path) -> bool:
 def read(path: Path) -> Schema:
     """The schema in a file; an error names the column and the line that is wrong."""
     # Path.is_file raises where a name is too long to be one
-    if os.path.isfile(path) and os.access(path, os.R_OK) and is_sqlite(path):  # noqa: PTH113
+    if os.path.isfile(path) and is_sqlite(path):  # noqa: PTH113
         raise BadInput("schema", f"{path.name} is a database, and no schema", "check the path")
     try:  # some editors begin a file with a mark of its encoding
         said = tomllib.loads(path.read_text("utf-8-sig"))
