@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from jostle import workloads
+from jostle.choice import accuracy_first as module
 from jostle.choice.accuracy_first import accuracy_first
 from jostle.choice.databases import Public, root_mean_square
 from jostle.choice.language import ChoiceMaker
 from jostle.choice.metafeatures import metafeature
 from jostle.choice.options import as_options, option
 from jostle.choice.other_ways import ByLargeMargin, ByValidation, Candidates, Learned, Single, compare
+from jostle.kernel.budget import Budget
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
@@ -23,6 +25,7 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import SimulatedRecords
 from jostle.kernel.source import ReleaseSource, SimulatedSource, simulation
 from jostle.kernel.strategy import identity
+from jostle.mechanisms.threshold import AboveThreshold
 from tests.kernel.helpers import recorded
 
 
@@ -143,6 +146,40 @@ def test_accuracy_first_pays_for_the_last_step_and_the_tests_alone(tmp_path: Pat
     # Both noises of a test, of scales 1.62 and 2.04, add up to 40 with probability 4e-9, and there are eight tests at most.
     assert np.abs(found.answers - x).max() < 60 + 40
     assert found.spent == Fraction(8) * 4 / 5 / 2 ** (8 - found.steps) + Fraction(8, 5)
+
+
+def test_accuracy_first_compares_in_whole_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With real weights, answers of many records lie beyond what a float tells apart; a record still moves one entry."""
+    heard: list[tuple[float, Fraction, float]] = []
+    estimate = np.array([2**39, 5])
+
+    class Heard(AboveThreshold):
+        def __init__(self, threshold: float, *, sensitivity: Any, budget: Budget, note: str) -> None:
+            super().__init__(threshold, sensitivity=sensitivity, budget=budget, note=note)
+            self.told = (threshold, sensitivity[0])
+
+        def above(self, value: float) -> bool:
+            heard.append((*self.told, value))
+            return True
+
+    monkeypatch.setattr(module, "AboveThreshold", Heard)
+    monkeypatch.setattr(module.GradualRelease, "next", lambda release: setattr(release, "_steps", 1) or estimate)
+    workload, within = workloads.matrix([[0.7000001, 0.1], [0.3, 1.0]]), 1.3
+    for x in ([2**39 - 10**6, 0], [2**39 - 10**6 + 1, 0], [2**39 - 10**6, 1]):
+        accuracy_first(x, workload, within=within, budget=simulation(seed=0).grant(1))
+        threshold, sensitivity, value = heard[-1]
+        rows, unit = np.round(workload.queries.dense() * workload.queries.unit).astype(int).tolist(), workload.queries.unit
+        error = max(abs(sum(w * (int(a) - b) for w, a, b in zip(row, estimate, x, strict=True))) for row in rows)
+        assert Fraction(value) - Fraction(threshold) == Fraction(within) * unit - error
+        assert sensitivity == max(map(max, rows))
+    assert max(abs(heard[0][2] - other[2]) for other in heard[1:]) <= heard[0][1]
+
+
+def test_accuracy_first_answers_where_noise_is_larger_than_any_data() -> None:
+    budget = simulation(seed=0).grant(Fraction(1, 2**32))
+    found = accuracy_first([1, 2], workloads.matrix([[0.5, 1]]), within=2**38, budget=budget, test=0.9)
+    assert np.isfinite(found.answers).all()
+    assert np.abs(found.estimate).max() <= 2**39
 
 
 def test_accuracy_first_stops_at_the_budget_and_says_so() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -47,6 +48,30 @@ def test_the_records_are_named_first_or_by_an_option(folder, jostle):
         status, _, errors = jostle("classify", *named, *ASKED)
         assert status == 2
         assert "file: is needed, once" in errors
+
+
+def test_ended_from_outside_it_says_where_the_charge_is(folder, jostle, monkeypatch):
+    monkeypatch.setattr("jostle.learn.held_out.learn_and_test", lambda *_, **__: signal.raise_signal(signal.SIGTERM))
+    before = signal.getsignal(signal.SIGTERM)
+    status, output, errors = jostle("classify", "people.csv", *ASKED, "--ledger", "budget.db", "--cap", 1)
+    assert (status, output) == (130, "")
+    assert errors == "Stopped. What was charged, if anything, is in the ledger: jostle budget budget.db\n"
+    assert jostle("classify", "people.csv", *ASKED)[2] == "Stopped.\n"
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_ledger_is_not_read_as_a_text(folder, jostle):
+    """Reading an open one by hand would drop the locks that SQLite holds on it for this process."""
+    with Ledger(folder / "budget.csv") as ledger:
+        ledger.account("people", cap=1)
+        for asked in (
+            ("budget.csv", *ASKED),
+            ("people.csv", *ASKED, "--learner", "Synthetic", "--buckets", "budget.csv"),
+            ("people.csv", *ASKED, "--test", "budget.csv"),
+        ):
+            status, _, errors = jostle("classify", *asked)
+            assert status == 2
+            assert "budget.csv is a database, and no text" in errors
 
 
 def test_both_commands_share_an_account_by_default(folder, jostle):

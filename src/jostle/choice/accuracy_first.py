@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -9,12 +10,16 @@ from typing import Any
 import numpy as np
 
 from jostle.kernel.budget import Budget, exact
-from jostle.kernel.domain import counts
+from jostle.kernel.domain import LARGEST_TOTAL, counts
 from jostle.kernel.errors import BadInput
-from jostle.kernel.partition import Vector
+from jostle.kernel.partition import Counts, Vector
+from jostle.kernel.queries import LARGEST_ENTRY
 from jostle.linear.workloads import Workload
 from jostle.mechanisms.gradual import GradualRelease
 from jostle.mechanisms.threshold import AboveThreshold
+
+FARTHEST = 2**53
+"""Errors are told apart so far above and below `within`, in the workload's units: a float holds each of them exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +50,10 @@ def accuracy_first(
     NIPS 2017, Algorithms 2 and 4.
 
     Privacy: the first t gradual releases together are ε_t-differentially private. The largest error of an answer, given what
-    was released, is moved by one record as far as one query is; all tests together are one above-threshold search. Both run
-    side by side, and pure ε adds up then too. So what is spent is ε_t + ε of the tests: ex-post privacy, as the paper calls
-    it, since t depends on the data; never more than the budget.
+    was released, is moved by one record as far as one query is; all tests together are one above-threshold search. It is
+    told in the workload's whole units: no rounding adds to what a record moves. Both run side by side, and pure ε adds up
+    then too. So what is spent is ε_t + ε of the tests: ex-post privacy, as the paper calls it, since t depends on the data;
+    never more than the budget.
 
     >>> from jostle import mechanisms, workloads
     >>> budget = mechanisms.simulation(seed=0).grant(4)
@@ -66,14 +72,31 @@ def accuracy_first(
         raise BadInput("within", f"must be above 0, got {within!r}", "say how far off an answer may be")
     if type(budget) is not Budget:
         raise BadInput("budget", "must be a token", "pass for instance account.grant(1)")
-    low, high = (Fraction(bound, workload.queries.unit) for bound in workload.queries.bounds)
+    low, high = workload.queries.bounds
+    if max(-low, high) > LARGEST_ENTRY:
+        raise BadInput("workload", "has entries that are too large or too fine for exact answers", "round its weights")
     tests, rest = budget.split(share, 1 - share)
     epsilons = [rest.epsilon / 2 ** (steps - 1 - step) for step in range(steps)]
     release = GradualRelease(vector, sensitivity=(1, 2), epsilons=epsilons, budget=rest, note=note)
-    search = AboveThreshold(-within, sensitivity=(max(-low, high), high - low), budget=tests, note=note)
-    truth, estimate, enough = workload @ vector, np.zeros(vector.size), False
+    limit = Fraction(within) * workload.queries.unit
+    whole = math.floor(limit)
+    search = AboveThreshold(float(whole - limit), sensitivity=(max(-low, high), high - low), budget=tests, note=note)
+    truth, estimate, enough = workload.queries.apply(vector), np.zeros_like(vector), False
     while not enough and release.spent < rest.epsilon:
-        estimate = np.asarray(release.next(), dtype=np.float64)
-        enough = search.above(-float(np.abs(workload @ estimate - truth).max()))
-    taken = epsilons.index(release.spent) + 1
-    return Accurate(workload @ estimate, estimate.reshape(domain), enough, taken, release.spent + tests.epsilon)
+        estimate = _in_bounds(release.next())
+        error = int(np.abs(workload.queries.apply(estimate) - truth).max())
+        enough = search.above(max(-FARTHEST, min(FARTHEST, whole - error)))
+    taken, values = epsilons.index(release.spent) + 1, estimate.astype(np.float64)
+    return Accurate(workload @ estimate, values.reshape(domain), enough, taken, release.spent + tests.epsilon)
+
+
+def _in_bounds(released: Counts) -> Counts:
+    """What was released; with more noise than any data have records, clipped so that no answer overflows 64 bits.
+
+    >>> _in_bounds(np.array([-3, 2**62])).tolist()
+    [-3, 549755813888]
+    """
+    if np.abs(released.astype(np.float64)).sum() < LARGEST_TOTAL:
+        return released
+    most = LARGEST_TOTAL // released.size
+    return np.clip(released, -most, most)

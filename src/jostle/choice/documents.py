@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jostle.kernel.errors import BadInput
+from jostle.schema.files import check_no_database
 
 LARGEST: Final = 4_000_000
 """Bytes of a document: shipped selectors have some ten thousand."""
@@ -41,6 +42,7 @@ def parse(text: str | bytes, argument: str) -> Entries:
 
 def read(file: Path, argument: str) -> Entries:
     """The entries of the document in a file."""
+    check_no_database(file, argument)
     try:
         with file.open("rb") as stream:
             text = stream.read(LARGEST + 1)

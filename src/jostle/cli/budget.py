@@ -56,9 +56,9 @@ def show_ledger(
 
     Exit codes: 0 shown, 2 asked wrongly, 4 the ledger cannot be reached, or does not add up.
     """
-    from jostle.kernel.ledger import Ledger  # a database toolkit, which other commands do without
+    from jostle.tables.accounts import ledger_at
 
-    with Ledger(ledger, create=False) as book:
+    with ledger_at(ledger, create=False) as book:
         statement = book.statement(account)
     if key is not None:
         _show_event(statement, key, as_json=as_json)

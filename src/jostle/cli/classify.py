@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from jostle.cli.running import stopped_orderly
 from jostle.cli.terminal import UNWRITTEN, Working, check_apart, check_writable, words
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
@@ -120,7 +121,7 @@ def classify(
     if names and header:
         raise BadInput("columns", "are for a file without a line for them", "leave out either --columns or --header")
     named = schema is not None and not names if header is None else header
-    with Working() as working, ExitStack() as until_done:
+    with stopped_orderly(ledger), Working() as working, ExitStack() as until_done:
         working.on("Reading the records")
         codes = held_out.encode(task, held_out.read(file, task, header=named, columns=names))
         working.on(f"Learning ({found.name})")

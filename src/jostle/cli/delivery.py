@@ -247,6 +247,16 @@ def _written_with(decimals: int) -> Callable[[float], str]:
     return lambda number: f"{number:,.{decimals}f}"
 
 
+def say_stopped(ledger: str | None) -> None:
+    """What whoever stops a command before there is an answer has to know."""
+    charge = (
+        ""
+        if ledger is None
+        else f" What was charged, if anything, is in the ledger: jostle budget {without_password(ledger)}"
+    )
+    typer.echo(f"Stopped.{charge}", err=True)
+
+
 def without_password(ledger: str) -> str:
     """Where a ledger is, for a screen that others may see.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from jostle.cli.delivery import Destination, deliver, without_password
+from jostle.cli.delivery import Destination, deliver, say_stopped
 from jostle.cli.running import stoppable
 from jostle.cli.terminal import STOPPED, Format, Working, check_apart, check_writable, words
 from jostle.kernel.errors import BadInput
@@ -128,8 +128,7 @@ def _paid(question: Any, to: Destination, working: Working, **price: Any) -> int
             deliver(answered, to, working, stopped=failure if by_hand else None)
         if not by_hand:
             raise
-        where = without_password(to.ledger)
-        typer.echo(f"Stopped. What was charged, if anything, is in the ledger: jostle budget {where}", err=True)
+        say_stopped(to.ledger)
         return STOPPED
 
 

@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from jostle.cli.delivery import say_stopped
 from jostle.cli.terminal import STOPPED
 
 if TYPE_CHECKING:
@@ -117,6 +118,17 @@ def stoppable() -> Iterator[None]:
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
+
+
+@contextmanager
+def stopped_orderly(ledger: str | None) -> Iterator[None]:
+    """While what is private is worked on: a stop, also from outside, ends the command and says where a charge is."""
+    try:
+        with stoppable():
+            yield
+    except (KeyboardInterrupt, SystemError):  # the latter is what compiled loops make of it
+        say_stopped(ledger)
+        raise typer.Exit(STOPPED) from None
 
 
 def show(sections: Sequence[Section], console: Console, *, longest: int | None = None) -> None:

@@ -75,11 +75,11 @@ def _inputs(
     task: str, data: Path | None, sides: list[int] | None, exponents: list[int] | None, ledger_file: Path | None
 ) -> list[Any]:
     from jostle.choice import delphi
-    from jostle.kernel.ledger import Ledger
+    from jostle.tables.accounts import ledger_at
 
     if ledger_file is None:
         return list(delphi.inputs(task, data, sides=sides, exponents=exponents))
-    with Ledger(ledger_file, create=False) as ledger:
+    with ledger_at(ledger_file, create=False) as ledger:
         return list(delphi.inputs(task, data, sides=sides, exponents=exponents, ledger=ledger))
 
 

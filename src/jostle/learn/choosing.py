@@ -22,6 +22,7 @@ from jostle.kernel.errors import BadInput
 from jostle.learn._cells import foreseen
 from jostle.learn.grids import fits
 from jostle.learn.task import Task
+from jostle.schema.files import check_no_database
 
 OPTIONS: Final = ("Majority", "Single", "Joint", "Grid", "Logistic", "Tree", "Stacked")
 """The learners to choose among.
@@ -164,6 +165,7 @@ def _shipped() -> Chooser:
 
 def _text(path: Path) -> str:
     """No more than a document may have, so that a file from elsewhere cannot fill the memory."""
+    check_no_database(path, "chooser")
     try:
         with path.open("rb") as stream:
             return stream.read(LARGEST).decode("utf-8", "replace")

@@ -18,6 +18,7 @@ from jostle.kernel.strategy import identity
 from jostle.learn.registry import IntArray, Learner, Model
 from jostle.learn.rehearsal import rehearse
 from jostle.learn.task import Task
+from jostle.schema.files import check_no_database
 
 SHARE: Final = 0.2
 """The chance of a record to be held out."""
@@ -52,6 +53,7 @@ def read(
     line raises: a value that is not there is missing, and so is "?". A full stop after a class is ignored.
     """
     names = [*task.columns]
+    check_no_database(Path(path), "file")
     try:
         with Path(path).open(encoding="utf-8", errors="replace", newline="") as file:
             lines = file.read().split("\n")

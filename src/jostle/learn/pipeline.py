@@ -22,6 +22,7 @@ from jostle.learn.sparse import PERCENT, choose_attributes
 from jostle.learn.synthetic import LARGEST, Buckets, Synthetic, checked_buckets, synthesize, widths
 from jostle.learn.task import Task
 from jostle.schema import Numeric
+from jostle.schema.files import check_no_database
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Account
@@ -143,6 +144,7 @@ def read_buckets(path: str | Path, task: Task) -> Buckets:
     A cut is moved to the next border of the schema's cells. What is in no group, is not foreseen or is missing shares the
     last bucket. An empty table takes the attribute's cells as they are.
     """
+    check_no_database(Path(path), "buckets")
     try:
         declared = tomllib.loads(Path(path).read_text("utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):

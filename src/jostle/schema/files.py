@@ -64,11 +64,16 @@ def is_sqlite(path: Path) -> bool:
     return path.stat().st_size >= 512  # a file without content is anything, but no database with a page
 
 
-def read(path: Path) -> Schema:
-    """The schema in a file; an error names the column and the line that is wrong."""
+def check_no_database(path: Path, argument: str) -> None:
+    """Raise if a file that is about to be read as a text is a database: see `is_sqlite`."""
     # Path.is_file raises where a name is too long to be one
     if os.path.isfile(path) and is_sqlite(path):  # noqa: PTH113
-        raise BadInput("schema", f"{path.name} is a database, and no schema", "check the path")
+        raise BadInput(argument, f"{path.name} is a database, and no text", "check the path")
+
+
+def read(path: Path) -> Schema:
+    """The schema in a file; an error names the column and the line that is wrong."""
+    check_no_database(path, "schema")
     try:  # some editors begin a file with a mark of its encoding
         said = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError:

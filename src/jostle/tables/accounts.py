@@ -23,8 +23,8 @@ LONGEST_PROMISE = 500
 _EACH = "protects each "
 
 
-def ledger_at(ledger: Any) -> Ledger:
-    """The ledger that is meant: one that is open, or the one at a path or a URL."""
+def ledger_at(ledger: Any, *, create: bool = True) -> Ledger:
+    """The ledger that is meant: one that is open, or the one at a path or a URL, which is made where there is none."""
     from jostle.kernel.ledger import Ledger  # a database toolkit, which takes a while to load
 
     if isinstance(ledger, Ledger):
@@ -32,7 +32,7 @@ def ledger_at(ledger: Any) -> Ledger:
     if not isinstance(ledger, (str, os.PathLike)):
         raise BadInput("ledger", "must be a path, a URL or a Ledger", "pass for instance 'budget.db'")
     try:
-        return Ledger(ledger)
+        return Ledger(ledger, create=create)
     except BadInput as refused:
         raise _as_called(refused, {"location": "ledger"}) from None
 
