@@ -185,7 +185,8 @@ def test_every_person_of_a_frame_is_one_person(tmp_path):
         ([*ids, ids[0]], 3),
         ([1, 2, 3, 1.0], 3),
         ([b"a", b"b", None, float("nan")], 2),
-        ([date(2024, 1, 1), "2024-01-01", " 1", 1], 3),
+        ([date(2024, 1, 1), "2024-01-01", "1", 1], 3),
+        (["a", "a ", " a", " "], 3),
         ([[1], [1], {}, "a"], 1),
     ):
         frame = pd.DataFrame({"x": [1, 2, 3, 4], "p": pd.Series(persons, dtype=object)})

@@ -28,6 +28,7 @@ def schema(
     """
     from jostle.schema.files import TO_CONFIRM, write_draft
     from jostle.tables.drafts import kinds_of
+    from jostle.tables.files import TEXT_FILES
 
     target = out or Path("schema.toml" if "://" in data else f"{Path(data).stem}.toml")
     if not target.absolute().parent.is_dir():
@@ -50,3 +51,8 @@ def schema(
         "\nNo value was read, because that would be a leak. Open the file, put in what is publicly known of each column, "
         f"delete those you do not need, and delete each line {TO_CONFIRM}. Until then, releases refuse it."
     )
+    if named is None and Path(data).suffix.lower() in TEXT_FILES:
+        console.print(
+            "\nThe names are the first line of the file. If that is a record, delete the draft, which has its values, "
+            "and name the columns with --columns."
+        )

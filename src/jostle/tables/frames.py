@@ -103,9 +103,13 @@ def _person(value: Any, seen: dict[Any, int]) -> bytes | None:
 def _written(value: Any) -> str | None:
     """A person who is a text or a number, written exactly: numbers that share a float are different persons.
 
-    >>> _written(2**60 + 1), _written(1.0), _written(" 1 "), _written(("a", 1))
-    ('1152921504606846977', '1', '1', None)
+    Texts are taken as they stand, as those of files are; blanks alone are nobody.
+
+    >>> _written(2**60 + 1), _written(1.0), _written(" 1"), _written(" "), _written(("a", 1))
+    ('1152921504606846977', '1', ' 1', '', None)
     """
+    if isinstance(value, str):
+        return value if text(value) else ""
     if isinstance(value, np.timedelta64) or not isinstance(value, (int, np.integer, Decimal)):
         return text(value)
     if -LONGEST < value < LONGEST and value == int(value):
