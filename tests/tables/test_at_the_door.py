@@ -227,6 +227,7 @@ def test_what_is_no_such_number_is_refused(make, argument):
         (lambda t: t.where(lambda _: {}["a"]), "where"),
         (lambda t: t.derive("b", lambda _: 1 / 0, Integer(0, 9)), "derive"),
         (lambda t: t.derive("b", "1/0", Integer(0, 9)), "derive"),
+        (lambda t: t.derive("b", "nope + 1", Integer(0, 9)), "derive"),
     ],
 )
 def test_a_condition_that_fails_by_itself_is_refused_by_name(tmp_path, ask, argument):

@@ -38,7 +38,7 @@ PATIENCE: Final = 5.0
 
 MOST_ASKED: Final = 20
 MOST_KEPT: Final = 100
-FIELDS: Final = {"cap": "budget", "max_rows": "unit"}
+FIELDS: Final = {"max_rows": "unit"}
 """What the form calls things that others call otherwise."""
 
 LAST_EVENTS: Final = 8
