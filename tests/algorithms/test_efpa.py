@@ -95,7 +95,7 @@ def test_the_matrix_of_a_large_domain_stays_small():
 
 
 def test_the_rounding_of_weights_does_not_show_beside_very_large_counts():
-    """Frequencies are measured with weights of 20 bits: off by hundreds beside counts of 10⁹, where cells are all but exact."""
+    """Frequencies are measured with weights of 20 bits: off by hundreds beside counts of 10⁹."""
     x = np.random.default_rng(0).integers(0, 10**9, size=256)
     errors = simulate.errors("EFPA", x, workloads.identity(256), 10**6, trials=5, seed=0)
     assert np.max(errors) < 1e-3

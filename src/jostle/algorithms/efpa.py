@@ -38,9 +38,8 @@ def efpa(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.7
     spectrum = np.fft.rfft(x.laplace(identity(x.shape), first)) * _scales(x.size)
     k = _worth_measuring(spectrum, x.size, noise, x.noise_variance(identity(x.shape), second))
     measured = frequencies(x.size, k)
-    rounded = (
-        float((np.abs(spectrum) ** 2).sum()) / 12 / measured.unit**2 if k > 1 else 0.0
-    )  # of weights, beside large counts
+    # Weights are kept to the strategy's unit; beside very large counts that is more than noise.
+    rounded = float((np.abs(spectrum) ** 2).sum()) / 12 / measured.unit**2 if measured.unit > 1 else 0.0
     low, doubt = x.laplace(measured, second), (x.noise_variance(measured, second) + rounded) * _scales(x.size)[:k] ** 2
     spectrum[:k] += (_coefficients(low) * _scales(x.size)[:k] - spectrum[:k]) * noise / (noise + doubt)
     squares, freedom = np.abs(spectrum) ** 2, x.size * _scales(x.size) ** 2

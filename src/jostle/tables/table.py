@@ -251,9 +251,8 @@ def _operation(view: View, said: Condition, argument: str) -> Any:
     ) as error:  # about columns and types alone: a form has no rows
         raise BadInput(argument, f"makes no sense: {error}", f"use {', '.join(view.schema)} as they are declared") from None
     except BadInput as refused:  # a condition in SQL is called `where` there
-        raise BadInput(
-            argument if refused.argument == "where" else refused.argument, refused.problem, refused.remedy
-        ) from None
+        called = argument if refused.argument == "where" else refused.argument
+        raise BadInput(called, refused.problem, refused.remedy) from None
     except JostleError:
         raise
     except Exception as error:  # of a function of the caller's, or a constant such as 1/0
