@@ -9,6 +9,7 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from pkgutil import resolve_name
 
 import numpy as np
 import pandas as pd
@@ -111,6 +112,18 @@ def test_a_pipe_that_nobody_reads_does_not_keep_the_answers_from_their_file(fold
     assert "high" in (folder / out).read_text("utf-8")
 
 
+@pytest.mark.parametrize("out", [(), ("--out", "a.csv")])
+def test_answers_are_not_lost_where_standard_output_is_closed_from_the_start(folder, jostle, monkeypatch, out):
+    """Whatever is printed then goes nowhere, without a failure."""
+    monkeypatch.setattr(sys, "stdout", None)
+    status, _, errors = jostle(*ASKED, "--budget", 1, "--epsilon", 0.5, "--by", "sex", *out)
+    assert status == 5
+    assert "jostle: standard output is closed" in errors
+    held = (folder / "a.csv").read_text("utf-8") if out else errors
+    assert "sex,count,low,high\n" in held
+    assert f"are {'in a.csv' if out else 'on standard error'}: keep them" in errors
+
+
 def test_what_neither_file_nor_standard_output_takes_is_on_standard_error(folder, jostle, monkeypatch):
     _break(monkeypatch, "write_text")
     echo = __import__("typer").echo
@@ -207,6 +220,24 @@ def test_whoever_ends_the_command_or_closes_the_terminal_stops_it_as_ctrl_c_does
     assert errors.startswith("Stopped.\n")
     assert (folder / "a.csv").read_text("utf-8").startswith("sex,count\n")
     assert signal.getsignal(getattr(signal, name)) is before
+
+
+@pytest.mark.parametrize(
+    "where", ["jostle.tables.plain.plain", "jostle.cli.delivery._write", "jostle.cli.delivery._print_answers"]
+)
+def test_stopped_on_the_way_answers_are_handed_over_all_the_same(folder, jostle, monkeypatch, where):
+    whole, stops = resolve_name(where), iter([KeyboardInterrupt])
+
+    def stopped(*told, **named):
+        for stop in stops:
+            raise stop
+        return whole(*told, **named)
+
+    monkeypatch.setattr(where, stopped)
+    status, _, errors = jostle(*ASKED, "--budget", 1, "--epsilon", 0.5, "--by", "sex", "--out", "a.csv")
+    assert status == 5
+    assert "The answers were charged, and are in a.csv, without their errors: keep them." in errors
+    assert (folder / "a.csv").read_text("utf-8").startswith("sex,count\n")
 
 
 def test_stopped_before_there_is_an_answer_it_says_where_the_charge_is(folder, jostle, monkeypatch):

@@ -288,6 +288,22 @@ def test_more_answers_than_a_terminal_takes_are_refused_before_they_are_paid_for
     assert len((folder / "ages.csv").read_text("utf-8").splitlines()) == 2001
 
 
+def test_an_empty_list_of_columns_does_not_count_all_rows(folder, jostle):
+    for by in ("", " , "):
+        status, _, errors = jostle(*ASKED, "--budget", 1, "--epsilon", 1, "--by", by)
+        assert status == 2
+        assert "by: names no column" in errors
+
+
+def test_a_place_without_a_name_keeps_its_place(folder, jostle):
+    """Whoever leaves a column out of the list would otherwise pay for answers about lines that do not fit it."""
+    (folder / "plain.data").write_text("3,x,F\n4,x,M\n5,x,F\n", "utf-8")
+    asked = ("release", "plain.data", *ASKED[2:], "--columns", "age,,sex,person", "--by", "sex", "--budget", 10**6)
+    status, output, errors = jostle(*asked, "--epsilon", 10**5, "--format", "csv")
+    assert (status, errors) == (0, "")
+    assert [line.split(",")[:2] for line in output.splitlines()[1:3]] == [["F", "2.0"], ["M", "1.0"]]
+
+
 def test_a_draft_has_names_and_kinds_alone_and_is_refused_until_it_is_confirmed(folder, jostle):
     status, output, errors = jostle("schema", "people.csv", "--out", "draft.toml")
     assert (status, errors) == (0, "")

@@ -85,6 +85,7 @@ def test_an_option_that_fails_is_told_and_left_out(jostle, monkeypatch, tmp_path
         (("--task", "range-1d", "--criterion", "luck"), "criterion: "),
         (("--task", "range-1d", "--cluster", "there"), "cluster: "),
         (("--task", "range-1d", "--out", "nowhere/selector.json"), "out: "),
+        (("--task", "range-1d", "--out", "ledger.db", "--ledger", "ledger.db"), "out: ledger.db is --ledger as well"),
         (("--task", "range-1d", "--store", "data"), "out: "),
         (("--task", "range-1d", "--data", "nowhere"), "data: "),
         (("--task", "range-1d", "--ledger", "ledger.db"), "shapes: the ledger keeps an account for steep: it is private"),

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from jostle.cli.running import stopped_orderly
-from jostle.cli.terminal import UNWRITTEN, Working, check_apart, check_writable, words
+from jostle.cli.terminal import UNWRITTEN, Working, all_words, check_apart, check_writable
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 
@@ -117,7 +117,7 @@ def classify(
         check_writable("out", out)
         check_apart("out", out, {"data": file, "schema": schema, "ledger": ledger, "test": test, "buckets": buckets})
     found.check(tunables)
-    names = words(columns) if columns else None
+    names = all_words(columns) if columns else None
     if names and header:
         raise BadInput("columns", "are for a file without a line for them", "leave out either --columns or --header")
     named = schema is not None and not names if header is None else header

@@ -128,7 +128,7 @@ def _failure(work: Callable[[], None]) -> Exception | None:
 
 def _give_up_standard_output() -> None:
     """What it has not taken yet is taken by nobody: at its end, Python would try again, and end with a status of its own."""
-    with suppress(OSError):  # it may be no file at all
+    with suppress(OSError, AttributeError):  # it may be no file at all, or closed from the start
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -186,6 +186,8 @@ def to_json(answer: Answer, frame: DataFrame, explanation: str | None) -> dict[s
 
 def _print_answers(answer: Answer, frame: DataFrame, explanation: str | None, to: Destination, *, in_file: bool) -> None:
     """What was asked for: with a text, all numbers that are in no file."""
+    if sys.stdout is None:  # whoever started the command closed it, and nothing that is printed would fail
+        raise OSError("standard output is closed")
     if to.form == "json":
         typer.echo(json.dumps(to_json(answer, frame, explanation), ensure_ascii=False))
     elif to.form == "csv":

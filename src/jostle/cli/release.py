@@ -14,7 +14,7 @@ import typer
 
 from jostle.cli.delivery import Destination, deliver, say_stopped
 from jostle.cli.running import stoppable
-from jostle.cli.terminal import STOPPED, Format, Working, check_apart, check_writable, words
+from jostle.cli.terminal import STOPPED, Format, Working, all_words, check_apart, check_writable, words
 from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
@@ -79,6 +79,8 @@ def release(
     answers could not be simulated, or you did not wait for that; the message says where the answers are.
     """
     form = "json" if as_json else form
+    if by and not any(map(words, by)):
+        raise BadInput("by", "names no column", "name one, or leave it out to count all rows")
     wanted = _Wanted([name for text in by or [] for name in words(text)], where, sql, algorithm)
     to = Destination(out=out, plot=plot, form=form, ledger=str(ledger))
     _check(wanted, epsilon, within, ledger, preview=preview)
@@ -100,7 +102,7 @@ def release(
             neighbours=neighbours,
             name=name,
             table=table,
-            columns=words(columns) if columns else None,
+            columns=all_words(columns) if columns else None,
             engine=engine,
             note=note,
         )
@@ -118,11 +120,14 @@ def release(
 
 def _paid(question: Any, to: Destination, working: Working, **price: Any) -> int:
     """Release it, hand it over, and give the status to end with."""
+    answer = None
     try:
         answer = question.release(**price)
         return deliver(answer, to, working)
     except BaseException as failure:
         by_hand = isinstance(failure, (KeyboardInterrupt, SystemError))  # the latter is what compiled loops make of it
+        if by_hand and answer is not None:  # stopped on the way: once more, without what takes time
+            return deliver(answer, to, working, stopped=failure)
         answered = getattr(failure, "answered", None)  # those aggregates of several that were released before it failed
         if answered is not None:
             deliver(answered, to, working, stopped=failure if by_hand else None)

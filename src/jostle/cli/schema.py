@@ -10,13 +10,13 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from jostle.cli.terminal import check_apart
+from jostle.cli.terminal import all_words, check_apart, check_writable
 from jostle.kernel.errors import BadInput
 
 
 def schema(
     data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, DuckDB or SQLite file, or postgresql:// URL.")],
-    out: Annotated[Path | None, typer.Option(help="Where the draft goes; beside the data, as .toml, unless said.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the draft goes; else here, named like the data.")] = None,
     table: Annotated[str | None, typer.Option(help="Which table of a database.")] = None,
     columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a text file without them.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
@@ -31,12 +31,11 @@ def schema(
     from jostle.tables.files import TEXT_FILES
 
     target = out or Path("schema.toml" if "://" in data else f"{Path(data).stem}.toml")
-    if not target.absolute().parent.is_dir():
-        raise BadInput("out", f"the folder of {target} does not exist", "name one that does")
+    check_writable("out", target)
     check_apart("out", target, {"data": data})
     if target.exists() and not force:
         raise BadInput("out", f"there is a file {target}", "name another with --out, or write over it with --force")
-    named = [part.strip() for part in columns.split(",")] if columns else None
+    named = all_words(columns) if columns else None
     found = kinds_of(data, table=table, columns=named)
     write_draft(found, target)
     if as_json:

@@ -36,6 +36,15 @@ def words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
+def all_words(text: str) -> list[str]:
+    """The parts of a list with commas, where each stands for a place: empty ones too.
+
+    >>> all_words("age,, sex")
+    ['age', '', 'sex']
+    """
+    return [word.strip() for word in text.split(",")]
+
+
 def new_table(title: str, headings: Sequence[str], *, left: Sequence[str]) -> Table:
     """A table without lines. Its columns hold numbers, set to the right, except for those that are named in `left`."""
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from jostle.cli.terminal import words
+from jostle.cli.terminal import check_apart, check_writable, words
 
 if TYPE_CHECKING:
     from jostle.choice.delphi import ErrorTable
@@ -53,8 +53,8 @@ def train(
 
     if criterion not in CRITERIA:  # now, and not after an hour of measuring
         raise BadInput("criterion", f"{criterion!r} is unknown", f"use one of {', '.join(CRITERIA)}")
-    if not out.absolute().parent.is_dir():
-        raise BadInput("out", f"the folder of {out} does not exist", "name one that does")
+    check_writable("out", out)
+    check_apart("out", out, {"ledger": ledger_file})
     names = delphi.candidates(task, words(options) if options else None)
     cells = _inputs(task, data, _numbers("sides", sides), _numbers("exponents", exponents), ledger_file)
     todo = measure.jobs(cells, names, trials=trials, seed=seed)
@@ -127,7 +127,8 @@ def _show(console: Console, table: ErrorTable, selector: Selector, ran: Ran, out
             f"Measured {ran.done:,} results on {ran.inputs:,} inputs in {ran.seconds:,.1f} s: "
             f"[bold]{ran.inputs / ran.seconds:.3g} inputs a second[/]."
         )
-    console.print(f"{len(table.inputs):,} inputs and {len(table.options)} options of {table.task} are in {store}.\n")
+    there = f"{len(table.inputs):,} inputs and {len(table.options)} options of {table.task} are in {store}.\n"
+    console.print(there, markup=False)
     shown = Table(box=None, pad_edge=False)
     for heading in ("one option for all inputs", "mean regret", "ms a run"):
         shown.add_column(heading, justify="left" if heading.startswith("one") else "right")
@@ -136,5 +137,5 @@ def _show(console: Console, table: ErrorTable, selector: Selector, ran: Ran, out
         shown.add_row(f"  {name}", f"{mean:,.3f}", f"{1000 * time:,.2f}")
     console.print(shown, "")
     console.print(selector.summary(), markup=False)
-    console.print(f"\nThe selector: {out}")
+    console.print(f"\nThe selector: {out}", markup=False)
     running.say_failures(ran.failed, console)
