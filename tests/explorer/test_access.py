@@ -286,6 +286,8 @@ def test_what_was_paid_for_is_saved_however_the_explorer_is_stopped(tmp_path, si
             shown = visitor.finished("/release/preview", {"table_key": key, "kind": "count", "epsilon": "0.25"})
             question = re.search(r'name="question" value="([^"]+)"', shown["html"])[1]
             assert visitor.finished("/release/pay", {"question": question})["state"] == "done"
+            seen = visitor.ask("HEAD", f"/release/{question}.csv", Cookie=visitor.cookie)
+            assert (seen.status, seen.text) == (200, "")  # nobody has the answers by that
         if signals == ("SIGHUP",):
             process.stdout.close()  # nobody can be told, as by a terminal that was closed
         with endless_request(visitor.port) if len(signals) > 1 else nullcontext():
@@ -302,6 +304,12 @@ def test_what_was_paid_for_is_saved_however_the_explorer_is_stopped(tmp_path, si
         assert signals == ("SIGHUP",) or str(tmp_path / name) in said
     last = getattr(signal, signals[-1])
     assert process.returncode in (-last, 128 + last)
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST", "::"])
+def test_the_link_names_the_address_that_is_bound(host):
+    """A browser may look for localhost at ::1, where somebody else of the machine could wait for the key."""
+    assert Access(host=host, port=8000).address == "http://127.0.0.1:8000/"
 
 
 def test_the_link_is_handed_to_the_browser_in_a_file(tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import asyncio
 import io
 import os
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ from jostle import BadInput, workloads
 from jostle.explorer import classify, compare, inputs, schema_form, uploads, why
 from jostle.explorer.forms import Form
 from jostle.explorer.inputs import Input
-from jostle.explorer.jobs import MOST_WAITING, Job, Jobs, Shown
+from jostle.explorer.jobs import MOST_KEPT, MOST_WAITING, Job, Jobs, Shown
+from jostle.explorer.released import FORMULAS
 from jostle.schema import Boolean, Category, Date, Integer, Real
 from tests.explorer.tiny import tiny_selector
 
@@ -63,6 +65,7 @@ def test_histograms_are_read_as_people_write_them(content, counts):
         (b"1.5\n2\n", "is not a histogram"),
         (b"1,2\n3\n", "is not a histogram"),
         (b"[1, NaN]", "is not a histogram"),
+        (b"[1, 1" + b"0" * 400 + b"]", "is not a histogram"),
         (b"[[[1]]]", "is not a histogram"),
         (b"[" * 100_000, "is no JSON"),
         (b'{"a": 1}', "is not a histogram"),
@@ -131,6 +134,26 @@ def test_a_schema_is_filled_in_column_by_column():
     with pytest.raises(BadInput) as refused:
         schema_form.read(form(**fields, missing="M"))
     assert refused.value.argument == "missing"
+    spaced = {f"column-{number}-name": name for number, name in enumerate((" old", " ", "sex "))}
+    kinds = {f"column-{number}-kind": "boolean" for number in range(3)}
+    made = schema_form.read(form(**spaced, **kinds, **{"column-0-use": "yes", "column-2-use": "yes"}))
+    assert list(made) == [" old", "sex "]
+
+
+@pytest.mark.parametrize("data", ["people.csv", "people.csv/", "PEOPLE.TSV//"])
+def test_the_first_line_of_a_text_file_is_asked_about_however_it_is_named(data):
+    with pytest.raises(BadInput, match="^heading: "):
+        schema_form.names_in_line(form(), data, to_show=True)
+
+
+@pytest.mark.parametrize("said", ["=1", "+1", "-2+3+cmd|' /C calc'!A0", "-a", "-", "-1-1", "@x"])
+def test_what_a_spreadsheet_would_work_out_gets_an_apostrophe(said):
+    assert FORMULAS.match(said)
+
+
+@pytest.mark.parametrize("said", ["-5", "-5.5", "-.5", "-1e-5", "-5–-1", "-0.5–3.25", "F", "1-2"])
+def test_numbers_and_ranges_do_not(said):
+    assert not FORMULAS.match(said)
 
 
 # ----------------------------------------------------------------------------------------------------------- jobs
@@ -181,6 +204,16 @@ def test_there_is_an_end_to_how_much_may_wait():
         jobs.start("one more", wait)
     go.set()
     jobs.close()
+
+
+def test_as_much_is_remembered_as_is_said():
+    jobs = Jobs()
+    for _ in range(MOST_KEPT + 5):
+        job = jobs.start("done", lambda job: Shown(""))
+        while not job.finished:
+            time.sleep(0.001)
+    jobs.close()
+    assert len(jobs._jobs) == MOST_KEPT
 
 
 # ---------------------------------------------------------------------------------------------------- comparisons

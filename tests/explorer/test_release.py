@@ -251,6 +251,35 @@ def test_a_failure_says_what_became_of_the_budget_and_quotes_nothing(curator, mo
     assert "(RuntimeError)" in str(failed.value)
 
 
+def test_what_was_charged_is_told_although_the_cap_was_raised(curator, monkeypatch):
+    _, question = curator.preview(kind="count", epsilon="1")
+
+    def surprised(asked, **_):
+        with Ledger(curator.folder / "budget.db", create=False) as elsewhere:
+            account = elsewhere.account("people")
+            account.charge(Fraction(1), operator="laplace", neighbours=account.neighbours)
+            account.set_cap(11)
+        raise RuntimeError
+
+    monkeypatch.setattr("jostle.tables.questions.Question.release", surprised)
+    monkeypatch.setattr("jostle.tables.totals.Total.release", surprised)
+    with pytest.raises(JostleError, match="ε = 1 was charged in the meantime"):
+        curator.pay(question)
+
+
+@pytest.mark.parametrize("field", ["data", "ledger"])
+def test_the_folder_of_a_user_whom_nobody_knows_is_refused(people, field):
+    told = {"data": str(people / "people.csv"), "ledger": str(people / "b.db"), "budget": "10", "schema": SCHEMA}
+    with pytest.raises(BadInput, match=f"^{field}: begins with ~"):
+        done(Desk().open(form(**(told | {field: "~nobody-of-that-name/x"}))))
+
+
+def test_who_is_told_apart_from_the_ledger(people, monkeypatch):
+    monkeypatch.setenv("JOSTLE_WHO", "x" * 300)
+    with pytest.raises(BadInput, match="^JOSTLE_WHO: "):
+        Curator(people)
+
+
 def test_a_budget_that_others_spent_after_the_preview_is_not_overdrawn(curator):
     _, question = curator.preview(kind="count", epsilon="6")
     with Ledger(curator.folder / "budget.db", create=False) as elsewhere:
@@ -267,7 +296,7 @@ def test_nothing_that_was_paid_for_is_lost(curator, tmp_path):
         curator.pay(question)
     again = done(curator.desk.current(form())).html  # the page is loaded again
     assert all(f"/release/{question}.csv" in again for question in questions)
-    curator.desk.file(questions[0], "csv")
+    curator.desk.sent(questions[0], "csv")
     curator.reopen("other.db")
     assert f"/release/{questions[1]}.json" in done(curator.desk.current(form())).html  # nor by opening another table
     saved = [file for _, file in curator.desk.rescue(tmp_path)]
@@ -279,12 +308,13 @@ def test_nothing_that_was_paid_for_is_lost(curator, tmp_path):
 def test_whoever_has_the_explanation_does_not_have_the_answers(curator, tmp_path):
     _, question = curator.preview(kind="histogram", first="age")
     curator.pay(question)
-    curator.desk.file(question, "txt")
-    curator.desk.file(question, "trace")
+    for kind in ("txt", "trace"):
+        assert curator.desk.file(question, kind)
+        curator.desk.sent(question, kind)
     assert len(curator.desk.rescue(tmp_path)) == 1
     _, question = curator.preview(kind="count")
     curator.pay(question)
-    curator.desk.file(question, "json")
+    curator.desk.sent(question, "json")
     assert curator.desk.rescue(tmp_path) == []
 
 
@@ -379,7 +409,9 @@ def test_only_what_was_downloaded_makes_room(curator, monkeypatch):
     questions = [curator.preview(kind="count")[1] for _ in range(4)]
     for question in questions[:3]:
         curator.pay(question)
-    curator.desk.file(questions[1], "csv")
+    curator.desk.file(questions[0], "csv")  # asked for, and never arrived
+    curator.desk.sent(questions[1], "csv")
+    curator.desk.sent(questions[2], "html")  # which does not have all answers
     curator.pay(questions[3])
     for question in (questions[0], questions[2], questions[3]):
         assert curator.desk.file(question, "csv")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -240,6 +241,16 @@ def test_a_condition_that_fails_by_itself_is_refused_by_name(tmp_path, ask, argu
 def test_an_unknown_name_in_a_derived_column_is_refused_as_such(tmp_path):
     with pytest.raises(BadInput, match="^derive: 'nope' is not in the schema"):
         opened(tmp_path).derive("b", "nope + 1", Integer(0, 9))
+
+
+def test_data_that_are_named_as_a_schema_are_not_quoted(tmp_path):
+    """What a parser says of a file is where something stands in it."""
+    for name in ("people.csv", "people.toml"):
+        (tmp_path / name).write_bytes(b"Anna,31\n" * 9 + b"Ren\xe9,64\n")
+        with pytest.raises(BadInput) as refused:
+            Schema.load(tmp_path / name)
+        assert refused.value.argument == "schema"
+        assert not re.search("[0-9]|xe9|Anna", refused.value.problem)
 
 
 def test_count_of_nothing_is_the_number_of_rows(tmp_path):

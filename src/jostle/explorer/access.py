@@ -89,7 +89,8 @@ class Access:
     @property
     def address(self) -> str:
         """Where a browser on this machine finds it."""
-        host = "127.0.0.1" if self.everywhere else self.host
+        # A browser may take this name for ::1, where another user of the machine may listen.
+        host = "127.0.0.1" if self.everywhere or self.host.lower() == "localhost" else self.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
 
     @property

@@ -103,7 +103,7 @@ def asked(form: Form, table: Table) -> Asked:
     except BadInput as refused:
         field = {"column": "first", "by": "second", "columns": "second" if kind != "marginals" else "among"}
         raise BadInput(field.get(refused.argument, refused.argument), refused.problem, refused.remedy) from None
-    about = {f"{form.text('first')} up to": table.schema.column(form.text("first")).labels} if kind == "cumulative" else {}
+    about = {f"{_first(form)} up to": table.schema.column(_first(form)).labels} if kind == "cumulative" else {}
     return Asked(table=table, question=question, epsilon=epsilon, off=off, about=about)
 
 
@@ -113,7 +113,14 @@ def numeric_columns(schema: Schema) -> list[str]:
 
 
 def _first(form: Form) -> str:
-    return form.needed("first", "choose a column")
+    name = form.as_it_stands("first")
+    if not name:
+        raise BadInput("first", "is missing", "choose a column")
+    return name
+
+
+def _second(form: Form) -> str | None:
+    return form.as_it_stands("second") or None
 
 
 def _algorithm(form: Form) -> str | None:
@@ -122,7 +129,7 @@ def _algorithm(form: Form) -> str | None:
 
 
 def _histogram(form: Form, rows: Table) -> tuple[Answerable, str]:
-    columns = [name for name in (_first(form), form.text("second")) if name]
+    columns = [name for name in (_first(form), _second(form)) if name]
     return rows.ask(*columns, algorithm=_algorithm(form)), "rows"
 
 
@@ -137,7 +144,7 @@ def _count(form: Form, rows: Table) -> tuple[Answerable, str]:
 
 def _total(form: Form, rows: Table) -> tuple[Answerable, str]:
     name = _first(form)
-    return rows.ask_total(form.text("kind"), name, form.text("second") or None), f"units of {name}"
+    return rows.ask_total(form.text("kind"), name, _second(form)), f"units of {name}"
 
 
 def _quantiles(form: Form, rows: Table) -> tuple[Answerable, str]:

@@ -34,6 +34,11 @@ class Form:
             raise BadInput(name, f"is longer than {longest:,} characters", "say it in fewer")
         return said or default
 
+    def as_it_stands(self, name: str) -> str | None:
+        """A text with the spaces around it, such as a column's name; None where there is no such field."""
+        found = self._fields.get(name)
+        return found if isinstance(found, str) and len(found) <= LONGEST else None
+
     def needed(self, name: str, remedy: str) -> str:
         """A text that must not be empty."""
         found = self.text(name)

@@ -110,7 +110,8 @@ class Jobs:
         with self._lock:
             if sum(not other.finished for other in self._jobs.values()) >= MOST_WAITING:
                 raise BadInput("form", "too much work is waiting already", "cancel some of it, or wait until it is done")
-            for old in [other.key for other in self._jobs.values() if other.finished][: len(self._jobs) - MOST_KEPT + 1]:
+            done = [other.key for other in self._jobs.values() if other.finished]
+            for old in done[: max(len(self._jobs) - MOST_KEPT + 1, 0)]:
                 del self._jobs[old]
             self._jobs[job.key] = job
         self._pool.submit(_do, job, work)

@@ -16,8 +16,11 @@ import jinja2
 from jostle.kernel.errors import show
 
 HERE: Final = Path(__file__).parent
-TAGS: Final = re.compile(r"<(?!/?(?:b|br|i|extra)>)")
+TAGS: Final = re.compile(r"<(?!/?(?:br|extra)>)")
 """Plotly reads some HTML in its texts, links among it; these few are ours, and everything else is somebody's text."""
+
+NAMES: Final = ("x", "y", "labels", "name", "ticktext", "categoryarray")
+"""Where a figure has categories and names of columns alone, and no text of ours."""
 
 NAVIGATION: Final = (("compare", "Compare"), ("why", "Why"), ("release", "Release"), ("classify", "Classify"))
 
@@ -66,13 +69,15 @@ def drawn(figures: Mapping[str, Any]) -> dict[str, str]:
     >>> from jostle import plots
     >>> "&lt;a href" in drawn({"one": plots.new("<a href='https://example.org'>Ages</a>")})["one"]
     True
+    >>> "a &lt;b>&amp;&lt;/b>" in drawn({"one": plots.new("Ages").add_bar(x=["a <b>&</b>"], y=[1])})["one"]
+    True
     """
     return {name: json.dumps(_escaped(json.loads(figure.to_json()))) for name, figure in figures.items()}
 
 
-def _escaped(found: Any) -> Any:
+def _escaped(found: Any, key: str = "") -> Any:
     if isinstance(found, str):
-        return TAGS.sub("&lt;", found)
+        return found.replace("&", "&amp;").replace("<", "&lt;") if key in NAMES else TAGS.sub("&lt;", found)
     if isinstance(found, list):
-        return [_escaped(one) for one in found]
-    return {key: _escaped(value) for key, value in found.items()} if isinstance(found, dict) else found
+        return [_escaped(one, key) for one in found]
+    return {name: _escaped(value, name) for name, value in found.items()} if isinstance(found, dict) else found

@@ -82,7 +82,7 @@ class Desk:
 
         def read() -> dict[str, str]:
             with self._turn:
-                opened = connect(_expanded(data), table=table, wanted=[], columns=names, engine="duckdb").table
+                opened = connect(_expanded(data, "data"), table=table, wanted=[], columns=names, engine="duckdb").table
                 return {str(name): str(kind) for name, kind in opened.schema().items()}
 
         rows = schema_form.draft(await run_in_threadpool(read))
@@ -98,7 +98,7 @@ class Desk:
         said: dict[str, Any] = {name: form.text(name) or None for name in ("budget", "name", "unit", "table")}
         said |= {"neighbours": form.choice("neighbours", ["add_remove", "replace"]), "schema": schema}
         said["columns"] = schema_form.names_in_line(form, data, to_show=False)
-        await run_in_threadpool(self._open, _expanded(data), _expanded(ledger), said)
+        await run_in_threadpool(self._open, _expanded(data, "data"), _expanded(ledger, "ledger"), said)
         return Shown(await run_in_threadpool(self._desk_html))
 
     def _open(self, data: str, ledger: str, said: dict[str, Any]) -> None:
@@ -109,7 +109,8 @@ class Desk:
             try:
                 book = Ledger(ledger, timeout=PATIENCE)
             except BadInput as refused:
-                raise BadInput("ledger", refused.problem, refused.remedy) from None
+                called = "ledger" if refused.argument == "location" else refused.argument
+                raise BadInput(called, refused.problem, refused.remedy) from None
             try:
                 opened = open_table(data, ledger=book, **said)
             except BaseException as refused:
@@ -212,7 +213,7 @@ class Desk:
     def _paid(self, job: Job, key: str, question: Asked) -> Shown:
         job.message = "charging the ledger, counting and adding noise"
         with self._turn:
-            before = self._left(question.table)
+            before = self._spent(question.table)
             try:
                 released = self._release(key, question)
             except Exception as failure:  # noqa: BLE001  # whatever it was, the curator must know what became of the budget
@@ -262,31 +263,38 @@ class Desk:
         except Exception:  # noqa: BLE001  # what was paid for, or why it was not, is worth more than this
             return ""
 
-    def _left(self, table: Table) -> Any:
+    def _spent(self, table: Table) -> Any:
+        """What all have spent from the account, if that is known: what is left would move with the cap as well."""
+        account = _account(table)
         try:
-            return table.remaining
+            return None if account is None else account.ledger.balance(account.name).spent
         except JostleError:
             return None
 
     def _charged(self, before: Any, table: Table) -> str:
         """What became of the budget while something failed."""
-        after = self._left(table)
+        after = self._spent(table)
         if before is None or after is None:
             return "Look at the ledger before you try again: it may have been charged."
         if before == after:
             return "Nothing was charged."
-        return f"ε = {show(before - after)} was charged in the meantime, and does not come back."
+        return f"ε = {show(after - before)} was charged in the meantime, and does not come back."
 
     # ---------------------------------------------------------------------------------------------- what was released
 
     def file(self, key: str, kind: str) -> tuple[str, str, str]:
-        """A release as a file: its text, its type and a name for it."""
+        """A release as a file: its text, its type and a name for it. `sent` says that somebody has it."""
         released = self._released.get(key)
         found = None if released is None else released.file(kind)
         if released is None or found is None:
             raise HTTPException(404, "There is no such file, or no longer.")
-        released.fetched |= kind in HOLDS_ANSWERS
         return found
+
+    def sent(self, key: str, kind: str) -> None:
+        """Somebody has got the whole file: if the answers are in it, they need not be saved at the end."""
+        released = self._released.get(key)
+        if released is not None:
+            released.fetched |= kind in HOLDS_ANSWERS
 
     def rescue(self, folder: Path) -> list[tuple[Released, Path | Exception]]:
         """Save what was paid for and never downloaded, when the explorer ends: where each is, or why it could not be saved.
@@ -304,8 +312,11 @@ class Desk:
         return saved
 
 
-def _expanded(path: str) -> str:
-    return path if "://" in path else str(Path(path).expanduser())
+def _expanded(path: str, argument: str) -> str:
+    try:
+        return path if "://" in path else str(Path(path).expanduser())
+    except RuntimeError:  # of a user whom nobody knows
+        raise BadInput(argument, "begins with ~ and a name that has no folder of its own", "type the whole path") from None
 
 
 def _account(table: Table) -> Any:

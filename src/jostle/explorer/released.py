@@ -20,7 +20,7 @@ from jostle.tables.plain import plain
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-FORMULAS: Final = re.compile(r"[=+@\t\r]|-(?![\d.])")
+FORMULAS: Final = re.compile(r"[=+@\t\r]|-(?!(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?(–-?[\d.]+)?\Z)")
 """How a text begins that a spreadsheet would take for a formula and work out."""
 
 MOST_DRAWN: Final = 2**18

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any, Final
 
 from jostle.explorer.forms import Form
@@ -28,7 +29,7 @@ def names_in_line(form: Form, data: str, *, to_show: bool) -> list[str] | None:
     is shown, the curator has to say what it is.
     """
     said = form.choice("heading", ["", "names", "none"])
-    if not data.lower().endswith(TEXT_FILES):
+    if Path(data).suffix.lower() not in TEXT_FILES:
         return None
     if said == "none":
         words = [word.strip() for word in form.text("column_names").replace("\n", ",").split(",")]
@@ -46,8 +47,8 @@ def read(form: Form) -> Schema:
     described: dict[str, Column] = {}
     missing = [word.strip() for word in form.text("missing", longest=2_000).split(",") if word.strip()]
     for number in range(MOST_COLUMNS):
-        name = form.text(f"column-{number}-name", longest=500)
-        if not name:
+        name = form.as_it_stands(f"column-{number}-name")
+        if name is None:
             break
         if form.text(f"column-{number}-use"):
             described[name] = _column(form, f"column-{number}", missing)

@@ -14,6 +14,7 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -115,7 +116,9 @@ class Explorer:
     def download(self, request: Request) -> Response:
         """A release as a file. Not a coroutine: errors may have to be simulated for it."""
         text, kind, name = self.desk.file(request.path_params["key"], request.path_params["kind"])
-        return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
+        held = {"content-disposition": f'attachment; filename="{name}"'}
+        sent = None if request.method == "HEAD" else BackgroundTask(self.desk.sent, *request.path_params.values())
+        return Response(text, media_type=kind, headers=held, background=sent)
 
     def routes(self) -> list[Route | Mount]:
         """All of them."""

@@ -136,7 +136,7 @@ def _number(cell: str) -> float | None:
 def _counts(found: Any) -> Counts:
     try:
         numbers = np.array(found, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = np.empty(0)
     fits = numbers.ndim in (1, 2) and numbers.size >= 2 and min(numbers.shape) >= 1
     if not fits or not np.isfinite(numbers).all() or (numbers < 0).any() or (numbers != np.floor(numbers)).any():

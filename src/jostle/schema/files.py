@@ -37,6 +37,9 @@ TO_CONFIRM = "to_confirm"
 MISSING_TEXTS = "missing"
 """The key that lists the texts that stand for no value."""
 
+DATA_FILES = (".csv", ".tsv", ".data", ".parquet")
+"""What ends so holds records, and no schema."""
+
 _ON_MISSING = f'Texts that stand for no value get a line before all columns, such as {MISSING_TEXTS} = ["NA", "?"].'
 
 _GUESSES: Mapping[str, Mapping[str, Any]] = {
@@ -74,10 +77,14 @@ def check_no_database(path: Path, argument: str) -> None:
 def read(path: Path) -> Schema:
     """The schema in a file; an error names the column and the line that is wrong."""
     check_no_database(path, "schema")
+    if path.suffix.lower() in DATA_FILES:  # it would be quoted in the error
+        raise BadInput("schema", f"{path.name} is a file of data by its name", "name the schema, which ends in .toml")
     try:  # some editors begin a file with a mark of its encoding
         said = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError:
         raise BadInput("schema", f"there is no file {str(path)!r} that can be read", "check the path") from None
+    except UnicodeDecodeError:  # whose own message would say what is where, if it is the data that was named
+        raise BadInput("schema", f"{path.name} is no text in UTF-8", "check the path") from None
     except RecursionError:
         raise BadInput("schema", f"{path.name} is nested too deeply", "write plain lists") from None
     except ValueError as error:  # TOML's own error, letters that are none, and numbers too long to be read
