@@ -250,7 +250,7 @@ def test_data_that_are_named_as_a_schema_are_not_quoted(tmp_path):
         with pytest.raises(BadInput) as refused:
             Schema.load(tmp_path / name)
         assert refused.value.argument == "schema"
-        assert not re.search("[0-9]|xe9|Anna", refused.value.problem)
+        assert not re.search("position|line|xe9|Anna", refused.value.problem)
 
 
 def test_count_of_nothing_is_the_number_of_rows(tmp_path):

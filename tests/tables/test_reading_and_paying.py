@@ -20,6 +20,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from jostle import workloads
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.strategy import identity
 from jostle.schema import Boolean, Category, Date, Integer, Real
@@ -318,6 +319,16 @@ def test_the_table_is_asked_after_the_charge(tmp_path, monkeypatch, question, un
     QUESTIONS[question](table)
     assert all(remaining < 100 or public for remaining, public in left)
     assert bool(left) or "records" in question
+
+
+def test_the_number_of_rows_is_not_asked_for_again_after_the_charge(tmp_path, monkeypatch):
+    """Plans that use it at their end would lose what was paid for if the engine failed then."""
+    schema = {"x": Category([str(value) for value in range(9)])}  # what is none of these has a cell of its own: all count
+    table = opened(pd.DataFrame({"x": ["1", "2", "3"]}), tmp_path, schema, neighbours="replace")
+    asked, counted = [], View.counted
+    monkeypatch.setattr(View, "counted", lambda view, *told: asked.append(told[0]) or counted(view, *told))
+    table.ranges("x", workloads.prefix(10), epsilon=1, algorithm="OPT-nonnegative")
+    assert [tuple(names) for names in asked] == [("x",)]
 
 
 def test_what_cannot_be_paid_is_not_fetched(tmp_path, monkeypatch):

@@ -129,11 +129,11 @@ class _VectorSource:
         """The counts. Those of an engine are asked for when an operator first needs them, and by then it has charged.
 
         They are asked for once, whoever asks first: a second count may draw other rows of a person, and parts of a split are
-        disjoint only if they come from one.
+        disjoint only if they come from one. Nor is the engine asked for the number of rows once they are there.
         """
         with self.__counting:
             if callable(self.__held):
-                self.__held = self.__held()
+                self.__held, self.__rows = self.__held(), None
             return self.__held
 
     @property
@@ -156,7 +156,7 @@ class _VectorSource:
         """The number of records, where the neighbours make it public. An engine is asked for that alone: nobody has paid."""
         if not self.neighbours.total_is_public:
             return None
-        return int(self.__x.sum()) if self.__rows is None else self.__rows()
+        return (self.__rows or (lambda: int(self.__x.sum())))()
 
     @property
     def trials(self) -> int | None:
