@@ -323,7 +323,7 @@ def test_the_table_is_asked_after_the_charge(tmp_path, monkeypatch, question, un
 
 def test_the_number_of_rows_is_not_asked_for_again_after_the_charge(tmp_path, monkeypatch):
     """Plans that use it at their end would lose what was paid for if the engine failed then."""
-    schema = {"x": Category([str(value) for value in range(9)])}  # what is none of these has a cell of its own: all count
+    schema = {"x": Category([str(value) for value in range(8)])}  # what is none of these has a cell of its own: all count
     table = opened(pd.DataFrame({"x": ["1", "2", "3"]}), tmp_path, schema, neighbours="replace")
     asked, counted = [], View.counted
     monkeypatch.setattr(View, "counted", lambda view, *told: asked.append(told[0]) or counted(view, *told))
