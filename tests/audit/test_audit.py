@@ -21,8 +21,10 @@ from jostle.audit.evidence import epsilon_bounds, evidence, probability_bounds, 
 from jostle.audit.operators import scores, statistics, strategies
 from jostle.audit.records import columns, criteria, moved_records
 from jostle.audit.tables import QUESTIONS
+from jostle.choice.accuracy_first import accuracy_first
 from jostle.choice.inside import ChoicePoint
 from jostle.choice.language import ChoiceMaker
+from jostle.choice.other_ways import ByValidation
 from jostle.cli.main import main
 from jostle.kernel.criteria import Criterion
 from jostle.kernel.errors import BadInput
@@ -129,7 +131,7 @@ def test_everything_of_the_kernel_the_mechanisms_and_the_registry_is_audited():
     operators = {name for name in vars(Records) if not name.startswith("_")} - {"sizes", "neighbours", "total"}
     assert {name for name in operators if any(known.startswith(f"records: {name}") for known in ENTRIES)} == operators
     assert {name for name in ENTRIES if name.startswith("classifier: ")} == {f"classifier: {name}" for name in learn.names()}
-    makers = {f"choice: {kind.__name__}" for kind in (ChoiceMaker, ChoicePoint)}
+    makers = {f"choice: {kind.__name__}" for kind in (ChoiceMaker, ChoicePoint, ByValidation, accuracy_first)}
     assert {name for name in ENTRIES if name.startswith("choice: ")} == makers
 
 

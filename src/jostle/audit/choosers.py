@@ -1,7 +1,8 @@
-"""Choice makers and choice points as they are deployed: on trees that ask two private questions, so that paths differ.
+"""Choice makers and choice points as they are deployed, and the other ways to choose that may see private data.
 
-Both the option that is taken and what is left for it depend on noise; what is looked at is the answer of the option, and at
-a choice point also the branch.
+The first two walk trees that ask two private questions, so that paths differ: both the option that is taken and what is left
+for it depend on noise. What is looked at is the answer of the option, and at a choice point also the branch. Validation runs
+all options and takes the one that fits; accuracy first stops where a test says so, and loses its budget at most.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jostle.audit.entries import Audited, of_source
+from jostle.audit.entries import Audited, of_budget, of_source
 from jostle.audit.plans import pairs
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -27,11 +28,13 @@ OPTIONS = ("Laplace", "Uniform", "HB")
 def entries() -> list[Audited]:
     """One of each."""
     unknown = "the answer of an option tells less than all that was measured on the way to it"
-    found = []
-    for name, ask in (("ChoiceMaker", _maker()), ("ChoicePoint", _point())):
-        runs = of_source(ask, batched=False) | {"pace": "slow"}
-        found.append(Audited(name=f"choice: {name}", family="choice", pairs=pairs((CELLS,)), unknown=unknown, **runs))
-    return found
+    asked = {"ChoiceMaker": _maker(), "ChoicePoint": _point(), "ByValidation": _validation()}
+    runs = {name: of_source(ask, batched=False) for name, ask in asked.items()}
+    runs |= {"accuracy_first": of_budget(_accuracy_first(), batched=False)}
+    return [
+        Audited(name=f"choice: {name}", family="choice", pairs=pairs((CELLS,)), unknown=unknown, **run | {"pace": "slow"})
+        for name, run in runs.items()
+    ]
 
 
 def _way(options: tuple[str, ...]) -> Any:
@@ -75,5 +78,33 @@ def _point() -> Any:
         branch, rest = point(source, budget)
         measured = source.laplace(identity(CELLS) if branch == "cells" else total(CELLS), rest)
         return np.concatenate([[float(branch == "cells")], np.broadcast_to(measured, (CELLS,))])
+
+    return ask
+
+
+def _validation() -> Any:
+    """Which answer was taken shows in it: one is near all cells, the other has them all alike."""
+    from jostle.choice.other_ways import ByValidation
+
+    def weights(answer: Any, cells: Any, query: Any) -> Vector:
+        return np.asarray(answer > np.mean(answer), dtype=np.float64)
+
+    chosen, asked = ByValidation(["Laplace", "Uniform"], weights, share="1/2"), workloads.identity(CELLS)
+
+    def ask(source: Source, budget: Budget) -> Vector:
+        return np.asarray(chosen(source, asked, budget))
+
+    return ask
+
+
+def _accuracy_first() -> Any:
+    """How many steps were taken, whether that was enough, and what was released last."""
+    from jostle.choice.accuracy_first import accuracy_first
+
+    asked = workloads.prefix(CELLS)
+
+    def ask(x: Any, budget: Budget) -> Vector:
+        found = accuracy_first(x, asked, within=4, budget=budget, steps=3, test="1/2")
+        return np.concatenate([[found.steps, found.enough], found.estimate])
 
     return ask
