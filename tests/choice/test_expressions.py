@@ -361,6 +361,18 @@ def test_nobody_can_state_the_bounds_of_a_term() -> None:
         rules.Derived("3", "no term")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("centred", [4, 1, -1, np.True_, "yes", None])
+def test_a_length_is_centred_or_not_and_by_no_number(centred: Any) -> None:
+    cells = rules.weighted(rules.cells(4), [4096])
+    with pytest.raises(BadInput, match="centred: must be True or False"):
+        rules.length(cells, centred=centred)
+    # √(3/4)·4096 and √2·4096 on the lattice, and less than one unit more
+    bounds = math.isqrt(3 * (4096 * LATTICE) ** 2 // 4) + 1, math.isqrt(2 * (4096 * LATTICE) ** 2) + 1
+    exact = rules.length(cells, centred=True)
+    assert (-exact.low, exact.high, exact.span) == (bounds[0], *bounds)
+    assert not hasattr(db.values, "joined")  # a rule is chosen by what is written, never handed in
+
+
 def test_labels_tell_which_entry_a_cell_touches() -> None:
     odd = rules.taken(rules.cells(4), np.array([1, 3]))
     first = rules.grouped(rules.taken(odd, np.array([0])), Partition.of([0]))

@@ -161,12 +161,12 @@ class Flags(Cells):
     def __and__(self, other: object) -> Flags:
         text = f"({self.text} & {text_of(other)})"
         flags = _check_flags(other, text)
-        return Flags(-((-self).joined(-flags, rules.larger, text)), text, self.of if self.of is flags.of else None)
+        return Flags(-((-self)._joined(-flags, rules.larger, text)), text, self.of if self.of is flags.of else None)
 
     def __or__(self, other: object) -> Flags:
         text = f"({self.text} | {text_of(other)})"
         flags = _check_flags(other, text)
-        return Flags(self.joined(flags, rules.larger, text), text, self.of if self.of is flags.of else None)
+        return Flags(self._joined(flags, rules.larger, text), text, self.of if self.of is flags.of else None)
 
     def __invert__(self) -> Flags:
         return Flags(1 - self, f"~{self.text}", self.of)
@@ -188,7 +188,7 @@ class Condition(Flags):
         """
         parts = [self.cells] * self.constant
         for factor, limit, strict in self.steps:
-            above = self.cells.joined(limit, rules.larger, self.text) - limit
+            above = self.cells._joined(limit, rules.larger, self.text) - limit
             parts.append((above + self.cells._step(limit, strict=strict) * limit) * factor)
         whole = _sum(parts)
         return Cells(f"{self.cells.text}.where({self.text})", whole._draft, whole)

@@ -65,7 +65,7 @@ class Private(ABC):
 
         return self._like(text, draft, self)
 
-    def joined(self, other: object, rule: Callable[[rules.Term, rules.Term], rules.Term], text: str) -> Self:
+    def _joined(self, other: object, rule: Callable[[rules.Term, rules.Term], rules.Term], text: str) -> Self:
         """What a rule makes of this and another expression of its kind, or a public number."""
         if isinstance(other, Private):
             if other._plain() is not self._plain():
@@ -82,10 +82,10 @@ class Private(ABC):
         return self._like(text, draft, self)
 
     def __add__(self, other: object) -> Self:
-        return self.joined(other, rules.added, f"({self.text} + {text_of(other)})")
+        return self._joined(other, rules.added, f"({self.text} + {text_of(other)})")
 
     def __radd__(self, other: object) -> Self:
-        return self.joined(other, rules.added, f"({text_of(other)} + {self.text})")
+        return self._joined(other, rules.added, f"({text_of(other)} + {self.text})")
 
     def __neg__(self) -> Self:
         return self._scaled(public(-1), f"-{self.text}")
@@ -93,10 +93,10 @@ class Private(ABC):
     def __sub__(self, other: object) -> Self:
         text = f"({self.text} - {text_of(other)})"
         negative = -other if isinstance(other, Private) else -1 * public(other, f"`{short(text)}`")
-        return self.joined(negative, rules.added, text)
+        return self._joined(negative, rules.added, text)
 
     def __rsub__(self, other: object) -> Self:
-        return (-self).joined(other, rules.added, f"({text_of(other)} - {self.text})")
+        return (-self)._joined(other, rules.added, f"({text_of(other)} - {self.text})")
 
     def __mul__(self, other: object) -> Self:
         text = f"({self.text} * {text_of(other)})"
@@ -121,7 +121,7 @@ class Private(ABC):
         )
 
     def __abs__(self) -> Self:
-        return self.joined(-self, rules.larger, f"abs({self.text})")
+        return self._joined(-self, rules.larger, f"abs({self.text})")
 
     def clip(self, least: Public | float, most: Public | float) -> Self:
         """Not below and not above public numbers, which bounds how far one record moves it.

@@ -100,7 +100,7 @@ def largest(of: Private, other: object = None) -> Any:  # a number, or cells if 
     if other is None:
         cells = check_cells(of, "largest")
         return number(f"largest({cells.text})", rules.largest, cells)
-    return check_private(of).joined(other, rules.larger, f"largest({of.text}, {text_of(other)})")
+    return check_private(of)._joined(other, rules.larger, f"largest({of.text}, {text_of(other)})")
 
 
 def smallest(of: Private, other: object = None) -> Any:

@@ -22,28 +22,22 @@ class Columns(Protocol):
     @property
     def sizes(self) -> Mapping[str, int]:
         """The number of values of every attribute."""
-        ...
 
     @property
     def rows(self) -> int:
         """The number of records: private unless the neighbours make it public."""
-        ...
 
     def counts(self, names: Sequence[str]) -> Counts:
         """How many records have each combination of values, flat, the last attribute changing fastest."""
-        ...
 
     def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
         """Combinations of values that records have, an array an attribute, and how many records each stands for."""
-        ...
 
     def with_table(self, name: str, of: Sequence[str], table: Counts) -> Columns:
         """One more attribute, whose value is the table's at the values of others."""
-        ...
 
     def where(self, name: str, value: int) -> Columns:
         """The records with that value."""
-        ...
 
 
 @final

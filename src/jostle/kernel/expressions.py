@@ -225,6 +225,8 @@ def length(of: Term, *, centred: bool = False, divisor: int = 1) -> Term:
     >>> length(cells(2)).values(np.array([3, 4])).tolist() == [5 * LATTICE]
     True
     """
+    if type(centred) is not bool:  # the bound would count with the number, the value with its truth
+        raise BadInput("centred", "must be True or False", "leave it out")
     k, f = of.entries, of.entries - centred
     if type(divisor) is not int or divisor < 1:
         raise BadInput("expression", "divides a sum of squares by nothing", "use more groups, or ddof=0")

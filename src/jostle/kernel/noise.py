@@ -31,27 +31,21 @@ class Noise(Protocol):
 
     def discrete_laplace(self, values: Counts, scale: Fraction) -> Counts | Vector:
         """Each value plus k with probability in proportion to exp(−|k|/scale)."""
-        ...
 
     def geometric(self, size: int, scale: Fraction) -> Counts:
         """That many k ≥ 0, each with probability in proportion to exp(−k/scale)."""
-        ...
 
     def noisy_max(self, scores: Counts, scale: Fraction) -> Any:
         """Where score plus one-sided exponential noise of that scale is largest (permute and flip); with trials, in each."""
-        ...
 
     def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
         """Real values plus Laplace noise of scale sensitivity/epsilon, safe against floating-point attacks."""
-        ...
 
     def below(self, bound: int) -> Any:
         """A whole number from 0 to bound − 1, each as likely; the bound may have any number of digits. One a trial."""
-        ...
 
     def words(self, size: int) -> Counts:
         """That many whole numbers from 0 to 2^53 − 1, each as likely."""
-        ...
 
 
 def calibrate(sensitivity: Fraction, epsilon: Fraction) -> Fraction:

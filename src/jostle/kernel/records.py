@@ -71,25 +71,20 @@ class Records(Protocol):
     @property
     def sizes(self) -> Mapping[str, int]:
         """The number of values of every attribute."""
-        ...
 
     @property
     def neighbours(self) -> Neighbours:
         """What one person may change."""
-        ...
 
     @property
     def total(self) -> int | None:
         """The number of records where it is public, else None."""
-        ...
 
     def vector(self, *names: str) -> Source:
         """Counts over the combinations of these attributes' values, as a source."""
-        ...
 
     def derive(self, name: str, of: Sequence[str], table: Counts) -> Records:
         """One more attribute by a public table. A record stays one record, so it costs nothing."""
-        ...
 
     def choose_each(
         self,
@@ -103,15 +98,12 @@ class Records(Protocol):
         handicaps: Counts | Vector | None = None,
     ) -> list[int]:
         """For each group of records, the number of a nearly best split."""
-        ...
 
     def minimise(self, objective: Additive, budget: Budget) -> Vector:
         """Coefficients of additive scores that nearly minimise the records' loss: one row a score."""
-        ...
 
     def split(self, by: str, budget: Budget) -> list[tuple[Records, Budget]]:
         """Records with each value of an attribute as a source of their own: disjoint parts share one budget."""
-        ...
 
 
 class _Records:

@@ -62,54 +62,42 @@ class Source(Protocol):
     @property
     def shape(self) -> tuple[int, ...]:
         """The domain."""
-        ...
 
     @property
     def size(self) -> int:
         """The number of cells."""
-        ...
 
     @property
     def neighbours(self) -> Neighbours:
         """What one person may change."""
-        ...
 
     @property
     def total(self) -> int | None:
         """The number of records where it is public (under `replace`), else None."""
-        ...
 
     def laplace(self, strategy: Strategy, budget: Budget) -> Vector:
         """Noisy answers to the strategy."""
-        ...
 
     def noise_scale(self, strategy: Strategy, budget: Budget) -> float:
         """The scale of the noise on each answer that `laplace` gives: a public number, which costs nothing."""
-        ...
 
     def noise_variance(self, strategy: Strategy, budget: Budget) -> float:
         """The variance of that noise."""
-        ...
 
     def statistic(self, statistic: Statistic, budget: Budget) -> Vector:
         """A noisy number."""
-        ...
 
     def choose(self, candidates: Sequence[T], score: Score, budget: Budget) -> T:
         """The candidate whose noisy score is best."""
-        ...
 
     def partition(self, cost: IntervalCost, budget: Budget) -> Partition:
         """A nearly cheapest cut of a line of cells into intervals."""
-        ...
 
     def reduce(self, partition: Partition) -> Source:
         """The data with each group's cells added up. A record stays one record, so it costs nothing."""
-        ...
 
     def split(self, partition: Partition, budget: Budget) -> list[tuple[Source, Budget]]:
         """Each group's cells as a source of its own, with a token for it: disjoint parts share one budget."""
-        ...
 
 
 class _VectorSource:
