@@ -12,6 +12,7 @@ from jostle.choice import pythia
 from jostle.kernel import expressions, objective, records
 from jostle.kernel.budget import Budget
 from jostle.kernel.criteria import CappedEntropy
+from jostle.kernel.domain import domain_of
 from jostle.kernel.neighbours import Neighbours
 from jostle.mechanisms import arguments, stability
 from jostle.tables.view import View
@@ -28,6 +29,7 @@ from tests.audit.planted import (
     without_charge,
     wrapped,
 )
+from tests.choice import test_expressions
 from tests.kernel import test_criteria, test_objective, test_records
 from tests.mechanisms import test_stability
 from tests.tables import test_missing, test_tables
@@ -43,6 +45,11 @@ def one_less(original: Any, of: Any) -> Any:
     term = original(of)
     term.low, term.high, term.span = term.low + 1, term.high - 1, term.span - 1
     return term
+
+
+def cells_from_the_first_axis_on(size: Any) -> Any:
+    labels = np.arange(*domain_of(size))
+    return expressions.Term(expressions._SEAL, lambda x: x, labels=labels, unit=1, moves=(1, 1, 0))
 
 
 def kept_share(original: Any, self: Any, feature: Any) -> Any:
@@ -114,6 +121,11 @@ OF_RECORDS = [
         "expressions: two entries of a group cannot move apart",
         stated(expressions.Term, "span", lambda self: 0),
         audited("statistic: Derived, weighted sum", REPLACE),
+    ),
+    Mutant(
+        "expressions: a grid's cells have the labels of others",
+        attribute(expressions, "cells", cells_from_the_first_axis_on),
+        tested(test_expressions.test_cells_of_a_grid_are_labelled_from_0_on),
     ),
     # -------------------------------------------------------------------------------------------- selectors
     Mutant("Pythia: a feature is measured but not charged", without_charge("statistic"), charges("Pythia")),

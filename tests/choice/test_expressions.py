@@ -381,6 +381,18 @@ def test_labels_tell_which_entry_a_cell_touches() -> None:
     assert rules.public([1]).labels is None
 
 
+def test_cells_of_a_grid_are_labelled_from_0_on() -> None:
+    shapes: list[tuple[int | tuple[int, ...], int]] = [((1, 4), 4), ((2, 3), 6), ((2, 5, 2), 20), (3, 3)]
+    for shape, size in shapes:
+        assert rules.cells(shape).labels.tolist() == list(range(size))
+    # read as (start, stop), it would have labelled cells 0 and 1 as what they are not, and alike
+    apart = rules.taken(rules.cells((1, 4)), np.array([1, 2])), rules.taken(rules.cells(3), np.array([0, 1]))
+    with pytest.raises(BadInput, match="different groups"):
+        rules.larger(*apart)
+    total = rules.grouped(rules.larger(apart[0], rules.weighted(apart[0], [2])), Partition.of([0, 0]))
+    assert (total.low, total.high, total.span) == (0, 2, 2)  # one record counts in one cell, once or twice
+
+
 @pytest.mark.parametrize(
     "rule",
     [

@@ -89,13 +89,13 @@ class Term:
         return self._rule(*(a.astype(object) if self._wide else a for a in arguments))
 
 
-def cells(size: int) -> Term:
-    """The counts themselves.
+def cells(size: int | tuple[int, ...]) -> Term:
+    """The counts themselves: of so many cells, or of a grid's in row-major order.
 
     >>> cells(3).low, cells(3).high, cells(3).span
     (1, 1, 0)
     """
-    labels = np.arange(*domain_of(size))
+    labels = np.arange(math.prod(domain_of(size)))
     return Term(_SEAL, lambda x: x, labels=labels, unit=1, moves=(1, 1, 0))
 
 
