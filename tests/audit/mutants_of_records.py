@@ -43,7 +43,8 @@ def capped_at_the_count(original: Any, self: Any, splits: Any, criterion: Any, t
 
 def one_less(original: Any, of: Any) -> Any:
     term = original(of)
-    term.low, term.high, term.span = term.low + 1, term.high - 1, term.span - 1
+    for name, less in (("low", -1), ("high", 1), ("span", 1)):
+        object.__setattr__(term, name, getattr(term, name) - less)
     return term
 
 
@@ -126,6 +127,21 @@ OF_RECORDS = [
         "expressions: a grid's cells have the labels of others",
         attribute(expressions, "cells", cells_from_the_first_axis_on),
         tested(test_expressions.test_cells_of_a_grid_are_labelled_from_0_on),
+    ),
+    Mutant(
+        "expressions: a bound can be overwritten",
+        attribute(expressions.Term, "__setattr__", object.__setattr__),
+        tested(test_expressions.test_nothing_of_a_term_can_be_changed, "high"),
+    ),
+    Mutant(
+        "expressions: what is measured can be given other bounds",
+        attribute(expressions.Derived, "__setattr__", object.__setattr__),
+        tested(test_expressions.test_nothing_of_an_expression_can_be_changed, "moves"),
+    ),
+    Mutant(
+        "expressions: a constant can be overwritten in place",
+        attribute(expressions, "fixed", lambda array: array),
+        tested(test_expressions.test_no_array_of_a_term_can_be_changed),
     ),
     # -------------------------------------------------------------------------------------------- selectors
     Mutant("Pythia: a feature is measured but not charged", without_charge("statistic"), charges("Pythia")),

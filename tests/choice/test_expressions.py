@@ -361,6 +361,47 @@ def test_nobody_can_state_the_bounds_of_a_term() -> None:
         rules.Derived("3", "no term")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", rules.Term.__slots__)
+def test_nothing_of_a_term_can_be_changed(name: str) -> None:
+    term = rules.cells(3)
+    with pytest.raises(PlanError, match=f"{name} is derived, and cannot be changed"):
+        setattr(term, name, 0)
+    assert (term.low, term.high, term.span, term.unit) == (1, 1, 0, 1)
+
+
+@pytest.mark.parametrize("name", ["term", "text", "name", "_unit", "unit", "moves", "value", "check"])
+def test_nothing_of_an_expression_can_be_changed(name: str) -> None:
+    statistic = rules.Derived(rules.length(rules.cells(3)), "length")
+    with pytest.raises(PlanError, match=f"{name} is derived, and cannot be changed"):
+        setattr(statistic, name, lambda *_: (0, 0))
+    assert statistic.moves(3) == (LATTICE + 1, math.isqrt(2 * LATTICE**2) + 1)
+
+
+def test_no_array_of_a_term_can_be_changed() -> None:
+    cells, constant = rules.cells(2), rules.public([3, 4])
+    terms = [
+        cells,
+        constant,
+        rules.public([2**63, 4]),
+        rules.weighted(cells, [2]),
+        rules.grouped(cells, Partition.of([0, 0])),
+        rules.taken(cells, np.array([1])),
+        rules.clipped(cells, 0, 1),
+        rules.added(cells, constant),
+        rules.larger(cells, constant),
+        rules.largest(cells),
+        rules.length(cells),
+        rules.variation(cells),
+        rules.deviation(cells),
+    ]
+    # a constant that is handed out would change what is added to it, under bounds that were derived before
+    handed = [constant.values(np.zeros(2, dtype=np.int64)), *(array for term in terms for array in (term.zero, term.labels))]
+    for array in handed:
+        if array is not None:
+            with pytest.raises(ValueError, match="read-only"):
+                array[:] = 0
+
+
 @pytest.mark.parametrize("centred", [4, 1, -1, np.True_, "yes", None])
 def test_a_length_is_centred_or_not_and_by_no_number(centred: Any) -> None:
     cells = rules.weighted(rules.cells(4), [4096])

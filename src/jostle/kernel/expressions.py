@@ -20,7 +20,7 @@ import numpy as np
 
 from jostle.kernel.domain import LARGEST_TOTAL, domain_of
 from jostle.kernel.errors import BadInput, PlanError
-from jostle.kernel.partition import Counts, Partition, check_partition
+from jostle.kernel.partition import Counts, Partition, check_partition, fixed
 from jostle.kernel.statistics import LATTICE, Statistic
 
 DEEPEST: Final = 200
@@ -32,11 +32,19 @@ FINEST: Final = 2**30
 _SEAL: Final = object()
 
 
+def _set_once(self: object, name: str, value: object) -> None:
+    """For `__setattr__`: bounds and values were derived together, so neither is changed alone, not by a slip either."""
+    if hasattr(self, name):
+        raise PlanError(f"{name} is derived, and cannot be changed: make a new one with jostle.kernel.expressions")
+    object.__setattr__(self, name, value)
+
+
 @final
 class Term:
     """A vector that depends on the data, with how far one record moves it. Made by the rules of this module alone."""
 
     __slots__ = ("_parts", "_rule", "_wide", "depth", "high", "labels", "low", "mass", "span", "unit", "zero")
+    __setattr__ = _set_once
 
     labels: Counts | None
     """For every cell the entry that it touches, or −1; None where no cell touches any."""
@@ -59,13 +67,15 @@ class Term:
     ) -> None:
         if seal is not _SEAL or any(type(part) is not Term for part in parts):
             raise PlanError("a term's bounds are derived, not stated: make it with the rules of jostle.kernel.expressions")
-        self._rule, self._parts, self.labels, self.unit = rule, parts, labels, unit
+        self._rule, self._parts, self.unit = rule, parts, unit
+        self.labels = None if labels is None else fixed(labels)
         self.low, self.high, self.span = moves
         self._wide = room >= 2**62
         self.depth: int = 1 + max((part.depth for part in parts), default=0)
         if self.depth > DEEPEST or max(unit, room).bit_length() > 512:
             raise BadInput("expression", "is nested too deeply, or its public numbers are too long", "make it simpler")
-        self.zero = self._apply([part.zero for part in parts] or [np.zeros(0 if labels is None else labels.size, np.int64)])
+        empty = [part.zero for part in parts] or [np.zeros(0 if labels is None else labels.size, np.int64)]
+        self.zero = fixed(self._apply(empty))  # for `public`, it is the constant itself
         self.mass = sum(abs(entry) for entry in self.zero.tolist()) + LARGEST_TOTAL * self.reach
 
     @property
@@ -107,8 +117,8 @@ def public(numbers: list[int], unit: int = 1) -> Term:
     """
     _check_whole(unit, *numbers)
     room = max(map(abs, numbers))
-    fixed = np.array(numbers, dtype=object if room >= 2**62 else np.int64)
-    return Term(_SEAL, lambda _: fixed, labels=None, unit=unit, moves=(0, 0, 0), room=room)
+    constant = np.array(numbers, dtype=object if room >= 2**62 else np.int64)
+    return Term(_SEAL, lambda _: constant, labels=None, unit=unit, moves=(0, 0, 0), room=room)
 
 
 def weighted(of: Term, weights: list[int], unit: int = 1) -> Term:
@@ -282,6 +292,8 @@ class Derived(Statistic):
     >>> Derived(length(cells(4), centred=True, divisor=4), "stddev").moves(4)[0] / LATTICE  # √3/4
     0.4330...
     """
+
+    __setattr__ = _set_once
 
     def __init__(self, term: Term, text: str) -> None:
         if type(term) is not Term or term.entries != 1:
