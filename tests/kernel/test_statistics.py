@@ -221,6 +221,9 @@ def test_bad_groups_are_refused() -> None:
         GroupDeviation(Partition.of([0, 0]), ddof=1)
     with pytest.raises(BadInput, match=r"^ddof: "):
         GroupDeviation(Partition.of([0, 1]), ddof=2)
+    for no_int in (1.0, 0.0, True, np.int64(1)):  # its value is computed in whole numbers, after the charge
+        with pytest.raises(BadInput, match=r"^ddof: "):
+            GroupDeviation(Partition.of([0, 1]), ddof=no_int)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match=r"^partition: is of 2 cells, the domain has 3"):
         GroupDeviation(Partition.of([0, 1])).check(3)
 

@@ -145,7 +145,7 @@ class GroupDeviation(Statistic):
     """0 divides the squares by the number of groups, 1 by one less."""
 
     def __post_init__(self) -> None:
-        if self.ddof not in (0, 1) or self.partition.groups <= self.ddof:
+        if type(self.ddof) is not int or self.ddof not in (0, 1) or self.partition.groups <= self.ddof:
             raise BadInput("ddof", "must be 0, or 1 with at least two groups", "leave it out")
 
     @property
