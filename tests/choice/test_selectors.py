@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from jostle.choice import selectors, training
+from jostle.choice.documents import Entries
 from jostle.choice.selectors import Selector, find, train
-from jostle.choice.trees import CRITERIA
+from jostle.choice.tree_files import read_tree
+from jostle.choice.trees import CRITERIA, DEEPEST, Growth
 from jostle.kernel.errors import BadInput
 from jostle.simulate import grid
 from tests.choice.tables import MadeUp, made_up
@@ -235,6 +237,52 @@ def test_a_tree_whose_ways_do_not_end_is_refused(line):
     saved["trees"]["prefix"][0][-1]["regrets"] = [1.0]
     with pytest.raises(BadInput, match="regrets"):
         Selector.loads(json.dumps(saved))
+
+
+END = {"choice": 0, "regrets": [1.0, 2.0], "inputs": 1, "optimal": 1.0}
+
+
+def way_on(low: int, high: int) -> dict[str, object]:
+    return {"feature": "scale", "at": 1.0, "low": low, "high": high}
+
+
+def comb(splits: int) -> list[dict[str, object]]:
+    """Each split has a leaf on one side and goes on with the other."""
+    return [node for at in range(splits) for node in (way_on(2 * at + 1, 2 * at + 2), END)] + [END]
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [*(way_on(at + 1, at + 1) for at in range(12)), END],  # 4,096 ways to one leaf
+        [way_on(1, 2), way_on(2, 3), END, END],
+        [way_on(1, 2), END, END, END],  # nothing leads to the last one
+        [END, END],
+    ],
+    ids=range(4),
+)
+def test_a_tree_has_one_way_to_every_node(nodes):
+    with pytest.raises(BadInput, match="one way to every node"):
+        read_tree(Entries({"tree": nodes}, "selector"), "tree", 2)
+
+
+def test_a_tree_is_no_deeper_than_training_allows():
+    assert Growth(depth=DEEPEST).depth == DEEPEST
+    for splits in (0, 1, DEEPEST):
+        assert len(read_tree(Entries({"tree": comb(splits)}, "selector"), "tree", 2)) == 2 * splits + 1
+    for splits in (DEEPEST + 1, 3000):
+        with pytest.raises(BadInput, match=f"at most {DEEPEST} splits"):
+            read_tree(Entries({"tree": comb(splits)}, "selector"), "tree", 2)
+
+
+@pytest.mark.parametrize("regret", [1.7e308, -1.7e308, 1.1e300])
+def test_regrets_whose_sum_may_be_no_number_are_refused(saved, regret):
+    trees = {name: [[END | {"regrets": [regret, 1.0, 1.0]}]] * 2 for name in saved["trees"]}
+    with pytest.raises(BadInput, match="regrets must lie between -1e\\+300 and 1e\\+300"):
+        Selector.loads(changed(saved, trees=trees))
+    fits = {name: [[END | {"regrets": [1e300, 1.0, 1.0]}]] * 100 for name in saved["trees"]}
+    found = Selector.loads(changed(saved, trees=fits)).walk(lambda feature: 0.0)
+    assert max(found.regrets.values()) == pytest.approx(1e300)
 
 
 def test_finding_one(line, tmp_path):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from jostle.choice.documents import Entries
-from jostle.choice.trees import Leaf, Split, Tree
+from jostle.choice.trees import DEEPEST, Leaf, Split, Tree
 
 MOST_NODES: Final = 10_000
 """In a tree; one of the greatest depth that training allows has fewer."""
+
+WORST: Final = 1e300
+"""No mean regret is further from 0, so that the sum over all trees that vote is a number, too."""
 
 
 def read_tree(entries: Entries, name: str, options: int, features: Collection[str] | None = None) -> Tree:
@@ -21,11 +24,28 @@ def read_tree(entries: Entries, name: str, options: int, features: Collection[st
     for number, node in enumerate(listed):
         nodes.append(_split(node, number, len(listed), features) if "feature" in node else _leaf(node, options))
         node.done()
+    if not _is_tree(nodes):
+        raise entries.bad(name, f"must have one way to every node, of at most {DEEPEST} splits")
     return tuple(nodes)
+
+
+def _is_tree(nodes: Sequence[Split | Leaf]) -> bool:
+    """Whether there is one way to every node, and not too long: a picture of the tree follows all of them."""
+    depths = {0: 0}
+    for number, node in enumerate(nodes):  # ways lead to later nodes, so what leads here has been seen
+        if depths.get(number, DEEPEST + 1) > DEEPEST:
+            return False
+        for way in (node.low, node.high) if isinstance(node, Split) else ():
+            if way in depths:
+                return False
+            depths[way] = depths[number] + 1
+    return True
 
 
 def _leaf(node: Entries, options: int) -> Leaf:
     choice, regrets = node.whole("choice", 0, options - 1), node.numbers("regrets", options)
+    if any(abs(regret) > WORST for regret in regrets):
+        raise node.bad("regrets", f"must lie between {-WORST:g} and {WORST:g}")
     return Leaf(choice, regrets, node.whole("inputs", 0, 10**9), node.number("optimal", 0.0, 1.0))
 
 

@@ -29,6 +29,9 @@ weighted by size, is the same for every split of a node; and the variance betwee
 these means, so that no split lowers it (Jensen). The regret of the best single option is concave in them: none raises it.
 """
 
+DEEPEST: Final = 12
+"""So many splits a way from the root to a leaf may have."""
+
 ROUNDING = 1e-9
 """A split has to lower the impurity by more than such a share of it."""
 
@@ -96,8 +99,8 @@ class Growth:
     def __post_init__(self) -> None:
         if self.criterion not in CRITERIA:
             raise BadInput("criterion", f"{self.criterion!r} is unknown", f"use one of {', '.join(CRITERIA)}")
-        if not 0 <= self.depth <= 12:
-            raise BadInput("depth", f"must be from 0 to 12, got {self.depth!r}", "pass for instance 6")
+        if not 0 <= self.depth <= DEEPEST:
+            raise BadInput("depth", f"must be from 0 to {DEEPEST}, got {self.depth!r}", "pass for instance 6")
         for name in ("least", "theta", "guard", "worth"):
             if not 0 <= getattr(self, name) < np.inf:
                 raise BadInput(name, "must be a number of at least 0", "leave it out")
