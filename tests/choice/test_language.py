@@ -227,6 +227,23 @@ def test_facts_are_public_and_free() -> None:
     assert maker.outcomes.paid == (False, False, False)
 
 
+@pytest.mark.parametrize("value", [-math.inf, math.nan, np.float64("inf"), 10**400, None, "many"], ids=range(6))
+def test_a_fact_that_is_no_finite_number_is_refused_before_anything_is_charged(value: Any) -> None:
+    @fact
+    def odd(db: Any, query: Any, epsilon: float) -> Any:
+        return 1.0 if db.size == 8 else value
+
+    way = RegretTree(("cells", "Even"), (Split("odd", 5.0, 1, 2), *(Leaf(at, (1.0, 1.0), 1, 1.0) for at in (0, 1))))
+    maker = ChoiceMaker.following(way, options=[cells, Even], informed_by=[odd], rho="1/5")
+    usual, other = SimulatedSource(line(9), seed=0), SimulatedSource([1, 2], seed=0)
+    maker(usual, workloads.identity(8), usual.grant(1))
+    with pytest.raises(BadInput, match="informed_by: odd is no finite number here"):
+        maker(other, workloads.identity(2), other.grant(1))
+    assert other.unspent == 1
+    with pytest.raises(BadInput, match="informed_by: odd is no finite number here"):  # when it is trained, too
+        ChoiceMaker(options=[cells, Even], informed_by=[odd], trained_on=[[1, 2], [3, 4]], queries=workloads.identity)
+
+
 @pytest.mark.parametrize(
     ("told", "message"),
     [

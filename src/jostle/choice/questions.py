@@ -6,6 +6,7 @@ turned into questions by `as_questions`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -60,8 +61,16 @@ class Fact:
     """From the database, of which public facts alone may be used, the query and ε."""
 
     def known(self, db: Any, query: Any, epsilon: Fraction) -> float:
-        """Always."""
-        return float(self.of(db, query, float(epsilon)))
+        """Always, and finite: formulas and thresholds could say nothing about the others."""
+        found = self.of(db, query, float(epsilon))
+        try:
+            value = float(found)
+        except (TypeError, ValueError, OverflowError):
+            value = math.nan
+        if not math.isfinite(value):
+            remedy = "let it return a finite number for every database and query"
+            raise BadInput("informed_by", f"{self.name} is no finite number here", remedy)
+        return value
 
     def check(self, db: Any, query: Any, epsilon: Fraction, share: Fraction) -> None:
         """It is asked now: a mistake in it must not cost anything."""
