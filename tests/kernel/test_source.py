@@ -800,6 +800,8 @@ def test_what_lemmas_rest_on_cannot_be_changed():
         ranges.column_norms,
         entries.column_norms,
         entries.entries.data,
+        entries.entries.indices,
+        entries.entries.indptr,
         stack(ranges, ranges).column_norms,
         tree.levels[0][0],
     ):

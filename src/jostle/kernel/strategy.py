@@ -185,7 +185,8 @@ class Matrix(Strategy):
     def __init__(self, entries: csr_array, shape: tuple[int, ...], unit: int) -> None:
         self.entries, self.shape, self.unit, self.rows = entries.astype(np.int64), shape, unit, entries.shape[0]
         self.entries.sum_duplicates()  # which SciPy would do later, in place
-        fixed(self.entries.data)
+        for part in (self.entries.data, self.entries.indices, self.entries.indptr):
+            fixed(part)
 
     def apply(self, x: Any) -> Any:
         """The sparse product."""
