@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlglot import exp
@@ -63,7 +63,7 @@ class _Reader:
             check_clauses(node, "this")
             return self.value(node.this, rows)
         if isinstance(node, exp.Select):
-            return self.select(node)
+            return self.inner(node, rows)
         if isinstance(node, exp.Literal) and not node.is_string:
             return literal(node)
         if isinstance(node, exp.Neg):
@@ -80,6 +80,9 @@ class _Reader:
         """The values, a parameter, or a public number of the domain."""
         name = name_of(node)
         if rows is not None and isinstance(node, exp.Column) and name == rows.name:
+            if rows.flags is not None or rows.widths:  # which cells remain is private; groups have no values of their own
+                problem = "stands outside of sum or count, under a condition on values or in groups"
+                raise BadInput(f"`{name}`", problem, f"write sum({name}) or count({name})")
             return rows.cells
         if name in self.parameters:
             return self.parameters[name]
@@ -108,7 +111,8 @@ class _Reader:
         if len(inside) != 1:
             raise refused(node)
         star = isinstance(inside[0], exp.Star)
-        of: Any = rows.cells if star else self.value(inside[0], rows)
+        # The condition and the groups are of this aggregate, and not of what stands within it.
+        of: Any = rows.cells if star else self.value(inside[0], replace(rows, flags=None, widths={}))
         if not isinstance(of, Cells) or (star and name != "count"):
             raise BadInput(f"`{shown(node)}`", "must be over the values", f"write {name}({rows.name})")
         if rows.flags is not None:
@@ -118,6 +122,13 @@ class _Reader:
         if name not in ("sum", "count"):
             raise BadInput(f"`{shown(node)}`", "has no derived bound by group", "use sum or count by group")
         return getattr(of.groupby(**rows.widths), name)()
+
+    def inner(self, node: Any, rows: Rows | None) -> Any:
+        """A SELECT as an argument; within another, which has rows of its own, it must give one number."""
+        found = self.select(node)
+        if rows is not None and isinstance(found, Cells):
+            raise BadInput(f"`{shown(node)}`", "gives many rows within another SELECT", "put it into FROM")
+        return found
 
     def select(self, node: Any) -> Any:
         """One expression over the rows of a table or of another SELECT."""
@@ -201,10 +212,12 @@ class _Reader:
                 raise BadInput(f"`{shown(node)}`", problem, "connect such conditions by AND, at the top of WHERE")
             return left & right if isinstance(node, exp.And) else left | right
         if isinstance(node, exp.Between):
+            check_clauses(node, "this", "low", "high")
             at: Any = self.operand(node.this, name, cells)
             low, high = self.number(node.args["low"]), self.number(node.args["high"])
             return at.compared(">=", low) & at.compared("<=", high)
         if isinstance(node, exp.In) and node.expressions:
+            check_clauses(node, "this", "expressions")
             at = self.operand(node.this, name, cells)
             first, *others = (at.compared("=", self.number(item)) for item in node.expressions)
             for other in others:
@@ -236,7 +249,6 @@ _ARITHMETIC: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
     exp.Mul: lambda a, b: a * b,
     exp.Div: lambda a, b: a / b,
 }
-_AGGREGATES: Final = ("sum", "count", "avg", "max", "min", "stddev", "stddev_pop", "stddev_samp")
 _FUNCTIONS: Final[Mapping[str, tuple[int, Callable[..., Any]]]] = {
     "sum": (1, lambda of: e.check_cells(of, "sum").sum()),
     "avg": (1, e.mean),
@@ -258,6 +270,9 @@ _FUNCTIONS: Final[Mapping[str, tuple[int, Callable[..., Any]]]] = {
     "sqrt": (1, e.sqrt),
 }
 """What a text may call, beside aggregates of rows. `stddev` divides by the number of entries, as it does in Python."""
+_OF_ENTRIES: Final = ("abs", "greatest", "least", "clip", "sqrt")
+_AGGREGATES: Final = {"count", *_FUNCTIONS} - {*_OF_ENTRIES}
+"""What makes one number of many rows, so that conditions and groups are about it."""
 
 
 def _first_private(function: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
