@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from jostle import workloads
 from jostle.choice.language import ChoiceMaker
-from jostle.choice.options import Failed, option
+from jostle.choice.options import Failed, Wrong, checked, option
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import ReleaseSource, SimulatedSource
@@ -109,6 +110,27 @@ def test_in_training_it_is_marked_and_left_out(bad: Any) -> None:
     source = SimulatedSource([1, 2, 3], seed=0)
     assert maker(source, workloads.identity(3), source.grant(1)).shape == (3,)
     assert maker.trace.choice == "good"
+
+
+OTHERS = [
+    10**400,
+    True,
+    np.int64(3),
+    np.array(["a", "b"]),
+    np.array([10**400, None]),
+    np.array(["2026-01-01"], dtype="M8[D]"),
+]
+
+
+@pytest.mark.parametrize("answer", OTHERS, ids=lambda answer: str(getattr(answer, "dtype", type(answer))))
+def test_answers_that_are_no_floats_pass_as_they_are(answer: Any) -> None:
+    assert checked(answer, None) is answer
+
+
+@pytest.mark.parametrize("answer", [math.inf, np.float32("nan"), np.array([1, math.nan]), np.array([1j * math.inf])])
+def test_numbers_that_are_not_finite_are_no_answer(answer: Any) -> None:
+    with pytest.raises(Wrong, match="not finite"):
+        checked(answer, None)
 
 
 def test_a_failure_in_a_part_was_charged_when_the_data_were_split(tmp_path: Path) -> None:

@@ -79,10 +79,38 @@ def test_validation_is_charged_to_a_ledger_and_works_on_records(tmp_path: Path) 
         right(source, None, source.grant("1/4"))
 
 
-def test_weights_beyond_one_are_refused() -> None:
+def stumbles(answer: int, db: Any, query: Any) -> Any:
+    """On the first answer alone."""
+    return fits(answer, db, query) if answer else [1 / answer]
+
+
+SLIPS = {
+    "rounding": lambda answer, db, query: fits(answer, db, query) * 1.0000000000000002,
+    "too much, too little, and no number": lambda answer, db, query: np.where(
+        fits(answer, db, query), 7.0, [np.nan, -3, 0, 0]
+    ),
+    "too few": lambda answer, db, query: fits(answer, db, query) if answer else [1.0],
+    "an exception": stumbles,
+}
+
+
+@pytest.mark.parametrize("weights", SLIPS.values(), ids=SLIPS)
+def test_a_slip_of_weights_loses_no_answer_that_was_paid_for(weights: Any) -> None:
+    source, recorder = recorded([1, 2, 30, 40])
+    assert ByValidation([low, high], weights, share="1/5")(source, None, source.grant(1)) == 1
+    assert recorder.asked[-1][:2] == ("noisy_max", Fraction(5))  # one record moves a score by 1, whatever was said
+    assert source.unspent == 0
+
+
+def test_weights_too_small_to_be_told_apart_count_as_0() -> None:
+    source = SimulatedSource([1, 2], seed=0)
+    assert ByValidation([low], lambda answer, db, query: [5e-324, 0])(source, None, source.grant(1)) == 0
+
+
+def test_weights_that_never_are_one_a_cell_are_refused() -> None:
     source = SimulatedSource([1, 2], seed=0)
     with pytest.raises(BadInput, match="weights: must be 2 numbers from 0 to 1"):
-        ByValidation([low], lambda answer, db, query: [2.0, 0.0])(source, None, source.grant(1))
+        ByValidation([low], lambda answer, db, query: [1.0])(source, None, source.grant(1))
 
 
 def test_candidates_reach_the_threshold_or_give_up() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from jostle.choice._public import Domain
 from jostle.choice.expressions import Database, db, largest, sql, stddev
 from jostle.choice.metafeatures import Measured, Metafeature, measured, metafeature
 from jostle.kernel.errors import BadInput
@@ -47,6 +48,12 @@ def test_the_metafeatures_of_the_thesis_are_the_numbers_they_name() -> None:
     assert uniformity.sensitivity((16, 9))[0] == pytest.approx(math.sqrt(11) / 12, abs=1e-5)
     assert sparsity.sensitivity((16, 9), "replace") == (Fraction(1, 144),)
     assert (uniformity.name, concentration.__doc__) == ("uniformity", "The share of the largest cell.")
+
+
+def test_a_domain_is_told_apart_by_the_names_of_its_axes() -> None:
+    lower = metafeature(lambda db: db.where(db.x < 1).sum(), name="lower")
+    lower.sensitivity(Domain({"y": 2, "x": 2}))
+    assert lower.value([[1, 1], [0, 0]]) == 2
 
 
 def test_measuring_spends_the_budget_and_adds_the_noise_that_was_announced() -> None:

@@ -244,7 +244,7 @@ class ChoiceMaker:
             kinds = ("records", "counts") if self._for_records else ("counts", "records")
             raise BadInput("db", f"holds {kinds[1]}, and {self.name} was trained on {kinds[0]}", "train one for this kind")
         for option in self.options:
-            if option.name not in self.failed:
+            if option.name in self.way.options:  # others are never taken, such as those that failed in training
                 option.check(db, query)
         needed = [self.question(name) for name in self.way.needs]
         paid = tuple(question.name for question in needed if question.known(db, query, budget) is None)

@@ -85,17 +85,19 @@ class Metafeature:
     ) -> None:
         self.name, self.axes, self.__doc__ = name, axes, text
         self._define = define
-        self._known: dict[tuple[int, ...], tuple[tuple[Derived, ...], Callable[..., Any]]] = {}
+        self._last: tuple[Domain, tuple[tuple[Derived, ...], Callable[..., Any]]] | None = None
 
     def _on(self, shape: Shape) -> tuple[tuple[Derived, ...], Callable[..., Any]]:
-        """The statistics over a domain, and what to make of them; derived once a domain."""
+        """The statistics over a domain, and what to make of them; derived once for calls over the same domain."""
         domain = Domain.of(shape, self.axes)
-        key = tuple(domain.sizes.values())
-        if key not in self._known:
-            plan = self._define(Database(domain))
-            plan = plan if isinstance(plan, Measured) else Measured((plan,), _as_it_is)
-            self._known = {key: (tuple(e.on(domain) for e in plan.expressions), plan.then)}  # the last domain alone is kept
-        return self._known[key]
+        last = self._last  # looked at once: another thread may ask about another domain meanwhile
+        if last is not None and list(last[0].sizes.items()) == list(domain.sizes.items()):
+            return last[1]
+        plan = self._define(Database(domain))
+        plan = plan if isinstance(plan, Measured) else Measured((plan,), _as_it_is)
+        found = tuple(e.on(domain) for e in plan.expressions), plan.then
+        self._last = domain, found  # the last domain alone is kept
+        return found
 
     def measure(self, source: Source, budget: Budget) -> Any:
         """The noisy number; in a simulation of several trials, one a trial. Everything is checked before the first charge.

@@ -31,6 +31,7 @@ from jostle.choice.options import Option, answered, as_options
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Vector
 from jostle.kernel.scores import QueryScore
 from jostle.kernel.source import simulation
 from jostle.kernel.strategy import matrix
@@ -39,6 +40,9 @@ from jostle.mechanisms.margin import large_margin
 Weights = Callable[[Any, Any, Any], Any]
 """From an answer, the database's public facts and the query to a weight from 0 to 1 for each cell: what a record there adds
 to the answer's score. With the same weights for all data sets, one record moves a score by at most 1."""
+
+LEAST_WEIGHT = 1e-6
+"""Where all weights are below it, they count as 0: the kernel keeps no finer numbers."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,8 @@ class ByValidation:
     score of an answer is a count of weighted records, which one record moves by at most its weight; the choice is the
     kernel's noisy maximum.
 
-    `on` are the attributes whose combinations are the cells, where the database holds records.
+    `on` are the attributes whose combinations are the cells, where the database holds records. Weights below 0 and above 1
+    count as 0 and 1, and what is not a number as 0; an answer on which `weights` fails scores 0.
 
     Privacy: each option has its own part of the budget; the weights follow from released answers, so the scores are linear
     queries of known norm, and the kernel calibrates the choice among them to it. Sequential composition.
@@ -126,11 +131,22 @@ class ByValidation:
         cells = _cells(handed(db), self.on)
         last, *parts = budget.split(self.share, *[(1 - self.share) / len(self.options)] * len(self.options))
         answers = [answered(one, db, query, part) for one, part in zip(self.options, parts, strict=True)]
-        rows = np.array([np.asarray(self.weights(answer, cells, query), dtype=np.float64).reshape(-1) for answer in answers])
-        if rows.shape[1:] != (cells.size,) or not ((rows >= 0) & (rows <= 1)).all():
+        weighed = [self._weighed(answer, cells, query) for answer in answers]
+        if all(row is None for row in weighed):
             raise BadInput("weights", f"must be {cells.size} numbers from 0 to 1", "give one for each cell")
+        rows = np.array([np.zeros(cells.size) if row is None else row for row in weighed])
+        if rows.max() < LEAST_WEIGHT:
+            rows[:] = 0
         at = cells.choose(range(len(answers)), QueryScore(matrix(rows, cells.shape)), last)
         return answers[at], self.options[at].name
+
+    def _weighed(self, answer: Any, cells: Any, query: Any) -> Vector | None:
+        """The weights of an answer within their bounds, None if there are none: every answer is paid for by now."""
+        try:
+            row = np.asarray(self.weights(answer, cells, query), dtype=np.float64).reshape(-1)
+        except Exception:  # noqa: BLE001  # of a released answer, on which it may stumble in any way
+            return None
+        return np.clip(np.nan_to_num(row), 0, 1) if row.size == cells.size else None
 
     def run(self, one: Public, seed: Any, neighbours: Neighbours) -> Ran:
         """On a public database."""

@@ -137,6 +137,8 @@ class Of:
             value = float(self.feature.measure(self._source(db), token))
         except JostleError:
             raise
+        except (ArithmeticError, ValueError):  # noisy numbers divide by 0, or have no logarithm
+            return 0.0
         except Exception as error:  # noqa: BLE001  # its function saw noisy numbers alone; what it says about them is left out
             raise PlanError(f"the metafeature {self.name} failed: its function raised {type(error).__name__}") from None
         return value if np.isfinite(value) else 0.0
