@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from jostle import workloads
+from jostle.choice.handed import handed
 from jostle.choice.language import ChoiceMaker
 from jostle.choice.options import Failed, Wrong, checked, option
 from jostle.kernel.ledger import Ledger
@@ -144,6 +146,21 @@ def test_a_failure_in_a_part_was_charged_when_the_data_were_split(tmp_path: Path
         with pytest.raises(Failed):
             maker(part, workloads.identity(3), token)
     assert account.remaining * 2 == 1
+
+
+@pytest.mark.parametrize(
+    ("bad", "told", "left"),
+    [(raises, "ε = 0.5 is charged", "1/2"), (raises_late, "ε = 0.125 of 0.5 is spent", "7/8")],
+)
+def test_a_choice_inside_an_option_says_what_was_charged(bad: Any, told: str, left: str) -> None:
+    turncoat = Turncoat(bad)
+    inner = ChoiceMaker(options=[option(turncoat, name="Turncoat")], trained_on=PUBLIC, queries=workloads.identity)
+    turncoat.trained = True
+    source = SimulatedSource([1, 2, 3], seed=0)
+    token, _ = source.grant(1).split(1, 1)
+    with pytest.raises(Failed, match=f"{told}, and nothing is released"):
+        inner(handed(source), workloads.identity(3), token)
+    assert source.unspent == Fraction(left)
 
 
 def test_a_choice_inside_an_option_fails_with_it(tmp_path: Path) -> None:

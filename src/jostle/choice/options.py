@@ -193,10 +193,9 @@ def answered(one: Option, db: Any, query: Any, budget: Budget) -> Any:
         problem = str(wrong)
     except Exception as error:  # noqa: BLE001  # whatever the option raised, its budget is charged
         problem = f"it raised {type(error).__name__}"
-    _forfeit(db, amount - (before - db.unspent), one.name)
-    raise Failed(
-        f"the option {one.name} failed: {problem}. ε = {show(amount)} is charged, and nothing is released"
-    ) from None
+    left = _forfeit(db, budget, amount - (before - db.unspent), one.name)
+    paid = f"ε = {show(amount - left)} of {show(amount)} is spent" if left else f"ε = {show(amount)} is charged"
+    raise Failed(f"the option {one.name} failed: {problem}. {paid}, and nothing is released") from None
 
 
 class Wrong(JostleError):
@@ -221,14 +220,18 @@ def checked(answer: Any, query: Any) -> Any:
     return answer
 
 
-def _forfeit(db: Any, left: Fraction, name: str) -> None:
-    """Charge what a failed option had left: else trying again until it works would be free.
+def _forfeit(db: Any, budget: Budget, left: Fraction, name: str) -> Fraction:
+    """Charge what a failed option had left, else trying again until it works would be free; give what could not be charged.
 
-    A part of a split was charged when it was split; there is nothing left to charge, and its purse says so.
+    That is by the token itself, if nothing was done with it, else by another for the rest. None is granted in a part of a
+    split, all of which was charged when it was split, nor in a choice within another option, which fails with it.
     """
-    if left <= 0:
-        return
-    try:
-        db.grant(left).draw(operator="forfeit", note=f"{name} failed")
-    except (PlanError, BudgetError):
-        return
+    for token in (lambda: budget, lambda: db.grant(left)):
+        try:
+            token().draw(operator="forfeit", note=f"{name} failed")
+        except (PlanError, BudgetError):
+            if left <= 0:
+                break
+        else:
+            return Fraction(0)
+    return max(left, Fraction(0))
