@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from jostle.choice._public import fraction
 from jostle.choice.expressions import (
     Cells,
     Database,
@@ -24,6 +25,7 @@ from jostle.choice.expressions import (
     median_deviation,
     norm,
     smallest,
+    sql,
     sqrt,
     stddev,
     total_variation,
@@ -549,3 +551,28 @@ def test_axes_have_the_names_of_the_domain() -> None:
         _ = people.height
     with pytest.raises(BadInput, match="must be 2 different names"):
         Domain.of((2, 3), ("age", "age"))
+
+
+@pytest.mark.parametrize("axes", [(1, 2), (None, "x"), ("x", "y", "y"), 7, (["x"], "y")])
+def test_axes_that_are_no_names_are_refused(axes: Any) -> None:
+    with pytest.raises(BadInput, match="axes: must be 2 different names"):
+        Domain.of((2, 3), axes)
+
+
+@pytest.mark.parametrize("number", [10**400, Fraction(10**400), Fraction(1, 10**400), -(10**400)])
+def test_numbers_that_no_float_holds_are_refused_by_name(number: Any) -> None:
+    with pytest.raises(BadInput, match=r"must be between 10\^-20 and 10\^20"):
+        db.values * number
+    with pytest.raises(BadInput, match=r"t: must be between 10\^-20 and 10\^20"):
+        sql("select sum(values) * t from db", t=number)
+
+
+def test_whole_numbers_of_numpy_are_taken_as_they_are() -> None:
+    assert fraction(np.int64(2**53 + 1), "scale") == 2**53 + 1
+    assert stddev(db.values, ddof=np.int64(1)).value([1, 3]) == stddev(db.values, ddof=1).value([1, 3])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ddof", [1.0, 2, -1, None])
+def test_a_wrong_ddof_is_refused_by_name(ddof: Any) -> None:
+    with pytest.raises(BadInput, match="ddof: must be 0 or 1"):
+        stddev(db.values, ddof=ddof)

@@ -314,6 +314,11 @@ def test_a_choice_is_saved_and_read_back(maker: ChoiceMaker, tmp_path: Path) -> 
         saved.load(file, options=[cells, Even])
 
 
+def test_a_release_needs_an_account(maker: ChoiceMaker) -> None:
+    with pytest.raises(BadInput, match="account: must be an account of a ledger"):
+        maker.release(line(9), workloads.identity(8), epsilon=1, account=None)
+
+
 def test_a_saved_choice_answers_where_the_original_does() -> None:
     names = ["Laplace", "Uniform", "AGrid"]  # the last is not for one dimension: it failed in training, and is never taken
     first = ChoiceMaker(options=names, trained_on=[[0, 9, 3], [5, 5, 5]], queries=workloads.identity)

@@ -218,3 +218,20 @@ def test_accuracy_first_stops_at_the_budget_and_says_so() -> None:
         usual = {"workload": workloads.identity(2), "within": 1, "budget": simulation(seed=0).grant(1)}
         with pytest.raises(BadInput):
             accuracy_first([1, 2], **(usual | told))
+
+
+@pytest.mark.parametrize("within", [np.float32(40), np.int64(40), Fraction(40), "40"])
+def test_accuracy_first_takes_any_kind_of_number(within: Any) -> None:
+    found = [
+        accuracy_first([9, 2], workloads.identity(2), within=w, budget=simulation(seed=0).grant(1)) for w in (within, 40)
+    ]
+    assert found[0].spent == found[1].spent
+    assert found[0].answers.tolist() == found[1].answers.tolist()
+
+
+@pytest.mark.parametrize("within", [10**400, True, "far", None, np.nan, -1])
+def test_accuracy_first_refuses_other_wishes_before_the_budget_is_used(within: Any) -> None:
+    budget = simulation(seed=0).grant(1)
+    with pytest.raises(BadInput, match="^within: "):
+        accuracy_first([9, 2], workloads.identity(2), within=within, budget=budget)
+    budget.split(1, 1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -58,7 +58,8 @@ class Domain:
             return shape
         sizes = domain_of(shape)
         named = names or (*"xyz", *(f"axis{i}" for i in range(4, len(sizes) + 1)))[: len(sizes)]
-        if len(named) != len(sizes) or len(set(named)) != len(named) or not all(name.isidentifier() for name in named):
+        texts = isinstance(named, Sequence) and all(isinstance(name, str) and name.isidentifier() for name in named)
+        if not texts or len(named) != len(sizes) or len(set(named)) != len(named):
             raise BadInput("axes", f"must be {len(sizes)} different names", "pass for instance ('age', 'income')")
         return cls(dict(zip(named, sizes, strict=True)))
 
@@ -99,9 +100,12 @@ def fraction(value: object, argument: str) -> Fraction:
     remedy = "pass a number such as 2 or 0.5"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, Fraction, np.integer, np.floating)):
         raise BadInput(argument, f"must be a public number, got {type(value).__name__}", remedy)
-    if not math.isfinite(value):
+    if isinstance(value, (int, Fraction, np.integer)):  # their size is looked at below: no float need hold them
+        exact = value if isinstance(value, Fraction) else Fraction(int(value))
+    elif math.isfinite(float(value)):
+        exact = Fraction(repr(float(value)))
+    else:
         raise BadInput(argument, f"must be finite, got {value}", remedy)
-    exact = Fraction(value) if isinstance(value, (int, Fraction)) else Fraction(repr(float(value)))
     if max(abs(exact.numerator), exact.denominator).bit_length() > 80:
         raise BadInput(argument, "must be between 10^-20 and 10^20 and have few digits", remedy)
     return exact

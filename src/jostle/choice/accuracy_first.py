@@ -68,8 +68,7 @@ def accuracy_first(
     share = exact(test, "test")
     if share >= 1 or isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= 40:
         raise BadInput("test, steps", "are out of bounds", "pass a share below 1, and 1 to 40 steps")
-    if not np.isfinite(within) or within <= 0:
-        raise BadInput("within", f"must be above 0, got {within!r}", "say how far off an answer may be")
+    wish = Fraction(float(exact(within, "within")))
     if type(budget) is not Budget:
         raise BadInput("budget", "must be a token", "pass for instance account.grant(1)")
     low, high = workload.queries.bounds
@@ -78,7 +77,7 @@ def accuracy_first(
     tests, rest = budget.split(share, 1 - share)
     epsilons = [rest.epsilon / 2 ** (steps - 1 - step) for step in range(steps)]
     release = GradualRelease(vector, sensitivity=(1, 2), epsilons=epsilons, budget=rest, note=note)
-    limit = Fraction(within) * workload.queries.unit
+    limit = wish * workload.queries.unit
     whole = math.floor(limit)
     search = AboveThreshold(float(whole - limit), sensitivity=(max(-low, high), high - low), budget=tests, note=note)
     truth, estimate, enough = workload.queries.apply(vector), np.zeros_like(vector), False

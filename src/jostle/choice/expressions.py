@@ -12,6 +12,7 @@ number: nothing is computed until it is derived for a domain, and nothing privat
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Literal, final
@@ -61,8 +62,18 @@ def stddev(of: Cells, *, ddof: Literal[0, 1] = 0) -> Number:
     >>> stddev(db.values).value([1, 3]), stddev(db.values, ddof=1).value([1, 1])
     (1.0, 0.0)
     """
-    cells = check_cells(of, "stddev")
-    return number(f"stddev({cells.text})", lambda v: rules.length(v, centred=True, divisor=v.entries - ddof), cells)
+    cells, less = check_cells(of, "stddev"), _check_ddof(ddof)
+    return number(f"stddev({cells.text})", lambda v: rules.length(v, centred=True, divisor=v.entries - less), cells)
+
+
+def _check_ddof(ddof: object) -> int:
+    try:
+        less = operator.index(ddof)  # type: ignore[arg-type]
+    except TypeError:
+        less = -1
+    if less not in (0, 1):
+        raise BadInput("ddof", "must be 0 or 1", "leave it out, or pass ddof=1")
+    return less
 
 
 def mean(of: Cells) -> Number:

@@ -149,6 +149,8 @@ class ChoiceMaker:
 
     def release(self, x: Any, query: Any = None, *, epsilon: Any, account: Account) -> Any:
         """The answer on private counts, charged to an account of a ledger."""
+        if not hasattr(account, "purse"):
+            raise BadInput("account", "must be an account of a ledger", "pass for instance ledger.account('people', cap=1)")
         source = ReleaseSource(x, purse=account.purse(), note=self.name)
         return self(source, query, source.grant(epsilon))
 
