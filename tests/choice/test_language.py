@@ -16,11 +16,12 @@ from jostle import workloads
 from jostle.choice import saved
 from jostle.choice.databases import Public
 from jostle.choice.expressions import largest
+from jostle.choice.insight import trace_table
 from jostle.choice.language import ChoiceMaker
 from jostle.choice.metafeatures import measured, metafeature
 from jostle.choice.options import Option, as_options, option
 from jostle.choice.questions import CELLS, QUERIES, as_questions, fact, of
-from jostle.choice.traces import Trace, collect_traces
+from jostle.choice.traces import Seen, Trace, collect_traces
 from jostle.choice.trees import Leaf, Split
 from jostle.choice.ways import RegretTree
 from jostle.kernel.columns import ArrayColumns
@@ -180,6 +181,23 @@ def test_traces_of_many_runs_make_a_table(maker: ChoiceMaker) -> None:
     assert maker.way.needs[0] in table.columns
     with pytest.raises(BadInput, match="no choice was made yet"):
         _ = maker.with_way(maker.way).trace
+
+
+def test_metafeatures_with_names_of_columns_have_columns_of_their_own() -> None:
+    seen = tuple(Seen(name=name, value=at) for at, name in enumerate(["choice", "task", "epsilon", "size"], 7))
+    told = {"task": "counts", "selector": "a tree", "choice": "HB", "remainder": Fraction(1)}
+    table = trace_table(
+        [Trace(**told, epsilon=Fraction(1), features=seen), Trace(**told, epsilon=Fraction(9), features=seen)]
+    )
+    assert table["choice"].tolist() == ["HB", "HB"]
+    assert table["task"].tolist() == ["counts", "counts"]
+    assert table["choice (column)"].tolist() == [7, 7]
+    assert table["epsilon"].tolist() == [1, 9]
+    assert table["epsilon (column)"].fillna(0).tolist() == [9, 0]  # where it is the budget itself, it is there already
+    named = metafeature("select sum(values) from db", name="group")
+    found = ChoiceMaker(options=[cells, Even], informed_by=[named], **USUAL).outcomes
+    assert found is not None
+    assert found.to_pandas()["group"].tolist() == list(PUBLIC)
 
 
 def test_values_outside_of_training_are_noted(maker: ChoiceMaker) -> None:

@@ -143,6 +143,36 @@ def test_what_is_not_understood_is_refused_by_its_name(text: str, message: str) 
         sql(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("select sum(values) from db where Age < 1", 3),
+        ("select sum(values) from db where age < 1", 3),
+        ("max(select sum(values) from db group by AGE)", 7),
+        ("sum(select s from (select sum(values) as s from db group by age, inc) where Age < 1)", 3),
+        ("select sum(values) * AGE_range * INC_RANGE from db", 40),
+    ],
+)
+def test_axes_with_capitals_are_found(text: str, value: float) -> None:
+    assert sql(text).value([[1, 2], [3, 4]], axes=("Age", "inc")) == value
+
+
+def test_axes_that_differ_by_capitals_alone_are_told_apart() -> None:
+    for axis, value in (("A", 3), ("a", 4)):
+        assert sql(f"select sum(values) from db where {axis} < 1").value([[1, 2], [3, 4]], axes=("A", "a")) == value
+    with pytest.raises(BadInput, match="there is no axis 'AA'. Remedy: use one of Aa, aA"):
+        sql("select sum(values) from db where AA < 1").value([[1, 2], [3, 4]], axes=("Aa", "aA"))
+    with pytest.raises(BadInput, match="groups by X twice"):
+        sql("select sum(values) from db group by x, X")
+    with pytest.raises(BadInput, match="groupby: names x twice"):
+        stddev(db.groupby(x=1, X=2).sum()).on(4)
+
+
+def test_parameters_that_differ_by_capitals_alone_are_refused() -> None:
+    with pytest.raises(BadInput, match="parameters: have names that differ by capitals alone"):
+        sql("select sum(values) * t from db", t=1, T=5)
+
+
 HOSTILE = [
     "select sum(values) from db -- " + "x" * 10_000,
     "(" * 900 + "1" + ")" * 900,

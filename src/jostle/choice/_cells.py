@@ -267,9 +267,12 @@ def _kept(scope: Scope, cells: Cells, mask: Mask) -> Draft:
 def _by_group(scope: Scope, cells: Cells, widths: dict[str, Public]) -> Draft:
     """One group for each combination of intervals that some entry lies in."""
     term, places = scope(cells)
-    along = {
-        axis: _intervals(places[check_axis(axis, places)], width.on(scope.domain), axis) for axis, width in widths.items()
-    }
+    along: dict[str, Counts] = {}
+    for written, width in widths.items():
+        axis = check_axis(written, places)
+        if axis in along:
+            raise BadInput("groupby", f"names {axis} twice", "name each axis once")
+        along[axis] = _intervals(places[axis], width.on(scope.domain), axis)
     key = np.zeros(term.entries, dtype=np.int64)
     for interval in along.values():
         key = key * (int(interval.max()) + 1) + interval  # at most the number of cells, so it does not overflow

@@ -80,15 +80,18 @@ class Domain:
 
 
 def check_axis(axis: str, known: Mapping[str, Any]) -> str:
-    """The name, if there is such an axis.
+    """The name, if there is such an axis: as it was written, or else the only one that differs in capitals alone.
 
+    >>> check_axis("age", {"Age": 1})
+    'Age'
     >>> check_axis("z", {"x": 1})
     Traceback (most recent call last):
     jostle.kernel.errors.BadInput: axis: there is no axis 'z'. Remedy: use one of x.
     """
-    if axis not in known:
+    alike = [axis] if axis in known else [name for name in known if name.lower() == axis.lower()]
+    if len(alike) != 1:
         raise BadInput("axis", f"there is no axis {axis!r}", f"use one of {', '.join(known) or 'none'}")
-    return axis
+    return alike[0]
 
 
 def fraction(value: object, argument: str) -> Fraction:

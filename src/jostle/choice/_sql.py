@@ -17,7 +17,18 @@ from jostle.choice import expressions as e
 from jostle.choice._cells import Cells, Filtered, Flags
 from jostle.choice._private import Private
 from jostle.choice._public import Coordinate, Mask, Public, public
-from jostle.choice._sql_text import arguments, check_clauses, conjuncts, literal, name_of, refused, shown, tree, unalias
+from jostle.choice._sql_text import (
+    arguments,
+    check_clauses,
+    conjuncts,
+    literal,
+    name_of,
+    refused,
+    shown,
+    tree,
+    unalias,
+    written,
+)
 from jostle.kernel.errors import BadInput
 
 VALUES: Final = "values"
@@ -89,7 +100,7 @@ class _Reader:
         if name == "domain_size":
             return e.db.size
         if name.endswith("_range") and not name.startswith("_"):
-            return getattr(e.db, name)
+            return getattr(e.db, written(node)[: -len("_range")] + "_range")
         raise BadInput(f"`{name}`", "is neither the values nor a parameter here", f"pass it: sql(…, {name}=8)")
 
     def function(self, node: Any, rows: Rows | None) -> Any:
@@ -176,7 +187,7 @@ class _Reader:
             check_clauses(group, "expressions")
             for key in group.expressions:
                 axis, width = self.interval(key)
-                if axis in widths:
+                if axis.lower() in (other.lower() for other in widths):
                     raise BadInput(f"`{shown(group)}`", f"groups by {axis} twice", "name each axis once")
                 widths[axis] = width
         return widths
@@ -187,9 +198,9 @@ class _Reader:
             check_clauses(key, "this")
             return self.interval(key.this)
         if isinstance(key, exp.Column):
-            return name_of(key), public(1)
+            return written(key), public(1)
         if isinstance(key, (exp.Div, exp.IntDiv)) and isinstance(key.this, exp.Column):
-            return name_of(key.this), self.number(key.expression)
+            return written(key.this), self.number(key.expression)
         raise BadInput(f"`{shown(key)}`", "is no interval of coordinates", "group by x, or by x/8")
 
     def number(self, node: Any) -> Public:
@@ -238,7 +249,7 @@ class _Reader:
         """What is compared: the values, or a coordinate."""
         if not isinstance(node, exp.Column):
             raise BadInput(f"`{shown(node)}`", "cannot be compared", "compare values or a coordinate with a public number")
-        return cells if name_of(node) == name else Coordinate(name_of(node))
+        return cells if name_of(node) == name else Coordinate(written(node))
 
 
 _SIGNS: Final = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.EQ: "=", exp.NEQ: "<>"}

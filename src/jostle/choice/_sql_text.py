@@ -61,9 +61,14 @@ def literal(node: Any) -> Public:
         raise BadInput(f"`{shown(node)}`", "is no number of reasonable length", "write for instance 8 or 0.5") from None
 
 
+def written(node: Any) -> str:
+    """A column or a parameter, without its table."""
+    return str(node.this if isinstance(node.this, str) else node.name)
+
+
 def name_of(node: Any) -> str:
-    """A column or a parameter, without its table, in small letters."""
-    return (node.this if isinstance(node.this, str) else node.name).lower()
+    """The same in small letters. Axes alone may differ by capitals."""
+    return written(node).lower()
 
 
 def unalias(node: Any) -> tuple[Any, str]:

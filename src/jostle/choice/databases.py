@@ -29,7 +29,7 @@ from jostle.linear.workloads import Workload
 Loss = Callable[[Any, Any, Any], float]
 """From an answer, the public data (or `Public.truth`) and the query to a number of at least 0: the less the better."""
 
-_REMEDY = "pass public counts, as arrays, or records as ArrayColumns; wrap them as Public(data, query=…) for more"
+_REMEDY = "pass public counts, as arrays, or records as ArrayColumns; wrap them as Public(data=…, query=…) for more"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,7 +69,7 @@ def public_databases(trained_on: Any, queries: Any, epsilons: Sequence[Any]) -> 
     >>> public_databases([SimulatedSource([1, 2], seed=0)], None, [1])
     Traceback (most recent call last):
     jostle.kernel.errors.BadInput: trained_on: number 0 is of type SimulatedSource, which may be private. Remedy: pass public
-    counts, as arrays, or records as ArrayColumns; wrap them as Public(data, query=…) for more.
+    counts, as arrays, or records as ArrayColumns; wrap them as Public(data=…, query=…) for more.
     """
     if isinstance(trained_on, (str, bytes)) or not isinstance(trained_on, (Mapping, Sequence)) or not len(trained_on):
         raise BadInput("trained_on", "must be public databases, one at least", _REMEDY)
@@ -159,10 +159,13 @@ class Outcomes:
         """One row a database: its name, group and ε, the loss of every option, and the mean of every feature."""
         import pandas as pd
 
+        from jostle.releases import apart
+
         about: dict[str, Any] = {"database": [d.name for d in self.databases], "group": self.groups}
         about["epsilon"] = [float(d.epsilon) for d in self.databases]
         losses = {f"loss of {name}": self.losses[:, at] for at, name in enumerate(self.options)}
-        features = {name: self.features[..., at].mean(axis=0) for at, name in enumerate(self.questions)}
+        columns = apart(self.questions, ["database", "group", *losses])  # ε may be asked for: it is the same number
+        features = {name: self.features[..., at].mean(axis=0) for at, name in enumerate(columns)}
         return pd.DataFrame(about | losses | features)
 
 

@@ -169,7 +169,10 @@ def sql(text: str, **parameters: Public | float) -> Any:
     """
     from jostle.choice._sql import read
 
-    return read(text, {name.lower(): public(value, name) for name, value in parameters.items()})
+    named = {name.lower(): public(value, name) for name, value in parameters.items()}
+    if len(named) < len(parameters):
+        raise BadInput("parameters", "have names that differ by capitals alone, which SQL does not see", "rename one")
+    return read(text, named)
 
 
 def _leaf(scope: Scope) -> Draft:

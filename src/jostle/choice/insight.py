@@ -9,14 +9,15 @@ import numpy as np
 
 from jostle import plots
 from jostle.choice.databases import Outcomes
-from jostle.choice.traces import Trace
+from jostle.choice.traces import Seen, Trace
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 
 if TYPE_CHECKING:
     from jostle.choice.language import ChoiceMaker
 
-"""Of the options on a map, in turn."""
+COLUMNS = ("task", "selector", "choice", "epsilon", "for features", "path", "notes")
+"""Of every table of traces."""
 
 STEPS = 64
 """Along so many values a feature is varied to find where options cross over."""
@@ -29,17 +30,30 @@ def trace_table(traces: Iterable[Trace]) -> Any:
     >>> one = Trace(task="counts", selector="a regret tree", choice="HB", epsilon=Fraction(1), remainder=Fraction(1, 2))
     >>> trace_table([one])["for features"].tolist()
     [0.5]
+
+    A metafeature that is itself called `choice` is `choice (column)`.
     """
     import pandas as pd
 
-    rows = [
-        {"task": trace.task, "selector": trace.selector, "choice": trace.choice}
-        | {"epsilon": float(trace.epsilon), "for features": float(trace.epsilon - trace.remainder)}
-        | {seen.name: seen.value for seen in trace.features}
-        | {"path": " → ".join(trace.path), "notes": "; ".join(trace.notes)}
-        for trace in traces
-    ]
+    from jostle.releases import apart
+
+    kept = list(traces)
+    names = list(dict.fromkeys(seen.name for trace in kept for seen in trace.features if not _is_budget(seen, trace)))
+    columns = dict(zip(names, apart(names, COLUMNS), strict=True))
+    rows = []
+    for trace in kept:
+        paid = {"epsilon": float(trace.epsilon), "for features": float(trace.epsilon - trace.remainder)}
+        rows.append(
+            {"task": trace.task, "selector": trace.selector, "choice": trace.choice, **paid}
+            | {columns[seen.name]: seen.value for seen in trace.features if not _is_budget(seen, trace)}
+            | {"path": " → ".join(trace.path), "notes": "; ".join(trace.notes)}
+        )
     return pd.DataFrame(rows)
+
+
+def _is_budget(seen: Seen, trace: Trace) -> bool:
+    """Whether it is the fact that has a column anyway."""
+    return seen.name == "epsilon" and seen.value == float(trace.epsilon)
 
 
 def importances(maker: ChoiceMaker) -> dict[str, float]:
