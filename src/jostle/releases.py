@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -255,23 +255,9 @@ def labelled(about: Mapping[str, Sequence[str]], numbers: Mapping[str, Any]) -> 
     """
     import pandas as pd  # takes a while to load
 
+    from jostle.schema.names import apart
+
     return pd.DataFrame({**dict(zip(apart(about, numbers), about.values(), strict=True)), **numbers})
-
-
-def apart(names: Iterable[str], taken: Collection[str]) -> list[str]:
-    """Names as columns of a table that has others: none is among those that are taken, and none is there twice.
-
-    >>> apart(["sex", "low", "low (column)"], ["count", "low", "high"])
-    ['sex', 'low (column) (column)', 'low (column)']
-    """
-    said = list(names)
-    found: list[str] = []
-    for name in said:
-        free = name
-        while free in taken or (free != name and free in (*said, *found)):
-            free += " (column)"
-        found.append(free)
-    return found
 
 
 def what_is_left(remaining: Callable[[], Fraction]) -> Callable[[Fraction], Fraction]:

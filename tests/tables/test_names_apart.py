@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jostle
-from jostle.releases import apart
 from jostle.schema import Category, Integer
+from jostle.schema.names import apart
 
 MUCH = 1000
 """With so much ε, released counts are the true ones, but for noise of less than 0.1."""

@@ -159,7 +159,7 @@ class Outcomes:
         """One row a database: its name, group and ε, the loss of every option, and the mean of every feature."""
         import pandas as pd
 
-        from jostle.releases import apart
+        from jostle.schema.names import apart
 
         about: dict[str, Any] = {"database": [d.name for d in self.databases], "group": self.groups}
         about["epsilon"] = [float(d.epsilon) for d in self.databases]

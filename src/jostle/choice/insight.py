@@ -35,7 +35,7 @@ def trace_table(traces: Iterable[Trace]) -> Any:
     """
     import pandas as pd
 
-    from jostle.releases import apart
+    from jostle.schema.names import apart
 
     kept = list(traces)
     names = list(dict.fromkeys(seen.name for trace in kept for seen in trace.features if not _is_budget(seen, trace)))

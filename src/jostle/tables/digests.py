@@ -20,8 +20,9 @@ from jostle.kernel.partition import Counts, Vector
 from jostle.linear import workloads
 from jostle.linear.isotonic import isotonic
 from jostle.linear.workloads import Workload
-from jostle.releases import Release, apart, in_ledger, labelled
+from jostle.releases import Release, in_ledger, labelled
 from jostle.schema import Integer, Numeric, Real
+from jostle.schema.names import apart
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -26,7 +26,8 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate, variance
 from jostle.kernel.strategy import identity
 from jostle.linear.marginals import Axes, consistent
-from jostle.releases import apart, in_ledger, what_is_left
+from jostle.releases import in_ledger, what_is_left
+from jostle.schema.names import apart
 from jostle.tables.columns import EngineColumns
 from jostle.tables.figures import Figures
 from jostle.tables.previews import Preview, epsilon_within

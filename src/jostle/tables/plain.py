@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from jostle.releases import Release, apart, labelled
+from jostle.releases import Release, labelled
+from jostle.schema.names import apart
 from jostle.tables.digests import Quantiles, Top
 from jostle.tables.together import Answers
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from jostle import plots
 from jostle.kernel.budget import exact, round_up
 from jostle.kernel.errors import BadInput, Overdraft
-from jostle.releases import apart, in_ledger
+from jostle.releases import in_ledger
+from jostle.schema.names import apart
 from jostle.tables.totals import Total
 
 if TYPE_CHECKING:
