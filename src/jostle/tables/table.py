@@ -250,9 +250,10 @@ def _operation(view: View, said: Condition, argument: str) -> Any:
         TypeError,
     ) as error:  # about columns and types alone: a form has no rows
         raise BadInput(argument, f"makes no sense: {error}", f"use {', '.join(view.schema)} as they are declared") from None
-    except BadInput as refused:  # a condition in SQL is called `where` there
-        called = argument if refused.argument == "where" else refused.argument
-        raise BadInput(called, refused.problem, refused.remedy) from None
+    except BadInput as refused:
+        if refused.argument == argument or refused.argument != "where":
+            raise
+        raise BadInput(argument, refused.problem, refused.remedy) from None  # a condition in SQL is called `where` there
     except JostleError:
         raise
     except Exception as error:  # of a function of the caller's, or a constant such as 1/0
