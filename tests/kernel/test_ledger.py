@@ -11,11 +11,12 @@ import sqlite3
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -389,6 +390,31 @@ def test_the_path_may_be_odd_and_relative(tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir()] == ["a?b#c %41 ε.db"]
 
 
+def test_no_name_is_the_name_of_no_account(tmp_path: Path) -> None:
+    """It stood for the first of all accounts, whose cap an unset option could raise."""
+    with Ledger(tmp_path / "budget.db") as ledger:
+        ledger.account("alpha", cap=1)
+        ledger.account("beta", cap=1)
+        asks: list[Callable[[Any], object]] = [
+            ledger.balance,
+            lambda name: ledger.set_cap(name, 100),
+            lambda name: ledger.charge(name, Fraction(1), operator="laplace", neighbours="add_remove"),
+        ]
+        for ask in asks:
+            for name in (None, ["alpha"], "\ud800", ""):
+                with pytest.raises(BadInput, match="^name: must be a text"):
+                    ask(name)
+        assert {(has.cap, has.spent) for has in ledger.statement().balances} == {(1, 0)}
+
+
+def test_an_account_keeps_neither_parts_nor_filters(tmp_path: Path) -> None:
+    """They were dropped without a word, and the number of records was public under `replace`."""
+    with Ledger(tmp_path / "budget.db") as ledger:
+        for told in (Neighbours("replace", filtered=True), Neighbours("replace", part=True)):
+            with pytest.raises(BadInput, match="^neighbours: .*which no account keeps"):
+                ledger.account("people", cap=1, neighbours=told)
+
+
 def refused(location: object, message: str, error: type[JostleError] = BadInput, **options: object) -> None:
     with pytest.raises(error, match=message):
         Ledger(location, **options)
@@ -449,6 +475,8 @@ def test_a_ledger_without_a_version_is_damaged(path):
 
 
 def test_a_ledger_in_memory_is_refused():
+    for odd in (None, 3, b"budget.db"):
+        refused(odd, "location: must be a path or a URL")
     refused(":memory:", "location: a ledger must outlive the process")
 
 

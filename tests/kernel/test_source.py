@@ -14,7 +14,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 from jostle.kernel.budget import Budget, CountingPurse, Purse
 from jostle.kernel.domain import LARGEST_TOTAL, counts
@@ -37,7 +39,7 @@ from jostle.kernel.statistics import (
     Statistic,
     TotalVariation,
 )
-from jostle.kernel.strategy import boxes, identity, matrix, prefix, stack, total
+from jostle.kernel.strategy import Matrix, Stack, boxes, identity, matrix, prefix, stack, total
 from jostle.kernel.trees import hierarchy, wavelet
 from tests.kernel.helpers import (
     RELATIONS,
@@ -807,3 +809,43 @@ def test_what_lemmas_rest_on_cannot_be_changed():
     ):
         with pytest.raises(ValueError, match="read-only"):
             array += 1
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "value"),
+    [
+        (lambda: prefix(4), "rows", 1),
+        (lambda: prefix(4), "shape", (1,)),
+        (lambda: hierarchy(2, 2), "weights", (9, 9)),
+        (lambda: boxes(4, [0], [4]), "column_norms", 0),
+        (lambda: matrix(np.eye(4)), "entries", None),
+        (lambda: stack(prefix(4), prefix(4)), "factors", (9, 9)),
+    ],
+)
+def test_what_a_strategy_is_made_of_cannot_be_changed(made, name, value):
+    """Its norm may be known by then; and the hierarchy of a size is the same object for all who ask."""
+    with pytest.raises((PlanError, AttributeError), match="cannot be changed|no setter"):
+        setattr(made(), name, value)
+
+
+def test_a_partition_keeps_its_shape():
+    shape = [2]
+    partition = Partition(np.array([0, 0, 1, 1]), shape)
+    shape[0] = 1
+    assert partition.shape == (2,)
+
+
+def test_candidates_go_by_their_place():
+    """Of a column of pandas, number 1 is the one with that label; of a dictionary, there is none."""
+    source = SimulatedSource([1, 200], seed=0)
+    for candidates in (pd.Series(["a", "b"], index=[1, 2]), {"a": 1, "b": 2}):
+        with pytest.raises(BadInput, match="^candidates: .*in no order"):
+            source.choose(candidates, QueryScore(identity(2)), source.grant(1))
+    assert source.unspent == 2
+
+
+def test_weights_and_columns_that_would_fail_after_the_charge_are_refused():
+    with pytest.raises(BadInput, match="^weights: must be whole"):
+        Stack([prefix(4), prefix(4)], [1.5, 1], 1)
+    with pytest.raises(BadInput, match="^entries: have 3 columns for 2 cells"):
+        Matrix(csr_array(np.ones((1, 3))), (2,), 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property, update_wrapper
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,10 @@ class _Loop:
         names = self._function.__globals__
         called = {name: names.get(name) for name in self._function.__code__.co_names}
         names.update({name: loop._compiled for name, loop in called.items() if isinstance(loop, _Loop)})
-        return njit(cache=True, error_model="numpy")(self._function)
+        loop = njit(error_model="numpy")(self._function)
+        with suppress(RuntimeError):  # where nothing may be written, it is compiled in every process: a release is under way
+            loop.enable_caching()
+        return loop
 
 
 def _tell(source: Path) -> None:

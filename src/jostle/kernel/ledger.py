@@ -70,6 +70,8 @@ class Ledger:
         _check_text(note, "note", LONGEST_NOTE, empty=True)
         limit = None if cap is None else _amount(cap, "cap")
         relation = None if neighbours is None else Neighbours.of(neighbours)
+        if relation is not None and (relation.part or relation.filtered):
+            raise BadInput("neighbours", "say `part` or `filtered`, which no account keeps", "pass relation and rows alone")
         has = self.balance(name) if limit is None else self._opened(name, limit, relation or Neighbours(), note)
         if limit is not None and limit != has.cap:
             remedy = f"leave it out, or change the cap: ledger.set_cap({name!r}, …, note=…), or jostle budget cap"
@@ -270,6 +272,7 @@ def _balances(connection: sa.Connection, name: str | None = None, *, lock: bool 
 
 
 def _balance(connection: sa.Connection, name: str, *, lock: bool = False) -> Balance:
+    _check_text(name, "name", LONGEST_NAME)  # None would be all of them
     found = _balances(connection, name, lock=lock)
     if not found:
         names = ", ".join(repr(has.dataset) for has in _balances(connection)[:10])

@@ -38,6 +38,7 @@ class Partition:
     """The domain that the reduced data have: one number, or a grid's rows and columns."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", tuple(map(int, self.shape)))  # a list could be changed
         labels = np.array(self.labels, dtype=np.int64)  # a copy: it must not change with the caller's array
         if labels.ndim != 1 or labels.size == 0 or labels.min() < 0:
             raise BadInput("labels", "must be one group number of 0 or more a cell", "number the groups from 0")

@@ -38,6 +38,12 @@ class Strategy(ABC):
     unit: int = 1
     """Answers are whole multiples of 1/unit."""
 
+    def __setattr__(self, name: str, value: object) -> None:
+        """Once: a norm is derived from what a strategy is made of, and some strategies are shared by all."""
+        if name in self.__dict__ or isinstance(getattr(type(self), name, None), cached_property):
+            raise PlanError(f"{name} of a strategy cannot be changed: make a new one")
+        super().__setattr__(name, value)
+
     @cached_property
     def size(self) -> int:
         """The number of cells."""
@@ -113,6 +119,8 @@ def check_measurable(strategy: Strategy) -> None:
 
 def check_weights(weights: Sequence[int]) -> None:
     """Raise unless every weight is a whole number above 0; one that was rounded to 0 would measure nothing."""
+    if not all(isinstance(weight, (int, np.integer)) for weight in weights):
+        raise BadInput("weights", "must be whole", "round them to a unit with `lattice`")
     if min(weights) < 1:
         raise BadInput("weights", f"differ by more than a factor of {RESOLUTION}", "leave the lightest part out")
 

@@ -196,8 +196,8 @@ class _VectorSource:
         """
         self.__one_trial("choose", candidates)
         check_of_kernel(score, Score, "score")
-        if not len(candidates):
-            raise BadInput("candidates", "are none", "pass at least one")
+        if not len(candidates) or not isinstance(candidates, (Sequence, np.ndarray)):  # others go by more than their place
+            raise BadInput("candidates", "are none, or in no order", "pass a list of at least one")
         score.check(self.size, len(candidates))
         scale = self.__calibrated(*score.ranges(), budget)
         self.__spend(budget, "choose", f"{score.name} among {len(candidates)}")

@@ -234,6 +234,8 @@ class PostgresStore(Store):
 
 def open_store(location: str | os.PathLike[str], *, create: bool, timeout: float) -> Store:
     """The store at a path or a URL, with its tables."""
+    if not isinstance(location, (str, os.PathLike)):
+        raise BadInput("location", "must be a path or a URL", "pass for instance 'budget.db'")
     text = os.fspath(location)
     if text == ":memory:":
         raise BadInput("location", "a ledger must outlive the process", "pass the path of a file")
@@ -338,5 +340,9 @@ def _before_fork() -> None:
         _during_fork.enter_context(store.let_go())
 
 
+def _after_fork() -> None:
+    _during_fork.pop_all().close()  # at once: as soon as the first lock is free, another thread may fork
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_during_fork.close, after_in_child=_during_fork.close)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

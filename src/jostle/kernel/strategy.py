@@ -184,6 +184,8 @@ class Matrix(Strategy):
 
     def __init__(self, entries: csr_array, shape: tuple[int, ...], unit: int) -> None:
         self.entries, self.shape, self.unit, self.rows = entries.astype(np.int64), shape, unit, entries.shape[0]
+        if entries.shape[1] != self.size:
+            raise BadInput("entries", f"have {entries.shape[1]} columns for {self.size} cells", "pass one for each cell")
         self.entries.sum_duplicates()  # which SciPy would do later, in place
         for part in (self.entries.data, self.entries.indices, self.entries.indptr):
             fixed(part)
