@@ -65,6 +65,9 @@ class Learner:
     follows: Callable[[Mapping[str, Any]], object] | None = None
     """From tunables to what else its results follow from, such as the version of an algorithm that they name."""
 
+    before_release: Callable[[Mapping[str, Any]], None] | None = None
+    """Raises if these tunables are for simulations alone: called before a release has charged anything."""
+
     def stamp(self, tunables: Mapping[str, Any] = MappingProxyType({})) -> tuple[object, ...]:
         """What its results with these tunables follow from: stored ones with another stamp are measured again."""
         parts = [_registry[name].stamp() for name in self.built_on]
@@ -79,6 +82,11 @@ class Learner:
     def check(self, tunables: Mapping[str, Any]) -> None:
         """Raise, before anything is charged, if it has no such tunables."""
         check_tunables(self.name, self.tunables, tunables)
+
+    def check_release(self, tunables: Mapping[str, Any]) -> None:
+        """Raise, before anything is charged, if with these tunables it is for simulations alone."""
+        if self.before_release is not None:
+            self.before_release(self.tunables | tunables)
 
     def run(self, records: Records, task: Task, budget: Budget, **tunables: Any) -> Model:
         """The model."""
@@ -95,6 +103,7 @@ def learner(
     built_on: tuple[str, ...] = (),
     file: Callable[[], str] | None = None,
     follows: Callable[[Mapping[str, Any]], object] | None = None,
+    before_release: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Callable[[Plan], Learner]:
     """Register a plan. Refused without a citation or a paragraph that begins with "Privacy:".
 
@@ -116,6 +125,7 @@ def learner(
             built_on=built_on,
             file=file,
             follows=follows,
+            before_release=before_release,
         )
         known = _registry.get(name)
         check_claims(name, plan, cite, known.plan if known else None)
