@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 import jostle
 from jostle import learn
@@ -78,6 +80,24 @@ def test_without_an_account_a_release_leaves_nothing_behind(tmp_path: Path, monk
     fitted = model(random_state=None).fit(FRAME)
     assert fitted.spent_ == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_refused_fit_leaves_the_model_before_it_as_it_was(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "budget.db") as ledger:
+        wider = Schema({**SCHEMA, "other": Integer(0, 9)})
+        fitted = model(account=ledger.account("people", cap=1), random_state=None).fit(FRAME[["age", "sex"]], FRAME["class"])
+        before, told = fitted.predict(FRAME[["age", "sex"]]), fitted.explain()
+        with pytest.raises(Overdraft):
+            fitted.set_params(schema=wider).fit(FRAME)
+        assert np.array_equal(fitted.predict(FRAME[["age", "sex"]]), before)
+        assert fitted.explain() == told
+        with pytest.raises(Overdraft):
+            (first := clone(fitted)).fit(FRAME)
+        for ask in (first.explain, lambda: first.predict(FRAME)):
+            with pytest.raises(NotFittedError):
+                ask()
+        with pytest.raises(NotFittedError):
+            check_is_fitted(first)
 
 
 def test_a_simulation_is_repeated_by_its_seed_and_says_so() -> None:

@@ -119,7 +119,8 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             y = X[self.label]
         if y is None:
             raise BadInput("y", "requires y to be passed, but the target y is None", "pass the labels, or a frame with them")
-        table = self._table(X, task, reset=True)
+        table = _table(X, task)
+        _check_width(table, task)
         labels = _as_labels(y)
         if len(labels) != table.shape[0]:
             raise BadInput("y", "must have one label for each row of X", "pass as many labels as rows: inconsistent lengths")
@@ -132,10 +133,10 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             budget = records.grant(self.epsilon)
             if seed is None:
                 rehearse(found, task, records.neighbours, self.epsilon, tunables)
-            self.model_: Model = found.run(records, task, budget, **tunables)
-            self.spent_ = budget.epsilon - records.unspent
-            self.charges_ = budget.charges if self.account is not None else ()  # else they were thrown away
-        self.task_, self.classes_, self.simulated_ = task, task.classes, seed is not None
+            model = found.run(records, task, budget, **tunables)
+            spent = budget.epsilon - records.unspent
+            charges = budget.charges if self.account is not None else ()  # else they were thrown away
+        self._keep(table, task, model, spent, charges, simulated=seed is not None)
         self.trace_: Any = self._trace(found, records.neighbours)
         return self
 
@@ -147,24 +148,33 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         for name, value in given.items():
             if value is not None:
                 raise BadInput(name, "is not used with a private table, which has all of it", "leave it out")
-        schema = table.schema
-        task = Task.over(schema, self.label)
-        validate_data(self, X=pd.DataFrame(columns=list(task.attributes)), reset=True, skip_check_array=True)
+        task = Task.over(table.schema, self.label)
         asked, left = exact(self.epsilon), table.remaining
         if asked > left:  # seen before the rows are fetched
             raise Overdraft(requested=asked, remaining=left, of=f"table {table.name!r}")
         rehearse(found, task, table.neighbours, asked, tunables)
         records, budget = table.labelled(task.sizes, task.label, epsilon=self.epsilon, note=found.name)
-        self.model_, self.spent_ = found.run(records, task, budget, **tunables), budget.epsilon
-        self.charges_ = budget.charges
-        self.task_, self.classes_, self.simulated_ = task, task.classes, False
+        model = found.run(records, task, budget, **tunables)
+        columns = pd.DataFrame(columns=list(task.attributes))
+        self._keep(columns, task, model, budget.epsilon, budget.charges, simulated=False)
         self.trace_ = self._trace(found, records.neighbours)
         return self
 
+    def _keep(
+        self, table: Any, task: Task, model: Model, spent: Fraction, charges: tuple[Event, ...], *, simulated: bool
+    ) -> None:
+        """All at once, when there is a model: a fit that is refused leaves the one before it as it was."""
+        validate_data(self, X=table, reset=True, skip_check_array=True)  # scikit-learn notes the columns
+        self.model_, self.spent_, self.charges_ = model, spent, charges
+        self.task_, self.classes_, self.simulated_ = task, task.classes, simulated
+
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of each class, in the order of `classes_`: a column a class."""
-        check_is_fitted(self)
-        return self.model_.scores(_encode(self.task_, self._table(X, self.task_, reset=False)))
+        check_is_fitted(self, "model_")
+        table = _table(X, self.task_)
+        validate_data(self, X=table, reset=False, skip_check_array=True)
+        _check_width(table, self.task_)
+        return self.model_.scores(_encode(self.task_, table))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class."""
@@ -173,7 +183,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
 
     def explain(self) -> str:
         """What was fitted, at which price, in words."""
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         return str(self.trace_)
 
     def _learner(self) -> Learner:
@@ -235,22 +245,6 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             check_of_rows(account)
         return ReleaseRecords(columns, purse=account.purse(), filtered=True, note=note)
 
-    def _table(self, X: Any, task: Task, *, reset: bool) -> Any:
-        """The attributes' columns of a frame, or a two-dimensional array of them; scikit-learn notes their names."""
-        names = _names_of(X)
-        if names:
-            missing = [a for a in task.attributes if a not in names]
-            if missing:
-                raise BadInput("X", f"lacks the columns {', '.join(missing)}", f"it has {', '.join(names)}")
-            table = X[list(task.attributes)]
-        else:
-            table = _as_array(X)
-        validate_data(self, X=table, reset=reset, skip_check_array=True)
-        if table.shape[1] != len(task.attributes):
-            problem = f"has {table.shape[1]} features, the schema has {len(task.attributes)} beside {task.label!r}"
-            raise BadInput("X", problem, "give every column of it, in its order")
-        return table
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
@@ -269,6 +263,23 @@ def _names_of(X: Any) -> list[str]:
     """The columns' names of a frame; none for anything else, also for a frame whose columns are only numbered."""
     names = list(X.columns) if hasattr(X, "columns") and hasattr(X, "__getitem__") else []
     return names if all(isinstance(name, str) for name in names) else []
+
+
+def _table(X: Any, task: Task) -> Any:
+    """The attributes' columns of a frame, or a two-dimensional array of them."""
+    names = _names_of(X)
+    if not names:
+        return _as_array(X)
+    missing = [a for a in task.attributes if a not in names]
+    if missing:
+        raise BadInput("X", f"lacks the columns {', '.join(missing)}", f"it has {', '.join(names)}")
+    return X[list(task.attributes)]
+
+
+def _check_width(table: Any, task: Task) -> None:
+    if table.shape[1] != len(task.attributes):
+        problem = f"has {table.shape[1]} features, the schema has {len(task.attributes)} beside {task.label!r}"
+        raise BadInput("X", problem, "give every column of it, in its order")
 
 
 def _as_array(X: Any) -> NDArray[Any]:
