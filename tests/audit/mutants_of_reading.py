@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from jostle.kernel import records, source
 from jostle.kernel.budget import Budget
+from jostle.kernel.errors import BadInput
 from jostle.learn import base
 from jostle.schema import Integer
 from jostle.tables import accounts, asking, columns, files, frames, lines, samples, sparks
@@ -68,6 +69,13 @@ def as_floats(original: Any, value: Any) -> Any:
 
 def by_identity(original: Any, value: Any, seen: dict[Any, int]) -> Any:
     return original(value if isinstance(value, (str, int, float, bytes)) else f"object {id(value)}", seen)
+
+
+def of_one_length(original: Any, X: Any, width: int) -> Any:
+    """As NumPy reads rows: one of another length refuses all."""
+    if any(len(row) != width for row in X):
+        raise BadInput("X", "must be rows of as many values each", "pass a frame")
+    return original(X, width)
 
 
 def counts_at_once(original: Any, self: Any, *names: str) -> Any:
@@ -181,8 +189,13 @@ OF_READING = [
     ),
     Mutant(
         "learning: one odd value changes how others are read",
-        attribute(base, "_of_rows", np.asarray),  # one type for a whole array
+        attribute(base, "_of_rows", lambda X, width: np.asarray(X)),  # one type for a whole array
         tested(one_by_one.test_one_odd_value_changes_no_other_code, Integer(0, 99), [31, 72], b"x"),
+    ),
+    Mutant(
+        "learning: one row of another length refuses all others",
+        wrapped(base, "_of_rows", of_one_length),
+        tested(one_by_one.test_one_odd_row_refuses_no_other_and_nor_do_none, [5]),
     ),
 ]
 """The bugs."""

@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,9 @@ from jostle.schema import Column, Schema
 if TYPE_CHECKING:
     from jostle.kernel.events import Event
     from jostle.kernel.ledger import Account
+
+NO_LIST: Final = (Mapping, str, bytes, bytearray)
+"""What can be iterated, and is no list of values all the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +107,9 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from private records, and charge ε. Everything is checked first.
 
-        X is a frame or an array, with the labels beside it or among the frame's columns; or a private table of
-        `jostle.open`, which has its own schema, account and neighbours.
+        X is a frame, an array or a list of rows, with the labels beside it or among the frame's columns; or a private table
+        of `jostle.open`, which has its own schema, account and neighbours. What a row of a list lacks is missing, what it
+        has beyond the schema does not count; a list none of whose rows fits the schema is refused, as a mistake.
         """
         exact(self.epsilon)
         if not isinstance(self.label, str):
@@ -269,7 +273,7 @@ def _table(X: Any, task: Task) -> Any:
     """The attributes' columns of a frame, or a two-dimensional array of them."""
     names = _names_of(X)
     if not names:
-        return _as_array(X)
+        return _as_array(X, len(task.attributes))
     missing = [a for a in task.attributes if a not in names]
     if missing:
         raise BadInput("X", f"lacks the columns {', '.join(missing)}", f"it has {', '.join(names)}")
@@ -282,7 +286,7 @@ def _check_width(table: Any, task: Task) -> None:
         raise BadInput("X", problem, "give every column of it, in its order")
 
 
-def _as_array(X: Any) -> NDArray[Any]:
+def _as_array(X: Any, width: int) -> NDArray[Any]:
     """Two dimensions of values, each as it is.
 
     One odd value must not change how the others are read, as a common type would; and messages tell nothing of the values,
@@ -291,13 +295,13 @@ def _as_array(X: Any) -> NDArray[Any]:
     if hasattr(X, "tocsr"):
         raise BadInput("X", "is sparse, which is not supported", "pass a dense array or a frame")
     if isinstance(X, np.ndarray):
-        table = X
+        table = _unmasked(X)
     elif hasattr(X, "columns") and hasattr(X, "to_numpy"):
         table = X.to_numpy(dtype=object)
     elif hasattr(X, "__array__"):
         table = np.asarray(X)
     else:
-        table = _of_rows(X)
+        table = _of_rows(X, width)
     if table.ndim != 2:
         raise BadInput("X", "must have two dimensions", "Reshape your data: one row a record, one column an attribute")
     if table.dtype.kind == "c":
@@ -305,19 +309,38 @@ def _as_array(X: Any) -> NDArray[Any]:
     return table
 
 
-def _of_rows(X: Any) -> NDArray[Any]:
-    try:
-        rows = [list(row) for row in X]
-    except TypeError:
-        raise BadInput("X", "must have two dimensions", "Reshape your data: pass rows of values, or a frame") from None
-    width = len(rows[0]) if rows else 0
-    if any(len(row) != width for row in rows):
-        raise BadInput("X", "must be rows of as many values each", "pass a frame or a two-dimensional array")
-    table = np.empty((len(rows), width), dtype=object)
+def _unmasked(array: NDArray[Any]) -> NDArray[Any]:
+    """What is masked is missing."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return np.asarray(array)
+    values = np.array(array.data, dtype=object)
+    values[np.ma.getmaskarray(array)] = None
+    return values
+
+
+def _of_rows(X: Any, width: int) -> NDArray[Any]:
+    """Rows of so many values: what one lacks is missing, what it has beyond does not count, and so no row refuses others.
+
+    Only where there are rows, and none of them is one of so many values, is it taken for a mistake.
+    """
+    listed = _listed(X)
+    rows = [_listed(row) or [] for row in listed or ()]
+    if listed is None or (rows and all(len(row) != width for row in rows)):
+        remedy = f"Reshape your data: pass {width} values a row, or a frame, for instance pd.DataFrame(X)"
+        raise BadInput("X", "must have two dimensions: rows of values", remedy)
+    table = np.full((len(rows), width), None, dtype=object)
     for place, row in enumerate(rows):
-        for column, value in enumerate(row):
+        for column, value in enumerate(row[:width]):
             table[place, column] = value  # one by one, so that a value that is a list stays one value
     return table
+
+
+def _listed(things: Any) -> list[Any] | None:
+    """What it has, one by one; None where it is no list: a text would have letters, and a mapping names."""
+    try:
+        return None if isinstance(things, NO_LIST) else list(things)
+    except TypeError:
+        return None
 
 
 def _as_labels(y: Any) -> Any:
@@ -326,6 +349,7 @@ def _as_labels(y: Any) -> Any:
         for place, label in enumerate(y):
             labels[place] = label[0] if isinstance(label, (list, tuple)) and len(label) == 1 else label
         return labels
+    y = _unmasked(y) if isinstance(y, np.ma.MaskedArray) else y
     try:
         return column_or_1d(y, dtype=object, warn=True)
     except (TypeError, ValueError):
