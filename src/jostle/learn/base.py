@@ -78,6 +78,10 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     nowhere**, and whoever fits twice has to add up by hand. With a whole number as `random_state` the fit is a simulation on
     public data: fast, seeded, and without any protection.
 
+    Each row passed to `fit` counts as one record: do not repeat records (bagging with bootstrap, oversampling), and do not put
+    private records through meta-estimators that look at labels or predictions themselves (bagging, voting, stacking,
+    calibration).
+
     `score`, as `predict`, is for records that are public or the caller's own: what it tells of private ones is neither
     protected nor charged. `jostle.learn.held_out` tests on private records within the same ε.
 
