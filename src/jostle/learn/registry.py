@@ -15,6 +15,7 @@ from jostle.algorithms.references import REFERENCES, Reference
 from jostle.kernel.budget import Budget
 from jostle.kernel.records import Records
 from jostle.learn.task import Task
+from jostle.schema.arguments import finite
 
 IntArray = NDArray[np.integer]
 FloatArray = NDArray[np.float64]
@@ -89,10 +90,20 @@ class Learner:
             self.before_release(self.tunables | tunables)
 
     def run(self, records: Records, task: Task, budget: Budget, **tunables: Any) -> Model:
-        """The model."""
+        """The model. Numbers of NumPy's among the tunables, as from `np.arange`, are taken as Python's."""
         self.check(tunables)
         task.check(records.sizes)
-        return self.plan(records, task, budget, **tunables)
+        return self.plan(records, task, budget, **{name: _plain(value) for name, value in tunables.items()})
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as Python's, which have no largest one; anything else as it is.
+
+    >>> [type(_plain(value)).__name__ for value in (np.int8(3), np.float32(0.5), np.bool_(True), None)]
+    ['int', 'float', 'bool', 'NoneType']
+    """
+    number = finite(value) if isinstance(value, np.number) else None
+    return value if number is None else number
 
 
 def learner(
