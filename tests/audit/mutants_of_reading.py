@@ -18,12 +18,12 @@ from jostle.kernel import records, source
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.learn import base
-from jostle.schema import Integer
+from jostle.schema import Integer, values
 from jostle.tables import accounts, asking, columns, files, frames, lines, samples, sparks
 from tests.audit import test_whose_rows
 from tests.audit.planted import CAPLOG, FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
 from tests.kernel import test_source
-from tests.learn import test_cells, test_estimators
+from tests.learn import test_cells, test_estimators, test_frames
 from tests.learn import test_one_by_one as one_by_one
 from tests.tables import engines, test_odd_values, test_persons_apart, test_privacy, test_reading_and_paying
 
@@ -201,6 +201,11 @@ OF_READING = [
         "a frame's texts are decoded by pandas, which fails on one that is no UTF-8",
         attribute(frames, "in_arrow", lambda series: None),
         tested(test_odd_values.test_texts_of_pandas_in_arrow_that_are_no_utf8_do_not_fail, FOLDER, 0),
+    ),
+    Mutant(
+        "a day beyond Python's calendar fails, and is shown",
+        attribute(values, "_BEYOND", ()),
+        tested(test_frames.test_a_far_day_is_a_value_like_others_as_in_a_table, "objects with a zone", FOLDER),
     ),
     Mutant(
         "a learner's error shows a label that is no UTF-8",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -125,13 +125,14 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             return self._fit_table(X, y, found, tunables)
         seed, task = self._seed(), self._task()
         if y is None and self.label in _names_of(X):
+            _check_names(_names_of(X), [self.label])
             y = X[self.label]
         if y is None:
             raise BadInput("y", "requires y to be passed, but the target y is None", "pass the labels, or a frame with them")
         table = _table(X, task)
         _check_width(table, task)
         labels = _as_labels(y)
-        if len(labels) != table.shape[0]:
+        if len(labels) != len(table.columns[0]):
             raise BadInput("y", "must have one label for each row of X", "pass as many labels as rows: inconsistent lengths")
         codes = _encode(task, table)
         codes[task.label] = task.encode_label(labels)
@@ -145,7 +146,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             model = found.run(records, task, budget, **tunables)
             spent = budget.epsilon - records.unspent
             charges = budget.charges if self.account is not None else ()  # else they were thrown away
-        self._keep(table, task, model, spent, charges, simulated=seed is not None)
+        self._keep(table.noted, task, model, spent, charges, simulated=seed is not None)
         self.trace_: Any = self._trace(found, records.neighbours)
         return self
 
@@ -164,16 +165,16 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         rehearse(found, task, table.neighbours, asked, tunables)
         records, budget = table.labelled(task.sizes, task.label, epsilon=self.epsilon, note=found.name)
         model = found.run(records, task, budget, **tunables)
-        columns = pd.DataFrame(columns=list(task.attributes))
-        self._keep(columns, task, model, budget.epsilon, budget.charges, simulated=False)
+        named = pd.DataFrame(columns=list(task.attributes))
+        self._keep(named, task, model, budget.epsilon, budget.charges, simulated=False)
         self.trace_ = self._trace(found, records.neighbours)
         return self
 
     def _keep(
-        self, table: Any, task: Task, model: Model, spent: Fraction, charges: tuple[Event, ...], *, simulated: bool
+        self, noted: Any, task: Task, model: Model, spent: Fraction, charges: tuple[Event, ...], *, simulated: bool
     ) -> None:
         """All at once, when there is a model: a fit that is refused leaves the one before it as it was."""
-        validate_data(self, X=table, reset=True, skip_check_array=True)  # scikit-learn notes the columns
+        validate_data(self, X=noted, reset=True, skip_check_array=True)  # scikit-learn notes the columns
         self.model_, self.spent_, self.charges_ = model, spent, charges
         self.task_, self.classes_, self.simulated_ = task, task.classes, simulated
 
@@ -181,7 +182,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         """The probability of each class, in the order of `classes_`: a column a class."""
         check_is_fitted(self, "model_")
         table = _table(X, self.task_)
-        validate_data(self, X=table, reset=False, skip_check_array=True)
+        validate_data(self, X=table.noted, reset=False, skip_check_array=True)
         _check_width(table, self.task_)
         return self.model_.scores(_encode(self.task_, table))
 
@@ -270,24 +271,55 @@ def _is_private_table(X: Any) -> bool:
 
 def _names_of(X: Any) -> list[str]:
     """The columns' names of a frame; none for anything else, also for a frame whose columns are only numbered."""
-    names = list(X.columns) if hasattr(X, "columns") and hasattr(X, "__getitem__") else []
+    if not (hasattr(X, "columns") and hasattr(X, "__getitem__")):
+        return []
+    names = list(X.column_names if hasattr(X, "column_names") else X.columns)  # an Arrow table's columns are the values
     return names if all(isinstance(name, str) for name in names) else []
 
 
-def _table(X: Any, task: Task) -> Any:
-    """The attributes' columns of a frame, or a two-dimensional array of them."""
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """The attributes' columns, each in its own way: one decides nothing about another."""
+
+    columns: Sequence[NDArray[Any]]
+    """The values."""
+
+    noted: Any
+    """What scikit-learn notes of them: their names, if they have any, and their number."""
+
+
+def _table(X: Any, task: Task) -> _Table:
+    """By their names, where there are some; else in the schema's order."""
+    import pandas as pd
+
     names = _names_of(X)
-    if not names:
-        return _as_array(X, len(task.attributes))
-    missing = [a for a in task.attributes if a not in names]
+    if names or hasattr(X, "column_names"):
+        _check_names(names, task.attributes)
+        return _Table([_column(X[a]) for a in task.attributes], pd.DataFrame(columns=list(task.attributes)))
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        places = range(X.shape[1])
+        return _Table([_column(X.iloc[:, place]) for place in places], np.empty((0, len(places))))
+    array = _as_array(X, len(task.attributes))
+    return _Table([array[:, place] for place in range(array.shape[1])], array)
+
+
+def _column(values: Any) -> NDArray[Any]:
+    """One of a frame as an array; Polars' as Arrow's, as tables have them."""
+    return as_array(values.to_arrow() if type(values).__module__.startswith("polars.") else values)
+
+
+def _check_names(names: Sequence[str], wanted: Sequence[str]) -> None:
+    missing = [name for name in wanted if name not in names]
     if missing:
         raise BadInput("X", f"lacks the columns {', '.join(missing)}", f"it has {', '.join(names)}")
-    return X[list(task.attributes)]
+    for name in wanted:
+        if names.count(name) > 1:
+            raise BadInput("X", f"has the column {name!r} more than once", "give each a name of its own")
 
 
-def _check_width(table: Any, task: Task) -> None:
-    if table.shape[1] != len(task.attributes):
-        problem = f"has {table.shape[1]} features, the schema has {len(task.attributes)} beside {task.label!r}"
+def _check_width(table: _Table, task: Task) -> None:
+    if len(table.columns) != len(task.attributes):
+        problem = f"has {len(table.columns)} features, the schema has {len(task.attributes)} beside {task.label!r}"
         raise BadInput("X", problem, "give every column of it, in its order")
 
 
@@ -302,7 +334,7 @@ def _as_array(X: Any, width: int) -> NDArray[Any]:
     if isinstance(X, np.ndarray):
         table = _unmasked(X)
     elif hasattr(X, "__array__"):
-        table = _side_by_side(X)
+        table = as_array(X)
     else:
         table = _of_rows(X, width)
     if table.ndim != 2:
@@ -319,17 +351,6 @@ def _unmasked(array: NDArray[Any]) -> NDArray[Any]:
     values = np.array(array.data, dtype=object)
     values[np.ma.getmaskarray(array)] = None
     return values
-
-
-def _side_by_side(X: Any) -> NDArray[Any]:
-    """A frame of pandas or a table of Arrow's column by column, each in its own way; others as NumPy has them."""
-    framed = hasattr(X, "iloc") and X.ndim == 2
-    if not (framed or hasattr(X, "column_names")):
-        return as_array(X)
-    table = np.empty(X.shape, dtype=object)
-    for place in range(X.shape[1]):
-        table[:, place] = as_array(X.iloc[:, place] if framed else X.column(place), dtype=object)
-    return table
 
 
 def _of_rows(X: Any, width: int) -> NDArray[Any]:
@@ -365,15 +386,21 @@ def _as_labels(y: Any) -> Any:
         return labels
     y = _unmasked(y) if isinstance(y, np.ma.MaskedArray) else y
     try:
-        return column_or_1d(_side_by_side(y) if hasattr(y, "__array__") else y, dtype=object, warn=True)
+        return column_or_1d(_column(_only(y)), dtype=object, warn=True)
     except (TypeError, ValueError):
         raise BadInput("y", "must be one label for each row: a 1d array", "pass one column of labels") from None
 
 
-def _encode(task: Task, table: Any) -> dict[str, NDArray[np.int64]]:
-    framed = bool(_names_of(table))
-    values = (as_array(table[a]) if framed else table[:, i] for i, a in enumerate(task.attributes))
-    return {a: task.encode(a, column) for a, column in zip(task.attributes, values, strict=True)}
+def _only(y: Any) -> Any:
+    """The column of a frame that has one."""
+    names = list(getattr(y, "column_names", getattr(y, "columns", ())))
+    if len(names) > 1:
+        raise TypeError
+    return y if not names else y.iloc[:, 0] if hasattr(y, "iloc") else y[names[0]]
+
+
+def _encode(task: Task, table: _Table) -> dict[str, NDArray[np.int64]]:
+    return {a: task.encode(a, column) for a, column in zip(task.attributes, table.columns, strict=True)}
 
 
 def _schema(given: Any) -> Schema:
