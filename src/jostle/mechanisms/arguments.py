@@ -7,12 +7,13 @@ number: a score is the work of the caller's program, and such a one is a fault o
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Real
+from numbers import Rational, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -273,9 +274,30 @@ def _array(values: object, argument: str, *, one_by_one: str) -> Any:
 
 
 def _rounded_down(number: object) -> int:
-    whole = isinstance(number, (int, np.integer, np.bool_)) and not isinstance(number, np.timedelta64)
-    real = 0.0 if whole else np.nan_to_num(_float(number), posinf=_WHOLE, neginf=-_WHOLE)
-    return min(max(int(number) if whole else math.floor(real), -_WHOLE), _WHOLE)  # type: ignore[call-overload]
+    """The whole number below a number of any type, which loses no digits on the way; 0 for what is no number."""
+    if isinstance(number, np.timedelta64):  # NumPy counts it among whole numbers
+        return 0
+    if isinstance(number, Rational):
+        return min(max(int(number.numerator) // int(number.denominator), -_WHOLE), _WHOLE)
+    real = _long(number)
+    if real.is_nan():
+        return 0
+    # clipped first: some have more digits than any computer
+    return _WHOLE if real >= _WHOLE else -_WHOLE if real <= -_WHOLE else math.floor(real)
+
+
+def _long(number: object) -> Decimal:
+    """A number as a decimal that is no shorter; NaN for what is none."""
+    if isinstance(number, Decimal):
+        return number
+    if isinstance(number, np.bool_):
+        return Decimal(int(number))
+    if isinstance(number, np.longdouble) and np.isfinite(number):  # whole parts are enough
+        return Decimal(int(np.floor(number)))
+    if isinstance(number, str):
+        with contextlib.suppress(ArithmeticError):  # what is beyond all decimals is an infinite float
+            return Decimal(number)
+    return Decimal.from_float(_float(number))
 
 
 def _float(value: object) -> float:
