@@ -86,7 +86,7 @@ LONG = [
     Decimal,
     Fraction,
     str,
-    np.longdouble,
+    *([np.longdouble] if np.finfo(np.longdouble).nmant > 60 else []),
     lambda number: f" {number}.5 ",
     lambda number: Decimal(number) + Decimal("0.5"),
 ]

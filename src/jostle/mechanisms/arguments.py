@@ -237,8 +237,26 @@ def is_whole(value: object) -> bool:
     >>> is_whole(3), is_whole(np.array([3, 4])), is_whole([3, 4])
     (True, True, False)
     """
-    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    kind = _own_kind(value)
     return kind in "biu" if kind else isinstance(value, int)
+
+
+def _own_kind(values: object) -> str:
+    """The kind of an array's or a column's own type, "" of what has none.
+
+    Columns of pandas, Polars and Arrow may lack values, and are floats or objects of NumPy's as soon as they do: one record
+    would decide. The empty column lacks none.
+    """
+    if not hasattr(values, "__array__"):
+        return ""
+    own = getattr(values, "dtype", None)
+    if isinstance(own, np.dtype):
+        return own.kind
+    try:
+        empty = values.head(0) if hasattr(values, "head") else values[:0]  # type: ignore[index]
+    except (TypeError, LookupError):  # it has no parts
+        empty = values
+    return np.asarray(empty).dtype.kind
 
 
 def whole_numbers(value: object, argument: str) -> Counts | None:
@@ -246,12 +264,14 @@ def whole_numbers(value: object, argument: str) -> Counts | None:
 
     They never become floats on the way: above 2^53 that would round them, and move two neighbours apart. In a list each is
     read by itself, and none is refused: what is no number counts as 0, others are rounded down, which moves no two of them
-    further apart than the next whole number.
+    further apart than the next whole number. In a column of whole numbers that may be missing, such a one counts as 0.
 
     >>> whole_numbers([2**53 + 1, -0.5, None], "value").tolist(), whole_numbers(0.5, "value")
     ([9007199254740993, -1, 0], None)
     """
     array = _array(value, argument, one_by_one="cfmMSU")
+    if array.dtype.kind not in "biu" and is_whole(value) and array.ndim:
+        array = _objects(value)
     if array.dtype == object and (array.ndim or isinstance(value, int)):
         return np.array([_rounded_down(number) for number in array.reshape(-1)], np.int64).reshape(array.shape)
     if array.dtype.kind == "u":
@@ -271,6 +291,16 @@ def _array(values: object, argument: str, *, one_by_one: str) -> Any:
         return np.asarray(collected, dtype=object) if listed and array.dtype.kind in one_by_one else array
     except (TypeError, ValueError):
         raise BadInput(argument, "must be numbers", _NUMBERS) from None
+
+
+def _objects(values: Any) -> Any:
+    """The values of a column, or of several, as Python's objects: whole numbers stay whole where others are missing."""
+    if hasattr(values, "column_names") or hasattr(values, "get_columns"):  # a table of Arrow's, or of Polars
+        several = values.columns if hasattr(values, "column_names") else values.get_columns()
+        return np.stack([_objects(one) for one in several], axis=1)
+    if hasattr(values, "columns"):
+        return np.asarray(values, dtype=object)
+    return np.array(values.to_pylist() if hasattr(values, "to_pylist") else [*values], dtype=object)
 
 
 def _rounded_down(number: object) -> int:
