@@ -24,7 +24,7 @@ from tests.audit.planted import CAPLOG, FOLDER, PATCH, Fixture, Mutant, attribut
 from tests.kernel import test_source
 from tests.learn import test_cells, test_estimators
 from tests.learn import test_one_by_one as one_by_one
-from tests.tables import engines, test_persons_apart, test_privacy, test_reading_and_paying
+from tests.tables import engines, test_odd_values, test_persons_apart, test_privacy, test_reading_and_paying
 
 SPARK = Fixture(lambda patch, folder: next(engines.spark._get_wrapped_function()()))
 FOLDERS = Fixture(lambda patch, folder: SimpleNamespace(mktemp=lambda name: _made(folder / name)))
@@ -183,6 +183,16 @@ OF_READING = [
         "learning: one odd value changes how others are read",
         attribute(base, "_of_rows", np.asarray),  # one type for a whole array
         tested(one_by_one.test_one_odd_value_changes_no_other_code, Integer(0, 99), [31, 72], b"x"),
+    ),
+    Mutant(
+        "a frame's texts are decoded by pandas, which fails on one that is no UTF-8",
+        attribute(frames, "in_arrow", lambda series: None),
+        tested(test_odd_values.test_texts_of_pandas_in_arrow_that_are_no_utf8_do_not_fail, FOLDER, 0),
+    ),
+    Mutant(
+        "a learner's error shows a label that is no UTF-8",
+        attribute(base, "as_array", np.asarray),
+        tested(one_by_one.test_texts_of_arrow_that_are_no_utf8_are_labels_and_values_like_others),
     ),
 ]
 """The bugs."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from datetime import date
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
+from sklearn.exceptions import DataConversionWarning
 
 from jostle import BadInput
 from jostle.learn import PrivateMajority
-from jostle.learn.base import _as_array, _encode
+from jostle.learn.base import _as_array, _as_labels, _encode
 from jostle.learn.held_out import read
 from jostle.learn.task import Task
 from jostle.schema import Category, Date, Integer, Schema
@@ -35,6 +39,23 @@ def codes(column, values):
 )
 def test_one_odd_value_changes_no_other_code(column, values, odd):
     assert codes(column, [*values, odd])[:-1] == codes(column, values)
+
+
+def test_texts_of_arrow_that_are_no_utf8_are_labels_and_values_like_others():
+    """Pandas' errors about them show them."""
+    texts = pa.chunked_array([pa.array([b"a", b"\xe9b", None, b"yes"]).view(pa.string())])
+    task = Task(("a",), "class", Schema({"a": Category(["a", "b"]), "class": CLASSES}))
+    for held in (pd.Series(pd.arrays.ArrowExtensionArray(texts)), pa.table({"a": texts}).to_pandas()["a"]):
+        frame = pd.DataFrame({"a": held, "class": held})
+        numbered = frame[["a"]].set_axis([0], axis=1)
+        for X, y in ((frame, None), (numbered, held), (pa.table({"a": texts}), texts), (numbered, held.to_frame())):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DataConversionWarning)
+                model = PrivateMajority(1, task.columns, random_state=0).fit(X, y)
+                assert task.encode_label(_as_labels(held if y is None else y)).tolist() == [-1, -1, -1, 0]
+            assert len(model.predict(X)) == 4
+            table = X[["a"]] if y is None else _as_array(X)
+            assert _encode(task, table)["a"].tolist() == [0, 2, 3, 2]
 
 
 @pytest.mark.parametrize("X", [[31, 72, 83], 42, np.array([31, 72]), np.array([[31 + 1j]]), [[31, 1], [72]]])

@@ -7,6 +7,8 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import stats
 
@@ -153,6 +155,13 @@ def test_no_noise_without_the_charge(account):
 @pytest.mark.parametrize("value", [[3, math.nan], [3, None], [3, "x"], [3, 0.5], [3, 2**70]])
 def test_no_list_is_refused_for_what_is_in_it(value):
     assert mechanisms.discrete_laplace(value, sensitivity=1, budget=recorded(1)[0]).dtype == np.int64
+
+
+def test_a_text_of_arrow_that_is_no_utf8_is_no_number():
+    texts = pa.array([b"7", b"\xe9"]).view(pa.string())
+    for column in (texts, pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([texts])))):
+        assert mechanisms.discrete_laplace(column, sensitivity=1, budget=recorded(1)[0]).tolist() == [7, 0]
+        assert mechanisms.laplace(column, sensitivity=1, budget=recorded(1)[0]).tolist() == [7, 0]
 
 
 def test_a_sensitivity_below_one_is_one_for_whole_numbers():

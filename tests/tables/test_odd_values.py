@@ -122,6 +122,40 @@ def test_durations_days_and_times_of_day_do_not_fail(tmp_path, kind):
             assert exact(persons).sum() == 2
 
 
+ODD = [b"a", b"\xe9b", b"\xe9c", b"\xe9c", b" ", b" a", b"7", None]
+
+
+def series_of(texts):
+    """Texts of Arrow's, in the ways in which pandas holds them, whether or not they are texts."""
+    parts = [pa.array(part, pa.binary()) for part in (texts[:2], texts[2:])]
+    plain = pa.chunked_array([part.view(pa.string()) for part in parts])
+    large = pa.chunked_array([part.cast(pa.large_binary()).view(pa.large_string()) for part in parts])
+    held = [pd.Series(pd.arrays.ArrowExtensionArray(column)) for column in (plain, large, large.dictionary_encode())]
+    strings = [pd.Series([], dtype=kind) for kind in ("string[pyarrow]", pd.StringDtype("pyarrow", na_value=float("nan")))]
+    return [*held, *(pd.Series(type(empty.array)(large, dtype=empty.dtype)) for empty in strings)]
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_texts_of_pandas_in_arrow_that_are_no_utf8_do_not_fail(tmp_path, place):
+    schema = {"x": Category(["a", "7"])}
+    frame = pd.DataFrame({"x": series_of(ODD)[place]})
+    assert [*exact(opened(frame, tmp_path, schema))] == [2, 1, 4, 1]
+    assert [*exact(opened(frame, tmp_path, {"x": Integer(0, 9)}, name="numbers"))][7] == 1
+    persons = opened(frame, tmp_path, schema, unit=Unit("x", max_rows=1), name="persons")
+    assert [*exact(persons)] == [2, 1, 2, 0]
+    texts = [None if text is None else text.decode("utf-8", "replace") for text in ODD]
+    assert [*schema["x"].encode(frame["x"])] == [*schema["x"].encode(texts)]
+
+
+def test_lists_of_pandas_in_arrow_are_no_text_whatever_is_in_them(tmp_path):
+    inner = pa.array([b"a", b"\xe9b"]).view(pa.string())
+    column = pa.ListArray.from_arrays(pa.array([0, 1, None, 2]), inner)
+    frame = pd.DataFrame({"x": pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([column])))})
+    assert [*exact(opened(frame, tmp_path, {"x": Category(["a"])}))] == [0, 2, 1]
+    persons = opened(frame, tmp_path, {"x": Category(["a"])}, unit=Unit("x", max_rows=1), name="persons")
+    assert exact(persons).sum() == 0
+
+
 def test_texts_in_views_that_are_no_utf8_do_not_fail(tmp_path):
     texts = [b"a", b"\xff", b"\xfe", b"\xfe", b" "]
     cells = b"".join(struct.pack("<i", len(text)) + text.ljust(12, b"\0") for text in texts)

@@ -31,6 +31,7 @@ from jostle.learn.rehearsal import rehearse
 from jostle.learn.task import Task
 from jostle.releases import in_ledger
 from jostle.schema import Column, Schema
+from jostle.schema.arrow import as_array
 
 if TYPE_CHECKING:
     from jostle.kernel.events import Event
@@ -281,16 +282,25 @@ def _as_array(X: Any) -> NDArray[Any]:
         raise BadInput("X", "is sparse, which is not supported", "pass a dense array or a frame")
     if isinstance(X, np.ndarray):
         table = X
-    elif hasattr(X, "columns") and hasattr(X, "to_numpy"):
-        table = X.to_numpy(dtype=object)
     elif hasattr(X, "__array__"):
-        table = np.asarray(X)
+        table = _side_by_side(X)
     else:
         table = _of_rows(X)
     if table.ndim != 2:
         raise BadInput("X", "must have two dimensions", "Reshape your data: one row a record, one column an attribute")
     if table.dtype.kind == "c":
         raise BadInput("X", "Complex data not supported", "pass real numbers, texts or dates")
+    return table
+
+
+def _side_by_side(X: Any) -> NDArray[Any]:
+    """A frame of pandas or a table of Arrow's column by column, each in its own way; others as NumPy has them."""
+    framed = hasattr(X, "iloc") and X.ndim == 2
+    if not (framed or hasattr(X, "column_names")):
+        return as_array(X)
+    table = np.empty(X.shape, dtype=object)
+    for place in range(X.shape[1]):
+        table[:, place] = as_array(X.iloc[:, place] if framed else X.column(place), dtype=object)
     return table
 
 
@@ -316,14 +326,14 @@ def _as_labels(y: Any) -> Any:
             labels[place] = label[0] if isinstance(label, (list, tuple)) and len(label) == 1 else label
         return labels
     try:
-        return column_or_1d(y, dtype=object, warn=True)
+        return column_or_1d(_side_by_side(y) if hasattr(y, "__array__") else y, dtype=object, warn=True)
     except (TypeError, ValueError):
         raise BadInput("y", "must be one label for each row: a 1d array", "pass one column of labels") from None
 
 
 def _encode(task: Task, table: Any) -> dict[str, NDArray[np.int64]]:
     framed = bool(_names_of(table))
-    values = (np.asarray(table[a]) if framed else table[:, i] for i, a in enumerate(task.attributes))
+    values = (as_array(table[a]) if framed else table[:, i] for i, a in enumerate(task.attributes))
     return {a: task.encode(a, column) for a, column in zip(task.attributes, values, strict=True)}
 
 

@@ -22,6 +22,7 @@ from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
+from jostle.schema.arrow import as_array
 
 RESOLUTION = 20
 """Real numbers are rounded down to a lattice with at least 2^20 points to one sensitivity."""
@@ -287,7 +288,7 @@ def _array(values: object, argument: str, *, one_by_one: str) -> Any:
     listed = isinstance(values, Collection) and not typed
     try:
         collected = list(values) if listed else values  # type: ignore[call-overload]
-        array = np.asarray(collected)
+        array = as_array(collected)
         return np.asarray(collected, dtype=object) if listed and array.dtype.kind in one_by_one else array
     except (TypeError, ValueError):
         raise BadInput(argument, "must be numbers", _NUMBERS) from None

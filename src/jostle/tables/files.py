@@ -11,9 +11,9 @@ from typing import Any
 import sqlglot as sg
 
 from jostle.kernel.errors import BadInput
+from jostle.schema.arrow import decoded, plain_type
 from jostle.schema.values import NUMBER
 from jostle.tables.asking import asked
-from jostle.tables.frames import decoded, plain_type
 from jostle.tables.lines import Lines, names_in
 
 TEXT_FILES = (".csv", ".tsv", ".txt", ".data")

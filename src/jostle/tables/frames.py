@@ -14,14 +14,9 @@ from typing import Any
 import numpy as np
 
 from jostle.kernel.errors import BadInput
+from jostle.schema.arrow import OPAQUE, decoded, in_arrow, opaque, plain
 from jostle.schema.values import as_number, is_missing_value, text
 from jostle.tables.stages import NUMBERS, WHOSE
-
-OPAQUE = "\x01"
-"""Stands for a value that is neither text, number nor date: outside of every category, and missing as a number.
-
-What begins with it does, too.
-"""
 
 LONGEST = 10**40
 """Whole numbers below it may say who somebody is by their digits."""
@@ -81,8 +76,10 @@ def _persons(series: Any) -> Any:
     """
     import pyarrow as pa
 
-    native = getattr(series.dtype, "kind", "O") in "biufM" and not hasattr(series.dtype, "categories")
-    if native or _keeps_times_in_arrow(series):
+    column = in_arrow(series)
+    if column is not None:  # what has parts is nobody, as what cannot be compared
+        return pa.nulls(len(column), pa.binary()) if pa.types.is_nested(column.type) else _as_bytes(column)
+    if getattr(series.dtype, "kind", "O") in "biufM" and not hasattr(series.dtype, "categories"):
         return decoded(pa.array(series, from_pandas=True))
     seen: dict[Any, int] = {}
     return pa.array([_person(value, seen) for value in series.tolist()], pa.binary())
@@ -122,19 +119,20 @@ def _as_bytes(column: Any) -> Any:
     import pyarrow as pa
     from pyarrow import compute
 
-    plain = _plain(column)
-    if not (pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type)):
-        return plain
-    blank = compute.equal(compute.binary_length(compute.ascii_trim_whitespace(plain)), 0)
-    return compute.if_else(blank, pa.scalar(None, pa.large_binary()), plain.cast(pa.large_binary()))
+    texts = plain(column)
+    if not (pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)):
+        return texts
+    blank = compute.equal(compute.binary_length(compute.ascii_trim_whitespace(texts)), 0)
+    return compute.if_else(blank, pa.scalar(None, pa.large_binary()), texts.cast(pa.large_binary()))
 
 
 def _from_pandas(name: str, series: Any) -> dict[str, Any]:
     import pyarrow as pa
 
     kind = series.dtype
-    if _keeps_times_in_arrow(series):
-        return {name: decoded(pa.array(series, from_pandas=True))}
+    column = in_arrow(series)
+    if column is not None:
+        return {name: opaque(column) if pa.types.is_nested(column.type) else decoded(column)}
     if getattr(kind, "tz", None) is not None:
         series = _on_the_clock(series)
     if getattr(kind, "kind", "O") in "biufM" and not hasattr(kind, "categories"):
@@ -143,14 +141,6 @@ def _from_pandas(name: str, series: Any) -> dict[str, Any]:
         return {name: pa.array(map(_clean, series.tolist()), pa.string())}
     texts, numbers = _told_apart(series.tolist())
     return {name: pa.array(texts, pa.string()), f"{NUMBERS}{name}": pa.array(numbers, pa.float64())}
-
-
-def _keeps_times_in_arrow(series: Any) -> bool:
-    """Whether a column of pandas holds Arrow's times, days or durations: Python's own do not go as far, and would fail."""
-    import pyarrow as pa
-
-    kind = getattr(series.dtype, "pyarrow_dtype", None)
-    return kind is not None and bool(pa.types.is_temporal(kind))
 
 
 def _on_the_clock(series: Any) -> Any:
@@ -181,55 +171,3 @@ def _clean(value: Any) -> str | None:
     if is_missing_value(value):
         return None
     return value.isoformat() if isinstance(value, date) else OPAQUE
-
-
-def plain_type(kind: Any) -> Any:
-    """The type of a column of Arrow's as an engine gets it, by the column's own.
-
-    DuckDB has no times with a zone beyond what it counts in microseconds, nor such durations, and fails on them, as on times
-    of day that no day has. Without the zone, a time is the same one, in UTC. Durations and times of day are texts that no
-    schema names. Texts in views are texts like others.
-
-    >>> import pyarrow
-    >>> plain_type(pyarrow.timestamp("ms", tz="Asia/Tokyo")), plain_type(pyarrow.duration("s"))
-    (TimestampType(timestamp[ms]), DataType(string))
-    """
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(kind):
-        return plain_type(kind.value_type)
-    if pa.types.is_timestamp(kind):
-        return pa.timestamp(kind.unit)
-    if pa.types.is_duration(kind) or pa.types.is_time(kind):
-        return pa.string()
-    return pa.large_string() if pa.types.is_string_view(kind) else kind
-
-
-def _plain(column: Any) -> Any:
-    """A column of Arrow's in its plain type, whatever bytes its texts have."""
-    import pyarrow as pa
-    from pyarrow import compute
-
-    if pa.types.is_dictionary(column.type):
-        return _plain(column.cast(column.type.value_type))
-    if pa.types.is_duration(column.type) or pa.types.is_time(column.type):  # told apart, because they may be persons
-        number = column.cast(pa.int32() if pa.types.is_time32(column.type) else pa.int64())
-        return compute.binary_join_element_wise(OPAQUE, number.cast(pa.string()), "")
-    if pa.types.is_string_view(column.type):
-        return column.cast(pa.binary_view()).cast(pa.large_binary()).cast(pa.large_string(), safe=False)
-    return column.cast(plain_type(column.type)) if pa.types.is_timestamp(column.type) else column
-
-
-def decoded(column: Any) -> Any:
-    """A column of Arrow's as an engine can read it: texts whose bytes are no UTF-8 would fail there."""
-    import pyarrow as pa
-
-    plain = _plain(column)
-    if not (pa.types.is_string(plain.type) or pa.types.is_large_string(plain.type)):
-        return plain
-    try:
-        plain.validate(full=True)
-    except pa.ArrowInvalid:
-        values = plain.cast(pa.large_binary() if pa.types.is_large_string(plain.type) else pa.binary()).to_pylist()
-        return pa.array([None if value is None else value.decode("utf-8", "replace") for value in values], plain.type)
-    return plain
