@@ -232,6 +232,14 @@ def test_whole_numbers_are_asked_for_of_what_can_be_whole():
         mechanisms.GradualRelease(np.array([0.5]), sensitivity=1, epsilons=(1,), budget=recorded(1)[0], whole=True)
 
 
+@pytest.mark.parametrize("sensitivity", [0.5, "3/2", (1, "1/2")])
+@pytest.mark.parametrize("value", [[0.5], [1], np.array([1]), 1])
+def test_whole_answers_want_a_whole_sensitivity(account, value, sensitivity):
+    with pytest.raises(BadInput, match="sensitivity: must be whole for whole numbers"):
+        mechanisms.GradualRelease(value, sensitivity=sensitivity, epsilons=(1,), budget=account.grant(1), whole=True)
+    assert account.spent == 0
+
+
 def test_real_numbers_that_nobody_moves_keep_their_digits():
     budget = mechanisms.simulation(seed=0, neighbours="replace").grant(1)
     assert mechanisms.GradualRelease(2.75, sensitivity=(1, 0), epsilons=(1,), budget=budget).next() == 2.75
