@@ -6,6 +6,7 @@ be silent then: what always cries has noticed nothing.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 
@@ -63,7 +64,7 @@ from tests.kernel import (
     test_source,
     test_strategies,
 )
-from tests.mechanisms import test_gradual, test_ranks, test_threshold
+from tests.mechanisms import test_additive, test_gradual, test_ranks, test_threshold
 
 MUTANTS = [
     # ------------------------------------------------------------------------------------------------ noise
@@ -391,6 +392,11 @@ MUTANTS = [
         "gradual release: whether answers are whole depends on the numbers in a list",
         attribute(gradual, "is_whole", lambda value: all(isinstance(number, int) for number in value)),
         tested(test_gradual.test_what_is_in_a_list_does_not_decide_the_type_of_the_answers, None),
+    ),
+    Mutant(
+        "discrete Laplace: decimals become floats on their way to whole numbers",
+        wrapped(arguments, "_rounded_down", lambda f, number: f(float(number))),
+        tested(test_additive.test_no_number_becomes_a_float_on_its_way_to_whole_ones, Decimal, list),
     ),
     *OF_RECORDS,
     *OF_TABLES,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -81,6 +82,46 @@ def test_whole_numbers_of_any_size_are_whole(value):
     """NumPy makes floats of 2^63 and −1 together: a value must not be refused because of another one's size."""
     noisy = mechanisms.discrete_laplace(value, sensitivity=1, budget=recorded(1)[0])
     assert noisy.tolist() == [min(int(number), 2**61) for number in value]
+
+
+LONG = [
+    Decimal,
+    Fraction,
+    str,
+    *([np.longdouble] if np.finfo(np.longdouble).nmant > 60 else []),
+    lambda number: f" {number}.5 ",
+    lambda number: Decimal(number) + Decimal("0.5"),
+]
+
+
+@pytest.mark.parametrize("made", LONG)
+@pytest.mark.parametrize("collected", [list, lambda numbers: np.array(numbers, dtype=object)])
+def test_no_number_becomes_a_float_on_its_way_to_whole_ones(made, collected):
+    """Floats are 256 apart there, and would take neighbours as far apart: for sensitivity 1, 256 times ε."""
+    for number in (2**60 + 128, 2**60 + 129, -(2**60) - 129):
+        noisy = mechanisms.discrete_laplace(collected([made(number), 1]), sensitivity=1, budget=recorded(1)[0])
+        assert abs(int(noisy[0]) - number) <= (number < 0)
+
+
+@pytest.mark.parametrize(
+    ("number", "whole"),
+    [
+        *(
+            (text, 0)
+            for text in ("x", "", "nan", "sNaN", "\ud800", "1\0", Decimal("NaN"), Decimal("sNaN"), np.timedelta64(5, "s"))
+        ),
+        *(
+            (number, 2**61)
+            for number in ("inf", "1e400", "1e9999999999999999999999", Decimal("1e999999999"), math.inf, 2**70)
+        ),
+        *((number, -(2**61)) for number in ("-1e999999999999999999", Decimal("-Infinity"), np.longdouble("-inf"))),
+        *((number, -1) for number in ("-0.1", Decimal("-1e-999999999"), Fraction(-1, 3), np.longdouble(-0.5), -0.5)),
+        (np.True_, 1),
+        (np.longdouble("nan"), 0),
+    ],
+)
+def test_every_number_has_a_whole_one_below_it(number, whole):
+    assert mechanisms.discrete_laplace([number, 1.5], sensitivity=1, budget=recorded(1)[0]).tolist() == [whole, 1]
 
 
 def test_no_noise_where_one_record_changes_nothing():

@@ -8,6 +8,8 @@ from decimal import Context, Decimal, getcontext
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from scipy import stats
 
@@ -180,9 +182,62 @@ def test_what_is_in_a_list_does_not_decide_the_type_of_the_answers(whole):
     assert kinds == {np.dtype(np.int64 if whole else np.float64)}
 
 
+def columns_of(kind):
+    """Makers of a column whose type foresees missing values, one for each library."""
+    of_arrow = {"int": pa.int64(), "uint": pa.uint8(), "bool": pa.bool_()}[kind]
+    of_pandas = {"int": "Int64", "uint": "UInt8", "bool": "boolean"}[kind]
+    return [
+        lambda values: pd.Series(values, dtype=of_pandas, index=np.arange(len(values)) - 5.0),
+        lambda values: pd.Series(values, dtype=of_pandas).array,
+        lambda values: pd.Index(pd.Series(values, dtype=of_pandas)),
+        lambda values: pd.Series(values, dtype=pd.ArrowDtype(of_arrow)),
+        lambda values: pd.DataFrame({"a": values}, dtype=of_pandas),
+        lambda values: pd.Series(pd.Categorical(values, categories=[False, True] if kind == "bool" else [1, 3])),
+        lambda values: pa.array(values, of_arrow),
+        lambda values: pa.chunked_array([pa.array(values, of_arrow)]),
+        lambda values: pa.table({"a": pa.array(values, of_arrow), "b": pa.array(values, of_arrow)}),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["int", "uint", "bool"])
+@pytest.mark.parametrize("whole", [None, True])
+def test_a_missing_value_does_not_decide_the_type_of_the_answers(kind, whole):
+    present, absent = ([True, False], [True, None]) if kind == "bool" else ([3, 1], [3, None])
+    for made in columns_of(kind):
+        for values, expected in ((present, [int(v) for v in present]), (absent, [int(absent[0]), 0])):
+            column = made(values)
+            answer = mechanisms.GradualRelease(column, sensitivity=1, epsilons=(1,), budget=recorded(1)[0], whole=whole)
+            assert (answer._whole, answer._private.reshape(2, -1)[:, 0].tolist()) == (True, expected), made
+            noisy = mechanisms.discrete_laplace(column, sensitivity=1, budget=recorded(1)[0])
+            assert (noisy.dtype, noisy.shape) == (np.int64, np.shape(column)), made
+            assert noisy.reshape(2, -1)[:, 0].tolist() == expected, made
+
+
+def test_a_missing_value_makes_no_floats_of_others():
+    large = [2**60 + 129, None]
+    ordered = pd.Categorical(large, categories=[1, large[0]])
+    for column in (pd.Series(large, dtype="Int64"), pd.Series(large, dtype="int64[pyarrow]"), pa.array(large), ordered):
+        assert mechanisms.discrete_laplace(column, sensitivity=1, budget=recorded(1)[0]).tolist() == [2**60 + 129, 0]
+
+
+def test_a_column_of_floats_is_refused_whatever_is_missing():
+    for values in ([1.0, 2.0], [1.0, None]):
+        for column in (pd.Series(values, dtype="Float64"), pd.Series(values), pa.array(values)):
+            with pytest.raises(BadInput, match="value: must be whole numbers"):
+                mechanisms.discrete_laplace(column, sensitivity=1, budget=recorded(1)[0])
+
+
 def test_whole_numbers_are_asked_for_of_what_can_be_whole():
     with pytest.raises(BadInput, match="value: must be whole numbers"):
         mechanisms.GradualRelease(np.array([0.5]), sensitivity=1, epsilons=(1,), budget=recorded(1)[0], whole=True)
+
+
+@pytest.mark.parametrize("sensitivity", [0.5, "3/2", (1, "1/2")])
+@pytest.mark.parametrize("value", [[0.5], [1], np.array([1]), 1])
+def test_whole_answers_want_a_whole_sensitivity(account, value, sensitivity):
+    with pytest.raises(BadInput, match="sensitivity: must be whole for whole numbers"):
+        mechanisms.GradualRelease(value, sensitivity=sensitivity, epsilons=(1,), budget=account.grant(1), whole=True)
+    assert account.spent == 0
 
 
 def test_real_numbers_that_nobody_moves_keep_their_digits():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 import threading
 import time
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -62,6 +64,20 @@ def test_empty_tables_and_columns_of_nulls_are_released_as_any_other(tmp_path, r
     assert len(table.top("c", k=9, epsilon=1).to_pandas()) == 4
     records, _ = table.records("a", "c", epsilon=1, in_memory=True)
     assert records.vector("a").shape == (10,)
+
+
+def test_rows_that_were_fetched_go_when_they_are_left(tmp_path):
+    frame = pd.DataFrame({"a": [0, 1, 2, 3], "c": ["x", "y", "x", "y"]})
+    table = open_table(frame, schema={"a": SCHEMA["a"], "c": SCHEMA["c"]}, ledger=tmp_path / "l.db", budget=1, name="t")
+    part = columns.EngineColumns.of(table._views, ["a", "c"]).complete().in_memory().where("c", 1)
+    assert (part.rows, part.counts(["a"]).sum()) == (2, 2)
+    left = weakref.ref(part), weakref.ref(part._there)
+    gc.disable()
+    try:
+        del part
+        assert [*(one() for one in left)] == [None, None]
+    finally:
+        gc.enable()
 
 
 def test_a_million_categories(tmp_path):

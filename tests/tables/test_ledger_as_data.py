@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from fractions import Fraction
 
 import pytest
@@ -60,6 +62,46 @@ def test_what_is_no_database_of_sqlite_is_told_from_one(tmp_path, content):
     assert not is_sqlite(path)
     path.unlink()
     Ledger(path).close()
+    assert is_sqlite(path)
+
+
+LOCKING = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as file:
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_no_lock_and_no_journal_makes_a_text_a_database(tmp_path):
+    """Locks may be another program's, or the file system has none."""
+    text, database = tmp_path / "people.csv", tmp_path / "people.db"
+    text.write_text("age\n3\n" * 1000)
+    text.with_name("people.csv-journal").write_bytes(b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7" + b"\0" * 600)
+    text.with_name("people.csv-wal").write_bytes(b"a" * 100)
+    assert not is_sqlite(text)
+    Ledger(database).close()
+    for path, expected in ((text, False), (database, True)):
+        with subprocess.Popen([sys.executable, "-c", LOCKING, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+            assert other.stdout.readline() == b"locked\n"
+            assert is_sqlite(path) is expected
+            other.communicate()
+
+
+@pytest.mark.parametrize("mode", ["DELETE", "WAL"])
+def test_asking_drops_no_lock_that_this_process_holds(tmp_path, mode):
+    path = tmp_path / "some.db"
+    attempt = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN IMMEDIATE')"
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(f"PRAGMA journal_mode = {mode}")
+        connection.execute("CREATE TABLE t(x)")
+        connection.execute("BEGIN IMMEDIATE")
+        connection.execute("INSERT INTO t VALUES (1)")
+        assert is_sqlite(path)
+        done = subprocess.run([sys.executable, "-c", attempt, path], capture_output=True, text=True, check=False)
+        assert "database is locked" in done.stderr
+        connection.execute("COMMIT")
     assert is_sqlite(path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import struct
 from pathlib import Path
@@ -74,6 +75,25 @@ def test_a_folder_that_is_in_itself_is_refused_and_a_link_to_nowhere_is_not(tmp_
     (one / "again").symlink_to(one, target_is_directory=True)
     with pytest.raises(BadInput, match="^data: names some file twice"):
         opened(one, tmp_path)
+
+
+@pytest.mark.parametrize("method", ["stat", "iterdir"])
+def test_a_folder_in_a_folder_that_may_not_be_read_is_refused_by_its_name(tmp_path, monkeypatch, method):
+    """It may hold a file that is there by another name."""
+    one, other = folder_with(tmp_path / "one", "2024.parquet"), folder_with(tmp_path / "other", "2025.parquet")
+    (one / "locked").mkdir()
+    tables = [opened(one, tmp_path), opened(other, tmp_path)]
+    real = getattr(Path, method)
+
+    def denied(path, *args, **keywords):
+        if path.name == "locked":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path, *args, **keywords)
+
+    monkeypatch.setattr(Path, method, denied)
+    for use in (lambda: opened(one, tmp_path), lambda: tables[0].union(tables[1])):
+        with pytest.raises(BadInput, match="^data: .*locked cannot be read"):
+            use()
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/Los_Angeles"])

@@ -22,8 +22,9 @@ def laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> 
     `sensitivity` is yours to prove: how far one record, added or removed, moves the value (all numbers of an array
     together, in absolute values). Replacing a record then counts twice. Where less is known to suffice, pass the pair
     `(add_remove, replace)`. It has to hold for the numbers as they are handed over, rounding errors included; where the
-    numbers come from a column, `clipped_sum` and its neighbours do that for you. Whole numbers above 2^53 are rounded to
-    floats: use `discrete_laplace` for those. A NaN counts as 0, and what is beyond 2^500 as 2^500.
+    numbers come from a column, `clipped_sum` and its neighbours do that for you. Whole numbers above 2^53, decimals,
+    fractions and texts are rounded to floats, and the sensitivity has to hold then: use `discrete_laplace` for large whole
+    ones. A NaN counts as 0, and what is beyond 2^500 as 2^500.
 
     See `utility.laplace_error` for error bars, or `accuracy` where the scale is known.
 
@@ -50,8 +51,9 @@ def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str 
 
     Ghosh, Roughgarden, Sundararajan: Universally utility-maximizing privacy mechanisms, STOC 2009 (the geometric mechanism).
 
-    `sensitivity` is stated as for `laplace`. What is beyond 2^61 counts as 2^61. Arrays of another type than a whole one
-    are refused; in a list, what is no number counts as 0, and others are rounded down, so the sensitivity must hold then.
+    `sensitivity` is stated as for `laplace`. What is beyond 2^61 counts as 2^61. Arrays of floats, and NumPy's of texts, are
+    refused. In a list or a column of objects or texts, each is read by itself, exactly: what is no number counts as 0,
+    others are rounded down, so the sensitivity must hold then.
 
     See `utility.discrete_laplace_error` for error bars.
 

@@ -7,12 +7,13 @@ number: a score is the work of the caller's program, and such a one is a fault o
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from numbers import Real
+from numbers import Rational, Real
 from typing import Any, TypeVar
 
 import numpy as np
@@ -237,8 +238,26 @@ def is_whole(value: object) -> bool:
     >>> is_whole(3), is_whole(np.array([3, 4])), is_whole([3, 4])
     (True, True, False)
     """
-    kind = getattr(getattr(value, "dtype", None), "kind", "")
+    kind = _own_kind(value)
     return kind in "biu" if kind else isinstance(value, int)
+
+
+def _own_kind(values: object) -> str:
+    """The kind of an array's or a column's own type, "" of what has none.
+
+    Columns of pandas, Polars and Arrow may lack values, and are floats or objects of NumPy's as soon as they do: one record
+    would decide. The empty column lacks none.
+    """
+    if not hasattr(values, "__array__"):
+        return ""
+    own = getattr(values, "dtype", None)
+    if isinstance(own, np.dtype):
+        return own.kind
+    try:
+        empty = values.head(0) if hasattr(values, "head") else values[:0]  # type: ignore[index]
+    except (TypeError, LookupError):  # it has no parts
+        empty = values
+    return np.asarray(empty).dtype.kind
 
 
 def whole_numbers(value: object, argument: str) -> Counts | None:
@@ -246,12 +265,14 @@ def whole_numbers(value: object, argument: str) -> Counts | None:
 
     They never become floats on the way: above 2^53 that would round them, and move two neighbours apart. In a list each is
     read by itself, and none is refused: what is no number counts as 0, others are rounded down, which moves no two of them
-    further apart than the next whole number.
+    further apart than the next whole number. In a column of whole numbers that may be missing, such a one counts as 0.
 
     >>> whole_numbers([2**53 + 1, -0.5, None], "value").tolist(), whole_numbers(0.5, "value")
     ([9007199254740993, -1, 0], None)
     """
     array = _array(value, argument, one_by_one="cfmMSU")
+    if array.dtype.kind not in "biu" and is_whole(value) and array.ndim:
+        array = _objects(value)
     if array.dtype == object and (array.ndim or isinstance(value, int)):
         return np.array([_rounded_down(number) for number in array.reshape(-1)], np.int64).reshape(array.shape)
     if array.dtype.kind == "u":
@@ -273,10 +294,41 @@ def _array(values: object, argument: str, *, one_by_one: str) -> Any:
         raise BadInput(argument, "must be numbers", _NUMBERS) from None
 
 
+def _objects(values: Any) -> Any:
+    """The values of a column, or of several, as Python's objects: whole numbers stay whole where others are missing."""
+    if hasattr(values, "column_names") or hasattr(values, "get_columns"):  # a table of Arrow's, or of Polars
+        several = values.columns if hasattr(values, "column_names") else values.get_columns()
+        return np.stack([_objects(one) for one in several], axis=1)
+    if hasattr(values, "columns"):
+        return np.asarray(values, dtype=object)
+    return np.array(values.to_pylist() if hasattr(values, "to_pylist") else [*values], dtype=object)
+
+
 def _rounded_down(number: object) -> int:
-    whole = isinstance(number, (int, np.integer, np.bool_)) and not isinstance(number, np.timedelta64)
-    real = 0.0 if whole else np.nan_to_num(_float(number), posinf=_WHOLE, neginf=-_WHOLE)
-    return min(max(int(number) if whole else math.floor(real), -_WHOLE), _WHOLE)  # type: ignore[call-overload]
+    """The whole number below a number of any type, which loses no digits on the way; 0 for what is no number."""
+    if isinstance(number, np.timedelta64):  # NumPy counts it among whole numbers
+        return 0
+    if isinstance(number, Rational):
+        return min(max(int(number.numerator) // int(number.denominator), -_WHOLE), _WHOLE)
+    real = _long(number)
+    if real.is_nan():
+        return 0
+    # clipped first: some have more digits than any computer
+    return _WHOLE if real >= _WHOLE else -_WHOLE if real <= -_WHOLE else math.floor(real)
+
+
+def _long(number: object) -> Decimal:
+    """A number as a decimal that is no shorter; NaN for what is none."""
+    if isinstance(number, Decimal):
+        return number
+    if isinstance(number, np.bool_):
+        return Decimal(int(number))
+    if isinstance(number, np.longdouble) and np.isfinite(number):  # whole parts are enough
+        return Decimal(int(np.floor(number)))
+    if isinstance(number, str):
+        with contextlib.suppress(ArithmeticError):  # what is beyond all decimals is an infinite float
+            return Decimal(number)
+    return Decimal.from_float(_float(number))
 
 
 def _float(value: object) -> float:

@@ -35,8 +35,8 @@ class GradualRelease:
 
     `epsilons` are public, rise, and end at the token's own ε. `sensitivity` and NaN are as for `laplace`. Numbers of a whole
     type with a whole sensitivity stay whole. That of a list is not looked up, because what is in it is private: say `whole`,
-    and each is rounded down; the sensitivity has to hold after that. The noise that is kept back lives in this object alone;
-    if it is lost, so is the discount.
+    and each is rounded down; the sensitivity has to be whole, and to hold after that. The noise that is kept back lives in
+    this object alone; if it is lost, so is the discount.
 
     See `utility.discrete_laplace_error` for error bars of each step, with that step's ε.
 
@@ -64,7 +64,10 @@ class GradualRelease:
         integers = whole_numbers(value, "value") if (is_whole(value) if whole is None else whole) else None
         if whole and integers is None:
             raise BadInput("value", "must be whole numbers", "leave out `whole` for real numbers")
-        whole = integers is not None and moves.add_remove.denominator == moves.replace.denominator == 1
+        in_ones = moves.add_remove.denominator == moves.replace.denominator == 1
+        if whole and not in_ones:
+            raise BadInput("sensitivity", "must be whole for whole numbers", "round it up, or leave out `whole`")
+        whole = integers is not None and in_ones
         self._lattice = Lattice.whole(moves) if whole else Lattice.for_moves(moves, budget.neighbours)
         size = self._lattice.total_moves(1 if whole else real.size).size(budget.neighbours)
         self._scales = [Fraction(round_up(calibrate(size, epsilon))) for epsilon in self.epsilons]

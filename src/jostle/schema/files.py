@@ -53,13 +53,17 @@ def is_sqlite(path: Path) -> bool:
 
     SQLite itself is asked: it may be an open ledger, and reading it in any other way drops the locks that SQLite holds on it
     for the whole process as soon as the file is closed. What may not be read is none: whoever reads it says so.
+
+    It is asked as if the file could not change: then it needs no lock, which some file systems do not have, and looks for no
+    journal. It still knows the file for the one that others of this process have open, and does not close it while one of
+    them holds a lock. How a database begins does not change from when it has a page, so it is no matter who writes to it.
     """
     if not os.access(path, os.R_OK):
         return False
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
             connection.execute("PRAGMA schema_version").fetchone()
-    except sqlite3.Error as error:  # one that is busy or damaged is a database all the same
+    except sqlite3.Error as error:  # one that is damaged is a database all the same
         return getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_NOTADB
     return path.stat().st_size >= 512  # a file without content is anything, but no database with a page
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from operator import and_
 from typing import final
 
@@ -180,5 +180,5 @@ class FetchedColumns:
 
     def where(self, name: str, value: int) -> FetchedColumns:
         """By a mask."""
-        part = FetchedColumns(self.sizes, lambda: self._there.where(name, value), lambda: part._there.rows)
-        return part
+        fetch = cache(lambda: self._there.where(name, value))  # kept by no cycle, so rows go with the part
+        return FetchedColumns(self.sizes, fetch, lambda: fetch().rows)

@@ -7,7 +7,9 @@ says what it means. Lines of a text file that cannot be read are left out, witho
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import weakref
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -135,24 +137,32 @@ def share_files(one: Path, other: Path) -> bool:
     return (one.is_dir() or other.is_dir()) and not set(identities(one)).isdisjoint(identities(other))
 
 
+NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+"""What an operating system says of a link that leads nowhere, or of too long a name: there are no rows."""
+
+
 def identities(path: Path) -> list[tuple[int, int]]:
     """What tells a file from others by any name: of a path, and of all that is in it if it is a folder.
 
     Folders behind links are folders as well, though not all readers follow them. What is there twice is twice in the list;
-    a folder that is there twice is not entered again.
+    a folder that is there twice is not entered again. What cannot be looked into is refused: it may be another's file.
     """
     found: list[tuple[int, int]] = []
     entered: set[tuple[int, int]] = set()
     waiting = [path]
     while waiting:
         place = waiting.pop()
-        if not os.path.exists(place):  # noqa: PTH110  # a link that leads nowhere has no rows, nor has too long a name
+        try:
+            known = place.stat()
+            found.append((known.st_dev, known.st_ino))
+            if stat.S_ISDIR(known.st_mode) and found[-1] not in entered:
+                entered.add(found[-1])
+                waiting += place.iterdir()
+        except ValueError:  # a name that no file can have
             continue
-        known = place.stat()
-        found.append((known.st_dev, known.st_ino))
-        if place.is_dir() and found[-1] not in entered:
-            entered.add(found[-1])
-            waiting += place.iterdir()
+        except OSError as error:
+            if error.errno not in NOWHERE:
+                raise BadInput("data", f"{place} cannot be read", "take it out of the folder, or allow reading it") from None
     return found
 
 
