@@ -16,13 +16,14 @@ import pyarrow as pa
 
 from jostle.kernel import records, source
 from jostle.kernel.budget import Budget
+from jostle.kernel.errors import BadInput
 from jostle.learn import base
-from jostle.schema import Integer
+from jostle.schema import Integer, values
 from jostle.tables import accounts, asking, columns, files, frames, lines, samples, sparks
 from tests.audit import test_whose_rows
 from tests.audit.planted import CAPLOG, FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
 from tests.kernel import test_source
-from tests.learn import test_cells, test_estimators
+from tests.learn import test_cells, test_estimators, test_frames
 from tests.learn import test_one_by_one as one_by_one
 from tests.tables import engines, test_odd_values, test_persons_apart, test_privacy, test_reading_and_paying
 
@@ -68,6 +69,13 @@ def as_floats(original: Any, value: Any) -> Any:
 
 def by_identity(original: Any, value: Any, seen: dict[Any, int]) -> Any:
     return original(value if isinstance(value, (str, int, float, bytes)) else f"object {id(value)}", seen)
+
+
+def of_one_length(original: Any, X: Any, width: int) -> Any:
+    """As NumPy reads rows: one of another length refuses all."""
+    if any(len(row) != width for row in X):
+        raise BadInput("X", "must be rows of as many values each", "pass a frame")
+    return original(X, width)
 
 
 def counts_at_once(original: Any, self: Any, *names: str) -> Any:
@@ -181,13 +189,23 @@ OF_READING = [
     ),
     Mutant(
         "learning: one odd value changes how others are read",
-        attribute(base, "_of_rows", np.asarray),  # one type for a whole array
+        attribute(base, "_of_rows", lambda X, width: np.asarray(X)),  # one type for a whole array
         tested(one_by_one.test_one_odd_value_changes_no_other_code, Integer(0, 99), [31, 72], b"x"),
+    ),
+    Mutant(
+        "learning: one row of another length refuses all others",
+        wrapped(base, "_of_rows", of_one_length),
+        tested(one_by_one.test_one_odd_row_refuses_no_other_and_nor_do_none, [5]),
     ),
     Mutant(
         "a frame's texts are decoded by pandas, which fails on one that is no UTF-8",
         attribute(frames, "in_arrow", lambda series: None),
         tested(test_odd_values.test_texts_of_pandas_in_arrow_that_are_no_utf8_do_not_fail, FOLDER, 0),
+    ),
+    Mutant(
+        "a day beyond Python's calendar fails, and is shown",
+        attribute(values, "_BEYOND", ()),
+        tested(test_frames.test_a_far_day_is_a_value_like_others_as_in_a_table, "objects with a zone", FOLDER),
     ),
     Mutant(
         "a learner's error shows a label that is no UTF-8",

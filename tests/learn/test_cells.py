@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 
+from jostle import learn
+from jostle.kernel import records as kernel_records
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.records import SimulatedRecords
+from jostle.learn import _cells, grids
 from jostle.learn._cells import (
     FEW_CELLS,
     CellModel,
@@ -111,6 +114,21 @@ def test_the_number_of_records_is_paid_for_unless_it_is_known() -> None:
     public = records("replace", filtered=False)
     assert known_total(public, budget := public.grant(1)) == (60.0, budget)
     assert known_total(source, budget := source.grant(1), 50.0) == (50.0, budget)
+
+
+@pytest.mark.parametrize(("name", "numbers"), [("Joint", 5), ("Single", 5), ("Sparse", 12), ("Grid", 1), ("Grid", 3)])
+def test_many_classes_leave_fewer_cells(name: str, numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    classes, most = 30, 30 * (27 if name == "Grid" else 5)
+    for module in (kernel_records, _cells, grids):
+        monkeypatch.setattr(module, "LARGEST_VECTOR", most)
+    task = Task.over({f"a{i}": Integer(0, 99) for i in range(numbers)} | {"class": Category(list(range(classes)))}, "class")
+    draw = np.random.default_rng(0)
+    columns = ArrayColumns({name: draw.integers(0, size, 1_000) for name, size in task.sizes.items()}, task.sizes)
+    source = SimulatedRecords(columns, seed=0, neighbours="replace", filtered=True)
+    for column in task.attributes:  # a histogram of one attribute would be too large by itself
+        assert task.sizes[column] * classes > most
+    learn.get(name).run(source, task, source.grant(9))
+    assert source.unspent == 0
 
 
 def test_what_follows_from_a_small_task_is_computed_once_and_stays_in_its_process() -> None:

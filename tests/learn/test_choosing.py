@@ -44,6 +44,13 @@ def test_a_pick_follows_the_tree_and_passes_over_what_does_not_fit() -> None:
     assert chooser().pick(few).path == ("worth = 4 > 3",)
 
 
+def test_an_additive_model_is_not_taken_for_more_classes_than_it_may_have() -> None:
+    additive = Chooser(("Single", "Logistic", "Stacked"), dict.fromkeys(KINDS, ((leaf(0.5, 0.1, 0.0),),)), {})
+    facts = {"worth": 4.0, "grid": 0.0}
+    assert additive.pick(facts | {"classes": 2_048.0}).option == "Stacked"
+    assert additive.pick(facts | {"classes": 2_049.0}).option == "Single"
+
+
 def test_with_next_to_no_records_the_prevailing_class_is_taken() -> None:
     few = {"worth": float(np.log10(FEWEST)) - 0.01, "grid": 0.0}
     joint = Chooser(("Majority", "Joint"), dict.fromkeys(KINDS, ((leaf(1.0, 0.0),),)), {})

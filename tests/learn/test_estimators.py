@@ -12,6 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 import jostle
 from jostle import learn
@@ -20,7 +22,7 @@ from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, Overdraft, PlanError
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.records import SimulatedRecords
-from jostle.learn import PrivateLogistic
+from jostle.learn import PrivateLogistic, PrivateTree
 from jostle.learn.registry import learner
 from jostle.learn.task import Task
 from jostle.schema import Boolean, Category, Integer, Real, Schema
@@ -78,6 +80,24 @@ def test_without_an_account_a_release_leaves_nothing_behind(tmp_path: Path, monk
     fitted = model(random_state=None).fit(FRAME)
     assert fitted.spent_ == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_refused_fit_leaves_the_model_before_it_as_it_was(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "budget.db") as ledger:
+        wider = Schema({**SCHEMA, "other": Integer(0, 9)})
+        fitted = model(account=ledger.account("people", cap=1), random_state=None).fit(FRAME[["age", "sex"]], FRAME["class"])
+        before, told = fitted.predict(FRAME[["age", "sex"]]), fitted.explain()
+        with pytest.raises(Overdraft):
+            fitted.set_params(schema=wider).fit(FRAME)
+        assert np.array_equal(fitted.predict(FRAME[["age", "sex"]]), before)
+        assert fitted.explain() == told
+        with pytest.raises(Overdraft):
+            (first := clone(fitted)).fit(FRAME)
+        for ask in (first.explain, lambda: first.predict(FRAME)):
+            with pytest.raises(NotFittedError):
+                ask()
+        with pytest.raises(NotFittedError):
+            check_is_fitted(first)
 
 
 def test_a_simulation_is_repeated_by_its_seed_and_says_so() -> None:
@@ -181,6 +201,32 @@ def test_an_account_that_protects_persons_does_not_pay_for_rows(tmp_path: Path) 
             with pytest.raises(BadInput, match="account: .*protects each (person|row .column.)") if unit else nullcontext():
                 model(account=people, random_state=None).fit(FRAME)
             assert people.spent == spent
+
+
+@pytest.mark.parametrize(
+    ("name", "tunables"),
+    [
+        ("Tree", {"depth": np.int8(3), "bins": np.int64(4)}),
+        ("Joint", {"most": np.int64(9), "largest_set": np.int16(1)}),
+        ("Sparse", {"few": np.int64(1)}),
+        ("Jagannathan", {"trees": np.int64(2), "shape_seed": np.int64(5)}),
+        ("MultinomialBayes", {"smoothing": np.float32(0.5)}),
+        ("Logistic", {"bins": np.int64(4), "ridge": np.float32(2)}),
+    ],
+)
+def test_numbers_of_numpy_are_numbers(name: str, tunables: dict[str, Any]) -> None:
+    task = Task.over(SCHEMA, "class")
+
+    def fitted(**given: Any) -> Any:
+        records = SimulatedRecords(everything(task), seed=0)
+        return (
+            learn.get(name)
+            .run(records, task, records.grant(1), **given)
+            .scores({"age": np.arange(9), "sex": np.zeros(9, int)})
+        )
+
+    assert np.array_equal(fitted(**tunables), fitted(**{one: given.item() for one, given in tunables.items()}))
+    assert PrivateTree(schema=SCHEMA, depth=np.int64(2), random_state=0).fit(FRAME).explain()
 
 
 def test_a_fitted_model_can_be_kept() -> None:

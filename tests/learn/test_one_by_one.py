@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from datetime import date
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from sklearn.exceptions import DataConversionWarning
 
 from jostle import BadInput
+from jostle.kernel.ledger import Ledger
 from jostle.learn import PrivateMajority
-from jostle.learn.base import _as_array, _as_labels, _encode
+from jostle.learn.base import _as_labels, _encode, _table
 from jostle.learn.held_out import read
 from jostle.learn.task import Task
 from jostle.schema import Category, Date, Integer, Schema
@@ -23,7 +22,7 @@ CLASSES = Category(["yes", "no"])
 
 def codes(column, values):
     task = Task(("a",), "class", Schema({"a": column, "class": CLASSES}))
-    return _encode(task, _as_array([[value] for value in values]))["a"].tolist()
+    return _encode(task, _table([[value] for value in values], task))["a"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -49,13 +48,10 @@ def test_texts_of_arrow_that_are_no_utf8_are_labels_and_values_like_others():
         frame = pd.DataFrame({"a": held, "class": held})
         numbered = frame[["a"]].set_axis([0], axis=1)
         for X, y in ((frame, None), (numbered, held), (pa.table({"a": texts}), texts), (numbered, held.to_frame())):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DataConversionWarning)
-                model = PrivateMajority(1, task.columns, random_state=0).fit(X, y)
-                assert task.encode_label(_as_labels(held if y is None else y)).tolist() == [-1, -1, -1, 0]
+            model = PrivateMajority(1, task.columns, random_state=0).fit(X, y)
+            assert task.encode_label(_as_labels(held if y is None else y)).tolist() == [-1, -1, -1, 0]
             assert len(model.predict(X)) == 4
-            table = X[["a"]] if y is None else _as_array(X)
-            assert _encode(task, table)["a"].tolist() == [0, 2, 3, 2]
+            assert _encode(task, _table(X, task))["a"].tolist() == [0, 2, 3, 2]
 
 
 @pytest.mark.parametrize("X", [[31, 72, 83], 42, np.array([31, 72]), np.array([[31 + 1j]]), [[31, 1], [72]]])
@@ -64,6 +60,37 @@ def test_messages_about_data_do_not_tell_the_data(X):
     with pytest.raises(BadInput) as refused:
         model.fit(X, ["yes", "no", "no"])
     assert not any(number in str(refused.value) for number in ("31", "72", "42", "83"))
+
+
+TWO = Task(("a", "b"), "class", Schema({"a": Integer(0, 9, null="own"), "b": Integer(0, 9, null="own"), "class": CLASSES}))
+
+
+@pytest.mark.parametrize("odd", [[5], [5, 6, 7], None, "56", {"a": 5, "b": 6}, 5, []])
+def test_one_odd_row_refuses_no_other_and_nor_do_none(odd):
+    model = PrivateMajority(1, TWO.columns, random_state=0)
+    assert model.fit([], []).predict([[1, 2]]).shape == (1,)
+    assert model.fit([[1, 2], odd], ["yes", "no"]).predict([]).shape == (0,)
+    read = _encode(TWO, _table([[1, 2], odd], TWO))
+    assert [column[0] for column in read.values()] == [1, 2]
+    kept = [*odd[:2], None, None][:2] if isinstance(odd, list) else [None, None]
+    assert [column[1] for column in read.values()] == [TWO.encode("a", [value])[0] for value in kept]
+
+
+@pytest.mark.parametrize("X", [[{"a": 5, "b": 6}] * 2, ["56", "56"], [b"56"] * 2, {"a": [5, 5], "b": [6, 6]}, [[5]] * 2])
+def test_what_are_no_rows_is_refused_before_any_charge(X, tmp_path):
+    with Ledger(tmp_path / "budget.db") as ledger:
+        account = ledger.account("people", cap=1)
+        with pytest.raises(BadInput, match=r"^X: must have two dimensions: rows of values.*pd\.DataFrame"):
+            PrivateMajority(1, TWO.columns, account=account).fit(X, ["yes", "no"])
+        assert account.spent == 0
+
+
+def test_what_is_masked_is_missing():
+    masked = np.ma.array([[5, 1], [7, 2]], mask=[[True, False], [False, False]])
+    assert _encode(TWO, _table(masked, TWO))["a"].tolist() == TWO.encode("a", [None, 7]).tolist()
+    assert [column.tolist() for column in _table(masked, TWO).columns] == [[None, 7], [1, 2]]
+    labels = np.ma.array(["yes", "no"], mask=[True, False])
+    assert TWO.encode_label(_as_labels(labels)).tolist() == [-1, 1]
 
 
 def test_labels_of_another_number_are_refused_without_either(tmp_path):

@@ -206,6 +206,13 @@ def test_declared_buckets(tmp_path: Path) -> None:
         ("[married]\ncuts = [1]", "'married' need cuts"),
         ("[age]\ncuts = 'x'", "'age' need cuts"),
         ("[[", "cannot be read"),
+        (f"[age]\ncuts = [{'9' * 5_000}]", "cannot be read"),
+        (f"[age]\ncuts = {'[' * 9_000}", "cannot be read"),
+        (f"[age]\ncuts = [{'9' * 400}]", "'age' need cuts"),
+        ("[age]\ncuts = [nan]", "'age' need cuts"),
+        ("[married]\ngroups = [['yes', 'maybe']]", "'married' name a category that the schema lacks, or one twice"),
+        ("[married]\ngroups = [[['yes']]]", "'married' need cuts"),
+        ("[married]\ngroups = [['yes'], ['no', 'yes']]", "'married' name a category that the schema lacks, or one twice"),
     ],
 )
 def test_bad_buckets_are_told(text: str, said: str, tmp_path: Path) -> None:

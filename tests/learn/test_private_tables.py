@@ -8,7 +8,7 @@ import pytest
 
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, Overdraft
-from jostle.learn import PrivateMajority, PrivateMultinomialBayes
+from jostle.learn import PrivateGaussianBayes, PrivateMajority, PrivateMultinomialBayes
 from jostle.learn.task import Task
 from jostle.schema import Category, Integer, Real, Schema
 from jostle.tables.columns import EngineColumns
@@ -75,3 +75,12 @@ def test_what_is_refused_charges_nothing(table, model):
     with pytest.raises((BadInput, Overdraft)):
         model.fit(table)
     assert table.remaining == 10**5
+
+
+@pytest.mark.parametrize("bayes", [PrivateGaussianBayes, PrivateMultinomialBayes])
+@pytest.mark.parametrize("histograms", ["none", "informed"])
+def test_what_is_for_simulations_alone_costs_a_part_nothing(table, bayes, histograms):
+    part = table.partition("city", epsilon=2)["a"]
+    with pytest.raises(BadInput, match="looks at the true counts"):
+        bayes(epsilon=1, histograms=histograms).fit(part)
+    assert part.remaining == 2

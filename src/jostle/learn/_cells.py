@@ -14,7 +14,7 @@ import numpy as np
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts
 from jostle.kernel.queries import Strategy
-from jostle.kernel.records import Records
+from jostle.kernel.records import LARGEST_VECTOR, Records
 from jostle.kernel.strategy import identity, matrix, total
 from jostle.learn._smoothing import smoothed
 from jostle.learn.registry import FloatArray, IntArray
@@ -48,6 +48,11 @@ def coarse(task: Task, attribute: str, bins: int) -> Counts:
     table[foreseen(task, attribute) :] = values
     table.setflags(write=False)
     return table
+
+
+def room(task: Task, most: int) -> int:
+    """How many cells a histogram may have, at most so many: the kernel counts no more of them times classes."""
+    return min(most, LARGEST_VECTOR // len(task.classes))
 
 
 def balance(cells: int, classes: int) -> Strategy:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ from jostle.schema.arrow import as_array
 if TYPE_CHECKING:
     from jostle.kernel.events import Event
     from jostle.kernel.ledger import Account
+
+NO_LIST: Final = (Mapping, str, bytes, bytearray)
+"""What can be iterated, and is no list of values all the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +79,10 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     nowhere**, and whoever fits twice has to add up by hand. With a whole number as `random_state` the fit is a simulation on
     public data: fast, seeded, and without any protection.
 
+    Each row passed to `fit` counts as one record: do not repeat records (bagging with bootstrap, oversampling), and do not
+    put private records through meta-estimators that look at labels or predictions themselves (bagging, voting, stacking,
+    calibration).
+
     `score`, as `predict`, is for records that are public or the caller's own: what it tells of private ones is neither
     protected nor charged. `jostle.learn.held_out` tests on private records within the same ε.
 
@@ -105,8 +112,9 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from private records, and charge ε. Everything is checked first.
 
-        X is a frame or an array, with the labels beside it or among the frame's columns; or a private table of
-        `jostle.open`, which has its own schema, account and neighbours.
+        X is a frame, an array or a list of rows, with the labels beside it or among the frame's columns; or a private table
+        of `jostle.open`, which has its own schema, account and neighbours. What a row of a list lacks is missing, what it
+        has beyond the schema does not count; a list none of whose rows fits the schema is refused, as a mistake.
         """
         exact(self.epsilon)
         if not isinstance(self.label, str):
@@ -117,12 +125,14 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             return self._fit_table(X, y, found, tunables)
         seed, task = self._seed(), self._task()
         if y is None and self.label in _names_of(X):
+            _check_names(_names_of(X), [self.label])
             y = X[self.label]
         if y is None:
             raise BadInput("y", "requires y to be passed, but the target y is None", "pass the labels, or a frame with them")
-        table = self._table(X, task, reset=True)
+        table = _table(X, task)
+        _check_width(table, task)
         labels = _as_labels(y)
-        if len(labels) != table.shape[0]:
+        if len(labels) != len(table.columns[0]):
             raise BadInput("y", "must have one label for each row of X", "pass as many labels as rows: inconsistent lengths")
         codes = _encode(task, table)
         codes[task.label] = task.encode_label(labels)
@@ -133,10 +143,10 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             budget = records.grant(self.epsilon)
             if seed is None:
                 rehearse(found, task, records.neighbours, self.epsilon, tunables)
-            self.model_: Model = found.run(records, task, budget, **tunables)
-            self.spent_ = budget.epsilon - records.unspent
-            self.charges_ = budget.charges if self.account is not None else ()  # else they were thrown away
-        self.task_, self.classes_, self.simulated_ = task, task.classes, seed is not None
+            model = found.run(records, task, budget, **tunables)
+            spent = budget.epsilon - records.unspent
+            charges = budget.charges if self.account is not None else ()  # else they were thrown away
+        self._keep(table.noted, task, model, spent, charges, simulated=seed is not None)
         self.trace_: Any = self._trace(found, records.neighbours)
         return self
 
@@ -148,24 +158,33 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         for name, value in given.items():
             if value is not None:
                 raise BadInput(name, "is not used with a private table, which has all of it", "leave it out")
-        schema = table.schema
-        task = Task.over(schema, self.label)
-        validate_data(self, X=pd.DataFrame(columns=list(task.attributes)), reset=True, skip_check_array=True)
+        task = Task.over(table.schema, self.label)
         asked, left = exact(self.epsilon), table.remaining
         if asked > left:  # seen before the rows are fetched
             raise Overdraft(requested=asked, remaining=left, of=f"table {table.name!r}")
         rehearse(found, task, table.neighbours, asked, tunables)
         records, budget = table.labelled(task.sizes, task.label, epsilon=self.epsilon, note=found.name)
-        self.model_, self.spent_ = found.run(records, task, budget, **tunables), budget.epsilon
-        self.charges_ = budget.charges
-        self.task_, self.classes_, self.simulated_ = task, task.classes, False
+        model = found.run(records, task, budget, **tunables)
+        named = pd.DataFrame(columns=list(task.attributes))
+        self._keep(named, task, model, budget.epsilon, budget.charges, simulated=False)
         self.trace_ = self._trace(found, records.neighbours)
         return self
 
+    def _keep(
+        self, noted: Any, task: Task, model: Model, spent: Fraction, charges: tuple[Event, ...], *, simulated: bool
+    ) -> None:
+        """All at once, when there is a model: a fit that is refused leaves the one before it as it was."""
+        validate_data(self, X=noted, reset=True, skip_check_array=True)  # scikit-learn notes the columns
+        self.model_, self.spent_, self.charges_ = model, spent, charges
+        self.task_, self.classes_, self.simulated_ = task, task.classes, simulated
+
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of each class, in the order of `classes_`: a column a class."""
-        check_is_fitted(self)
-        return self.model_.scores(_encode(self.task_, self._table(X, self.task_, reset=False)))
+        check_is_fitted(self, "model_")
+        table = _table(X, self.task_)
+        validate_data(self, X=table.noted, reset=False, skip_check_array=True)
+        _check_width(table, self.task_)
+        return self.model_.scores(_encode(self.task_, table))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class."""
@@ -174,7 +193,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
 
     def explain(self) -> str:
         """What was fitted, at which price, in words."""
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         return str(self.trace_)
 
     def _learner(self) -> Learner:
@@ -236,22 +255,6 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             check_of_rows(account)
         return ReleaseRecords(columns, purse=account.purse(), filtered=True, note=note)
 
-    def _table(self, X: Any, task: Task, *, reset: bool) -> Any:
-        """The attributes' columns of a frame, or a two-dimensional array of them; scikit-learn notes their names."""
-        names = _names_of(X)
-        if names:
-            missing = [a for a in task.attributes if a not in names]
-            if missing:
-                raise BadInput("X", f"lacks the columns {', '.join(missing)}", f"it has {', '.join(names)}")
-            table = X[list(task.attributes)]
-        else:
-            table = _as_array(X)
-        validate_data(self, X=table, reset=reset, skip_check_array=True)
-        if table.shape[1] != len(task.attributes):
-            problem = f"has {table.shape[1]} features, the schema has {len(task.attributes)} beside {task.label!r}"
-            raise BadInput("X", problem, "give every column of it, in its order")
-        return table
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
@@ -268,11 +271,59 @@ def _is_private_table(X: Any) -> bool:
 
 def _names_of(X: Any) -> list[str]:
     """The columns' names of a frame; none for anything else, also for a frame whose columns are only numbered."""
-    names = list(X.columns) if hasattr(X, "columns") and hasattr(X, "__getitem__") else []
+    if not (hasattr(X, "columns") and hasattr(X, "__getitem__")):
+        return []
+    names = list(X.column_names if hasattr(X, "column_names") else X.columns)  # an Arrow table's columns are the values
     return names if all(isinstance(name, str) for name in names) else []
 
 
-def _as_array(X: Any) -> NDArray[Any]:
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """The attributes' columns, each in its own way: one decides nothing about another."""
+
+    columns: Sequence[NDArray[Any]]
+    """The values."""
+
+    noted: Any
+    """What scikit-learn notes of them: their names, if they have any, and their number."""
+
+
+def _table(X: Any, task: Task) -> _Table:
+    """By their names, where there are some; else in the schema's order."""
+    import pandas as pd
+
+    names = _names_of(X)
+    if names or hasattr(X, "column_names"):
+        _check_names(names, task.attributes)
+        return _Table([_column(X[a]) for a in task.attributes], pd.DataFrame(columns=list(task.attributes)))
+    if hasattr(X, "iloc") and hasattr(X, "columns"):
+        places = range(X.shape[1])
+        return _Table([_column(X.iloc[:, place]) for place in places], np.empty((0, len(places))))
+    array = _as_array(X, len(task.attributes))
+    return _Table([array[:, place] for place in range(array.shape[1])], array)
+
+
+def _column(values: Any) -> NDArray[Any]:
+    """One of a frame as an array; Polars' as Arrow's, as tables have them."""
+    return as_array(values.to_arrow() if type(values).__module__.startswith("polars.") else values)
+
+
+def _check_names(names: Sequence[str], wanted: Sequence[str]) -> None:
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise BadInput("X", f"lacks the columns {', '.join(missing)}", f"it has {', '.join(names)}")
+    for name in wanted:
+        if names.count(name) > 1:
+            raise BadInput("X", f"has the column {name!r} more than once", "give each a name of its own")
+
+
+def _check_width(table: _Table, task: Task) -> None:
+    if len(table.columns) != len(task.attributes):
+        problem = f"has {len(table.columns)} features, the schema has {len(task.attributes)} beside {task.label!r}"
+        raise BadInput("X", problem, "give every column of it, in its order")
+
+
+def _as_array(X: Any, width: int) -> NDArray[Any]:
     """Two dimensions of values, each as it is.
 
     One odd value must not change how the others are read, as a common type would; and messages tell nothing of the values,
@@ -281,11 +332,11 @@ def _as_array(X: Any) -> NDArray[Any]:
     if hasattr(X, "tocsr"):
         raise BadInput("X", "is sparse, which is not supported", "pass a dense array or a frame")
     if isinstance(X, np.ndarray):
-        table = X
+        table = _unmasked(X)
     elif hasattr(X, "__array__"):
-        table = _side_by_side(X)
+        table = as_array(X)
     else:
-        table = _of_rows(X)
+        table = _of_rows(X, width)
     if table.ndim != 2:
         raise BadInput("X", "must have two dimensions", "Reshape your data: one row a record, one column an attribute")
     if table.dtype.kind == "c":
@@ -293,30 +344,38 @@ def _as_array(X: Any) -> NDArray[Any]:
     return table
 
 
-def _side_by_side(X: Any) -> NDArray[Any]:
-    """A frame of pandas or a table of Arrow's column by column, each in its own way; others as NumPy has them."""
-    framed = hasattr(X, "iloc") and X.ndim == 2
-    if not (framed or hasattr(X, "column_names")):
-        return as_array(X)
-    table = np.empty(X.shape, dtype=object)
-    for place in range(X.shape[1]):
-        table[:, place] = as_array(X.iloc[:, place] if framed else X.column(place), dtype=object)
-    return table
+def _unmasked(array: NDArray[Any]) -> NDArray[Any]:
+    """What is masked is missing."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return np.asarray(array)
+    values = np.array(array.data, dtype=object)
+    values[np.ma.getmaskarray(array)] = None
+    return values
 
 
-def _of_rows(X: Any) -> NDArray[Any]:
-    try:
-        rows = [list(row) for row in X]
-    except TypeError:
-        raise BadInput("X", "must have two dimensions", "Reshape your data: pass rows of values, or a frame") from None
-    width = len(rows[0]) if rows else 0
-    if any(len(row) != width for row in rows):
-        raise BadInput("X", "must be rows of as many values each", "pass a frame or a two-dimensional array")
-    table = np.empty((len(rows), width), dtype=object)
+def _of_rows(X: Any, width: int) -> NDArray[Any]:
+    """Rows of so many values: what one lacks is missing, what it has beyond does not count, and so no row refuses others.
+
+    Only where there are rows, and none of them is one of so many values, is it taken for a mistake.
+    """
+    listed = _listed(X)
+    rows = [_listed(row) or [] for row in listed or ()]
+    if listed is None or (rows and all(len(row) != width for row in rows)):
+        remedy = f"Reshape your data: pass {width} values a row, or a frame, for instance pd.DataFrame(X)"
+        raise BadInput("X", "must have two dimensions: rows of values", remedy)
+    table = np.full((len(rows), width), None, dtype=object)
     for place, row in enumerate(rows):
-        for column, value in enumerate(row):
+        for column, value in enumerate(row[:width]):
             table[place, column] = value  # one by one, so that a value that is a list stays one value
     return table
+
+
+def _listed(things: Any) -> list[Any] | None:
+    """What it has, one by one; None where it is no list: a text would have letters, and a mapping names."""
+    try:
+        return None if isinstance(things, NO_LIST) else list(things)
+    except TypeError:
+        return None
 
 
 def _as_labels(y: Any) -> Any:
@@ -325,16 +384,23 @@ def _as_labels(y: Any) -> Any:
         for place, label in enumerate(y):
             labels[place] = label[0] if isinstance(label, (list, tuple)) and len(label) == 1 else label
         return labels
+    y = _unmasked(y) if isinstance(y, np.ma.MaskedArray) else y
     try:
-        return column_or_1d(_side_by_side(y) if hasattr(y, "__array__") else y, dtype=object, warn=True)
+        return column_or_1d(_column(_only(y)), dtype=object, warn=True)
     except (TypeError, ValueError):
         raise BadInput("y", "must be one label for each row: a 1d array", "pass one column of labels") from None
 
 
-def _encode(task: Task, table: Any) -> dict[str, NDArray[np.int64]]:
-    framed = bool(_names_of(table))
-    values = (as_array(table[a]) if framed else table[:, i] for i, a in enumerate(task.attributes))
-    return {a: task.encode(a, column) for a, column in zip(task.attributes, values, strict=True)}
+def _only(y: Any) -> Any:
+    """The column of a frame that has one."""
+    names = list(getattr(y, "column_names", getattr(y, "columns", ())))
+    if len(names) > 1:
+        raise TypeError
+    return y if not names else y.iloc[:, 0] if hasattr(y, "iloc") else y[names[0]]
+
+
+def _encode(task: Task, table: _Table) -> dict[str, NDArray[np.int64]]:
+    return {a: task.encode(a, column) for a, column in zip(task.attributes, table.columns, strict=True)}
 
 
 def _schema(given: Any) -> Schema:

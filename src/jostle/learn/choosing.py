@@ -21,6 +21,7 @@ from jostle.choice.trees import Leaf, Split, Tree
 from jostle.kernel.errors import BadInput
 from jostle.learn._cells import foreseen
 from jostle.learn.grids import fits
+from jostle.learn.logistic import MOST
 from jostle.learn.task import Task
 from jostle.schema.files import check_no_database
 
@@ -36,6 +37,9 @@ TWO_MODELS: Final = {"Stacked": 1.1}
 Two models are harder to read than one. Fixed with errors on the census in view; on tables that are left out in turn, made-up
 or collected, it makes next to no difference.
 """
+
+ADDITIVE: Final = ("Logistic", "Stacked")
+"""The learners that have a score for each class, of which there may be `logistic.MOST`."""
 
 SHIPPED: Final = "classifier.json"
 """The file under `learn/shipped`."""
@@ -61,7 +65,9 @@ def kind_of(facts: Mapping[str, float]) -> str:
 
 
 def fits_facts(option: str, facts: Mapping[str, float]) -> bool:
-    """Whether a learner is for a task with these features: all are for any, but grids."""
+    """Whether a learner is for a task with these features: but for grids, and for very many classes, all are."""
+    if option in ADDITIVE:
+        return facts["classes"] <= MOST
     return option != "Grid" or facts["grid"] > 0
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
-from jostle.kernel.records import Records
+from jostle.kernel.records import LARGEST_VECTOR, Records
 from jostle.learn._cells import Leaves, coarse, foreseen, known_total, measure
 from jostle.learn.base import PrivateEstimator
 from jostle.learn.registry import FloatArray, IntArray, learner
@@ -101,9 +102,8 @@ def grid(
         raise BadInput("learner", f"a grid is for at most {MOST_AXES} numeric attributes", "use Joint, or let one be chosen")
     total, rest = known_total(records, budget, total)
     cells = min(LARGEST, density * np.sqrt(total * float(rest.epsilon)))
-    bins = max(2, round(cells ** (1 / len(task.attributes))))
-    shape = tuple(min(bins, foreseen(task, name)) for name in task.attributes)
-    for name in task.attributes:
+    shape = _shape(task, max(2, round(cells ** (1 / len(task.attributes)))))
+    for name, bins in zip(task.attributes, shape, strict=True):
         records = records.derive(_cut(name), [name], coarse(task, name, bins))
     measured = measure(records, [*map(_cut, task.attributes)], task.label, rest)
     return GridModel(
@@ -112,6 +112,21 @@ def grid(
         levels=_smoothed(measured, shape, records.sizes[task.label], smoothing),
         scale=2 * measured.scale,
     )
+
+
+def _shape(task: Task, bins: int) -> tuple[int, ...]:
+    """The bins of each axis: so many, or fewer where their combinations with the classes would be too many to count.
+
+    >>> from jostle.schema import Category, Integer
+    >>> columns = {"x": Integer(0, 999), "y": Integer(0, 99), "class": Category(list(range(4_000)))}
+    >>> _shape(Task.over(columns, "class"), 150), _shape(Task.over(columns, "class"), 256)
+    ((150, 100), (165, 100))
+    """
+    while True:
+        shape = tuple(min(bins, foreseen(task, name)) for name in task.attributes)
+        if bins <= 2 or prod(width + 1 for width in shape) * len(task.classes) <= LARGEST_VECTOR:
+            return shape
+        bins = min(bins, max(shape)) - 1
 
 
 def _check(density: Any, smoothing: Any) -> None:

@@ -124,7 +124,8 @@ def learn_and_test(
     composition). One part is learned from; in the other each record is turned into whether the model, which is released, is
     right about it, and the two counts are measured once.
     """
-    rehearse(learner, task, records.neighbours.in_part(), epsilon, tunables)
+    release = isinstance(records, ReleaseRecords)
+    rehearse(learner, task, records.neighbours.in_part(), epsilon, tunables, release=release)
     (learned, first), (tested, second) = records.split(PART, records.grant(epsilon))
     if not isinstance(tested, (ReleaseRecords, SimulatedRecords)):
         raise InternalError("a part of records became something else")

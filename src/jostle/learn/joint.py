@@ -15,7 +15,7 @@ from jostle.kernel.criteria import ClearMajority
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records, Split
-from jostle.learn._cells import CellModel, coarse, foreseen, known_total, measure
+from jostle.learn._cells import CellModel, coarse, foreseen, known_total, measure, room
 from jostle.learn.base import PrivateEstimator
 from jostle.learn.registry import learner
 from jostle.learn.task import Task, once_a_task
@@ -96,7 +96,8 @@ def joint(
     for variant in variants:
         records = records.derive(variant.name, [variant.attribute], variant.table)
     records = records.derive(_ALL, [task.attributes[0]], np.zeros(task.sizes[task.attributes[0]], dtype=np.int64))
-    limit = int(np.clip(total * float(rest.epsilon) * CROWD, SMALLEST, LARGEST))
+    largest = room(task, LARGEST)
+    limit = int(np.clip(total * float(rest.epsilon) * CROWD, min(SMALLEST, largest), largest))
     sets = _sets(variants, (), limit, most, largest_set)
     cut_short = len(sets[-1]) < min(len(task.attributes), largest_set or len(task.attributes))
     twice = cut_short and total * float(rest.epsilon) > DEAR

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -21,7 +21,8 @@ from jostle.learn.registry import FloatArray, IntArray, learner
 from jostle.learn.sparse import PERCENT, choose_attributes
 from jostle.learn.synthetic import LARGEST, Buckets, Synthetic, checked_buckets, synthesize, widths
 from jostle.learn.task import Task
-from jostle.schema import Numeric
+from jostle.schema import Column, Numeric
+from jostle.schema.arguments import finite
 from jostle.schema.files import check_no_database
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def read_buckets(path: str | Path, task: Task) -> Buckets:
     check_no_database(Path(path), "buckets")
     try:
         declared = tomllib.loads(Path(path).read_text("utf-8-sig"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+    except (OSError, ValueError, RecursionError):  # also of a number with more digits than are read, and of deep nesting
         raise BadInput(
             "buckets", f"{path} cannot be read", 'write for instance: ["age"] and below it: cuts = [40, 50]'
         ) from None
@@ -160,10 +161,10 @@ def _declared(task: Task, name: str, how: Any) -> Counts:
     column, values, size = task.columns[name], foreseen(task, name), task.sizes[name]
     if how == {}:
         return np.arange(size)
-    if isinstance(column, Numeric) and _is_list(how, "cuts", (int, float)):
+    if isinstance(column, Numeric) and _is_list(how, "cuts", lambda cut: finite(cut) is not None):
         table = np.searchsorted(np.sort(np.array(how["cuts"], dtype=np.float64)), column.edges[:-1], side="right")
-    elif not isinstance(column, Numeric) and _is_list(how, "groups", list):
-        places = {cell: number for number, group in enumerate(how["groups"]) for cell in column.encode(group).tolist()}
+    elif not isinstance(column, Numeric) and _is_list(how, "groups", _is_group):
+        places = _places(name, column, how["groups"])
         table = np.array([places.get(cell, len(how["groups"])) for cell in range(values)])
     else:
         raise BadInput("buckets", f"of {name!r} need cuts, if it is a number, or groups of categories", "give one of both")
@@ -171,14 +172,22 @@ def _declared(task: Task, name: str, how: Any) -> Counts:
     return np.unique(filled, return_inverse=True)[1].astype(np.int64)
 
 
-def _is_list(how: Any, word: str, kinds: Any) -> bool:
+def _places(name: str, column: Column, groups: list[list[Any]]) -> dict[int, int]:
+    """The number of each category's group. A slip of the pen would put what it meant among the rest, and be paid for."""
+    cells = [(column.encode([value]).item(), number) for number, group in enumerate(groups) for value in group]
+    if len(dict(cells)) < len(cells) or not all(0 <= cell < column.values for cell, _ in cells):
+        problem = f"of {name!r} name a category that the schema lacks, or one twice"
+        raise BadInput("buckets", problem, "use those of the schema, each at most once")
+    return dict(cells)
+
+
+def _is_group(group: Any) -> bool:
+    return isinstance(group, list) and not any(isinstance(value, (list, dict)) for value in group)
+
+
+def _is_list(how: Any, word: str, fits: Callable[[Any], bool]) -> bool:
     """Whether a table of the file has just that list, of such things."""
-    return (
-        isinstance(how, dict)
-        and set(how) == {word}
-        and isinstance(how[word], list)
-        and all(isinstance(one, kinds) for one in how[word])
-    )
+    return isinstance(how, dict) and set(how) == {word} and isinstance(how[word], list) and all(map(fits, how[word]))
 
 
 def _words(chosen: Buckets) -> str:

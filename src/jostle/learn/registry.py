@@ -15,6 +15,7 @@ from jostle.algorithms.references import REFERENCES, Reference
 from jostle.kernel.budget import Budget
 from jostle.kernel.records import Records
 from jostle.learn.task import Task
+from jostle.schema.arguments import finite
 
 IntArray = NDArray[np.integer]
 FloatArray = NDArray[np.float64]
@@ -65,6 +66,9 @@ class Learner:
     follows: Callable[[Mapping[str, Any]], object] | None = None
     """From tunables to what else its results follow from, such as the version of an algorithm that they name."""
 
+    before_release: Callable[[Mapping[str, Any]], None] | None = None
+    """Raises if these tunables are for simulations alone: called before a release has charged anything."""
+
     def stamp(self, tunables: Mapping[str, Any] = MappingProxyType({})) -> tuple[object, ...]:
         """What its results with these tunables follow from: stored ones with another stamp are measured again."""
         parts = [_registry[name].stamp() for name in self.built_on]
@@ -80,11 +84,26 @@ class Learner:
         """Raise, before anything is charged, if it has no such tunables."""
         check_tunables(self.name, self.tunables, tunables)
 
+    def check_release(self, tunables: Mapping[str, Any]) -> None:
+        """Raise, before anything is charged, if with these tunables it is for simulations alone."""
+        if self.before_release is not None:
+            self.before_release(self.tunables | tunables)
+
     def run(self, records: Records, task: Task, budget: Budget, **tunables: Any) -> Model:
-        """The model."""
+        """The model. Numbers of NumPy's among the tunables, as from `np.arange`, are taken as Python's."""
         self.check(tunables)
         task.check(records.sizes)
-        return self.plan(records, task, budget, **tunables)
+        return self.plan(records, task, budget, **{name: _plain(value) for name, value in tunables.items()})
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy's as Python's, which have no largest one; anything else as it is.
+
+    >>> [type(_plain(value)).__name__ for value in (np.int8(3), np.float32(0.5), np.bool_(True), None)]
+    ['int', 'float', 'bool', 'NoneType']
+    """
+    number = finite(value) if isinstance(value, np.number) else None
+    return value if number is None else number
 
 
 def learner(
@@ -95,6 +114,7 @@ def learner(
     built_on: tuple[str, ...] = (),
     file: Callable[[], str] | None = None,
     follows: Callable[[Mapping[str, Any]], object] | None = None,
+    before_release: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Callable[[Plan], Learner]:
     """Register a plan. Refused without a citation or a paragraph that begins with "Privacy:".
 
@@ -116,6 +136,7 @@ def learner(
             built_on=built_on,
             file=file,
             follows=follows,
+            before_release=before_release,
         )
         known = _registry.get(name)
         check_claims(name, plan, cite, known.plan if known else None)

@@ -14,7 +14,7 @@ from jostle.kernel.criteria import ClearMajority
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records, Split
-from jostle.learn._cells import coarse, known_total
+from jostle.learn._cells import coarse, known_total, room
 from jostle.learn.base import PrivateEstimator
 from jostle.learn.logistic import cells_of, logistic, plenty
 from jostle.learn.majority import majority
@@ -65,7 +65,7 @@ def sparse(records: Records, task: Task, budget: Budget, *, few: int = FEW, tota
     if len(task.attributes) <= few or plenty(task, cells, known * rate) >= enough:
         return logistic.run(records, task, rest, total=known)
     choice, rest = rest.split(PERCENT, 100 - PERCENT)
-    chosen = choose_attributes(records, task, choice, known, few)
+    chosen = choose_attributes(records, task, choice, known, few, room(task, LARGEST))
     if not chosen:
         return majority.run(records, task, rest)
     fewer = Task(chosen, task.label, {name: task.columns[name] for name in (*chosen, task.label)})

@@ -20,7 +20,7 @@ class TreeEstimator(PrivateEstimator):
 
     def plot(self, **options: Any) -> go.Figure:
         """The fitted tree, or the forest's first, as a Plotly figure."""
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         figure: go.Figure = self.model_.plot(**options)  # type: ignore[attr-defined]
         return figure
 

@@ -55,7 +55,7 @@ def in_arrow(values: Any) -> Any:
 
     column = values if own else pa.array(values, from_pandas=True)
     of = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    return column if is_text(of) or pa.types.is_temporal(column.type) or pa.types.is_nested(column.type) else None
+    return column if is_text(of) or pa.types.is_temporal(of) or pa.types.is_nested(column.type) else None
 
 
 def opaque(column: Any) -> Any:
@@ -73,16 +73,45 @@ def as_array(values: Any, dtype: type | None = None) -> NDArray[Any]:
     >>> as_array(pyarrow.array([b"a", b"\xff", None]).view(pyarrow.string())).tolist()
     ['a', '�', None]
     """
+    values = one_by_one(values)
     column = in_arrow(values)
     if column is not None:
-        import pyarrow as pa
-
-        if pa.types.is_nested(column.type):
-            return np.array(opaque(column).to_pylist(), dtype=object)
-        texts = plain(column)
-        if is_text(texts.type) and not is_utf8(texts):
-            return np.array(decoded(texts).to_pylist(), dtype=object)
+        return _of_arrow(column)
+    kind = getattr(values, "dtype", None)
+    if getattr(kind, "tz", None) is not None:
+        values = on_the_clock(values)
+    if getattr(kind, "kind", "") == "M":  # as Python's own, far times would not be times any more
+        dtype = None
     return np.asarray(values, dtype=dtype)
+
+
+def _of_arrow(column: Any) -> NDArray[Any]:
+    """Texts, times and values of several parts as tables have them; days and times as NumPy's, which go as far."""
+    import pyarrow as pa
+
+    known = opaque(column) if pa.types.is_nested(column.type) else decoded(column)
+    return np.asarray(known)
+
+
+def one_by_one(values: Any) -> Any:
+    """A column of pandas whose categories are times with a zone as such times; others as they are.
+
+    Near the ends of what a number of nanoseconds can say, such a category fails where it becomes one of Python's.
+    """
+    kind = getattr(getattr(getattr(values, "dtype", None), "categories", None), "dtype", None)
+    return values if getattr(kind, "tz", None) is None else values.astype(kind)
+
+
+def on_the_clock(times: Any) -> Any:
+    """Times of pandas without their zone: the day is the one on the clock where the time was written down.
+
+    Near the ends of what a number of nanoseconds can say, and of the calendar, that clock could not be read, which would
+    fail for such values alone. So they are counted in seconds, and those at the calendar's ends moved by up to a day.
+    """
+    import pandas as pd
+
+    ends = (pd.Timestamp(day, tz="UTC").as_unit("s") for day in ("0001-01-02", "9999-12-30"))
+    return pd.Series(times).dt.as_unit("s").clip(*ends).dt.tz_localize(None)
 
 
 def plain_type(kind: Any) -> Any:

@@ -104,7 +104,19 @@ def is_one_of(array: NDArray[Any], texts: Sequence[str]) -> NDArray[np.bool_]:
 
 def _as_in_a_file(value: Any) -> str | None:
     """Days that are Python objects are written as in a text file, which is how engines are given them."""
-    return value.isoformat() if isinstance(value, date) and value == value else text(value)
+    return iso(value) if isinstance(value, date) and value == value else text(value)
+
+
+def iso(value: date) -> str | None:
+    """A day or a time as text; None where it is beyond the calendar: times of pandas go further, and fail there.
+
+    >>> iso(date(2024, 5, 1))
+    '2024-05-01'
+    """
+    try:
+        return value.isoformat()
+    except _BEYOND:
+        return None
 
 
 def as_numbers(array: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -129,7 +141,10 @@ def as_days(array: NDArray[Any]) -> NDArray[np.datetime64]:
 
 def _day(value: Any) -> Any:
     if isinstance(value, date):
-        return np.datetime64("NaT") if value != value else np.datetime64(date(value.year, value.month, value.day))
+        try:
+            return np.datetime64("NaT") if value != value else np.datetime64(date(value.year, value.month, value.day))
+        except _BEYOND:
+            return np.datetime64("NaT")
     if isinstance(value, np.datetime64):
         return value.astype("datetime64[D]")
     if isinstance(value, str) and (found := _DAY.match(value.strip(BLANKS))):
@@ -160,6 +175,9 @@ def as_number(value: Any) -> float:
 def _is_nan(value: Any) -> bool:
     return value.is_nan() if isinstance(value, Decimal) else isinstance(value, (float, np.floating)) and bool(value != value)
 
+
+_BEYOND = (ValueError, OverflowError, NotImplementedError)
+"""What times of pandas raise where Python's calendar ends, before the year 1 and after 9999."""
 
 _NUMBER = re.compile(f"{NUMBER}|{INFINITY}")
 _DAY = re.compile(rf"({DAY})([ T]|\Z)")

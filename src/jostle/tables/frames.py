@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from jostle.kernel.errors import BadInput
-from jostle.schema.arrow import OPAQUE, decoded, in_arrow, opaque, plain
-from jostle.schema.values import as_number, is_missing_value, text
+from jostle.schema.arrow import OPAQUE, decoded, in_arrow, on_the_clock, one_by_one, opaque, plain
+from jostle.schema.values import as_number, is_missing_value, iso, text
 from jostle.tables.stages import NUMBERS, WHOSE
 
 LONGEST = 10**40
@@ -61,8 +61,8 @@ def to_arrow(frame: Any, wanted: Sequence[str], person: str | None = None) -> An
     if type(frame).__module__.startswith("pandas"):
         columns: dict[str, Any] = {}
         for name in wanted:
-            columns |= _from_pandas(name, frame[name])
-        return pa.table(columns if person is None else columns | {WHOSE: _persons(frame[person])})
+            columns |= _from_pandas(name, one_by_one(frame[name]))
+        return pa.table(columns if person is None else columns | {WHOSE: _persons(one_by_one(frame[person]))})
     table = frame.select(wanted) if hasattr(frame, "column_names") else frame.select(wanted).to_arrow()
     whole = {name: decoded(table[name]) for name in wanted}
     return pa.table(whole if person is None else whole | {WHOSE: _as_bytes(table[person])})
@@ -134,25 +134,13 @@ def _from_pandas(name: str, series: Any) -> dict[str, Any]:
     if column is not None:
         return {name: opaque(column) if pa.types.is_nested(column.type) else decoded(column)}
     if getattr(kind, "tz", None) is not None:
-        series = _on_the_clock(series)
+        series = on_the_clock(series)
     if getattr(kind, "kind", "O") in "biufM" and not hasattr(kind, "categories"):
         return {name: pa.array(series, from_pandas=True)}
     if kind == "string":
         return {name: pa.array(map(_clean, series.tolist()), pa.string())}
     texts, numbers = _told_apart(series.tolist())
     return {name: pa.array(texts, pa.string()), f"{NUMBERS}{name}": pa.array(numbers, pa.float64())}
-
-
-def _on_the_clock(series: Any) -> Any:
-    """Times without their zone: the day is the one on the clock where the time was written down.
-
-    Near the ends of what a number of nanoseconds can say, and of the calendar, that clock could not be read, which would
-    fail for such values alone. So they are counted in seconds, and those at the calendar's ends moved by up to a day.
-    """
-    import pandas as pd
-
-    ends = (pd.Timestamp(day, tz="UTC").as_unit("s") for day in ("0001-01-02", "9999-12-30"))
-    return series.dt.as_unit("s").clip(*ends).dt.tz_localize(None)
 
 
 def _told_apart(values: Iterable[Any]) -> tuple[list[str | None], list[float | None]]:
@@ -170,4 +158,4 @@ def _clean(value: Any) -> str | None:
         return value.encode("utf-8", "replace").decode("utf-8")  # half of a surrogate pair is no text
     if is_missing_value(value):
         return None
-    return value.isoformat() if isinstance(value, date) else OPAQUE
+    return (iso(value) if isinstance(value, date) else None) or OPAQUE
