@@ -158,6 +158,7 @@ def release(
     account: Account,
     algorithm: str | Algorithm | None = None,
     note: str = "",
+    filtered: bool = False,
     **tunables: Any,
 ) -> Release:
     """Answer a workload on private counts, and charge ε to an account of a ledger.
@@ -166,6 +167,9 @@ def release(
     within ε, and says why in the release's trace; few or other queries are measured nearly as they are (OPT). Everything is
     checked before anything is charged. The answers are ε-differentially private under the account's neighbours; the noise is
     exact and cannot be seeded.
+
+    Under `replace`, count all records: where a condition or a histogram's range left some out, their number is private. Say
+    `filtered=True` then, or use an account under `add_remove`.
 
     In place of `epsilon`, `within` says how far off an answer may be, with `confidence`: the least ε that keeps this promise
     on any data is then taken, and an algorithm whose error is the same on all of them. `epsilon_for` shows it beforehand.
@@ -190,16 +194,20 @@ def release(
         )
     if "seed" in tunables:
         raise BadInput("seed", "a release cannot be seeded", "leave it out, or simulate on public data with jostle.simulate")
+    if not isinstance(filtered, (bool, np.bool_)):
+        raise BadInput("filtered", "must be True or False", "pass True where some records were not counted")
     promised = None
     if within is not None:
         if epsilon is not None:
             raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
-        promised = epsilon_for(asked, within, confidence, algorithm, account.neighbours)
+        relation = account.neighbours.among_filtered() if filtered else account.neighbours
+        promised = epsilon_for(asked, within, confidence, algorithm, relation)
         epsilon, algorithm = promised.epsilon, promised.algorithm
     plan, why = planned(asked, algorithm, tunables)
     if not isinstance(note, str) or len(note) > LONGEST_NOTE:
         raise BadInput("note", f"must be a text of at most {LONGEST_NOTE} characters", "say it in fewer words")
-    source = ReleaseSource(vector, purse=account.purse(), shape=domain, note=f"{plan.name}: {note}" if note else plan.name)
+    said = f"{plan.name}: {note}" if note else plan.name
+    source = ReleaseSource(vector, purse=account.purse(), shape=domain, note=said, filtered=bool(filtered))
     budget = source.grant(epsilon)
     why = why if promised is None else f"because {promised}"
     return answered(source, budget, asked, plan, why, remaining=lambda: account.remaining, tunables=tunables)

@@ -330,6 +330,11 @@ MUTANTS = [
     ),
     Mutant("sums: half the bound", attribute(aggregates, "Moves", HalfMoves), audited("clipped_sum", ADD)),
     Mutant(
+        "sums: how many of the records meet a condition is public",
+        wrapped(aggregates, "among", lambda f, budget, filtered: f(budget, False)),
+        audited("clipped_sum, filtered", REPLACE),
+    ),
+    Mutant(
         "above threshold: every further yes is free",
         wrapped(threshold, "scales", lambda f, moves, n, epsilon, positives, monotone: f(moves, n, epsilon, 1, monotone)),
         tested(test_threshold.test_the_two_scales_add_up_to_epsilon, Neighbours(), 4, False),

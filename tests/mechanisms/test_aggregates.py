@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jostle import mechanisms
+from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from tests.kernel.helpers import RELATIONS
 from tests.mechanisms.helpers import hoeffding, recorded
@@ -55,6 +56,38 @@ def test_the_scale_is_what_the_bounds_say(bounds):
         expected = neighbours.sensitivity(max(abs(low), abs(high)), high - low)
         assert float(scale * unit) == pytest.approx(float(expected), rel=1e-6, abs=float(2 * neighbours.rows * unit))
         assert vector.size == 1
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+def test_where_records_were_left_out_one_may_begin_or_cease_to_count(bounds):
+    """Under `replace`, by the token or as it is said: nothing without noise, at exactly the scale of the larger move."""
+    units = [Fraction(round(Fraction(end) / _unit(bounds))) for end in bounds]
+    largest = max(abs(units[0]), abs(units[1]), units[1] - units[0])
+    for values in ([], [bounds[0]], [bounds[1]]):
+        budget, recorder = recorded(1, "replace")
+        answer = mechanisms.clipped_sum(values, bounds=bounds, budget=budget, filtered=True)
+        ((_, scale, vector),) = recorder.asked
+        assert scale == largest
+        assert answer == float(vector[0] * float(_unit(bounds)))  # the recorder adds nothing, and neither does the sum
+        budget, recorder = recorded(1, "replace")
+        mechanisms.clipped_mean(values, bounds=bounds, budget=budget, filtered=True)
+        ((_, scale, vector),) = recorder.asked
+        assert (scale, vector.size) == (2 * 2**30, 2)
+
+
+def _unit(bounds):
+    return Fraction(2) ** (math.frexp(max(map(abs, bounds)))[1] - 30)
+
+
+@pytest.mark.parametrize("mechanism", [mechanisms.clipped_sum, mechanisms.clipped_mean])
+def test_whether_records_were_left_out_is_yes_or_no_and_matters_under_replace_alone(mechanism):
+    budget, recorder = recorded(1)
+    with pytest.raises(BadInput, match="filtered"):
+        mechanism([1.0], bounds=(0, 10), budget=budget, filtered="yes")
+    mechanism([1.0], bounds=(0, 10), budget=budget, filtered=True)
+    again, plain = recorded(1)
+    mechanism([1.0], bounds=(0, 10), budget=again)
+    assert [one[1] for one in recorder.asked] == [one[1] for one in plain.asked]
 
 
 def test_the_scale_of_a_mean():

@@ -27,12 +27,13 @@ QUESTIONS = 6
 
 _DATA = [1.0, 4.0, 4.0, 9.0]
 _BOUNDS = (0.0, 10.0)
+_ABOVE = (9.0, 10.0)
 _QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 
 def entries() -> list[Audited]:
     """Every mechanism."""
-    return [*_numbers(), *_columns(), *_selections(), *_others()]
+    return [*_numbers(), *_columns(), _sum_of_some(), *_selections(), *_others()]
 
 
 def far_apart(relation: Neighbours) -> list[Pair]:
@@ -117,6 +118,18 @@ def _columns() -> Iterator[Audited]:
         tight = () if unknown else RELATIONS
         runs = of_budget(ask, batched=batched)
         yield Audited(name=name, family="mechanism", pairs=hard, tight=tight, unknown=unknown, **runs)
+
+
+def _sum_of_some() -> Audited:
+    def ask(values: list[float], budget: Budget) -> Any:
+        return mechanisms.clipped_sum(values, bounds=_ABOVE, budget=budget, filtered=True)
+
+    def pairs(relation: Neighbours) -> list[Pair]:
+        """Of some of the records, one may begin to count under either relation."""
+        return [Pair("nobody and one at the upper bound", [], [10.0]), Pair("one more", [9.0, 9.5], [9.0, 9.5, 10.0])]
+
+    runs = of_budget(ask, batched=True)
+    return Audited(name="clipped_sum, filtered", family="mechanism", pairs=pairs, tight=RELATIONS, **runs)
 
 
 def _selections() -> Iterator[Audited]:

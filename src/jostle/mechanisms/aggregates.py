@@ -10,16 +10,19 @@ import numpy as np
 from jostle.kernel.budget import Budget
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector
-from jostle.mechanisms.arguments import Moves, check_bounds, check_budget, column
+from jostle.mechanisms.arguments import Moves, among, check_bounds, column
 
 STEPS = 2**30
 """Values are rounded to this part of the bounds' width, or of their larger end: sums and sensitivities are whole then."""
 
 
-def clipped_sum(values: Any, *, bounds: tuple[float, float], budget: Budget, note: str = "") -> Any:
+def clipped_sum(values: Any, *, bounds: tuple[float, float], budget: Budget, note: str = "", filtered: bool = False) -> Any:
     """The sum of a column, clipped to the bounds, plus Laplace noise: ε-differentially private.
 
     The scale is max(|low|, |high|)/ε where a record may be added or removed, and (high − low)/ε where one is replaced.
+
+    Under `replace`, pass all records: where a condition or `dropna` left some out, their number is private. Say
+    `filtered=True` then, and the scale is the larger of the two: a record may also begin or cease to count.
 
     Dwork, McSherry, Nissim, Smith: Calibrating noise to sensitivity in private data analysis, TCC 2006.
 
@@ -34,28 +37,31 @@ def clipped_sum(values: Any, *, bounds: tuple[float, float], budget: Budget, not
     189.0
     """
     private, (low, high) = column(values), check_bounds(bounds)
-    check_budget(budget)
+    neighbours = among(budget, filtered)
     filled = np.clip(np.where(np.isnan(private), min(max(0.0, low), high), private), low, high)
-    if budget.neighbours.total_is_public:  # then so is how often the lower bound is added
+    if neighbours.total_is_public:  # then so is how often the lower bound is added
         offset, unit = low * private.size, (high - low) / STEPS
         points, moves = _steps(filled, low, high), Moves.of((STEPS, STEPS))
     else:
         offset, unit = 0.0, math.ldexp(1.0, math.frexp(max(-low, high))[1] - 30)
         points, (first, last) = np.rint(filled / unit).astype(np.int64), np.rint(np.array([low, high]) / unit).astype(int)
         moves = Moves.of((max(abs(int(first)), abs(int(last))), int(last - first)))
-    scale = calibrate(moves.size(budget.neighbours), budget.epsilon)
+    scale = calibrate(moves.size(neighbours), budget.epsilon)
     noise = budget.draw(operator="clipped_sum", note=note)
     noisy = noise.discrete_laplace(points.sum(keepdims=True), scale)[..., 0]
     return _number(offset + noisy * unit)
 
 
-def clipped_mean(values: Any, *, bounds: tuple[float, float], budget: Budget, note: str = "") -> Any:
+def clipped_mean(values: Any, *, bounds: tuple[float, float], budget: Budget, note: str = "", filtered: bool = False) -> Any:
     """The mean of a column, clipped to the bounds: ε-differentially private.
 
     Where records are replaced, their number n is public, and the mean gets Laplace noise of scale (high − low)/(nε).
     Where they are added and removed, n is private, too. Then two sums get Laplace noise of scale (high − low)/ε each,
     how far the values are above the lower bound and below the upper one; they move by high − low *together*, and their
     ratio is the mean. (To pay for a sum and a count separately, with half of ε each, has twice the variance.)
+
+    Under `replace`, pass all records: where a condition or `dropna` left some out, their number is private. Say
+    `filtered=True` then, and there are two sums as well, of scale 2(high − low)/ε each.
 
     Dwork, McSherry, Nissim, Smith: Calibrating noise to sensitivity in private data analysis, TCC 2006.
 
@@ -70,11 +76,11 @@ def clipped_mean(values: Any, *, bounds: tuple[float, float], budget: Budget, no
     49.7
     """
     private, (low, high) = column(values), check_bounds(bounds)
-    check_budget(budget)
-    public = budget.neighbours.total_is_public
+    neighbours = among(budget, filtered)
+    public = neighbours.total_is_public
     points = _steps(np.clip(np.where(np.isnan(private), low / 2 + high / 2, private), low, high), low, high)
     # Replacing a record moves the sum by one width, and two sums, which move in opposite directions, by one width each.
-    scale = calibrate(Moves.of((STEPS, STEPS if public else 2 * STEPS)).size(budget.neighbours), budget.epsilon)
+    scale = calibrate(Moves.of((STEPS, STEPS if public else 2 * STEPS)).size(neighbours), budget.epsilon)
     noise = budget.draw(operator="clipped_mean", note=note)
     above = int(points.sum())
     if public:

@@ -178,6 +178,21 @@ def check_budget(budget: object) -> Budget:
     return budget
 
 
+def among(budget: object, filtered: object) -> Neighbours:
+    """What one person may change in a column, by the token; `filtered` says that some records were left out of it.
+
+    Under `replace` the number of the others is private then, because the record that is replaced may be one of them.
+
+    >>> from jostle.kernel.source import simulation
+    >>> among(simulation(seed=0, neighbours="replace").grant(1), True).total_is_public
+    False
+    """
+    neighbours = check_budget(budget).neighbours
+    if not isinstance(filtered, (bool, np.bool_)):
+        raise BadInput("filtered", "must be True or False", "pass True where some records were left out")
+    return neighbours.among_filtered() if filtered else neighbours
+
+
 def check_bounds(bounds: object) -> tuple[float, float]:
     """Two finite numbers in rising order: the public interval that values are clipped to.
 
