@@ -6,11 +6,16 @@ import math
 from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 
 from jostle import mechanisms
 from jostle.kernel.errors import BadInput, JostleError
 from jostle.kernel.ledger import Account
+from jostle.mechanisms.arguments import column as column_of
+from jostle.mechanisms.arguments import numbers, whole_numbers
+from tests.mechanisms.helpers import recorded
 
 NAN, INF = math.nan, math.inf
 
@@ -78,10 +83,10 @@ CASES = [
     *[(name, {"monotone": "yes"}, "monotone") for name in (*SELECTIONS, "threshold", "line")],
     *[("line", {"cuts": value}, "cuts") for value in ([5, 3], [NAN, 5], [[1, 2]], ["a", "b"])],
     *[("line", {"scores": value}, "scores") for value in ([1, 2], [1, NAN, 2], [])],
-    *[("laplace", {"value": value}, "value") for value in ("x", [[1], [1, 2]], 1j, np.datetime64("2020-01-01"), {})],
+    *[("laplace", {"value": value}, "value") for value in ("x", [[1], [1, 2]], np.array(1j), np.datetime64(0, "D"), {})],
     *[
         ("discrete", {"value": value}, "value")
-        for value in (1.5, "x", np.array([1.0]), None, [[1], [1, 2]], np.timedelta64(5, "s"))
+        for value in (1.5, "x", np.array([1.0]), [[1], [1, 2]], np.timedelta64(5, "s"))
     ],
     *[("threshold", {"threshold": value}, "threshold") for value in (NAN, INF, [1, 2], "x")],
     *[("threshold", {"positives": value}, "positives") for value in (0, -1, 1.5, True)],
@@ -183,6 +188,63 @@ def test_an_array_of_texts_is_refused_before_any_charge(account):
     for call in COLUMNS.values():
         with pytest.raises(BadInput, match=r"^values: must be numbers\. Remedy"):
             call(account.grant(1), values=np.array(["34", "51"]))
+    assert account.spent == 0
+
+
+SIGNALLING = np.array([0x7FA00000, 0x3F800000], dtype=np.uint32).view(np.float32)
+MASKED = np.ma.array([1.0, -999.0, 2.0], mask=[0, 1, 0], fill_value=-7)
+WHOLE = np.ma.array([1, -999, 2], mask=[0, 1, 0], fill_value=-7)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("stray", [np.ma.masked, 1j, np.complex128(1j), np.timedelta64(3, "s"), np.datetime64("2020-01-01")])
+def test_no_value_in_a_list_warns_or_is_refused(stray):
+    for others in ([1.0, 2.0], [1, 2], []):
+        assert np.isnan(numbers([*others, stray], "value")).tolist() == [False] * len(others) + [True]
+        assert np.isnan(column_of([*others, stray])).tolist() == [False] * len(others) + [True]
+        assert whole_numbers([*others, stray], "value").tolist() == [*others, 0]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("read", [lambda values: numbers(values, "value"), column_of])
+def test_a_nan_that_signals_is_one_like_others(read):
+    for values in (SIGNALLING, list(SIGNALLING), [*SIGNALLING, 1.0]):
+        assert np.isnan(read(values)[0])
+        assert read(values)[1] == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_is_masked_is_missing_whatever_stands_below(account):
+    for values in (MASKED, WHOLE, MASKED.astype(object), [*MASKED], [*WHOLE]):
+        assert np.array_equal(numbers(values, "value"), [1, np.nan, 2], equal_nan=True)
+        assert np.array_equal(column_of(values), [1, np.nan, 2], equal_nan=True)
+    assert whole_numbers(WHOLE, "value").tolist() == whole_numbers([*WHOLE], "value").tolist() == [1, 0, 2]
+    assert whole_numbers(WHOLE.reshape(1, 3), "value").tolist() == whole_numbers([WHOLE], "value").tolist() == [[1, 0, 2]]
+    assert whole_numbers(np.ma.array(-999, mask=True), "value") == 0
+    assert whole_numbers(MASKED, "value") is None
+    assert WHOLE.data.tolist() == [1, -999, 2]
+    (found,) = mechanisms.quantiles(MASKED, [0.5], bounds=(-1000, 10), budget=account.grant(100))
+    assert found > 0
+
+
+def test_one_number_that_is_missing_is_answered_as_another(account):
+    missing = [None, np.ma.masked, np.ma.array([1, 2], mask=True).sum(), pd.NA]
+    for value in [*missing, 3]:
+        budget, recorder = recorded(1)
+        assert isinstance(mechanisms.discrete_laplace(value, sensitivity=1.5, budget=budget), int)
+        assert recorder.asked[0][1] == 1.5
+        release = mechanisms.GradualRelease(value, sensitivity=1, epsilons=(1,), budget=recorded(1)[0], whole=True)
+        assert isinstance(release.next(), int)
+    assert isinstance(mechanisms.laplace((-8) ** 0.5, sensitivity=1, budget=account.grant(1)), float)
+    search = mechanisms.AboveThreshold(10**6, sensitivity=1, budget=account.grant(1))
+    assert search.above((-8) ** 0.5) is False
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array])
+def test_a_sparse_matrix_is_refused_before_any_charge(kind, account):
+    for call in (laplace, discrete, gradual):
+        with pytest.raises(BadInput, match="toarray"):
+            call(account.grant(1), value=kind([[100.0, 200.0]]))
     assert account.spent == 0
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
-from jostle.mechanisms.arguments import LARGEST, Lattice, Moves, check_budget, is_whole, numbers, whole_numbers
+from jostle.mechanisms.arguments import LARGEST, Lattice, Moves, check_budget, is_nothing, is_whole, numbers, whole_numbers
 
 
 def laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> Any:
@@ -53,7 +53,7 @@ def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str 
 
     `sensitivity` is stated as for `laplace`. What is beyond 2^61 counts as 2^61. Arrays of floats, and NumPy's of texts, are
     refused. In a list or a column of objects or texts, each is read by itself, exactly: what is no number counts as 0,
-    others are rounded down, so the sensitivity must hold then.
+    others are rounded down, so the sensitivity must hold then. One number that is missing counts as 0, too.
 
     See `utility.discrete_laplace_error` for error bars.
 
@@ -65,7 +65,8 @@ def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str 
     array, moves = whole_numbers(value, "value"), Moves.of(sensitivity)
     if array is None:
         raise BadInput("value", "must be whole numbers", "use `laplace` for real numbers")
-    moves = moves if is_whole(value) else Lattice.whole(moves).moves  # rounding takes what is closer than 1 apart
+    whole = is_whole(value) or is_nothing(value)
+    moves = moves if whole else Lattice.whole(moves).moves  # rounding takes what is closer than 1 apart
     scale = calibrate(moves.size(check_budget(budget).neighbours), budget.epsilon)
     noise = budget.draw(operator="discrete_laplace", note=note)
     return _shaped(noise.discrete_laplace(array.reshape(-1), scale), array.shape, int)

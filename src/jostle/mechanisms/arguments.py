@@ -236,14 +236,17 @@ def numbers(values: object, argument: str) -> Vector:
 
     Among Python's objects each value is read by itself: a text is the number that it says, and what is no number is missing.
     That never raises, not even where nothing is a number: one number more would make the difference. An array whose type is
-    text is refused. (The message does not name the type: that of texts tells the longest one's length.)
+    text is refused. (The message does not name the type: that of texts tells the longest one's length.) A complex number
+    counts as missing: Python's roots of negative numbers are such.
     """
-    array = _array(values, argument, one_by_one="US")
+    if isinstance(values, (complex, np.complexfloating)):
+        return np.array(np.nan)
+    array = _array(values, argument, one_by_one="UScmM")
     if array.dtype == object:
         array = np.array([_float(value) for value in array.reshape(-1)], dtype=np.float64).reshape(array.shape)
     if array.dtype.kind not in "biuf":
         raise BadInput(argument, "must be numbers", _NUMBERS)
-    with np.errstate(over="ignore"):  # of longer floats, to infinity
+    with np.errstate(over="ignore", invalid="ignore"):  # of longer floats, to infinity, and of NaN that signal
         return np.asarray(array, dtype=np.float64)
 
 
@@ -255,6 +258,11 @@ def is_whole(value: object) -> bool:
     """
     kind = _own_kind(value)
     return kind in "biu" if kind else isinstance(value, int)
+
+
+def is_nothing(value: object) -> bool:
+    """Whether one number is missing: what a database's sum of no rows is, or that of an array where all is masked."""
+    return value is None or value is np.ma.masked or type(value).__name__ == "NAType"  # that of pandas
 
 
 def _own_kind(values: object) -> str:
@@ -280,15 +288,18 @@ def whole_numbers(value: object, argument: str) -> Counts | None:
 
     They never become floats on the way: above 2^53 that would round them, and move two neighbours apart. In a list each is
     read by itself, and none is refused: what is no number counts as 0, others are rounded down, which moves no two of them
-    further apart than the next whole number. In a column of whole numbers that may be missing, such a one counts as 0.
+    further apart than the next whole number. In a column of whole numbers that may be missing, such a one counts as 0. So does
+    one number that is missing.
 
     >>> whole_numbers([2**53 + 1, -0.5, None], "value").tolist(), whole_numbers(0.5, "value")
     ([9007199254740993, -1, 0], None)
     """
-    array = _array(value, argument, one_by_one="cfmMSU")
-    if array.dtype.kind not in "biu" and is_whole(value) and array.ndim:
+    if is_nothing(value):
+        return np.array(0, dtype=np.int64)
+    array, whole = _array(value, argument, one_by_one="cfmMSU"), is_whole(value)
+    if array.dtype.kind not in "biu" and whole and array.ndim:
         array = _objects(value)
-    if array.dtype == object and (array.ndim or isinstance(value, int)):
+    if array.dtype == object and (array.ndim or whole):
         return np.array([_rounded_down(number) for number in array.reshape(-1)], np.int64).reshape(array.shape)
     if array.dtype.kind == "u":
         array = np.minimum(array, np.uint64(_WHOLE))
@@ -297,16 +308,40 @@ def whole_numbers(value: object, argument: str) -> Counts | None:
 
 def _array(values: object, argument: str, *, one_by_one: str) -> Any:
     """An array; of objects where NumPy made one type of these kinds out of all that is in a list or the like."""
+    values = _unmasked(values)
     typed = hasattr(values, "__array__") or isinstance(values, (str, bytes))
     if isinstance(values, (Mapping, Iterator)) and not typed:
         raise BadInput(argument, "must be numbers", _NUMBERS)
     listed = isinstance(values, Collection) and not typed
+    if hasattr(values, "shape") and not typed and not listed:  # it would be one object that is no number
+        raise BadInput(argument, "must be numbers", "pass an array: .toarray() of a sparse one")
     try:
-        collected = list(values) if listed else values  # type: ignore[call-overload]
+        collected = _items(values) if listed else values
         array = as_array(collected)
         return np.asarray(collected, dtype=object) if listed and array.dtype.kind in one_by_one else array
     except (TypeError, ValueError):
         raise BadInput(argument, "must be numbers", _NUMBERS) from None
+
+
+def _unmasked(values: Any) -> Any:
+    """A masked array as a plain one in which what is masked is missing; anything else as it is.
+
+    >>> _unmasked(np.ma.array([1, -999], mask=[False, True])).tolist()
+    [1, None]
+    """
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    plain = np.asarray(values.data)
+    if plain.dtype.kind not in "biufO":
+        return plain  # refused by its type
+    filled = plain.astype(plain.dtype if plain.dtype.kind == "f" else object)
+    filled[np.ma.getmaskarray(values)] = None  # NaN among floats
+    return filled
+
+
+def _items(values: Any) -> list[Any]:
+    """What is in a list or the like; NumPy warns of an item that is masked, and takes those in a masked row for values."""
+    return [None if item is np.ma.masked else _unmasked(item) for item in values]
 
 
 def _objects(values: Any) -> Any:
@@ -314,8 +349,8 @@ def _objects(values: Any) -> Any:
     if hasattr(values, "column_names") or hasattr(values, "get_columns"):  # a table of Arrow's, or of Polars
         several = values.columns if hasattr(values, "column_names") else values.get_columns()
         return np.stack([_objects(one) for one in several], axis=1)
-    if hasattr(values, "columns"):
-        return np.asarray(values, dtype=object)
+    if hasattr(values, "columns") or isinstance(values, np.ma.MaskedArray):
+        return np.asarray(_unmasked(values), dtype=object)
     return np.array(values.to_pylist() if hasattr(values, "to_pylist") else [*values], dtype=object)
 
 
@@ -347,13 +382,13 @@ def _long(number: object) -> Decimal:
 
 
 def _float(value: object) -> float:
-    if not isinstance(value, (Real, Decimal, str)):
+    if not isinstance(value, (Real, Decimal, str)) or isinstance(value, np.timedelta64):
         return math.nan
     try:
         return float(value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf  # type: ignore[operator]  # a real number does compare
-    except (TypeError, ValueError):  # a signaling NaN, a span of time, or a text that says no number
+    except (TypeError, ValueError):  # a signaling NaN, or a text that says no number
         return math.nan
 
 
@@ -369,9 +404,9 @@ def _one_by_one(values: object) -> object:
     """A list as an array with one value an item, whatever that is: a list among numbers is no second dimension."""
     if hasattr(values, "__array__") or not isinstance(values, Collection) or isinstance(values, (str, bytes, Mapping)):
         return values
-    items = list(values)
+    items = _items(values)
     try:
-        array = np.asarray(items)
+        array = as_array(items)
         if array.dtype.kind in "biuf" and array.ndim == 1:
             return array
     except (TypeError, ValueError):

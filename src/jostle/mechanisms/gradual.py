@@ -35,8 +35,9 @@ class GradualRelease:
 
     `epsilons` are public, rise, and end at the token's own ε. `sensitivity` and NaN are as for `laplace`. Numbers of a whole
     type with a whole sensitivity stay whole. That of a list is not looked up, because what is in it is private: say `whole`,
-    and each is rounded down; the sensitivity has to be whole, and to hold after that. The noise that is kept back lives in
-    this object alone; if it is lost, so is the discount.
+    and each is rounded down; the sensitivity has to be whole, and to hold after that. That of one number is taken as public:
+    say `whole`, or pass a float, where it may be missing or the sum of nothing. The noise that is kept back lives in this
+    object alone; if it is lost, so is the discount.
 
     See `utility.discrete_laplace_error` for error bars of each step, with that step's ε.
 
