@@ -76,25 +76,14 @@ def as_array(values: Any, dtype: type | None = None) -> NDArray[Any]:
     values = one_by_one(values)
     column = in_arrow(values)
     if column is not None:
-<<<<<<< HEAD
         return _of_arrow(column)
     kind = getattr(values, "dtype", None)
     if getattr(kind, "tz", None) is not None:
         values = on_the_clock(values)
     if getattr(kind, "kind", "") == "M":  # as Python's own, far times would not be times any more
         dtype = None
-    return np.asarray(values, dtype=dtype)
-=======
-        import pyarrow as pa
-
-        if pa.types.is_nested(column.type):
-            return np.array(opaque(column).to_pylist(), dtype=object)
-        texts = plain(column)
-        if is_text(texts.type) and not is_utf8(texts):
-            return np.array(decoded(texts).to_pylist(), dtype=object)
     with np.errstate(invalid="ignore", over="ignore"):  # a NaN that signals, among longer floats
         return np.asarray(values, dtype=dtype)
->>>>>>> cd5c8eb (What is masked is missing; no single value warns, is refused or changes the scale; sparse matrices are refused)
 
 
 def _of_arrow(column: Any) -> NDArray[Any]:
