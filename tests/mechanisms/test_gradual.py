@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 from decimal import Context, Decimal, getcontext
 from fractions import Fraction
 
@@ -139,6 +140,27 @@ def test_the_scales_are_sensitivity_times_neighbours_over_epsilon(neighbours):
     list(release)
     size = neighbours.sensitivity(3, 6)
     assert [s for name, s, _ in recorder.asked if name == "discrete_laplace"] == [size, 4 * size]
+
+
+class Interrupted(mechanisms.GradualRelease):
+    """Another thread asks for the next release as soon as the first is counted."""
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if name == "_steps" and value == 1:
+            self.second = []
+            self.other = threading.Thread(target=lambda: self.second.append(self.next()))
+            self.other.start()
+            self.other.join(timeout=0.3)
+
+
+def test_a_thread_gets_the_release_that_it_has_charged():
+    budget = mechanisms.simulation(seed=0).grant(1)
+    release = Interrupted(1000, sensitivity=1, epsilons=(0.01, 1), budget=budget)
+    first = release.next()
+    release.other.join()
+    assert [first, *release.second] == [1000 + int(noise[0]) for noise in release._noise]
+    assert first != release.second[0]
 
 
 def test_real_numbers_and_arrays_are_put_on_a_lattice():

@@ -295,6 +295,14 @@ def test_bad_labels_are_refused(labels):
         RandomizedResponse(labels, epsilon=1)
 
 
+def test_numpys_whole_numbers_are_whole():
+    response = RandomizedResponse(np.int64(3), np.uint8(200), epsilon=1)
+    assert response.shape == (3, 200)
+    assert [type(side) for side in response.shape] == [int, int]
+    assert response.size == 600
+    assert RandomizedResponse(np.int64(3), epsilon=1).p == RandomizedResponse(3, epsilon=1).p
+
+
 def test_it_takes_no_budget():
     with pytest.raises(TypeError):
         RandomizedResponse(2, epsilon=1, budget=mechanisms.simulation(seed=0).grant(1))

@@ -119,6 +119,11 @@ def test_a_copy_would_answer_for_free(account):
         search.left = 5
 
 
+def test_numpys_whole_numbers_are_whole():
+    budget = mechanisms.simulation(seed=0).grant(1)
+    assert mechanisms.AboveThreshold(0, sensitivity=1, positives=np.int64(2), budget=budget).left == 2
+
+
 def test_threads_share_the_answers_of_yes():
     search = mechanisms.AboveThreshold(0, sensitivity=1, positives=7, budget=mechanisms.simulation(seed=0).grant(1))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -180,6 +182,28 @@ def test_confidence_is_between_0_and_1(confidence):
     for call in (mechanisms.accuracy, mechanisms.scale_for_accuracy):
         with pytest.raises(BadInput, match="confidence"):
             call(1.0, confidence)
+
+
+@pytest.mark.parametrize(
+    "value", ["1/2", "0.95", None, 10**400, Fraction(10**5000), Decimal("sNaN"), 1j, np.array([1.0, 2.0]), [1]]
+)
+def test_what_is_no_number_is_refused_by_name(value):
+    calls = {
+        "confidence": lambda: utility.accuracy(1.0, value),
+        "scale": lambda: utility.accuracy(value),
+        "error": lambda: utility.scale_for_accuracy(value),
+        "epsilon": lambda: utility.laplace_error(value, sensitivity=1),
+        "sensitivity": lambda: utility.laplace_error(1, sensitivity=value),
+        "gap": lambda: utility.large_margin_epsilon(value, 1e-6),
+    }
+    for argument, call in calls.items():
+        with pytest.raises(BadInput) as refused:
+            call()
+        assert refused.value.argument == argument
+        assert len(str(refused.value)) < 200
+    with pytest.raises(BadInput, match="confidence"):
+        utility.accuracy(1.0, 1 - Fraction(1, 10**40))
+    assert utility.accuracy(Fraction(1, 2), Decimal("0.95")) == utility.accuracy(0.5, 0.95)
 
 
 def test_more_best_candidates_than_candidates_are_refused():

@@ -219,16 +219,28 @@ def check_bounds(bounds: object) -> tuple[float, float]:
 
 def check_confidence(confidence: float) -> float:
     """A probability strictly between 0 and 1."""
-    if not 0 < confidence < 1:
-        raise BadInput("confidence", f"must be between 0 and 1, got {confidence!r}", "pass for instance 0.95")
-    return float(confidence)
+    number = _stated(confidence)
+    if not 0 < number < 1:
+        raise BadInput("confidence", f"must be between 0 and 1, got {_shown(confidence)}", "pass for instance 0.95")
+    return number
 
 
 def check_positive(value: float, argument: str) -> float:
     """A public, finite number above 0."""
-    if not (value > 0 and math.isfinite(value)):
-        raise BadInput(argument, f"must be a number above 0, got {value!r}", "pass for instance 1")
-    return float(value)
+    number = _stated(value)
+    if not 0 < number < math.inf:
+        raise BadInput(argument, f"must be a number above 0, got {_shown(value)}", "pass for instance 1")
+    return number
+
+
+def _stated(value: object) -> float:
+    """A public number as a float; NaN for what is none, and infinite for what is beyond all floats."""
+    return math.nan if isinstance(value, str) else _float(value)
+
+
+def _shown(value: object) -> str:
+    """A public number for a message, which has not as many digits as it; of what is none, the type."""
+    return f"{_stated(value):g}" if isinstance(value, (Real, Decimal)) else f"a {type(value).__name__}"
 
 
 def numbers(values: object, argument: str) -> Vector:
@@ -288,8 +300,8 @@ def whole_numbers(value: object, argument: str) -> Counts | None:
 
     They never become floats on the way: above 2^53 that would round them, and move two neighbours apart. In a list each is
     read by itself, and none is refused: what is no number counts as 0, others are rounded down, which moves no two of them
-    further apart than the next whole number. In a column of whole numbers that may be missing, such a one counts as 0. So does
-    one number that is missing.
+    further apart than the next whole number. In a column of whole numbers that may be missing, such a one counts as 0; so
+    does one number that is missing.
 
     >>> whole_numbers([2**53 + 1, -0.5, None], "value").tolist(), whole_numbers(0.5, "value")
     ([9007199254740993, -1, 0], None)

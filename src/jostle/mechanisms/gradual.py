@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
@@ -77,16 +78,19 @@ class GradualRelease:
         points = integers if whole else self._lattice.points(np.nan_to_num(real, nan=0.0))
         self._private = np.asarray(points).reshape(-1)
         self._noise: list[Counts] = []
+        self._lock = threading.Lock()
 
     def next(self) -> Any:
         """Charge what the next release costs beyond the last one, and give it."""
-        if self._steps == len(self._tokens):
-            raise PlanError(f"all {self._steps} releases were made")
-        engine = self._tokens[self._steps].draw(operator="gradual_release", note=self._note)
-        if not self._noise:
-            self._noise = chain(self._private.size, self._scales, engine)
-        self._steps += 1
-        released = (self._private + self._noise[self._steps - 1]).reshape(self._shape)
+        with self._lock:  # a thread gets the release that it has charged
+            if self._steps == len(self._tokens):
+                raise PlanError(f"all {self._steps} releases were made")
+            engine = self._tokens[self._steps].draw(operator="gradual_release", note=self._note)
+            if not self._noise:
+                self._noise = chain(self._private.size, self._scales, engine)
+            noise = self._noise[self._steps]
+            self._steps += 1
+        released = (self._private + noise).reshape(self._shape)
         if self._whole:
             return released if self._shape else int(released)
         return self._lattice.numbers(released) if self._shape else float(self._lattice.numbers(released))

@@ -20,6 +20,7 @@ from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
 from jostle.mechanisms.arguments import check_confidence, check_positive
+from jostle.schema.arguments import whole
 
 _PROMISE = "randomized before collection (the local model): no curator is trusted, and no account is charged"
 
@@ -86,9 +87,8 @@ class RandomizedResponse:
     def __init__(self, *categories: int | list[Any], p: Any = None, epsilon: Any = None) -> None:
         self.labels = _labels(categories[0]) if len(categories) == 1 and isinstance(categories[0], list) else None
         """The categories' labels, in order; None if they are numbered."""
-        shape: tuple[Any, ...] = categories if self.labels is None else (len(self.labels),)
-        whole = all(isinstance(side, int) and not isinstance(side, bool) and side >= 1 for side in shape)
-        if len(shape) not in (1, 2) or not whole or math.prod(shape) < 2:
+        shape = tuple(whole(side) or 0 for side in (categories if self.labels is None else (len(self.labels),)))
+        if len(shape) not in (1, 2) or min(shape) < 1 or math.prod(shape) < 2:
             raise BadInput(
                 "shape",
                 "must be the number of categories, a list of their labels, or a grid's two sides",
@@ -282,8 +282,8 @@ def _number(value: Any, size: int) -> int:
     """
     if not isinstance(value, (Real, Decimal, np.bool_)) or not 0 <= value < size:  # type: ignore[operator]
         return -1
-    whole = int(value)  # type: ignore[arg-type]  # a real number can be cut
-    return whole if whole == value else -1
+    number = int(value)  # type: ignore[arg-type]  # a real number can be cut
+    return number if number == value else -1
 
 
 def _hoeffding(respondents: int, confidence: float) -> float:

@@ -13,6 +13,7 @@ from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
 from jostle.mechanisms.arguments import Lattice, Moves, check_budget, numbers
+from jostle.schema.arguments import whole
 
 MOST_POSITIVES = 2**40
 """So many answers of yes can be shared among: noise grows with their number."""
@@ -60,7 +61,8 @@ class AboveThreshold:
         monotone: bool = False,
         note: str = "",
     ) -> None:
-        if isinstance(positives, bool) or not isinstance(positives, int) or not 1 <= positives <= MOST_POSITIVES:
+        most = whole(positives)
+        if most is None or not 1 <= most <= MOST_POSITIVES:
             problem = f"must be a whole number from 1 to {MOST_POSITIVES}"
             raise BadInput("positives", problem, "pass how many answers of yes you need")
         limit, moves = numbers(threshold, "threshold"), Moves.of(sensitivity, monotone=monotone)
@@ -68,11 +70,11 @@ class AboveThreshold:
             raise BadInput("threshold", "must be one finite, public number", "pass for instance 100")
         neighbours = check_budget(budget).neighbours
         self._lattice = Lattice.for_moves(moves, neighbours)
-        noisy, self._scale = scales(self._lattice.moves, neighbours, budget.epsilon, positives, monotone)
+        noisy, self._scale = scales(self._lattice.moves, neighbours, budget.epsilon, most, monotone)
         self._lock, self._home = threading.Lock(), Home()
         self._noise = budget.draw(operator="above_threshold", note=note)
         self._threshold = self._drawn(limit, noisy)
-        self._left: Any = np.full(np.shape(self._threshold), positives)[()]
+        self._left: Any = np.full(np.shape(self._threshold), most)[()]
 
     def above(self, value: float) -> bool:
         """Whether the value, with noise, reaches the threshold, with noise. A NaN counts as a number below all others."""

@@ -57,7 +57,8 @@ def laplace_error(epsilon: float, *, sensitivity: float, confidence: float = 0.9
     >>> round(laplace_error(0.5, sensitivity=1), 3)
     5.991
     """
-    return accuracy(sensitivity / check_positive(epsilon, "epsilon"), confidence, numbers=numbers)
+    scale = check_positive(sensitivity, "sensitivity") / check_positive(epsilon, "epsilon")
+    return accuracy(scale, confidence, numbers=numbers)
 
 
 def laplace_epsilon(error: float, *, sensitivity: float, confidence: float = 0.95, numbers: int = 1) -> float:
@@ -304,7 +305,8 @@ def large_margin_gap(
     >>> round(large_margin_gap(1, 1e-6, kept=1))
     511
     """
-    return 2 * sensitivity + sensitivity * margin_quantile(delta, kept, confidence) / check_positive(epsilon, "epsilon")
+    size = check_positive(sensitivity, "sensitivity")
+    return 2 * size + size * margin_quantile(delta, kept, confidence) / check_positive(epsilon, "epsilon")
 
 
 def large_margin_epsilon(
@@ -315,4 +317,5 @@ def large_margin_epsilon(
     >>> round(large_margin_epsilon(511, 1e-6, kept=1), 2)
     1.0
     """
-    return sensitivity * margin_quantile(delta, kept, confidence) / check_positive(gap - 2 * sensitivity, "gap")
+    size = check_positive(sensitivity, "sensitivity")
+    return size * margin_quantile(delta, kept, confidence) / check_positive(check_positive(gap, "gap") - 2 * size, "gap")
