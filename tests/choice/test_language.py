@@ -107,6 +107,21 @@ def test_an_option_that_spends_nothing_leaves_its_part_to_the_account(tmp_path: 
     assert maker.trace.notes == ("zeros left ε = 1 unspent",)
 
 
+@pytest.mark.parametrize(("filtered", "seen"), [(False, 40), (True, None)])
+def test_the_number_of_records_is_private_where_some_were_left_out(tmp_path: Path, filtered: bool, seen: int | None) -> None:
+    found = []
+
+    @option
+    def looking(db: Any, query: Any, budget: Any) -> Any:
+        found.append(db.total)
+        return np.zeros(8)
+
+    maker = ChoiceMaker(options=[looking], trained_on=PUBLIC, queries=workloads.identity)
+    account = Ledger(tmp_path / "budget.db").account("people", cap=1, neighbours="replace")
+    maker.release(np.full(8, 5), workloads.identity(8), epsilon=1, account=account, filtered=filtered)
+    assert found[-1] == seen
+
+
 def test_several_budgets_make_the_budget_a_free_question() -> None:
     maker = ChoiceMaker(
         options=[cells, Even],

@@ -147,11 +147,14 @@ class ChoiceMaker:
         self._keep(asked, decision, (f"{chosen.name} left ε = {show(left)} unspent",) if left > 0 else ())
         return answer
 
-    def release(self, x: Any, query: Any = None, *, epsilon: Any, account: Account) -> Any:
-        """The answer on private counts, charged to an account of a ledger."""
+    def release(self, x: Any, query: Any = None, *, epsilon: Any, account: Account, filtered: bool = False) -> Any:
+        """The answer on private counts, charged to an account of a ledger.
+
+        Under `replace`, say `filtered=True` where some records are in no cell: their number is private then.
+        """
         if not hasattr(account, "purse"):
             raise BadInput("account", "must be an account of a ledger", "pass for instance ledger.account('people', cap=1)")
-        source = ReleaseSource(x, purse=account.purse(), note=self.name)
+        source = ReleaseSource(x, purse=account.purse(), note=self.name, filtered=bool(filtered))
         return self(source, query, source.grant(epsilon))
 
     def _option(self, name: str) -> Option:
