@@ -155,6 +155,11 @@ OF_TABLES = [
         tested(ways_around.test_the_same_rows_under_two_names_are_no_union, FOLDER),
     ),
     Mutant(
+        "tables: a file that is named twice, in a sequence that is no list",
+        attribute(opening, "listed", lambda data: data),
+        tested(ways_around.test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence, FOLDER),
+    ),
+    Mutant(
         "tables: a new column says whose row it is",
         attribute(table.Table, "_check_new", lambda self, name, column: None),
         tested(ways_around.test_no_new_column_takes_the_place_of_the_person, FOLDER, "pid"),

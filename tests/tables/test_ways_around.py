@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import UserList, deque
+
 import pandas as pd
 import pytest
 
@@ -48,6 +50,17 @@ def test_the_same_rows_under_two_names_are_no_union(tmp_path):
     rows(10).to_parquet(folder / "a.parquet")
     with pytest.raises(jostle.BadInput, match="^data: names some file twice"):
         opened([folder / "a.parquet"] * 2, tmp_path)
+
+
+def test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence(tmp_path):
+    path = tmp_path / "a.parquet"
+    rows(10).to_parquet(path)
+    for several in ([path, path], (path, path), UserList([path, path]), deque([path, path])):
+        with pytest.raises(jostle.BadInput, match="^data: names some file twice"):
+            opened(several, tmp_path)
+    for one in ([path], (path,), UserList([path])):
+        with pytest.raises(jostle.BadInput, match="^other: has rows of this table"):
+            opened(path, tmp_path).union(opened(one, tmp_path))
 
 
 def test_an_account_remembers_whom_it_protects(tmp_path):

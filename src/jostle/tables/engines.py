@@ -26,7 +26,17 @@ from jostle.tables.files import TEXT_FILES, are_parquet, embedded, parquet_table
 from jostle.tables.frames import check_labels, is_frame, names_of, to_arrow
 from jostle.tables.sparks import local_spark, spark_files, spark_table
 
-__all__ = ["ENGINES", "TEXT_FILES", "Opened", "check_columns", "connect", "identities", "local_spark", "share_files"]
+__all__ = [
+    "ENGINES",
+    "TEXT_FILES",
+    "Opened",
+    "check_columns",
+    "connect",
+    "identities",
+    "listed",
+    "local_spark",
+    "share_files",
+]
 
 ENGINES = ("duckdb", "postgres", "pyspark", "sqlite")
 """The engines whose arithmetic the tests compare with NumPy's, cell by cell."""
@@ -62,8 +72,14 @@ def connect(
     person: str | None = None,
 ) -> Opened:
     """The table that somebody means, wherever it is. `wanted` are the columns that will be used; `person` says whose."""
+    data = listed(data)
     opened = _connect(data, table, wanted, columns, engine, person)
     return replace(opened, origin=frozenset(_origins(data, opened)))
+
+
+def listed(data: Any) -> Any:
+    """Several paths as a list, whatever kind of sequence they came in, so that all who look at them see the same ones."""
+    return list(data) if isinstance(data, Sequence) and not isinstance(data, (str, bytes)) else data
 
 
 def _origins(data: Any, opened: Opened) -> Iterator[Hashable]:
@@ -72,7 +88,7 @@ def _origins(data: Any, opened: Opened) -> Iterator[Hashable]:
         yield data, opened.name
     elif isinstance(data, (str, os.PathLike)):
         yield str(Path(data).resolve()), opened.name if Path(data).suffix.lower() in DATABASE_FILES else None
-    elif isinstance(data, (list, tuple)):
+    elif isinstance(data, list):
         yield from ((str(Path(one).resolve()), None) for one in data)
     elif type(data).__module__.startswith("ibis"):
         yield data.op()
@@ -113,7 +129,7 @@ def _connect(
         return _database_file(Path(data), table)
     if isinstance(data, (str, os.PathLike)):
         return _files([Path(data)], wanted, columns, engine)
-    if isinstance(data, Sequence) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
+    if isinstance(data, list) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
         return _files([Path(one) for one in data], wanted, columns, engine)
     raise BadInput("data", f"a {type(data).__name__} cannot be opened", f"pass {KINDS_OF_DATA}")
 

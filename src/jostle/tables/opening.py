@@ -11,7 +11,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.schema import Column, Schema
 from jostle.tables.accounts import account_of, ledger_at
-from jostle.tables.engines import ENGINES, check_columns, connect, identities
+from jostle.tables.engines import ENGINES, check_columns, connect, identities, listed
 from jostle.tables.frames import is_frame
 from jostle.tables.payers import AccountPayer, check_note
 from jostle.tables.stages import WHOSE
@@ -68,6 +68,7 @@ def open(  # the name is the product's, and callers say jostle.open
     >>> len(ages.answers), ages.spent, table.remaining
     (10, Fraction(1, 2), Fraction(1, 2))
     """
+    data = listed(data)
     described = _schema(schema)
     whose = Unit.of(unit)
     if ledger is None:
@@ -104,7 +105,7 @@ def _schema(schema: Any) -> Schema:
 
 def _check_different(data: Any) -> None:
     """A file that is named twice, or is in a folder by two names, would count every row twice."""
-    named = data if isinstance(data, (list, tuple)) else [data]
+    named = data if isinstance(data, list) else [data]
     if not all(isinstance(one, (str, os.PathLike)) for one in named):
         return
     several = len(named) > 1
