@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections import UserList, deque
 
 import pandas as pd
@@ -61,6 +62,30 @@ def test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence(tmp_path):
     for one in ([path], (path,), UserList([path])):
         with pytest.raises(jostle.BadInput, match="^other: has rows of this table"):
             opened(path, tmp_path).union(opened(one, tmp_path))
+
+
+def test_rows_in_spark_are_never_added_up(spark, tmp_path):
+    """Every call makes another object of the same table, and so does another session."""
+    people = f"p_{uuid.uuid4().hex}"
+    frame = spark.range(10).withColumnRenamed("id", "x")
+    frame.createTempView(people)
+    frame.createGlobalTempView(people)
+    known = f"global_temp.{people}"
+    rows(10).to_parquet(tmp_path / "a.parquet")
+    ways = [
+        (spark.table(known), {}),
+        (spark.table(known), {}),
+        (spark.newSession().table(known), {}),
+        (spark, {"table": people}),
+        (spark.read.parquet(str(tmp_path / "a.parquet")), {}),
+        (tmp_path / "a.parquet", {}),
+    ]
+    one, *others = (opened(data, tmp_path, **how) for data, how in ways)
+    for other in others:
+        with pytest.raises(jostle.BadInput, match="^other: has rows of this table"):
+            one.union(other)
+    with pytest.raises(jostle.BadInput, match="^other: has rows of this table"):
+        others[-1].union(others[-2])
 
 
 def test_an_account_remembers_whom_it_protects(tmp_path):

@@ -83,7 +83,11 @@ def listed(data: Any) -> Any:
 
 
 def _origins(data: Any, opened: Opened) -> Iterator[Hashable]:
-    """Each file by its path, a database's table by both their names, and what is in memory by itself."""
+    """Each file by its path, a database's table by both their names, and what is in memory by itself.
+
+    What is an Ibis table or in Spark has no origin that tells it from anything: another object, or another session, may have
+    the same rows, and so may the files and databases behind it.
+    """
     if isinstance(data, str) and "://" in data:
         yield data, opened.name
     elif isinstance(data, (str, os.PathLike)):
@@ -92,6 +96,8 @@ def _origins(data: Any, opened: Opened) -> Iterator[Hashable]:
         yield from ((str(Path(one).resolve()), None) for one in data)
     elif type(data).__module__.startswith("ibis"):
         yield data.op()
+    elif type(data).__module__.startswith("pyspark"):
+        yield "spark"
     else:
         yield _Held(data), opened.name
 

@@ -120,8 +120,9 @@ class Table(measure.Measurements):
     def union(self, other: Table) -> Table:
         """The rows of both tables, which must be different ones that share an account.
 
-        A row is in one of them, so it still is one row. They must come from different files, or be different frames: whether
-        two tables of one database are different ones cannot be told. Where the unit is a person, the rows of one person in
+        A row is in one of them, so it still is one row. They must come from different files, or be different frames in
+        memory: whether two tables of one database are different ones cannot be told, nor what a frame of Spark, a table of
+        Spark or an Ibis table is made of. Where the unit is a person, the rows of one person in
         both would add up to more than the account is kept for: open both as one table, `jostle.open([one, another], …)`.
         """
         if not isinstance(other, Table) or not _same_account(self._payer, other._payer):
