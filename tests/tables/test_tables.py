@@ -358,6 +358,8 @@ def test_a_preview_costs_nothing_and_within_keeps_its_word(people):
         (lambda t: t.sum("sex", epsilon=1), "column"),
         (lambda t: t.ranges("age", [(30, 20)], epsilon=1), "ranges"),
         (lambda t: t.ranges("age", 7, epsilon=1), "ranges"),
+        (lambda t: t.ranges("sex", [("F", "Nowhere")], epsilon=1), "ranges"),
+        (lambda t: t.ranges("sex", [("F", None)], epsilon=1), "ranges"),
         (lambda t: t.ranges("age", workloads.prefix(3), epsilon=1), "workload"),
         (lambda t: t.select(), "columns"),
         (lambda t: t.derive("x", "income / 2", 7), "schema['x']"),

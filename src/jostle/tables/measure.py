@@ -250,7 +250,8 @@ def _asked_ranges(column: Column, ranges: Any) -> tuple[Workload, dict[str, list
     if not pairs:
         raise BadInput("ranges", "must be pairs of a first and a last value", "pass for instance [(0, 17), (18, 64)]")
     cells = np.array([column.encode([first, last]) for first, last in pairs])
-    if (cells < 0).any() or (cells[:, 0] > cells[:, 1]).any():
+    # A cell for other values, or for none, is no end: it would be counted with all that stand before it.
+    if (cells < 0).any() or (cells >= column.values).any() or (cells[:, 0] > cells[:, 1]).any():
         raise BadInput(
             "ranges", "have ends that are no values of the column, or in the wrong order", "write the first one first"
         )
