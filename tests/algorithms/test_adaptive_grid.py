@@ -65,7 +65,7 @@ def test_a_public_number_of_records_costs_nothing(records, number):
 
 
 def test_other_numbers_of_stages_are_refused():
-    with pytest.raises(BadInput, match="stages: must be 1 or 3, got 2"):
+    with pytest.raises(BadInput, match="stages: must be one of 1, 3, got 2"):
         simulate.errors("AdaptiveGrid", np.ones((32, 32), dtype=int), boxes(32, 16), 1, trials=2, seed=0, stages=2)
 
 

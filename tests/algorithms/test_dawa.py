@@ -239,7 +239,7 @@ def test_every_partition_can_be_released(operator, tmp_path):
 def test_an_unknown_partition_is_refused_before_any_charge():
     source = SimulatedSource([1, 2, 3], seed=0)
     budget = source.grant(1)
-    with pytest.raises(BadInput, match=r"^partition: 'best' is unknown.*noisy-minimum, exponential, counts, blocks"):
+    with pytest.raises(BadInput, match=r"^partition: must be one of noisy-minimum, exponential, counts, blocks, got 'best'"):
         algorithms.get("DAWA").run(source, workloads.identity(3), budget, partition="best")
     assert source.unspent == 1
 

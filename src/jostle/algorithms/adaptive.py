@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from jostle.algorithms._takes import FACTOR, SHARE, SIZE
 from jostle.algorithms.opt import best_strategy
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
@@ -25,7 +26,14 @@ RANGES = ("prefix", "ranges", "all ranges")
 """The workloads that it is true of."""
 
 
-@algorithm(name="Adaptive", tasks=("range-1d",), cite="mckenna2018optimizing", data_dependent=True, version=4)
+@algorithm(
+    name="Adaptive",
+    tasks=("range-1d",),
+    cite="mckenna2018optimizing",
+    data_dependent=True,
+    version=4,
+    takes={"first": SHARE, "blocks": SIZE, "records": FACTOR},
+)
 def adaptive(
     x: Source, workload: Workload, budget: Budget, *, first: float = 0.05, blocks: int = 32, records: float = 12.0
 ) -> Vector:

@@ -8,11 +8,11 @@ from itertools import pairwise, zip_longest
 import numpy as np
 
 from jostle.algorithms._grids import known_total
+from jostle.algorithms._takes import OneOf
 from jostle.algorithms.bayes import bayes
 from jostle.algorithms.opt_bayes import LARGEST, opt_bayes
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
-from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import blocks, total
@@ -22,7 +22,14 @@ from jostle.linear.leaves import Leaves, cut, regular
 from jostle.linear.workloads import Workload
 
 
-@algorithm(name="AdaptiveGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True, version=8)
+@algorithm(
+    name="AdaptiveGrid",
+    tasks=("range-2d",),
+    cite="qardaji2013differentially",
+    data_dependent=True,
+    version=8,
+    takes={"stages": OneOf(1, 3)},
+)
 def adaptive_grid(
     x: Source,
     workload: Workload,
@@ -40,8 +47,6 @@ def adaptive_grid(
     Privacy: one Laplace measurement a stage, of boxes that depend on the noisy counts of the stages before alone; and a
     small one of the number of records, if that is not public and decides how many stages there are.
     """
-    if stages not in (None, 1, 3):
-        raise BadInput("stages", f"must be 1 or 3, got {stages!r:.40}", "leave it out")
     number, rest = (stages, budget) if stages is not None else _usual_stages(x, workload, budget)
     if number == 1:
         plan = opt_bayes if x.size <= LARGEST and workload.average_length > FEW_CELLS else bayes

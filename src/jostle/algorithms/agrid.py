@@ -7,6 +7,7 @@ from math import ceil, sqrt
 import numpy as np
 
 from jostle.algorithms._grids import boxes_of_width, cut_to_width, known_total, with_total
+from jostle.algorithms._takes import FACTOR, SHARE, SIZE
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -15,7 +16,13 @@ from jostle.kernel.strategy import blocks, identity
 from jostle.linear.workloads import Workload
 
 
-@algorithm(name="AGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True)
+@algorithm(
+    name="AGrid",
+    tasks=("range-2d",),
+    cite="qardaji2013differentially",
+    data_dependent=True,
+    takes={"c": FACTOR, "c2": FACTOR, "first_level": SHARE, "least": SIZE, "for_total": SHARE},
+)
 def agrid(
     x: Source,
     workload: Workload,
@@ -41,7 +48,7 @@ def agrid(
     scale = max(x.noise_scale(cells, budget), 1e-300)
     records, doubt, rest = known_total(x, budget, for_total)
     coarse, fine = rest.split(first_level, 1 - first_level)
-    fineness = max(least, ceil(sqrt(max(records, 0.0) / (c * scale)) / 4))
+    fineness = max(least, ceil(min(sqrt(max(records, 0.0) / (c * scale)) / 4, max(x.shape))))
     boxes = boxes_of_width(x.shape, tuple(min(max(2, n // fineness), n) for n in x.shape))
     sums = blocks(boxes.partition, x.shape)
     noise, noisy = x.noise_variance(sums, coarse), x.laplace(sums, coarse)

@@ -7,6 +7,7 @@ from math import log, log10, sqrt
 import numpy as np
 
 from jostle.algorithms._clusters import cheapest_clusters
+from jostle.algorithms._takes import SHARE, Number
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Partition, Vector
@@ -23,7 +24,13 @@ TRAINED = ([-1, 0, 1, 2, 3, 4], [0.75, 0.88, 0.9, 0.82, 0.7, 0.6], [0.35, 0.2, 0
 public histograms: five of DPBench's in one dimension and four in two."""
 
 
-@algorithm(name="AHP", tasks=("range-1d", "range-2d"), cite="zhang2014towards", data_dependent=True)
+@algorithm(
+    name="AHP",
+    tasks=("range-1d", "range-2d"),
+    cite="zhang2014towards",
+    data_dependent=True,
+    takes={"to_cells": SHARE, "cut_off": Number(0, 1e6)},
+)
 def ahp(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.85, cut_off: float = 0.35) -> Vector:
     """Clusters of cells with similar noisy counts, wherever they lie, each counted anew (Algorithm 1).
 
@@ -45,7 +52,13 @@ def ahp(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.85
     )
 
 
-@algorithm(name="AHP-adaptive", tasks=("range-1d", "range-2d"), cite="hay2016principled", data_dependent=True)
+@algorithm(
+    name="AHP-adaptive",
+    tasks=("range-1d", "range-2d"),
+    cite="hay2016principled",
+    data_dependent=True,
+    takes={"to_total": SHARE},
+)
 def ahp_adaptive(x: Source, workload: Workload, budget: Budget, *, to_total: float = 0.02) -> Vector:
     """AHP with a split of the budget and a cut-off that suit the number of records, as DPBench proposes (Section 6.4: AHP*).
 

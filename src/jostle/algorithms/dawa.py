@@ -11,9 +11,9 @@ import numpy as np
 
 from jostle.algorithms._buckets import Buckets
 from jostle.algorithms._hilbert import hilbert_line
+from jostle.algorithms._takes import SHARE, Number, OneOf
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
-from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import IntervalCost, Source
 from jostle.kernel.strategy import identity
@@ -49,7 +49,13 @@ BRANCHING: Final = 4
 """How many blocks a block is cut into. Along Hilbert's curve, squares are cut into squares."""
 
 
-@algorithm(name="DAWA", tasks=("range-1d", "range-2d"), cite="li2014data", data_dependent=True)
+@algorithm(
+    name="DAWA",
+    tasks=("range-1d", "range-2d"),
+    cite="li2014data",
+    data_dependent=True,
+    takes={"partition": OneOf(*SHARES), "first_stage": SHARE, "price": Number(0, 1e6)},
+)
 def dawa(
     x: Source,
     workload: Workload,
@@ -79,8 +85,6 @@ def dawa(
     """
     kind = len(x.shape) if workload.average_length >= LONG else 0
     operator = partition or ("exponential" if kind == 1 else "counts")
-    if operator not in SHARES:
-        raise BadInput("partition", f"{operator!r} is unknown", f"use one of {', '.join(SHARES)}")
     share = SHARES[operator][kind] if first_stage is None else first_stage
     first, second = budget.split(share, 1 - share)
     curve = hilbert_line((x.shape[0], x.shape[-1])) if len(x.shape) > 1 else None

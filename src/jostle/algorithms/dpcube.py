@@ -9,6 +9,7 @@ from math import sqrt
 import numpy as np
 
 from jostle.algorithms._kdtree import Halves, halves, prune
+from jostle.algorithms._takes import SHARE
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Vector
@@ -27,7 +28,9 @@ MEDIAN_STEP = 1.1462
 """The median distance of two numbers with Laplace noise of scale 1: the solution of (1 + t/2) exp(−t) = 1/2."""
 
 
-@algorithm(name="DPCube", tasks=("range-1d", "range-2d"), cite="xiao2014dpcube", data_dependent=True)
+@algorithm(
+    name="DPCube", tasks=("range-1d", "range-2d"), cite="xiao2014dpcube", data_dependent=True, takes={"first_stage": SHARE}
+)
 def dpcube(x: Source, workload: Workload, budget: Budget, *, first_stage: float = 0.5) -> Vector:
     """Noisy cells, a k-d tree over them whose leaves are nearly even, and their totals, in one estimate (Section 5).
 

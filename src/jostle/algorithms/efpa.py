@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jostle.algorithms._takes import SHARE
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -19,7 +20,7 @@ LARGEST = 2**20
 """No more entries than this in the matrix of the frequencies that are measured."""
 
 
-@algorithm(name="EFPA", tasks=("range-1d",), cite="acs2012differentially", data_dependent=True)
+@algorithm(name="EFPA", tasks=("range-1d",), cite="acs2012differentially", data_dependent=True, takes={"to_cells": SHARE})
 def efpa(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.7) -> Vector:
     """Noisy cells tell how many low frequencies matter, and those are measured once more (Section IV-A, repaired).
 

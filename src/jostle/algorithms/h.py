@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jostle.algorithms._takes import TRUTH, Whole
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -11,7 +12,14 @@ from jostle.linear.trees import tree_least_squares
 from jostle.linear.workloads import Workload
 
 
-@algorithm(name="H", tasks=("range-1d",), cite="hay2010boosting", data_dependent=False, batched=True)
+@algorithm(
+    name="H",
+    tasks=("range-1d",),
+    cite="hay2010boosting",
+    data_dependent=False,
+    batched=True,
+    takes={"branching": Whole(2, 2**24), "root": TRUTH},
+)
 def h(x: Source, workload: Workload, budget: Budget, *, branching: int = 2, root: bool = False) -> Vector:
     """A binary tree of counts with the same noise on every level, made consistent (Section 4).
 

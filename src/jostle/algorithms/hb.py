@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from math import ceil, log
 
+from jostle.algorithms._takes import TRUTH, Whole
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -14,7 +15,14 @@ from jostle.linear.trees import average_range_variance, tree_least_squares
 from jostle.linear.workloads import Workload
 
 
-@algorithm(name="HB", tasks=("range-1d", "range-2d"), cite="qardaji2013understanding", data_dependent=False, batched=True)
+@algorithm(
+    name="HB",
+    tasks=("range-1d", "range-2d"),
+    cite="qardaji2013understanding",
+    data_dependent=False,
+    batched=True,
+    takes={"branching": Whole(2, 2**24), "root": TRUTH},
+)
 def hb(x: Source, workload: Workload, budget: Budget, *, branching: int | None = None, root: bool = False) -> Vector:
     """A tree of counts whose branching minimises the variance of a range (Section 4, Equation 3), made consistent.
 

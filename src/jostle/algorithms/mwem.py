@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from jostle.algorithms import _weights
+from jostle.algorithms._takes import SHARE, Whole
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.domain import LARGEST_TOTAL
-from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Partition, Vector
 from jostle.kernel.queries import Strategy
 from jostle.kernel.scores import QueryDistance
@@ -29,7 +29,13 @@ DOUBT = 0.1
 Set on public histograms, DPBench's; between 0.05 and 0.2 it hardly matters."""
 
 
-@algorithm(name="MWEM", tasks=("range-1d", "range-2d"), cite="hardt2012simple", data_dependent=True)
+@algorithm(
+    name="MWEM",
+    tasks=("range-1d", "range-2d"),
+    cite="hardt2012simple",
+    data_dependent=True,
+    takes={"rounds": Whole(1, 10_000), "to_select": SHARE, "sweeps": Whole(1, 10_000)},
+)
 def mwem(
     x: Source,
     workload: Workload,
@@ -54,7 +60,13 @@ def mwem(
     return _learn(x, workload, budget, _Count.public(x), rounds, to_select, sweeps)
 
 
-@algorithm(name="MWEM-adaptive", tasks=("range-1d", "range-2d"), cite="hay2016principled", data_dependent=True)
+@algorithm(
+    name="MWEM-adaptive",
+    tasks=("range-1d", "range-2d"),
+    cite="hay2016principled",
+    data_dependent=True,
+    takes={"to_rounds": SHARE, "to_select": SHARE, "sweeps": Whole(1, 10_000)},
+)
 def mwem_adaptive(
     x: Source,
     workload: Workload,
@@ -118,8 +130,6 @@ class _Count:
 def _learn(
     x: Source, workload: Workload, budget: Budget, count: _Count, rounds: int, to_select: float, sweeps: int | None
 ) -> Vector:
-    if rounds < 1 or (sweeps is not None and sweeps < 1):
-        raise BadInput("rounds", "and sweeps must be at least 1", "leave them out")
     shares = [to_select, 1 - to_select] * rounds
     if x.total is None:
         first, *tokens = budget.split(1 - to_select, *shares)

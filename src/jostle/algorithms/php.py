@@ -7,9 +7,9 @@ from math import log, sqrt
 
 import numpy as np
 
+from jostle.algorithms._takes import SHARE, Whole
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
-from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Partition, Vector
 from jostle.kernel.scores import SplitScore
 from jostle.kernel.source import Source
@@ -20,7 +20,13 @@ FINEST = 64
 """Parts that are no longer than this fraction of the line are not cut any further, but asked once whether they are even."""
 
 
-@algorithm(name="PHP", tasks=("range-1d",), cite="acs2012differentially", data_dependent=True)
+@algorithm(
+    name="PHP",
+    tasks=("range-1d",),
+    cite="acs2012differentially",
+    data_dependent=True,
+    takes={"to_cuts": SHARE, "levels": Whole(1, 1_000)},
+)
 def php(x: Source, workload: Workload, budget: Budget, *, to_cuts: float = 0.5, levels: int | None = None) -> Vector:
     """Bisection by private choices, then one noisy count a part (Section IV-B: P-HPartition).
 
@@ -35,8 +41,6 @@ def php(x: Source, workload: Workload, budget: Budget, *, to_cuts: float = 0.5, 
     docs/proofs/statistics.md.
     """
     rounds = max(1, (x.size - 1).bit_length() - 2) if levels is None else levels
-    if rounds < 1 or not 0 < to_cuts < 1:
-        raise BadInput("levels", "must be at least 1, and to_cuts between 0 and 1", "leave them out")
     share, left = Fraction(str(to_cuts)) / rounds, Fraction(1)
     starts, waiting = [0], [(0, x.size)] if x.size > 1 else []
     for _ in range(rounds):

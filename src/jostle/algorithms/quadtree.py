@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jostle.algorithms._takes import Number
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -11,7 +12,14 @@ from jostle.linear.trees import tree_least_squares
 from jostle.linear.workloads import Workload
 
 
-@algorithm(name="QuadTree", tasks=("range-2d",), cite="cormode2012differentially", data_dependent=False, batched=True)
+@algorithm(
+    name="QuadTree",
+    tasks=("range-2d",),
+    cite="cormode2012differentially",
+    data_dependent=False,
+    batched=True,
+    takes={"growth": Number(0.01, 100)},
+)
 def quadtree(x: Source, workload: Workload, budget: Budget, *, growth: float = 2 ** (1 / 3)) -> Vector:
     """A grid that is halved along both axes down to the cells, made consistent.
 

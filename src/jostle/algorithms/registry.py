@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
 from jostle.algorithms._claims import check_claims, check_tunables, tunables_of
+from jostle.algorithms._takes import Takes, check_values
 from jostle.algorithms.references import REFERENCES, Reference
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, PlanError
@@ -56,6 +57,9 @@ class Algorithm:
     choosing: bool = False
     """Whether it picks another algorithm and runs that: such a one is no option to be picked."""
 
+    takes: Mapping[str, Takes] = field(default_factory=dict)
+    """What values its own arguments may have, where that is said."""
+
     @property
     def reference(self) -> Reference:
         """Where it comes from."""
@@ -70,6 +74,7 @@ class Algorithm:
                 "algorithm", f"{self.name} is not for {dimensions} dimensions", f"use one of {', '.join(sorted(fit))}"
             )
         check_tunables(self.name, self.tunables, tunables)
+        check_values(self.takes, self.tunables, tunables)
 
     def run(self, source: Source, workload: Workload, budget: Budget, **tunables: Any) -> Vector:
         """The estimate of the data vector, flat; in a batched simulation with an axis of trials before it."""
@@ -92,6 +97,7 @@ def algorithm(
     batched: bool = False,
     version: int = 1,
     choosing: bool = False,
+    takes: Mapping[str, Takes] | None = None,
 ) -> Callable[[Plan], Algorithm]:
     """Register a plan. Refused without a citation, a known task or a paragraph that begins with "Privacy:".
 
@@ -114,6 +120,7 @@ def algorithm(
             plan=plan,
             tunables=tunables_of(name, plan, "a source, a workload and a budget"),
             choosing=choosing,
+            takes=dict(takes or {}),
         )
         _check_claims(found)
         _registry[name] = found

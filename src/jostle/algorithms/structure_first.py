@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import sqrt
 
+from jostle.algorithms._takes import SHARE
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -16,7 +17,13 @@ LUCK = 4.0
 public histograms, DPBench's, as the share of the structure."""
 
 
-@algorithm(name="StructureFirst", tasks=("range-1d",), cite="xu2012differentially", data_dependent=True)
+@algorithm(
+    name="StructureFirst",
+    tasks=("range-1d",),
+    cite="xu2012differentially",
+    data_dependent=True,
+    takes={"to_structure": SHARE},
+)
 def structure_first(x: Source, workload: Workload, budget: Budget, *, to_structure: float = 0.25) -> Vector:
     """Nearly even bins by a private choice, then one noisy count a bin (Section 5, repaired).
 

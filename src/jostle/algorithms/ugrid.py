@@ -7,6 +7,7 @@ from math import sqrt
 import numpy as np
 
 from jostle.algorithms._grids import boxes_of_width, known_total, with_total
+from jostle.algorithms._takes import FACTOR, SHARE
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -15,7 +16,13 @@ from jostle.kernel.strategy import blocks, identity
 from jostle.linear.workloads import Workload
 
 
-@algorithm(name="UGrid", tasks=("range-2d",), cite="qardaji2013differentially", data_dependent=True)
+@algorithm(
+    name="UGrid",
+    tasks=("range-2d",),
+    cite="qardaji2013differentially",
+    data_dependent=True,
+    takes={"c": FACTOR, "for_total": SHARE},
+)
 def ugrid(x: Source, workload: Workload, budget: Budget, *, c: float = 10.0, for_total: float = 0.05) -> Vector:
     """A grid of √(Nε/c) boxes along each axis, each counted and spread evenly (Section 4.2, Guideline 1).
 

@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 
 from jostle import algorithms
+from jostle.algorithms._takes import SHARE, TRUTH
 from jostle.algorithms.registry import TASKS, algorithm
 from jostle.choice import rules, traces
 from jostle.choice.features import FEATURES, Feature, exchange_rate
 from jostle.choice.selectors import Decision, Selector, find
 from jostle.choice.traces import Seen, Trace
 from jostle.kernel.budget import Budget, exact
-from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.linear.isotonic import isotonic
@@ -30,7 +30,14 @@ above the bound once in 40 times. Found on HEPTH, NETTRACE and INCOME over 1,024
 """
 
 
-@algorithm(name="Pythia", tasks=("range-1d", "range-2d"), cite="kotsogiannis2017pythia", data_dependent=True, choosing=True)
+@algorithm(
+    name="Pythia",
+    tasks=("range-1d", "range-2d"),
+    cite="kotsogiannis2017pythia",
+    data_dependent=True,
+    choosing=True,
+    takes={"rho": SHARE, "project": TRUTH},
+)
 def pythia(
     x: Source,
     workload: Workload,
@@ -52,8 +59,6 @@ def pythia(
     The option is private under the same neighbours. The projection sees its estimate and the released features.
     """
     found = find(selector, _task(workload))
-    if rho is not None and not 0 < rho < 1:
-        raise BadInput("rho", f"must lie between 0 and 1, got {rho!r}", "leave it out, or pass for instance 0.02")
     if found is None:
         choice, _ = rules.usual(workload)
         _trace(workload, budget, budget, "the public rule", Decision(choice, {}, ()))
