@@ -364,6 +364,7 @@ def test_a_preview_costs_nothing_and_within_keeps_its_word(people):
         (lambda t: t.select(), "columns"),
         (lambda t: t.derive("x", "income / 2", 7), "schema['x']"),
         (lambda t: t.partition("nobody", epsilon=1), "column"),
+        (lambda t: t.derive("r", "income", Real(1e12, 1e12 + 1e-3, bins=64)).partition("r", epsilon=1), "by"),
         (lambda t: t.bin("born", Date("1900-01-01", "2023-12-31")).partition("born", epsilon=1), "by"),
         (
             lambda t: (

@@ -159,6 +159,8 @@ class Table(measure.Measurements):
         column = self.schema.column(by)
         if column.size > MOST_PARTS:
             raise BadInput("by", f"{by!r} has more than {MOST_PARTS} cells", "partition by a coarser column")
+        if len(set(column.labels)) < column.size:  # parts are found by their labels, and some would be lost
+            raise BadInput("by", f"{by!r} has cells with the same label", "use fewer bins, or other names")
         columns = EngineColumns.of(self._views, [by])
         views = [view.having(by).sampled_once() for view in self._views]
         records, token = self._paid(columns, epsilon, filtered=self._filtered, note=f"partition by {by}")
