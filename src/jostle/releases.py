@@ -233,12 +233,16 @@ def answered(
     remaining: Callable[[], Fraction],
     tunables: dict[str, Any],
     about: Mapping[str, Sequence[str]] | None = None,
+    of_part: bool = False,
 ) -> Release:
-    """Run a plan on a source that is charged for it, and keep everything public about it."""
+    """Run a plan on a source that is charged for it, and keep everything public about it.
+
+    All questions to a part of a table share its purse, so what is spent of that meanwhile may be another's.
+    """
     left, before = what_is_left(remaining), source.unspent
     with collect_traces() as traces:
         estimate = plan.run(source, asked, budget, **tunables)
-    spent = before - source.unspent
+    spent = budget.epsilon if of_part else before - source.unspent
     return Release(
         answers=asked @ estimate,
         estimate=estimate.reshape(asked.domain),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jostle import workloads
+from jostle import algorithms, workloads
 from jostle.kernel.errors import BadInput, Overdraft, PlanError
 from jostle.kernel.ledger import Ledger
 from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
@@ -206,6 +207,19 @@ def test_a_lookup_in_a_public_table(people):
         people.join(people, on="sex", name="side", column=Boolean())
     with pytest.raises(BadInput, match="categories"):
         people.join({"X": "west"}, on="sex", name="side", column=Category(["west"]))
+
+
+def test_a_release_of_a_part_tells_what_it_spent_itself(people):
+    """While it runs, another thread asks the same part."""
+    part = people.partition("sex", epsilon=1)["F"]
+    laplace = algorithms.get("Laplace")
+
+    def slow(x, workload, budget):
+        assert part.count(epsilon="1/4").spent == Fraction(1, 4)
+        return laplace.plan(x, workload, budget)
+
+    released = part.histogram("age", epsilon="1/2", algorithm=replace(laplace, plan=slow))
+    assert (released.spent, released.remaining, part.remaining) == (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
 
 
 def test_a_union_is_of_different_rows(people, tmp_path):

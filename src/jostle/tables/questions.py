@@ -16,6 +16,7 @@ from jostle.linear.workloads import Workload
 from jostle.releases import Release, answered, planned
 from jostle.schema import Schema
 from jostle.tables.columns import EngineColumns
+from jostle.tables.payers import PartPayer
 from jostle.tables.previews import Preview, epsilon_within, preview
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Question:
             remaining=lambda: payer.remaining,
             tunables=self._tunables,
             about=self.about,
+            of_part=isinstance(payer, PartPayer),
         )
 
     @property
