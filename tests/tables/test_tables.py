@@ -15,6 +15,7 @@ import pytest
 from jostle import algorithms, workloads
 from jostle.kernel.errors import BadInput, Overdraft, PlanError
 from jostle.kernel.ledger import Ledger
+from jostle.kernel.source import ReleaseSource
 from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
 from jostle.tables.columns import EngineColumns
 from jostle.tables.opening import open as open_table
@@ -27,6 +28,7 @@ SCHEMA = Schema(
     born=Date("1924-01-01", "2023-12-31", every="year"),
     member=Boolean(),
 )
+HALF, SMALL, FINE = Fraction(1, 2), Fraction(1, 10**30), Fraction((10**299 - 1) // 3, 10**299)
 WIDE = Real(0, 1, bins=2**13)
 RNG = np.random.default_rng(7)
 N = 500
@@ -215,11 +217,36 @@ def test_a_release_of_a_part_tells_what_it_spent_itself(people):
     laplace = algorithms.get("Laplace")
 
     def slow(x, workload, budget):
-        assert part.count(epsilon="1/4").spent == Fraction(1, 4)
+        if isinstance(x, ReleaseSource):
+            assert part.count(epsilon="1/4").spent == Fraction(1, 4)
         return laplace.plan(x, workload, budget)
 
     released = part.histogram("age", epsilon="1/2", algorithm=replace(laplace, plan=slow))
     assert (released.spent, released.remaining, part.remaining) == (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda t: t.histogram("age", epsilon=HALF, algorithm="HB", branching=1),
+        lambda t: t.histogram("age", epsilon=HALF, algorithm="Pythia", selector="nobody's"),
+        lambda t: t.histogram("age", epsilon=FINE, algorithm="DAWA"),
+        lambda t: t.count(epsilon=SMALL),
+        lambda t: t.sum("age", epsilon=SMALL),
+        lambda t: t.mean("age", by="sex", epsilon=SMALL),
+        lambda t: t.median("age", epsilon=SMALL),
+        lambda t: t.marginals("age", "sex", epsilon=SMALL),
+        lambda t: t.marginals("age", "sex", epsilon=FINE),
+    ],
+)
+def test_what_is_refused_costs_a_part_nothing(people, ask):
+    part = people.partition("sex", epsilon=1)["F"]
+    with pytest.raises(BadInput):
+        ask(part)
+    assert part.remaining == 1
+    assert part.histogram("age").spent == 1
+    with pytest.raises(Overdraft):
+        part.histogram("age")
 
 
 def test_a_union_is_of_different_rows(people, tmp_path):

@@ -24,6 +24,7 @@ from jostle.kernel.budget import exact, round_down, round_up
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate, variance
+from jostle.kernel.source import simulation
 from jostle.kernel.strategy import identity
 from jostle.linear.marginals import Axes, consistent
 from jostle.releases import in_ledger, what_is_left
@@ -31,6 +32,7 @@ from jostle.schema.names import apart
 from jostle.tables.columns import EngineColumns
 from jostle.tables.figures import Figures
 from jostle.tables.previews import Preview, epsilon_within
+from jostle.tables.questions import no_rows
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -180,7 +182,9 @@ class MarginalsQuestion:
                 raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
             epsilon = self.epsilon_within(within)
         names = list(dict.fromkeys(name for axes in self.sets for name in axes))
-        left = what_is_left(lambda: self._table._payer.remaining)
+        payer = self._table._payer
+        self._rehearse(payer.taken_first(epsilon))
+        left = what_is_left(lambda: payer.remaining)
         # The same rows for all: otherwise the exact counts would not agree, and there would be nothing to make agree.
         columns = EngineColumns.of(self._table._views, names).complete()
         records, token = self._table._paid(columns, epsilon, filtered=True, note=self.what)
@@ -199,6 +203,16 @@ class MarginalsQuestion:
         }
         tables = {axes: self._figures(axes, found[axes].reshape(-1), after[axes], told) for axes in self.sets}
         return Marginals(tables=tables, **told)
+
+    def _rehearse(self, epsilon: Fraction | None) -> None:
+        """Raise what would be refused on the way, while the ε of a part is still there. Privacy: no row is looked at."""
+        if epsilon is None:
+            return
+        neighbours = self._table._payer.neighbours
+        token = simulation(seed=0, neighbours=neighbours).grant(epsilon)
+        for axes, share in zip(self.sets, token.split(*self._weights), strict=True):
+            nobody = no_rows(self._shape(axes), neighbours)
+            nobody.laplace(identity(nobody.shape), nobody.grant(share.epsilon))
 
     def _figures(self, axes: Axes, values: Any, spread: float, told: dict[str, Any]) -> Figures:
         return Figures(

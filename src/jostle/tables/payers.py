@@ -60,6 +60,10 @@ class Payer(ABC):
     def records(self, columns: Columns, epsilon: Any, *, filtered: bool, note: str) -> tuple[ReleaseRecords, Budget]:
         """A source over these columns, and a token of ε for it. Refused here if there is not enough."""
 
+    def taken_first(self, epsilon: Any) -> Fraction | None:
+        """The ε that is gone before anything is measured, so that a refusal on the way would lose it; None if none is."""
+        return None
+
     def noted(self, what: str) -> str:
         """What the ledger says of a charge, given what is asked."""
         return legible(what)
@@ -113,6 +117,10 @@ class PartPayer(Payer):
     def records(self, columns: Columns, epsilon: Any, *, filtered: bool, note: str) -> tuple[ReleaseRecords, Budget]:
         """With a share of the token, or with all that is left of it if no ε is named."""
         return self._records.over(columns), self._take(epsilon)
+
+    def taken_first(self, epsilon: Any) -> Fraction | None:
+        """The share of the token; None where nothing is left to take one of."""
+        return (self._left if epsilon is None else exact(epsilon)) or None
 
     def _take(self, epsilon: Any) -> Budget:
         with self._taking:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ import numpy as np
 from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
-from jostle.kernel.source import ReleaseSource, Source
+from jostle.kernel.source import ReleaseSource, SimulatedSource, Source
 from jostle.linear.workloads import Workload
 from jostle.releases import Release, answered, planned
 from jostle.schema import Schema
@@ -62,6 +64,7 @@ class Question:
             epsilon = self.epsilon_within(within)
         note = f"{self.algorithm.name}: {self.what}"
         payer = self._table._payer
+        self._rehearse(payer.taken_first(epsilon))
         records, budget = self._table._paid(self._columns, epsilon, filtered=self._filtered, note=note)
         source = _of_domain(records.vector(*self._names), self.workload.domain)
         return answered(
@@ -76,6 +79,16 @@ class Question:
             of_part=isinstance(payer, PartPayer),
         )
 
+    def _rehearse(self, epsilon: Fraction | None) -> None:
+        """Raise what the plan would refuse on its way, while the ε of a part is still there.
+
+        Where the way depends on noise, one of several is seen. Privacy: no row is looked at.
+        """
+        if epsilon is None:
+            return
+        nobody = no_rows(self.workload.domain, self._table._payer.neighbours)
+        self.algorithm.run(nobody, self.workload, nobody.grant(epsilon), **self._tunables)
+
     @property
     def _filtered(self) -> bool:
         return self._table._filtered or _drops(self._table.schema, self._names)
@@ -87,6 +100,11 @@ class Question:
 
     def __repr__(self) -> str:
         return f"<Question: {self.what}, by {self.algorithm.name}>"
+
+
+def no_rows(shape: tuple[int, ...], neighbours: Neighbours) -> SimulatedSource:
+    """What a plan can be tried on at no cost."""
+    return SimulatedSource(np.zeros(math.prod(shape), dtype=np.int64), seed=0, neighbours=neighbours, shape=shape)
 
 
 def _drops(schema: Schema, names: Sequence[str]) -> bool:
