@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import warnings
 import weakref
@@ -30,14 +31,44 @@ def asked(step: str, question: Callable[[], Any], backend: Any = None) -> Any:
     asks the same backend waits: the answers to questions that run at once through one connection could be mixed up.
     """
     try:
-        with _turn(backend), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _turn(backend), warnings.catch_warnings(action="ignore") if _PER_THREAD else _QUIET:
             return question()
     except JostleError:
         raise
     except Exception:  # noqa: BLE001  # whatever an engine raises may quote values
         failure = EngineError(step)
     raise failure  # outside of the handler, which would attach the engine's exception to this one
+
+
+class _Quiet:
+    """No warnings while somebody is inside: filters are the process's, so the first sets them and the last restores them.
+
+    If each who comes did so, the first to leave would show the warnings of those who are still inside, and the last might
+    restore the filters that it found, which are another's, for good.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._before = threading.Lock(), 0, warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._before = warnings.catch_warnings()
+                self._before.__enter__()
+                warnings.simplefilter("ignore")
+            self._inside += 1
+
+    def __exit__(self, *what: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._before.__exit__(None, None, None)
+
+
+_QUIET = _Quiet()
+
+_PER_THREAD = bool(getattr(sys.flags, "context_aware_warnings", False))
+"""Some builds of Python from 3.14 on have filters for each thread, which nobody else changes."""
 
 
 def query_of(table: Any, backend: Any) -> str:
