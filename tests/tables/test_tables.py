@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import replace
 from fractions import Fraction
+from functools import reduce
+from operator import and_
 
 import numpy as np
 import pandas as pd
@@ -223,6 +225,11 @@ def test_a_release_of_a_part_tells_what_it_spent_itself(people):
 
     released = part.histogram("age", epsilon="1/2", algorithm=replace(laplace, plan=slow))
     assert (released.spent, released.remaining, part.remaining) == (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
+
+
+def test_a_condition_that_is_nested_too_deeply_is_refused(people):
+    with pytest.raises(BadInput, match="^where: is nested too deeply"):
+        people.where(lambda t: reduce(and_, [t.age >= 3] * 5_000))
 
 
 @pytest.mark.parametrize(

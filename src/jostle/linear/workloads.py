@@ -6,6 +6,7 @@ Ranges are half-open, as Python's are. Exported as `jostle.workloads`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -195,7 +196,9 @@ def all_ranges(n: int) -> Workload:
     >>> all_ranges(3) @ [1, 2, 3]
     array([1., 3., 6., 2., 5., 3.])
     """
-    (size,) = domain_of(n)
+    size, *others = domain_of(n)
+    if others:
+        raise BadInput("n", "has several dimensions", "pass the number of cells, or use `rectangles`")
     if size > 8192:
         raise BadInput(
             "n", f"has {size * (size + 1) // 2} ranges, too many to answer one by one", "use `prefix` or `ranges`"
@@ -212,10 +215,17 @@ def marginals(shape: tuple[int, ...], *axes: tuple[int, ...]) -> Workload:
     """
     domain = domain_of(shape)
     kept = axes or tuple((axis,) for axis in range(len(domain)))
-    if any(len(set(keep)) != len(keep) or not set(keep) <= set(range(len(domain))) for keep in kept):
+    if not all(_are_axes(keep, len(domain)) for keep in kept):
         raise BadInput("axes", f"must be tuples of different axes below {len(domain)}", "pass for instance (0,), (0, 1)")
     parts = [strategy.blocks(_keep(domain, keep), domain) for keep in kept]
     return Workload("marginals", parts[0] if len(parts) == 1 else strategy.stack(*parts))
+
+
+def _are_axes(keep: object, dimensions: int) -> bool:
+    """Whether it is a tuple of different axes."""
+    if not isinstance(keep, Sequence) or not all(isinstance(axis, (int, np.integer)) for axis in keep):
+        return False
+    return len(set(keep)) == len(keep) and set(keep) <= set(range(dimensions))
 
 
 def _keep(shape: tuple[int, ...], axes: tuple[int, ...]) -> Partition:
@@ -233,7 +243,12 @@ def matrix(entries: Any, shape: Shape | None = None) -> Workload:
     >>> matrix([[1, 0, -1]]) @ [5, 1, 2]
     array([3.])
     """
-    return Workload("matrix", strategy.matrix(entries, shape))
+    try:
+        return Workload("matrix", strategy.matrix(entries, shape))
+    except BadInput:
+        raise
+    except (TypeError, ValueError):  # of SciPy, about what it cannot read
+        raise BadInput("entries", "are no matrix of numbers", "pass one row a query, all of one length") from None
 
 
 LENGTHS: Final = MappingProxyType({"short": (0.0, 1 / 16), "medium": (1 / 16, 1 / 4), "long": (1 / 4, 1.0)})

@@ -261,7 +261,10 @@ def _operation(view: View, said: Condition, argument: str) -> Any:
         raise
     except Exception as error:  # of a function of the caller's, or a constant such as 1/0
         raise BadInput(argument, f"fails before it sees a row, by {type(error).__name__}: {error}", "repair it") from error
-    operation = checked(expression, form, view.schema, argument)
+    try:
+        operation = checked(expression, form, view.schema, argument)
+    except RecursionError:
+        raise BadInput(argument, "is nested too deeply", "say it in a simpler way, or in several steps") from None
     if argument == "where" and not operation.dtype.is_boolean():
         raise BadInput(argument, "is neither true nor false", "compare something, for instance age >= 18")
     return operation
