@@ -12,7 +12,7 @@ from jostle.kernel.budget import Budget, exact
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.learn import naive_bayes
-from jostle.tables import cells, opening, payers, samples, table, view
+from jostle.tables import cells, engines, opening, payers, samples, table, view
 from jostle.tables.previews import Preview
 from jostle.tables.questions import Question
 from jostle.tables.totals import Total
@@ -158,6 +158,11 @@ OF_TABLES = [
         "tables: a file that is named twice, in a sequence that is no list",
         attribute(opening, "listed", lambda data: data),
         tested(ways_around.test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence, FOLDER),
+    ),
+    Mutant(
+        "tables: a union of one table of Spark, by two frames",
+        attribute(engines, "_origins", lambda data, opened: iter([(engines._Held(data), opened.name)])),
+        tested(ways_around.test_what_is_in_spark_may_be_anything, FOLDER),
     ),
     Mutant(
         "tables: a new column says whose row it is",

@@ -10,6 +10,8 @@ import pytest
 
 import jostle
 from jostle.schema import Integer, Schema
+from jostle.tables import engines
+from jostle.tables.table import _may_share_rows
 
 SCHEMA = Schema(x=Integer(0, 999))
 
@@ -86,6 +88,16 @@ def test_rows_in_spark_are_never_added_up(spark, tmp_path):
             one.union(other)
     with pytest.raises(jostle.BadInput, match="^other: has rows of this table"):
         others[-1].union(others[-2])
+
+
+def test_what_is_in_spark_may_be_anything(tmp_path):
+    frame = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe"})
+    rows(10).to_parquet(tmp_path / "a.parquet")
+    one, *others = (
+        next(engines._origins(data, engines.Opened(None, None)))
+        for data in (frame(), frame(), tmp_path / "a.parquet", rows(10))
+    )
+    assert all(_may_share_rows(one, other) and _may_share_rows(other, one) for other in others)
 
 
 def test_an_account_remembers_whom_it_protects(tmp_path):
