@@ -12,7 +12,7 @@ from jostle.kernel.budget import Budget, exact
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.learn import naive_bayes
-from jostle.tables import cells, engines, opening, payers, samples, table, view
+from jostle.tables import cells, conditions, engines, opening, payers, samples, table, view
 from jostle.tables.previews import Preview
 from jostle.tables.questions import Question
 from jostle.tables.totals import Total
@@ -33,7 +33,7 @@ from tests.audit.planted import (
 )
 from tests.kernel import test_objective
 from tests.learn import test_estimators, test_naive_bayes
-from tests.tables import test_hostile, test_measures, test_tables
+from tests.tables import test_hostile, test_measures, test_no_oracles, test_tables
 from tests.tables import test_ways_around as ways_around
 
 PEOPLE = Fixture(lambda patch, folder: test_tables.opened(test_tables.FRAME, folder))
@@ -70,6 +70,13 @@ def doubled(original: Any, self: Any, number: int) -> Any:
 def half_squares(self: Any) -> Any:
     longest, squares = REACH(self)
     return longest, squares / 2
+
+
+class Everything:
+    """Holds whatever one looks for."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
 
 
 spends_whole = test_estimators.test_every_learner_spends_its_budget_whole_and_scores_every_value
@@ -173,6 +180,16 @@ OF_TABLES = [
         "tables: an account forgets whom it protects",
         attribute(opening, "account_of", forgetful_account),
         tested(ways_around.test_an_account_remembers_whom_it_protects, FOLDER),
+    ),
+    Mutant(
+        "tables: constants of any type, which an engine reads where a row reaches them",
+        attribute(conditions, "KINDS", Everything()),
+        tested(test_no_oracles.test_constants_of_other_types_are_refused_and_days_in_texts_are_read_here, FOLDER),
+    ),
+    Mutant(
+        "tables: division by what becomes zero in one row",
+        attribute(conditions, "_dusted", lambda number: number),
+        tested(test_no_oracles.test_a_divisor_that_may_become_zero_is_refused, FOLDER),
     ),
     Mutant(
         "tables: a preview looks at the rows",

@@ -17,6 +17,7 @@ import ibis.expr.operations as ops
 
 from jostle.kernel.errors import BadInput
 from jostle.schema import Numeric, Schema
+from jostle.schema.values import is_writable
 from jostle.tables.readings import literal
 
 Range: TypeAlias = tuple[float, float]
@@ -28,6 +29,9 @@ LARGEST_WHOLE, LARGEST = 2.0**31 - 1, 2.0**53
 LEAST = 2.0**-432
 """Factors become multiples of 2^-485, which is the last bit of this: no product of two is below the least float."""
 
+LONGEST_PATTERN = 256
+"""So many bytes a pattern may have: SQLite fails on long ones, and others need a level of their stack for each part."""
+
 ORDER = (ops.Less, ops.LessEqual, ops.Greater, ops.GreaterEqual, ops.Between)
 COMPARISONS = (*ORDER, ops.Equals, ops.NotEquals, ops.InValues)
 ALLOWED = (
@@ -36,6 +40,9 @@ ALLOWED = (
     ops.StringSQLLike,
 )
 """Operations that have a value for whatever they are given."""
+
+PATTERNS = {ops.StringSQLLike: "pattern", ops.StartsWith: "start", ops.EndsWith: "end"}
+"""What becomes a pattern in some engine, and which argument."""
 
 PARTS = {ops.ExtractYear: (1, 9999), ops.ExtractQuarter: (1, 4), ops.ExtractMonth: (1, 12), ops.ExtractDay: (1, 31)}
 """The parts of a date, and which numbers they are."""
@@ -53,17 +60,23 @@ def checked(expression: Any, form: Any, schema: Schema, argument: str) -> Any:
 def _careful(node: Any, arguments: Any) -> Any:
     """The same operation, but done in a way in which no engine fails.
 
+    - Texts that stand for days become days here. An engine would read them row by row, and some of them it cannot read.
+    - Other constants than whole numbers are floats of 64 bits. DuckDB would take decimals, which overflow.
     - Whole numbers are of 64 bits. An engine would take as few as a constant needs, and their product would overflow.
     - Factors and dividends lose what is below 2⁻⁴⁸⁵. PostgreSQL does not suffer results that underflow.
     """
+    if isinstance(node, ops.Literal) and node.dtype.is_floating() and node.value is not None:
+        return literal(node.value).op()
+    if isinstance(node, ops.Cast) and node.to.is_date():
+        return ibis.literal(date.fromisoformat(node.arg.value)).op()
     made = node if arguments is None else node.__recreate__(arguments)
     if type(made) not in ARITHMETIC:
         return made
     values = [_widened(value.to_expr()) for value in made.args]
     if isinstance(made, ops.Multiply):
-        values = [_without_dust(value) for value in values]
+        values = [_without_dust(value, was) for value, was in zip(values, node.args, strict=True)]
     elif isinstance(made, ops.Divide):
-        values[0] = _without_dust(values[0])
+        values[0] = _without_dust(values[0], node.left)
     return type(made)(*values)
 
 
@@ -71,9 +84,9 @@ def _widened(value: Any) -> Any:
     return value.cast("int64") if value.type().is_integer() else value
 
 
-def _without_dust(value: Any) -> Any:
+def _without_dust(value: Any, was: Any) -> Any:
     """Added to a small number and taken away from it again, a float is a multiple of 2⁻⁴⁸⁵ and named once."""
-    if isinstance(value.op(), ops.Literal) and (value.op().value == 0 or abs(value.op().value) > LEAST * 2**60):
+    if isinstance(was, ops.Literal) and (was.value == 0 or abs(was.value) > LEAST * 2**60):
         return value
     return value + literal(LEAST) - literal(LEAST) if value.type().is_floating() else value
 
@@ -92,6 +105,8 @@ class _Check:
         return self.known[node]
 
     def _range(self, node: Any) -> Range | None:
+        if _kind(node.dtype) not in KINDS:
+            raise self._refused(f"has a value of type {node.dtype}")
         if isinstance(node, ops.Field):
             return self._column(node)
         if isinstance(node, ops.Literal):
@@ -112,16 +127,20 @@ class _Check:
         raise self._refused(f"uses {type(node).__name__}, which is not among what can be said of one row without failing")
 
     def _alike(self, node: Any) -> None:
-        """Engines would convert what is compared with another type, and fail on some values; and on some patterns."""
-        if isinstance(node, (*COMPARISONS, ops.SimpleCase)):
-            compared = node.args[:2] if isinstance(node, ops.SimpleCase) else node.args
-            kinds = {_kind(value.dtype) for value in _values(compared)} - {None}
+        """Engines would convert what meets another type, and fail on some values; and on some patterns."""
+        for values in _meeting(node):
+            kinds = {_kind(value.dtype) for value in _values(values)} - {None}
             if len(kinds) > 1:
-                raise self._refused(f"compares {' with '.join(sorted(map(str, kinds)))}")
-        if isinstance(node, ops.StringSQLLike):
-            pattern = node.pattern.value if isinstance(node.pattern, ops.Literal) else None
-            if node.escape or not isinstance(pattern, str) or "\\" in pattern:
-                raise self._refused("has a pattern that is no plain text, or with a backslash")
+                raise self._refused(f"compares or mixes {' with '.join(sorted(map(str, kinds)))}")
+        if type(node) in PATTERNS:
+            self._pattern(getattr(node, PATTERNS[type(node)]))
+            if isinstance(node, ops.StringSQLLike) and (node.escape or "\\" in node.pattern.value):
+                raise self._refused("has a pattern with a backslash, or with another character that escapes")
+
+    def _pattern(self, node: Any) -> None:
+        said = node.value if isinstance(node, ops.Literal) else None
+        if not isinstance(said, str) or not is_writable(said) or len(said.encode()) > LONGEST_PATTERN:
+            raise self._refused(f"has a pattern that is no plain text of at most {LONGEST_PATTERN} bytes")
 
     def _column(self, node: Any) -> Range | None:
         if node.rel != self.rows or node.name not in self.schema:
@@ -130,7 +149,7 @@ class _Check:
         return (float(column.low), float(column.high)) if isinstance(column, Numeric) else None
 
     def _literal(self, node: Any) -> Range | None:
-        if node.value is None or isinstance(node.value, (str, bool, date)):
+        if node.value is None or type(node.value) in (str, bool, date):  # a time is a date, too, to isinstance
             return None
         if (node.dtype.is_integer() or node.dtype.is_floating()) and math.isfinite(node.value):
             return float(node.value), float(node.value)
@@ -177,8 +196,25 @@ class _Check:
 
 def _kind(dtype: Any) -> str | None:
     """What can be compared with each other; None is for what can be with everything."""
-    kinds = {"numbers": dtype.is_numeric(), "texts": dtype.is_string(), "days": dtype.is_date(), "truth": dtype.is_boolean()}
+    numbers = dtype.is_integer() or dtype.is_floating()
+    kinds = {"numbers": numbers, "texts": dtype.is_string(), "days": dtype.is_date(), "truth": dtype.is_boolean()}
     return None if dtype.is_null() else next((kind for kind, it_is in kinds.items() if it_is), str(dtype))
+
+
+KINDS = (None, "numbers", "texts", "days", "truth")
+"""What values may be: the plain values of columns are of these. Engines convert to other types, and fail on some values."""
+
+
+def _meeting(node: Any) -> list[Any]:
+    """Arguments of an operation that must be of one kind: what is compared, and what is chosen from."""
+    if isinstance(node, (*COMPARISONS, ops.Coalesce)):
+        return [node.args]
+    if isinstance(node, ops.IfElse):
+        return [(node.true_expr, node.false_null_expr)]
+    if isinstance(node, (ops.SearchedCase, ops.SimpleCase)):
+        chosen = (node.results, node.default)
+        return [chosen, (node.base, node.cases)] if isinstance(node, ops.SimpleCase) else [chosen]
+    return []
 
 
 def _values(arguments: Any) -> list[Any]:
@@ -200,13 +236,18 @@ def _corners(operation: Callable[[float, float], float]) -> Callable[[Range, Ran
 def _divided(one: Range, other: Range) -> Range:
     if other[0] <= 0 <= other[1]:
         raise ZeroDivisionError
-    return _corners(lambda a, b: a / b)(one, other)
+    return _corners(lambda a, b: _dusted(a) / b)(one, other)
+
+
+def _dusted(number: float) -> float:
+    """What `_without_dust` makes of a number, which may be 0. It keeps the order, so the bounds of a range stay bounds."""
+    return number + LEAST - LEAST
 
 
 ARITHMETIC: dict[Any, Callable[..., Range]] = {
     ops.Add: _corners(lambda a, b: a + b),
     ops.Subtract: _corners(lambda a, b: a - b),
-    ops.Multiply: _corners(lambda a, b: a * b),
+    ops.Multiply: _corners(lambda a, b: _dusted(a) * _dusted(b)),
     ops.Divide: _divided,
     ops.Negate: lambda a: (-a[1], -a[0]),
     ops.Abs: lambda a: (0.0, max(map(abs, a))),
