@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta, timezone
 
 import ibis
 import ibis.expr.datatypes as dt
@@ -104,7 +104,7 @@ def neighbours(load, tmp_path):
             "tiny": (pa.float64(), tiny),
             "city": (pa.string(), city),
             "day": (pa.date32(), [date(2024, 5, 1)] * rows),
-            "flag": (pa.bool_(), [True] * rows),
+            "flag": (pa.bool_(), [True, True, False][:rows]),
         }
         data, keywords = load(columns)
         return open_table(data, schema=SCHEMA, ledger=tmp_path / "l.db", budget=1000, **keywords | {"name": name})
@@ -148,6 +148,18 @@ def test_constants_of_other_types_are_refused_and_days_in_texts_are_read_here(tm
             table.derive("new", CONDITIONS[said], Boolean())
     for said in ("a day without dashes", "a day by its week"):
         assert table.where(CONDITIONS[said]).count(epsilon=1000).answers == pytest.approx([1], abs=0.5)
+
+
+def test_no_looked_up_day_fails_for_one_row(neighbours):
+    odd = datetime(2024, 3, 1, 23, tzinfo=timezone(timedelta(0), "Nowhere/X"))
+    column = Date("2024-01-01", "2025-12-31", every="year")
+    for day in (odd, "20240301", 7):
+
+        def ask(table, to=day):
+            joined = table.join({True: date(2024, 1, 1), False: to}, on="flag", name="w", column=column)
+            joined.histogram("w", epsilon="1/1000000", algorithm="Laplace")
+
+        check_alike(neighbours, ask, day)
 
 
 def test_a_divisor_that_may_become_zero_is_refused(tmp_path):

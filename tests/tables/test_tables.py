@@ -213,6 +213,7 @@ def test_a_lookup_in_a_public_table(people):
         people.join({"X": "west"}, on="sex", name="side", column=Category(["west"]))
 
 
+<<<<<<< HEAD
 def test_a_release_of_a_part_tells_what_it_spent_itself(people):
     """While it runs, another thread asks the same part."""
     part = people.partition("sex", epsilon=1)["F"]
@@ -254,6 +255,47 @@ def test_what_is_refused_costs_a_part_nothing(people, ask):
     assert part.histogram("age").spent == 1
     with pytest.raises(Overdraft):
         part.histogram("age")
+=======
+@pytest.mark.parametrize(
+    ("on", "lookup", "column", "counts"),
+    [
+        ("member", {"false": "no", "true": "yes"}, Category(["no", "yes"]), lambda f, t: [f, t, 0, 0]),
+        ("member", {0: "true", 1: "false"}, Boolean(), lambda f, t: [t, f, 0, 0]),
+        ("member", {False: 1.0, True: 2}, Category([1, 2]), lambda f, t: [f, t, 0, 0]),
+        ("member", {False: "1", True: Fraction(5, 2)}, Integer(0, 3), lambda f, t: [0, f, t, 0]),
+        ("member", {False: "2024-01-01", True: dt.date(2025, 1, 1)}, Date("2024-01-01", "2025-12-31", every="year"), None),
+        ("member", {False: dt.datetime(2024, 12, 31, 23), True: None}, Date("2024-01-01", "2025-12-31", every="year"), None),  # noqa: DTZ001
+    ],
+)
+def test_a_lookup_reads_keys_and_values_as_columns_do(people, on, lookup, column, counts):
+    false, true = in_memory("member")[:2]
+    wanted = [false, true if None not in lookup.values() else 0] if counts is None else counts(false, true)
+    assert exact(people.join(lookup, on=on, name="new", column=column), "new").tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("on", "lookup", "column"),
+    [
+        ("grade", {"a": 1}, Integer(0, 9)),
+        ("grade", {None: 1}, Integer(0, 9)),
+        ("grade", {1: 1, "1.0": 2}, Integer(0, 9)),
+        ("grade", {1: "many"}, Integer(0, 9)),
+        ("grade", {1: float("inf")}, Real(0, 9, bins=2)),
+        ("grade", {1: None, 2: None}, Integer(0, 9)),
+        ("grade", {1: "maybe"}, Boolean()),
+        ("grade", {1: b"x"}, Category(["x"])),
+        ("grade", {1: "yesterday"}, Date("2024-01-01", "2025-12-31")),
+        ("member", {"maybe": 1}, Integer(0, 9)),
+        ("member", {True: 1, "true": 2}, Integer(0, 9)),
+        ("member", {(1, 0): 1}, Integer(0, 9)),
+    ],
+)
+def test_lookups_that_make_no_sense_are_refused(people, on, lookup, column):
+    graded = people.derive("grade", "age", Integer(0, 99))
+    with pytest.raises(BadInput, match="Remedy") as refused:
+        graded.join(lookup, on=on, name="new", column=column)
+    assert refused.value.argument == "lookup"
+>>>>>>> 93b18f9 (Lookups: keys and values are read as columns read them, and checked like conditions)
 
 
 def test_a_union_is_of_different_rows(people, tmp_path):
