@@ -213,7 +213,6 @@ def test_a_lookup_in_a_public_table(people):
         people.join({"X": "west"}, on="sex", name="side", column=Category(["west"]))
 
 
-<<<<<<< HEAD
 def test_a_release_of_a_part_tells_what_it_spent_itself(people):
     """While it runs, another thread asks the same part."""
     part = people.partition("sex", epsilon=1)["F"]
@@ -255,7 +254,8 @@ def test_what_is_refused_costs_a_part_nothing(people, ask):
     assert part.histogram("age").spent == 1
     with pytest.raises(Overdraft):
         part.histogram("age")
-=======
+
+
 @pytest.mark.parametrize(
     ("on", "lookup", "column", "counts"),
     [
@@ -295,7 +295,6 @@ def test_lookups_that_make_no_sense_are_refused(people, on, lookup, column):
     with pytest.raises(BadInput, match="Remedy") as refused:
         graded.join(lookup, on=on, name="new", column=column)
     assert refused.value.argument == "lookup"
->>>>>>> 93b18f9 (Lookups: keys and values are read as columns read them, and checked like conditions)
 
 
 def test_a_union_is_of_different_rows(people, tmp_path):
