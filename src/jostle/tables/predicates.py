@@ -42,15 +42,16 @@ class _Translator:
         self.rows, self.schema = rows, schema
 
     def of(self, tree: Any) -> Any:
-        if type(tree) in BINARY:
-            left, right = tree.this, tree.expression
-            return BINARY[type(tree)](*self._alike(left, right))
-        handler = getattr(self, f"_{type(tree).__name__.lower()}", None)
-        if handler is None:
-            raise BadInput(
-                "where", f"{tree.sql()!r} is not supported", "use comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL"
-            )
-        return handler(tree)
+        handler = getattr(self, f"_{type(tree).__name__.lower()}", None) if type(tree) not in BINARY else self._of_two
+        if handler is None or not _understood(tree):
+            raise _unsupported(tree)
+        made = handler(tree)
+        return ~made if tree.args.get("negate") else made  # NOT LIKE is one operation, to some versions of the parser
+
+    def _of_two(self, tree: Any) -> Any:
+        left, right = self._alike(tree.this, tree.expression)
+        _check_constants(tree, left, right)
+        return BINARY[type(tree)](left, right)
 
     def _alike(self, *trees: Any) -> list[Any]:
         """The parts of a comparison; a text that is compared with a day is a day."""
@@ -78,17 +79,21 @@ class _Translator:
         return self.of(tree.this)
 
     def _not(self, tree: Any) -> Any:
-        return ~self.of(tree.this)
+        value = self.of(tree.this)
+        _check_constants(tree, value)
+        return not value if isinstance(value, bool) else ~value
 
     def _neg(self, tree: Any) -> Any:
-        return -self.of(tree.this)
+        value = self.of(tree.this)
+        _check_constants(tree, value)
+        return -value
 
     def _is(self, tree: Any) -> Any:
         value = self.of(tree.this)
         if isinstance(tree.expression, sge.Null):
             return value.isnull()
         if isinstance(tree.expression, sge.Boolean):
-            return value == bool(tree.expression.this)
+            return (value == bool(tree.expression.this)).fill_null(False)  # which is never null: a null is not true
         raise BadInput("where", f"{tree.sql()!r} is not supported", "use IS NULL or IS NOT NULL")
 
     def _in(self, tree: Any) -> Any:
@@ -110,12 +115,35 @@ class _Translator:
         return _day(tree.this)
 
     def _cast(self, tree: Any) -> Any:
-        if tree.to.this is not sge.DataType.Type.DATE:
+        if tree.to.this is not sge.DataType.Type.DATE or any(v for key, v in tree.to.args.items() if key != "this"):
             raise BadInput("where", f"{tree.sql()!r} is not supported", "compare columns as they are declared")
         return _day(tree.this)
 
 
+def _unsupported(tree: Any) -> BadInput:
+    remedy = "use comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL"
+    return BadInput("where", f"{tree.sql()!r} is not supported", remedy)
+
+
+def _understood(tree: Any) -> bool:
+    """Whether nothing more is said than is read here: words such as SYMMETRIC would be read as if they were not there."""
+    known = {"this", "expression", *MORE.get(type(tree), ())}
+    return not any(value for name, value in tree.args.items() if name not in known)
+
+
+def _check_constants(tree: Any, *values: Any) -> None:
+    """Python reads some operations on constants in its own way: a negation as one of bits, a truth value as a number."""
+    constants = [value for value in values if isinstance(value, (bool, int, float, str, date))]
+    truth, numbers = isinstance(tree, LOGIC), isinstance(tree, COUNTING)
+    if (truth and not all(isinstance(value, bool) for value in constants)) or (
+        numbers and any(isinstance(value, (bool, str)) for value in constants)
+    ):
+        raise _unsupported(tree)
+
+
 def _day(tree: Any) -> date:
+    if not isinstance(tree, sge.Literal) or not tree.is_string:
+        raise BadInput("where", f"{tree} is no date", "write it as '2024-12-31'")
     try:
         return date.fromisoformat(str(tree.this))
     except ValueError:
@@ -137,3 +165,17 @@ BINARY: dict[Any, Callable[[Any, Any], Any]] = {
     sge.Div: lambda a, b: a / b,
 }
 """Operations on two values."""
+
+LOGIC, COUNTING = (sge.And, sge.Or, sge.Not), (sge.Add, sge.Sub, sge.Mul, sge.Div, sge.Neg)
+"""What takes truth values, and what takes numbers."""
+
+MORE: dict[Any, tuple[str, ...]] = {
+    sge.Column: ("table", "db", "catalog"),
+    sge.Literal: ("is_string",),
+    sge.Cast: ("to",),
+    sge.Between: ("low", "high", "negate"),
+    sge.In: ("expressions", "negate"),
+    sge.Like: ("negate",),
+    sge.Is: ("negate",),
+}
+"""What an operation may have besides its operands: that which the translator reads."""
