@@ -230,3 +230,11 @@ def test_persons_of_sqlite_are_told_apart_byte_by_byte(tmp_path):
     rows = [("Anna", 1), ("Anna", 1), ("ANNA", 1), ("Anna ", 1)]
     path = sqlite_file(tmp_path / "t.sqlite", rows, "id TEXT COLLATE NOCASE, x INTEGER")
     assert exact(opened(path, tmp_path, unit=Unit("id", max_rows=1)))[1] == 3
+
+
+def test_only_an_empty_text_is_one_in_sqlite(tmp_path):
+    """By hex(NULL), which is empty, numbers and blobs were in a long list that has an empty text."""
+    path = sqlite_file(tmp_path / "t.sqlite", [(1, ""), (2, 7), (3, b"x"), (4, None), (5, "c3")])
+    schema = {"x": Category(["", *(f"c{number}" for number in range(70))])}
+    counts = exact(opened(path, tmp_path, schema=schema, table="t"))
+    assert {place: count for place, count in enumerate(counts) if count} == {0: 1, 4: 1, 71: 2, 72: 1}

@@ -83,6 +83,8 @@ def test_every_engine_gives_the_same_exact_counts(load, tmp_path):
     where = table.where("sex = 'F' AND income >= 20")
     assert exact(table, "age", "sex").tolist() == in_memory("age", "sex").tolist()
     assert exact(where, "born").tolist() == in_memory("born", kept=grown).tolist()
+    quarters = [exact(table.where(lambda t, q=q: t.born.quarter() == q), "member").sum() for q in (1, 2, 3, 4)]
+    assert quarters == [sum(1 for day in ROWS["born"][1] if (day.month + 2) // 3 == q) for q in (1, 2, 3, 4)]
     derived = table.derive("half", lambda t: t.income / 2, Real(0, 50, bins=5))
     assert exact(derived, "half").sum() == in_memory("income").sum()
     bounded = opened(data, tmp_path, name="persons", unit=Unit("person", max_rows=2), **keywords)
@@ -222,6 +224,24 @@ def test_select_and_bin(people):
     assert exact(coarse, "age").sum() == exact(people, "age").sum()
     with pytest.raises(BadInput, match="age, sex"):
         coarse.histogram("income", epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("declared", "values"),
+    [
+        (Category([1.0, 2.5]), [1.0, 2.5, 2.5, 7.0, None]),
+        (Category([True, False]), [True, False, False, None]),
+        (Category([1, "b"]), ["1", "b", "b", "c", None]),
+    ],
+)
+def test_a_category_in_its_own_cells_stays_what_it_is(tmp_path, declared, values):
+    table = opened(pd.DataFrame({"c": pd.Series(values, dtype=object)}), tmp_path, schema={"c": declared})
+    counts = exact(table, "c").tolist()
+    assert counts[:2] == [1, 2]
+    assert exact(table.bin("c", declared), "c").tolist() == counts
+    assert exact(table.derive("d", lambda t: t.c, declared), "d").tolist() == counts
+    whole = Category([int(c) if isinstance(c, float) and c == 1 else c for c in declared.categories])
+    assert exact(table.bin("c", whole).bin("c", declared), "c").tolist() == counts
 
 
 def test_a_lookup_in_a_public_table(people):

@@ -151,8 +151,14 @@ def category_keys(column: Category, value: Raw) -> list[tuple[Expression, Keys]]
     if value.number is not None:
         ways.append((value.number, numbers))
     if value.text is not None:
-        ways.append((value.text, texts))
+        ways.append((value.text, _named(column) | texts if value.plain else texts))
     return ways
+
+
+def _named(column: Category) -> Keys:
+    """Other texts for a category, among plain values: its name, and that of the same number as a float."""
+    names: Keys = {str(float(key)): code for code, key in enumerate(column.keys) if key is not None and _is_number(key)}
+    return names | {name: code for code, name in enumerate(column.names)}
 
 
 def _is_number(key: str) -> bool:

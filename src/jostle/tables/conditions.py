@@ -64,12 +64,16 @@ def _careful(node: Any, arguments: Any) -> Any:
     - Other constants than whole numbers are floats of 64 bits. DuckDB would take decimals, which overflow.
     - Whole numbers are of 64 bits. An engine would take as few as a constant needs, and their product would overflow.
     - Factors and dividends lose what is below 2⁻⁴⁸⁵. PostgreSQL does not suffer results that underflow.
+
+    And with the same value in every engine: of a quarter, SQLite would give the fraction that it is made from.
     """
     if isinstance(node, ops.Literal) and node.dtype.is_floating() and node.value is not None:
         return literal(node.value).op()
     if isinstance(node, ops.Cast) and node.to.is_date():
         return ibis.literal(date.fromisoformat(node.arg.value)).op()
     made = node if arguments is None else node.__recreate__(arguments)
+    if isinstance(made, ops.ExtractQuarter):
+        return ((made.arg.to_expr().month().cast("int64") + 2) / 3).floor().op()
     if type(made) not in ARITHMETIC:
         return made
     values = [_widened(value.to_expr()) for value in made.args]

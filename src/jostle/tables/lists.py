@@ -38,9 +38,14 @@ def with_long_lists(
                 texts = stored.type().is_string()
                 listed_keys = [digits(one) if isinstance(one, str) else one for one in keys]
                 listed = ibis.memtable(pa.table({key: listed_keys, code: codes, word: words}))
-                table = table.left_join(listed, (in_digits(stored, raws[name].engine) if texts else stored) == listed[key])
+                table = table.left_join(listed, (_in_digits(stored, raws[name].engine) if texts else stored) == listed[key])
     found = {}
     for name, column in long.items():
         codes, words = ([table[f"{RESERVED}{what}_{n}"] for n in joined.get(name, [])] for what in ("code", "word"))
         found[name] = ibis.coalesce(*codes, ibis.literal(column.values)), ibis.coalesce(*words, ibis.literal(OTHER))
     return table, found
+
+
+def _in_digits(stored: Expression, engine: str) -> Expression:
+    """Null where there is no text: for SQLite, nothing has the digits of an empty one."""
+    return ibis.ifelse(stored.isnull(), ibis.null("string"), in_digits(stored, engine))

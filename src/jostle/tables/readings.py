@@ -40,6 +40,9 @@ class Raw:
     day: Expression | None = None
     """Values that are days, or times, whose day it is."""
 
+    plain: bool = False
+    """Whether it is made of plain values, where a category is its name."""
+
 
 def raw(column: Expression, engine: str, numbers: Expression | None = None) -> Stages[Raw]:
     """A column by its type. `numbers` is a column beside it with those of its values that are numbers."""

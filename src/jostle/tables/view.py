@@ -198,7 +198,7 @@ class View:
             return replace(rows, table=rows.table.filter(step.keeps(rows.cell(step.name))))
         table = rows.table.mutate(**{VALUE: _bound(step.value, rows.table)})
         table, raws = run(table, {step.name: reading(step.column, table[VALUE], self.engine)}, self.engine)
-        table, placed = run(table, {step.name: place(step.column, raws[step.name])}, self.engine)
+        table, placed = run(table, {step.name: place(step.column, replace(raws[step.name], plain=True))}, self.engine)
         name = f"{CELL}_{len(rows.table.columns)}"
         made = [placed[step.name].plain.name(step.name), placed[step.name].cell.name(name)]
         kept = [kept for kept in rows.table.columns if kept not in (step.name, name)]
