@@ -53,6 +53,12 @@ def test_cells_are_between_their_edges(column):
     assert column.encode(np.floor(middles) if column.kind == "integer" else middles).tolist() == list(range(column.values))
 
 
+def test_what_is_masked_is_missing():
+    for kind in (int, float, object):
+        values = np.ma.array([5, 7, 7], mask=[True, False, False], dtype=kind)
+        assert Integer(0, 9).encode(values).tolist() == [-1, 7, 7]
+
+
 def test_labels_of_what_is_not_foreseen():
     assert Category(["F"]).labels == ["F", OTHER, MISSING]
     assert Integer(0, 9, outside="own").encode([10, -1, None, "x"]).tolist() == [10, 10, -1, -1]

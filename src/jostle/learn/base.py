@@ -32,6 +32,7 @@ from jostle.learn.task import Task
 from jostle.releases import in_ledger
 from jostle.schema import Column, Schema
 from jostle.schema.arrow import as_array
+from jostle.schema.values import unmasked
 
 if TYPE_CHECKING:
     from jostle.kernel.events import Event
@@ -332,7 +333,7 @@ def _as_array(X: Any, width: int) -> NDArray[Any]:
     if hasattr(X, "tocsr"):
         raise BadInput("X", "is sparse, which is not supported", "pass a dense array or a frame")
     if isinstance(X, np.ndarray):
-        table = _unmasked(X)
+        table = np.asarray(unmasked(X))
     elif hasattr(X, "__array__"):
         table = as_array(X)
     else:
@@ -342,15 +343,6 @@ def _as_array(X: Any, width: int) -> NDArray[Any]:
     if table.dtype.kind == "c":
         raise BadInput("X", "Complex data not supported", "pass real numbers, texts or dates")
     return table
-
-
-def _unmasked(array: NDArray[Any]) -> NDArray[Any]:
-    """What is masked is missing."""
-    if not isinstance(array, np.ma.MaskedArray):
-        return np.asarray(array)
-    values = np.array(array.data, dtype=object)
-    values[np.ma.getmaskarray(array)] = None
-    return values
 
 
 def _of_rows(X: Any, width: int) -> NDArray[Any]:
@@ -384,7 +376,7 @@ def _as_labels(y: Any) -> Any:
         for place, label in enumerate(y):
             labels[place] = label[0] if isinstance(label, (list, tuple)) and len(label) == 1 else label
         return labels
-    y = _unmasked(y) if isinstance(y, np.ma.MaskedArray) else y
+    y = unmasked(y)
     try:
         return column_or_1d(_column(_only(y)), dtype=object, warn=True)
     except (TypeError, ValueError):

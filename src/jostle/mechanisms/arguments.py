@@ -23,6 +23,7 @@ from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
 from jostle.schema.arrow import as_array
+from jostle.schema.values import unmasked
 
 RESOLUTION = 20
 """Real numbers are rounded down to a lattice with at least 2^20 points to one sensitivity."""
@@ -336,19 +337,9 @@ def _array(values: object, argument: str, *, one_by_one: str) -> Any:
 
 
 def _unmasked(values: Any) -> Any:
-    """A masked array as a plain one in which what is masked is missing; anything else as it is.
-
-    >>> _unmasked(np.ma.array([1, -999], mask=[False, True])).tolist()
-    [1, None]
-    """
-    if not isinstance(values, np.ma.MaskedArray):
-        return values
-    plain = np.asarray(values.data)
-    if plain.dtype.kind not in "biufO":
-        return plain  # refused by its type
-    filled = plain.astype(plain.dtype if plain.dtype.kind == "f" else object)
-    filled[np.ma.getmaskarray(values)] = None  # NaN among floats
-    return filled
+    """What is masked is missing; an array of a type that holds no numbers stays one, and is refused by that."""
+    masked = isinstance(values, np.ma.MaskedArray)
+    return unmasked(values) if masked and values.dtype.kind in "biufO" else np.asarray(values) if masked else values
 
 
 def _items(values: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from jostle.kernel.errors import BadInput
 from jostle.schema.arrow import as_array
-from jostle.schema.values import BLANKS, is_one_of, is_writable
+from jostle.schema.values import BLANKS, is_one_of, is_writable, unmasked
 
 Codes = NDArray[np.int64]
 Outside = Literal["clip", "own", "drop"]
@@ -92,7 +92,7 @@ class Column(ABC):
         >>> Integer(0, 99, bins=10).encode([5, 99, 123, None]).tolist()
         [0, 9, 9, -1]
         """
-        array = values if isinstance(values, np.ndarray) else as_array(values, dtype=object)
+        array = unmasked(values) if isinstance(values, np.ndarray) else as_array(values, dtype=object)
         codes, outside, missing = self.place(array.reshape(-1))
         if self.missing:
             missing = missing | is_one_of(array.reshape(-1), self.missing)

@@ -107,6 +107,20 @@ def _as_in_a_file(value: Any) -> str | None:
     return iso(value) if isinstance(value, date) and value == value else text(value)
 
 
+def unmasked(array: Any) -> Any:
+    """A masked array as a plain one in which what is masked is missing: NaN among floats, else None. Others as they are.
+
+    >>> unmasked(np.ma.array([1, -999], mask=[False, True])).tolist()
+    [1, None]
+    """
+    if not isinstance(array, np.ma.MaskedArray):
+        return array
+    plain = np.asarray(array.data)
+    filled = plain.astype(plain.dtype if plain.dtype.kind == "f" else object)
+    filled[np.ma.getmaskarray(array)] = None
+    return filled
+
+
 def iso(value: date) -> str | None:
     """A day or a time as text; None where it is beyond the calendar: times of pandas go further, and fail there.
 
