@@ -78,10 +78,11 @@ REASONS = {
         "Remote end closed connection",
         "Read timed out",
     ),
-    "the package registry has no version of a pinned package for Python {python} on this machine. Name another Python with "
-    "PYTHON=/path/to/python3, or bring your mirror of the registry up to date.": (
+    "the package registry does not offer a pinned package for Python {python} on this machine. Check that it can be "
+    "reached, bring it up to date if it is a mirror of your own, or name another Python with PYTHON=/path/to/python3.": (
         "No matching distribution found",
         "Could not find a version that satisfies",
+        "ResolutionImpossible",
     ),
     "a file could not be written. You need write access to {folder} and to the folder for temporary files ({scratch}).": (
         "Permission denied",
