@@ -30,7 +30,7 @@ EXTRAS = {
 }
 """What each set-up installs beside the package's own requirements."""
 
-SIZES = {"runtime": "1.2 GB", "development": "2.2 GB"}
+SIZES = {"runtime": "1.3 GB", "development": "2.3 GB"}
 """What each takes on disk."""
 
 BUILD_TOOLS = ("hatchling", "editables")
@@ -183,12 +183,12 @@ def _install(folder: Path, kind: str, *what: str, pinned: bool) -> None:
     if pip.returncode == 0:
         log.write_text(text, "utf-8")
         return
+    last = next((line.strip() for line in reversed(lines) if line.startswith("ERROR")), "pip failed.")
     try:
         log.write_text(text, "utf-8")
         where = f"What pip printed is in {_shown(log)}."
     except OSError:  # on a full disk, for one
-        where = text
-    last = next((line.strip() for line in reversed(lines) if line.startswith("ERROR")), "pip failed.")
+        where = last
     _fail(f"{_reason(text, kind, folder) or last}\n{where}")
 
 
