@@ -6,6 +6,8 @@ A test that needs something which is not there is skipped and says why. Where JO
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,3 +34,13 @@ def jostle_data() -> Path:
     if named is None and os.environ.get("JOSTLE_REQUIRE_ALL") == "1":
         pytest.fail("JOSTLE_REQUIRE_ALL=1, but JOSTLE_DATA is not set: name the directory of public data, or nothing")
     pytest.skip("no public data: set JOSTLE_DATA to its directory")
+
+
+@pytest.fixture
+def hangup_is_heeded() -> Iterator[None]:
+    """A closed terminal ends a program, and those that it starts, even if `nohup` runs the tests."""
+    if not hasattr(signal, "SIGHUP"):
+        pytest.skip("this system has no SIGHUP")
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)

@@ -209,10 +209,9 @@ def test_whoever_does_not_get_the_errors_gets_the_answers(folder, jostle, monkey
     assert told["charge"]["amount"] == "1/4"
 
 
+@pytest.mark.usefixtures("hangup_is_heeded")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_whoever_ends_the_command_or_closes_the_terminal_stops_it_as_ctrl_c_does(folder, jostle, monkeypatch, name):
-    if not hasattr(signal, name):
-        pytest.skip(f"this system has no {name}")
     before = signal.getsignal(getattr(signal, name))
     monkeypatch.setattr("jostle.releases.within_95", lambda *_: signal.raise_signal(getattr(signal, name)))
     status, _, errors = jostle(*ASKED, "--budget", 1, "--epsilon", 0.5, "--by", "sex", "--out", "a.csv")
