@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import typer
-from rich.cells import cell_len
 
 from jostle.cli.terminal import UNWRITTEN, Format, Working
 from jostle.kernel.budget import round_down, round_up
-from jostle.schema.rows import missing
 
 if TYPE_CHECKING:
     from jostle.kernel.events import Event
@@ -233,6 +231,8 @@ def as_text(rows: Rows, aggregates: int) -> str:
 
 
 def _cells(values: Sequence[Any], shown: Callable[[float], str] | None) -> list[str]:
+    from jostle.schema.rows import missing
+
     write = shown or (lambda value: _word(value) if isinstance(value, str) else f"{value:.12g}")
     return ["NaN" if missing(value) else write(value) for value in values]
 
@@ -244,6 +244,8 @@ def _word(text: str) -> str:
 
 def _beside(columns: Sequence[Sequence[str]]) -> str:
     """Columns set to the right, with a space between them; some letters are two places wide on a terminal."""
+    from rich.cells import cell_len
+
     set_right = []
     for column in columns:
         widths = [cell_len(cell) for cell in column]

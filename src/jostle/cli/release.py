@@ -16,7 +16,6 @@ from jostle.cli.delivery import Destination, deliver, say_stopped
 from jostle.cli.running import stoppable
 from jostle.cli.terminal import STOPPED, Format, Working, all_words, check_apart, check_writable, words
 from jostle.kernel.errors import BadInput
-from jostle.schema.rows import Rows
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -212,4 +211,6 @@ def _foretell(question: Any, epsilon: str | None, within: float | None, rows: in
 
 
 def _csv_line(facts: dict[str, Any]) -> str:
+    from jostle.schema.rows import Rows
+
     return Rows({name: [fact] for name, fact in facts.items()}).to_csv()
