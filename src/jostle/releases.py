@@ -14,7 +14,6 @@ import numpy as np
 from jostle import algorithms, plots
 from jostle.algorithms import TASKS, Algorithm
 from jostle.choice import rules
-from jostle.choice.epsilon import epsilon_for
 from jostle.choice.traces import Trace, collect_traces
 from jostle.kernel.budget import Budget, round_down, round_up
 from jostle.kernel.domain import counts
@@ -206,6 +205,8 @@ def release(
     if within is not None:
         if epsilon is not None:
             raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
+        from jostle.choice.epsilon import epsilon_for  # few releases say how close, and all mechanisms come with it
+
         relation = account.neighbours.among_filtered() if filtered else account.neighbours
         promised = epsilon_for(asked, within, confidence, algorithm, relation)
         epsilon, algorithm = promised.epsilon, promised.algorithm

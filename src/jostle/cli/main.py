@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 import jostle
+from jostle.cli.plain_words import Command, Group
 from jostle.kernel.errors import BadInput, JostleError
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def with_commands(*names: str) -> typer.Typer:
     """The command line with some of its commands: to look at all their options takes longer than many an answer."""
     made = typer.Typer(
         name="jostle",
+        cls=Group,
         no_args_is_help=True,
         rich_markup_mode="markdown",  # paragraphs of a docstring are set anew for the terminal
         pretty_exceptions_enable=False,  # a traceback with local variables would show private data
@@ -45,7 +47,7 @@ def with_commands(*names: str) -> typer.Typer:
         if isinstance(command, typer.Typer):
             made.add_typer(command, name=name)
         else:
-            made.command()(command)
+            made.command(cls=Command)(command)
     return made
 
 
