@@ -151,9 +151,9 @@ def _write(answer: Answer, rows: Rows, explanation: str | None, out: Path | None
 
 
 def _draw(answer: Answer, plot: Path | None) -> None:
-    from jostle import plots
-
     if plot is not None:
+        from jostle import plots
+
         plots.save(answer.plot(), plot)
 
 

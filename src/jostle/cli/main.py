@@ -17,6 +17,7 @@ import typer
 
 import jostle
 from jostle.cli.plain_words import Command, Group
+from jostle.cli.start import FEW_OBJECTS
 from jostle.kernel.errors import BadInput, JostleError
 
 if TYPE_CHECKING:
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
 
 COMMANDS: Final = ("demo", "schema", "release", "budget", "classify", "audit", "train", "explore", "bench")
 """In the order of `jostle --help`. Each is in a module of its own, by its name."""
-
-
-FEW_OBJECTS: Final = 300_000
-"""Twice as many as a release makes, nearly all of which stay: a search for garbage among them would take a tenth of it."""
 
 
 def with_commands(*names: str) -> typer.Typer:
@@ -96,9 +93,7 @@ def _import(file: Path) -> None:
 
 def main() -> None:
     """Run the command; what jostle refuses ends with a status and one message on standard error, without a traceback."""
-    # Loading packages makes many objects and no garbage. To look for some after every 700 of them, as Python does by
-    # itself, is a good part of the way to a first answer; and the process is ours, so that we may tell it otherwise.
-    gc.set_threshold(FEW_OBJECTS)
+    gc.set_threshold(FEW_OBJECTS)  # also where it is called without the command
     _print_anything()
     try:
         with_commands(*_asked_for(sys.argv[1:]))()
