@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import gc
 import io
 import json
 import os
@@ -17,7 +16,7 @@ import typer
 
 import jostle
 from jostle.cli.plain_words import Command, Group
-from jostle.cli.start import FEW_OBJECTS
+from jostle.cli.start import search_less
 from jostle.kernel.errors import BadInput, JostleError
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def _import(file: Path) -> None:
 
 def main() -> None:
     """Run the command; what jostle refuses ends with a status and one message on standard error, without a traceback."""
-    gc.set_threshold(FEW_OBJECTS)  # also where it is called without the command
+    search_less()  # also where it is called without the command
     _print_anything()
     try:
         with_commands(*_asked_for(sys.argv[1:]))()
