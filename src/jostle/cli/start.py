@@ -22,8 +22,8 @@ def search_less() -> None:
     """Let Python search for garbage less often, and not at its end: for a process that is ours, and never for a library.
 
     Loading packages makes many objects and no garbage. To look for some after every 700 of them, as Python does by itself,
-    and three times among all when it ends, takes a third of the time of a release. What still holds something at the end, such
-    as a connection, is closed by hooks of its own, which run before.
+    and several times among all when it ends, takes a third of the time of a release. What holds something until the end,
+    such as a connection or a folder for temporary files, lets go of it by a hook of its own, which runs in any case.
     """
     gc.set_threshold(FEW_OBJECTS)
     atexit.unregister(gc.freeze)  # where it is called again
