@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from jostle.cli.start import FEW_OBJECTS
 from jostle.kernel.ledger import Ledger
 
 ELSEWHERE = {"dask", "distributed", "joblib", "jinja2", "matplotlib", "networkx", "plotly", "psycopg", "pyspark", "sklearn"}
@@ -151,15 +150,6 @@ def test_a_command_loads_few_modules(words: str, most: int, ours: int, folder: P
     loaded = modules_after(command(words), folder)
     assert len(loaded) <= most
     assert len({name for name in loaded if name.startswith("jostle")}) <= ours
-
-
-def test_a_command_does_not_search_for_garbage_at_its_end(folder: Path) -> None:
-    code = "import atexit, gc\nfrom jostle.cli.start import search_less\n"
-    code += "atexit.register(lambda: print('\\nkept', gc.get_freeze_count(), gc.get_threshold()[0]))\nsearch_less()"
-    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=True)
-    _, kept, often = done.stdout.split()
-    assert int(kept) > 1_000
-    assert int(often) == FEW_OBJECTS
 
 
 def test_a_library_leaves_the_search_for_garbage_as_it_is(folder: Path) -> None:
