@@ -80,3 +80,10 @@ def test_a_fault_keeps_its_traceback() -> None:
 def test_threads_are_waited_for() -> None:
     thread = "threading.Thread(target=lambda: (time.sleep(0.5), print('done'))).start()"
     assert ending("print('end')", thread=thread).stdout == "end\ndone\n"
+
+
+def test_what_was_loaded_is_not_taken_apart() -> None:
+    class_ = "class Late:\n    def __del__(self):\n        print('late')\nlate = Late()"
+    assert ending("print('end')", thread=class_).stdout == "end\n"
+    daemon = "threading.Thread(target=time.sleep, args=(60,), daemon=True).start()"
+    assert ending("print('end')", thread=f"{class_}\n{daemon}").stdout == "end\n"

@@ -23,7 +23,8 @@ def main() -> NoReturn:
         status: object = 0
     except SystemExit as ended:
         status = ended.code or 0
-    if isinstance(status, int) and threading.active_count() == 1:
+    waited_for = [thread for thread in threading.enumerate() if not thread.daemon]
+    if isinstance(status, int) and waited_for == [threading.main_thread()]:
         _end(status)
     sys.exit(status)  # type: ignore[arg-type]  # a text, which it prints
 
