@@ -14,7 +14,6 @@ import numpy as np
 from jostle import algorithms, plots
 from jostle.algorithms import TASKS, Algorithm
 from jostle.choice import rules
-from jostle.choice.epsilon import epsilon_for
 from jostle.choice.traces import Trace, collect_traces
 from jostle.kernel.budget import Budget, round_down, round_up
 from jostle.kernel.domain import counts
@@ -24,6 +23,8 @@ from jostle.kernel.partition import Vector
 from jostle.kernel.source import ReleaseSource
 from jostle.linear import workloads
 from jostle.linear.workloads import Workload
+from jostle.schema.names import apart
+from jostle.schema.rows import Rows
 from jostle.simulate.margins import Run, simulated_errors, within_95
 
 if TYPE_CHECKING:
@@ -114,10 +115,14 @@ class Release:
             f"Typically off by ±{np.median(self.margins):.3g} at 95 %. ε = {round_down(self.remaining) + 0.0:g} is left."
         )
 
-    def to_pandas(self) -> DataFrame:
-        """What each answer is about, the answer, and the ends of its 95 % interval, one row an answer."""
+    def rows(self) -> Rows:
+        """What each answer is about, the answer, and the ends of its 95 % interval, one row per answer."""
         low, high = self.answers - self.margins, self.answers + self.margins
         return labelled(self.labels, {"count": self.answers, "low": low, "high": high})
+
+    def to_pandas(self) -> DataFrame:
+        """The rows as a frame of pandas."""
+        return self.rows().to_pandas()
 
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
@@ -200,6 +205,8 @@ def release(
     if within is not None:
         if epsilon is not None:
             raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
+        from jostle.choice.epsilon import epsilon_for  # few releases say how close, and all mechanisms come with it
+
         relation = account.neighbours.among_filtered() if filtered else account.neighbours
         promised = epsilon_for(asked, within, confidence, algorithm, relation)
         epsilon, algorithm = promised.epsilon, promised.algorithm
@@ -259,17 +266,13 @@ def answered(
     )
 
 
-def labelled(about: Mapping[str, Sequence[str]], numbers: Mapping[str, Any]) -> DataFrame:
-    """What numbers are about, and the numbers, as a table; a column that is called as some of them are is `… (column)`.
+def labelled(about: Mapping[str, Sequence[str]], numbers: Mapping[str, Any]) -> Rows:
+    """What numbers are about, and the numbers; a column that has the name of one of them is called `… (column)`.
 
-    >>> list(labelled({"low": ["yes", "no"]}, {"count": [3.0, 4.0], "low": [1.0, 2.0], "high": [5.0, 6.0]}))
+    >>> list(labelled({"low": ["yes", "no"]}, {"count": [3.0, 4.0], "low": [1.0, 2.0], "high": [5.0, 6.0]}).columns)
     ['low (column)', 'count', 'low', 'high']
     """
-    import pandas as pd  # takes a while to load
-
-    from jostle.schema.names import apart
-
-    return pd.DataFrame({**dict(zip(apart(about, numbers), about.values(), strict=True)), **numbers})
+    return Rows({**dict(zip(apart(about, numbers), about.values(), strict=True)), **numbers})
 
 
 def what_is_left(remaining: Callable[[], Fraction]) -> Callable[[Fraction], Fraction]:

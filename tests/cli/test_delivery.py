@@ -12,13 +12,13 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from jostle.cli.delivery import as_text, to_json
 from jostle.cli.terminal import exit_code
 from jostle.kernel.errors import BadInput, InternalError, LedgerError, PlanError
 from jostle.kernel.ledger import Ledger
+from jostle.schema.rows import Rows
 from jostle.tables.asking import EngineError
 from tests.cli.test_release import ASKED, write
 
@@ -42,9 +42,7 @@ def spent(folder: Path) -> Fraction:
 
 def test_text_has_the_decimals_that_the_narrowest_interval_needs():
     def numbers(values, off):
-        return pd.DataFrame(
-            {"sex": ["F", "M"], "value": values, "low": np.subtract(values, off), "high": np.add(values, off)}
-        )
+        return Rows({"sex": ["F", "M"], "value": values, "low": np.subtract(values, off), "high": np.add(values, off)})
 
     assert as_text(numbers([12345.0, -3.0], 2.75), 1).splitlines()[1:] == [
         "  F 12,345.0 12,342.2 12,347.8",
@@ -54,9 +52,10 @@ def test_text_has_the_decimals_that_the_narrowest_interval_needs():
     assert as_text(numbers([1.23e-12, 4e-12], 2e-14), 1).splitlines()[1].split() == ["F", "1.23e-12", "1.21e-12", "1.25e-12"]
     assert as_text(numbers([0.0123, 0.5], 0), 1).splitlines()[1].split() == ["F", "0.0123", "0.0123", "0.0123"]
     assert as_text(numbers([0.0, 0.0], 0), 1).splitlines()[1].split() == ["F", "0.0", "0.0", "0.0"]
-    beside = pd.concat([numbers([300.0, 2.0], 5), numbers([0.0123, 0.5], 0.0011).iloc[:, 1:].add_prefix("mean: ")], axis=1)
+    more = {f"mean: {name}": values for name, values in numbers([0.0123, 0.5], 0.0011).columns.items() if name != "sex"}
+    beside = Rows({**numbers([300.0, 2.0], 5).columns, **more})
     assert as_text(beside, 2).splitlines()[1].split() == ["F", "300.0", "295.0", "305.0", "0.01230", "0.01120", "0.01340"]
-    levels = pd.DataFrame({"quantile": [0.025, 0.5], "age": [3.0, 40.0], "low": [1.0, 35.0], "high": [9.0, 44.0]})
+    levels = Rows({"quantile": [0.025, 0.5], "age": [3.0, 40.0], "low": [1.0, 35.0], "high": [9.0, 44.0]})
     assert as_text(levels, 1).splitlines()[1].split() == ["0.025", "3.0", "1.0", "9.0"]
 
 
@@ -72,8 +71,8 @@ class _Answer:
 
 
 def test_json_has_every_digit_and_no_number_that_json_lacks():
-    frame = pd.DataFrame({"sex": ["F", "M"], "mean": [1.23e-12, 0.1 + 0.2], "low": [-np.inf, np.nan], "high": [1e300, 2.0]})
-    told = json.loads(json.dumps(to_json(_Answer(), frame, "in words"), allow_nan=False))
+    rows = Rows({"sex": ["F", "M"], "mean": [1.23e-12, 0.1 + 0.2], "low": [-np.inf, np.nan], "high": [1e300, 2.0]})
+    told = json.loads(json.dumps(to_json(_Answer(), rows, "in words"), allow_nan=False))
     assert told["answers"] == [
         {"sex": "F", "mean": 1.23e-12, "low": None, "high": 1e300},
         {"sex": "M", "mean": 0.1 + 0.2, "low": None, "high": 2.0},

@@ -10,9 +10,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from typer.core import TyperGroup
 
 from jostle.cli.cap import LEDGER_HELP, cap, few_digits
+from jostle.cli.plain_words import Command, Group
 from jostle.kernel.budget import round_down, round_up
 from jostle.kernel.errors import BadInput
 
@@ -26,7 +26,7 @@ _ROUNDING = "Spent is rounded up, remaining down; --json has the exact amounts."
 _CHECKED = "Checked: each charge was within the cap of its time, and all add up to what is spent."
 
 
-class _ShowUnlessTold(TyperGroup):
+class _ShowUnlessTold(Group):
     """`jostle budget LEDGER` is short for `jostle budget show LEDGER`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # the context of a package that Typer keeps to itself
@@ -39,10 +39,10 @@ budget = typer.Typer(
     cls=_ShowUnlessTold,
     help="What was spent, on what, by whom, and what is left: `jostle budget LEDGER`. And what may be spent: `cap`.",
 )
-budget.command()(cap)
+budget.command(cls=Command)(cap)
 
 
-@budget.command("show")
+@budget.command("show", cls=Command)
 def show_ledger(
     ledger: Annotated[str, typer.Argument(help=LEDGER_HELP, show_default=False)],
     account: Annotated[str | None, typer.Option("--account", help="Show this account alone.", show_default=False)] = None,

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,10 +19,8 @@ from jostle.cli.terminal import UNWRITTEN, Format, Working
 from jostle.kernel.budget import round_down, round_up
 
 if TYPE_CHECKING:
-    import numpy as np
-    from pandas import DataFrame
-
     from jostle.kernel.events import Event
+    from jostle.schema.rows import Rows
 
 MOST_DECIMALS = 9
 """Numbers that need more are written with an exponent."""
@@ -50,7 +48,7 @@ class Answer(Protocol):
         """In words."""
         ...
 
-    def to_pandas(self) -> DataFrame:
+    def rows(self) -> Rows:
         """As a table."""
         ...
 
@@ -85,19 +83,19 @@ def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseE
     """
     from jostle.tables.plain import plain
 
-    frame, explanation = plain(answer), None
-    unwritten = _failure(lambda: _write(answer, frame, explanation, to.out))
+    rows, explanation = plain(answer), None
+    unwritten = _failure(lambda: _write(answer, rows, explanation, to.out))
     if stopped is None:
         working.on("Simulating the error")
         try:
-            frame, explanation = answer.to_pandas(), answer.explain()
+            rows, explanation = answer.rows(), answer.explain()
         except (Exception, KeyboardInterrupt) as failure:  # noqa: BLE001  # whatever it was, the answers are there
             stopped = failure
         else:
-            unwritten = _failure(lambda: _write(answer, frame, explanation, to.out))
+            unwritten = _failure(lambda: _write(answer, rows, explanation, to.out))
     working.stop()
     in_file = to.out is not None and unwritten is None
-    unprinted = _failure(lambda: _print_answers(answer, frame, explanation, to, in_file=in_file))
+    unprinted = _failure(lambda: _print_answers(answer, rows, explanation, to, in_file=in_file))
     undrawn = None if stopped else _failure(lambda: _draw(answer, to.plot))
     failures = [one for one in (stopped, unwritten, unprinted, undrawn) if one is not None]
     if not failures and to.form == "text":
@@ -110,7 +108,7 @@ def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseE
     for one in failures:
         typer.echo(_said(one), err=True)
     if unprinted is not None and not in_file:
-        typer.echo(frame.to_csv(index=False), nl=False, err=True)
+        typer.echo(rows.to_csv(), nl=False, err=True)
     where = f"in {to.out}" if in_file else "on standard output" if unprinted is None else "on standard error"
     lacking = ", without their errors" if stopped else ""
     typer.echo(f"The answers were charged, and are {where}{lacking}: keep them.", err=True)
@@ -142,27 +140,25 @@ def _said(failure: BaseException) -> str:
 # ------------------------------------------------------------------------------------------------------------- files
 
 
-def _write(answer: Answer, frame: DataFrame, explanation: str | None, out: Path | None) -> None:
+def _write(answer: Answer, rows: Rows, explanation: str | None, out: Path | None) -> None:
     if out is None:
         return
     if out.suffix == ".json":
-        text = json.dumps(to_json(answer, frame, explanation), ensure_ascii=False, indent=1) + "\n"
+        text = json.dumps(to_json(answer, rows, explanation), ensure_ascii=False, indent=1) + "\n"
     else:
-        text = frame.to_csv(index=False)
+        text = rows.to_csv()
     out.write_text(text, encoding="utf-8", newline="")
 
 
 def _draw(answer: Answer, plot: Path | None) -> None:
-    from jostle import plots
-
     if plot is not None:
+        from jostle import plots
+
         plots.save(answer.plot(), plot)
 
 
-def to_json(answer: Answer, frame: DataFrame, explanation: str | None) -> dict[str, Any]:
+def to_json(answer: Answer, rows: Rows, explanation: str | None) -> dict[str, Any]:
     """The answers and what is public about them; amounts are exact, as texts, with floats that err on the side of less."""
-    import numpy as np
-
     from jostle.releases import charge_facts
 
     facts = {
@@ -177,28 +173,32 @@ def to_json(answer: Answer, frame: DataFrame, explanation: str | None) -> dict[s
     algorithm = getattr(answer, "algorithm", None)
     if algorithm is not None:
         facts |= {"algorithm": algorithm.name}
-    known = frame.replace([np.inf, -np.inf], np.nan).astype(object)  # JSON has no other numbers
-    return facts | {"answers": known.where(known.notna(), None).to_dict("records")}
+    return facts | {"answers": [{name: _in_json(value) for name, value in row.items()} for row in rows.records()]}
+
+
+def _in_json(value: Any) -> Any:
+    """A text or a number; JSON has none but finite numbers."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 # ------------------------------------------------------------------------------------------------------------ printed
 
 
-def _print_answers(answer: Answer, frame: DataFrame, explanation: str | None, to: Destination, *, in_file: bool) -> None:
+def _print_answers(answer: Answer, rows: Rows, explanation: str | None, to: Destination, *, in_file: bool) -> None:
     """What was asked for: with a text, all numbers that are in no file."""
     if sys.stdout is None:  # whoever started the command closed it, and nothing that is printed would fail
         raise OSError("standard output is closed")
     if to.form == "json":
-        typer.echo(json.dumps(to_json(answer, frame, explanation), ensure_ascii=False))
+        typer.echo(json.dumps(to_json(answer, rows, explanation), ensure_ascii=False))
     elif to.form == "csv":
-        typer.echo(frame.to_csv(index=False), nl=False)
+        typer.echo(rows.to_csv(), nl=False)
     else:
         if explanation is not None:
             typer.echo(explanation)
         if not in_file and (to.out is not None or explanation is None):
-            typer.echo(frame.to_csv(index=False), nl=False)
+            typer.echo(rows.to_csv(), nl=False)
         elif not in_file:
-            typer.echo(f"\n{as_text(frame, len(getattr(answer, 'each', (answer,))))}")
+            typer.echo(f"\n{as_text(rows, len(getattr(answer, 'each', (answer,))))}")
 
 
 def _print_places(answer: Answer, to: Destination) -> None:
@@ -211,35 +211,58 @@ def _print_places(answer: Answer, to: Destination) -> None:
     typer.echo(f"{in_ledger(answer.charges)}\nThe charge is in {where}: jostle budget {where}")
 
 
-def as_text(frame: DataFrame, aggregates: int) -> str:
+def as_text(rows: Rows, aggregates: int) -> str:
     """Answers for people: those of each aggregate, and the ends of their intervals, with as many decimals as these need.
 
-    >>> import pandas as pd
+    >>> from jostle.schema.rows import Rows
     >>> means = {"mean": [0.012341, 2.0], "low": [0.010341, 1.9], "high": [0.014341, 2.1]}
-    >>> print(as_text(pd.DataFrame({"sex": ["F", "M"], **means}), 1))
+    >>> print(as_text(Rows({"sex": ["F", "M"], **means}), 1))
     sex    mean     low    high
       F 0.01234 0.01034 0.01434
       M 2.00000 1.90000 2.10000
     """
-    shown: dict[Any, Callable[[float], str]] = {}
-    numbers = list(frame)[-3 * aggregates :]
+    columns = rows.by_name()
+    numbers = list(columns)[-3 * aggregates :]
+    shown: dict[str, Callable[[float], str]] = {}
     for first in range(0, len(numbers), 3):
         three = numbers[first : first + 3]
-        shown |= dict.fromkeys(three, _written_with(_decimals(frame[three].to_numpy(dtype=float))))
-    return str(frame.to_string(index=False, formatters=shown, float_format=lambda number: f"{number:.12g}"))
+        shown |= dict.fromkeys(three, _written_with(_decimals(*(columns[name] for name in three))))
+    return _beside([[_word(name), *_cells(values, shown.get(name))] for name, values in columns.items()])
 
 
-def _decimals(triples: np.ndarray) -> int:
+def _cells(values: Sequence[Any], shown: Callable[[float], str] | None) -> list[str]:
+    from jostle.schema.rows import missing
+
+    write = shown or (lambda value: _word(value) if isinstance(value, str) else f"{value:.12g}")
+    return ["NaN" if missing(value) else write(value) for value in values]
+
+
+def _word(text: str) -> str:
+    """A text in one line."""
+    return text.replace("\t", "\\t").replace("\r", "\\r").replace("\n", "\\n")
+
+
+def _beside(columns: Sequence[Sequence[str]]) -> str:
+    """Columns set to the right, with a space between them; some letters are two places wide on a terminal."""
+    from rich.cells import cell_len
+
+    set_right = []
+    for column in columns:
+        widths = [cell_len(cell) for cell in column]
+        set_right.append([" " * (max(widths) - width) + cell for cell, width in zip(column, widths, strict=True)])
+    return "\n".join(" ".join(row) for row in zip(*set_right, strict=True))
+
+
+def _decimals(values: Sequence[float], lows: Sequence[float] = (), highs: Sequence[float] = ()) -> int:
     """One, as counts have it; where the narrowest interval is narrower, what three digits of half its width take.
 
     Where no interval has a width, three digits of the number that is closest to 0.
     """
-    import numpy as np
-
-    for sizes in ((triples[:, 2] - triples[:, 1]) / 2, np.abs(triples)):
-        known = sizes[np.isfinite(sizes) & (sizes > 0)]
-        if known.size:
-            return 1 if known.min() >= 1 else 2 - math.floor(math.log10(known.min()))
+    half_widths = [(high - low) / 2 for low, high in zip(lows, highs, strict=True)]
+    for sizes in (half_widths, [abs(value) for value in (*values, *lows, *highs)]):
+        known = [size for size in sizes if math.isfinite(size) and size > 0]
+        if known:
+            return 1 if min(known) >= 1 else 2 - math.floor(math.log10(min(known)))
     return 1
 
 

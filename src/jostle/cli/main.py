@@ -3,48 +3,55 @@
 from __future__ import annotations
 
 import codecs
-import gc
 import io
 import json
 import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 
 import jostle
-from jostle.cli.audit import audit
-from jostle.cli.bench import bench
-from jostle.cli.budget import budget
-from jostle.cli.classify import classify
-from jostle.cli.demo import demo
-from jostle.cli.explore import explore
-from jostle.cli.release import release
-from jostle.cli.schema import schema
-from jostle.cli.terminal import exit_code
-from jostle.cli.train import train
+from jostle.cli.plain_words import Command, Group
+from jostle.cli.start import search_less
 from jostle.kernel.errors import BadInput, JostleError
 
-app = typer.Typer(
-    name="jostle",
-    no_args_is_help=True,
-    rich_markup_mode="markdown",  # paragraphs of a docstring are set anew for the terminal
-    pretty_exceptions_enable=False,  # a traceback with local variables would show private data
-    add_completion=False,
-)
-app.command()(demo)
-app.command()(schema)
-app.command()(release)
-app.add_typer(budget, name="budget")
-app.command()(classify)
-app.command()(audit)
-app.command()(train)
-app.command()(explore)
-app.add_typer(bench, name="bench")
+if TYPE_CHECKING:
+    app: typer.Typer
+    """All commands."""
+
+COMMANDS: Final = ("demo", "schema", "release", "budget", "classify", "audit", "train", "explore", "bench")
+"""In the order of `jostle --help`. Each is in a module of its own, by its name."""
+
+
+def with_commands(*names: str) -> typer.Typer:
+    """The command line with some of its commands: to look at all their options takes longer than many an answer."""
+    made = typer.Typer(
+        name="jostle",
+        cls=Group,
+        no_args_is_help=True,
+        rich_markup_mode="markdown",  # paragraphs of a docstring are set anew for the terminal
+        pretty_exceptions_enable=False,  # a traceback with local variables would show private data
+        add_completion=False,
+    )
+    made.callback()(_options)
+    for name in names:
+        command = getattr(import_module(f"jostle.cli.{name}"), name)
+        if isinstance(command, typer.Typer):
+            made.add_typer(command, name=name)
+        else:
+            made.command(cls=Command)(command)
+    return made
+
+
+def __getattr__(name: str) -> object:
+    """Make the command line with all commands when it is first used (PEP 562)."""
+    if name != "app":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault("app", with_commands(*COMMANDS))
 
 
 def _version(wanted: bool) -> None:
@@ -53,7 +60,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
     quiet: Annotated[
@@ -86,15 +92,28 @@ def _import(file: Path) -> None:
 
 def main() -> None:
     """Run the command; what jostle refuses ends with a status and one message on standard error, without a traceback."""
-    # Loading packages makes a million objects and no garbage. To look for some after every 700 of them, as Python does by
-    # itself, is a good part of the way to a first answer; and the process is ours, so that we may tell it otherwise.
-    gc.set_threshold(100_000)
+    search_less()  # also where it is called without the command
     _print_anything()
     try:
-        app()
+        with_commands(*_asked_for(sys.argv[1:]))()
     except JostleError as refused:
+        from rich.console import Console
+        from rich.markup import escape
+
+        from jostle.cli.terminal import exit_code
+
         Console(stderr=True, highlight=False).print(f"[red]jostle:[/] {escape(str(refused))}", soft_wrap=True)
         sys.exit(exit_code(refused))
+
+
+def _asked_for(arguments: Sequence[str]) -> Sequence[str]:
+    """The command that stands first, apart from --quiet; all commands where it is not plain which one is meant.
+
+    >>> _asked_for(["-q", "release", "people.csv"]), len(_asked_for(["--use", "release", "demo"])) == len(COMMANDS)
+    (['release'], True)
+    """
+    first = next((word for word in arguments if word not in ("--quiet", "-q")), None)
+    return [first] if first in COMMANDS else COMMANDS
 
 
 def _print_anything() -> None:

@@ -152,8 +152,6 @@ def _check(wanted: _Wanted, epsilon: str | None, within: float | None, ledger: s
 
 def _check_files(to: Destination, data: str, schema: Path) -> None:
     """A file that cannot be written, or must not be, is refused before anything is charged."""
-    from jostle import plots
-
     others: dict[str, str | Path | None] = {"data": data, "schema": schema, "ledger": to.ledger}
     for option, path, endings in (("out", to.out, (".csv", ".json")), ("plot", to.plot, (".html", ".png"))):
         if path is None:
@@ -164,6 +162,8 @@ def _check_files(to: Destination, data: str, schema: Path) -> None:
         check_apart(option, path, others)
         others[option] = path
     if to.plot is not None:
+        from jostle import plots
+
         plots.savable(to.plot, "plot")
 
 
@@ -211,6 +211,6 @@ def _foretell(question: Any, epsilon: str | None, within: float | None, rows: in
 
 
 def _csv_line(facts: dict[str, Any]) -> str:
-    import pandas as pd
+    from jostle.schema.rows import Rows
 
-    return str(pd.DataFrame([facts]).to_csv(index=False))
+    return Rows({name: [fact] for name, fact in facts.items()}).to_csv()

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from jostle.cli.delivery import say_stopped
 from jostle.cli.terminal import STOPPED
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress
 
     from jostle.choice.experiment_report import Section
@@ -46,6 +45,7 @@ class Ran:
 
 def bar() -> Progress:
     """A bar with the time left, on standard error."""
+    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (
@@ -69,6 +69,7 @@ def processes(workers: int | None) -> int:
 
 def gather(done: Generator[T], total: int, what: str) -> list[T]:
     """All that comes in, under a bar; if that is interrupted, so is what it comes from."""
+    from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as shown, closing(done):
@@ -77,6 +78,8 @@ def gather(done: Generator[T], total: int, what: str) -> list[T]:
 
 def run(todo: Sequence[Job], results: Results, *, workers: int | None, cluster: str | None = None) -> Ran:
     """Do the jobs that are not in the results, under a bar; an interrupt ends the command with status 130."""
+    from rich.console import Console
+
     from jostle.simulate import measure
 
     kept = sum(results.get(job.key) is not None for job in todo)
@@ -133,6 +136,8 @@ def stopped_orderly(ledger: str | None) -> Iterator[None]:
 
 def show(sections: Sequence[Section], console: Console, *, longest: int | None = None) -> None:
     """A report in a terminal, without its details; of a long table so many rows, if that is said."""
+    from rich.table import Table
+
     for part in (part for part in sections if not part.detail):
         console.print(f"[bold]{part.title}[/]")
         for text in part.texts:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from jostle.kernel.errors import BadInput, InternalError, JostleError, LedgerError, Overdraft, PlanError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+    from rich.table import Table
 
 Format = Literal["text", "csv", "json"]
 """What is printed."""
@@ -47,6 +50,8 @@ def all_words(text: str) -> list[str]:
 
 def new_table(title: str, headings: Sequence[str], *, left: Sequence[str]) -> Table:
     """A table without lines. Its columns hold numbers, set to the right, except for those that are named in `left`."""
+    from rich.table import Table
+
     table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for heading in headings:
         table.add_column(heading, justify="left" if heading in left else "right")
@@ -58,6 +63,8 @@ def show_rows(title: str, rows: Sequence[Row], *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps([dict(zip(("what", "measured", "unit", "goal"), row, strict=True)) for row in rows]))
         return
+    from rich.console import Console
+
     table = new_table(title, ("what", "measured", "", "goal"), left=("what", "", "goal"))
     for what, measured, unit, goal in rows:
         table.add_row(what, f"{measured:.3g}", unit, goal)
@@ -124,14 +131,11 @@ class Working:
     """Says on a terminal what is being done, and for how long; nothing where there is no terminal."""
 
     def __init__(self) -> None:
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._bar = _spinner() if _may_be_watched() else None
         self._task: Any = None
 
     def __enter__(self) -> Working:
-        if self._bar.console.is_terminal:
+        if self._bar is not None:
             self._bar.start()
         return self
 
@@ -140,11 +144,28 @@ class Working:
 
     def stop(self) -> None:
         """Nothing more is said, so that something else can be printed."""
-        if self._bar.console.is_terminal:  # stopping what was not started prints an empty line
+        if self._bar is not None:  # stopping what was not started prints an empty line
             self._bar.stop()
 
     def on(self, what: str) -> None:
         """What is done from now on."""
+        if self._bar is None:
+            return
         if self._task is not None:
             self._bar.remove_task(self._task)
         self._task = self._bar.add_task(f"{what} …")
+
+
+def _may_be_watched() -> bool:
+    """Whether standard error may be a terminal: where it is none, Rich need not be loaded to find that out."""
+    told = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")  # what Rich heeds besides
+    return sys.stderr is not None and (sys.stderr.isatty() or any(name in os.environ for name in told))
+
+
+def _spinner() -> Progress | None:
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True) if console.is_terminal else None

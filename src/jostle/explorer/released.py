@@ -85,7 +85,7 @@ class Released:
         if self.simulated is None:
             try:
                 self.result.explain()
-                self.result.to_pandas()
+                self.result.rows()
             except Exception:  # noqa: BLE001  # whatever it was, the answers are paid for and there
                 self.simulated = False
             else:
@@ -99,7 +99,8 @@ class Released:
 
     def rows(self) -> DataFrame:
         """What each answer is about, the answer, and the ends of its interval where that was simulated."""
-        return plain(self.result) if self.lacking else self.result.to_pandas()
+        rows = plain(self.result) if self.lacking else self.result.rows()
+        return rows.to_pandas()
 
     def explain(self) -> str:
         """In words."""

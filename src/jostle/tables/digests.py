@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from jostle.kernel.events import Event
+    from jostle.schema.rows import Rows
 
 FINE = 4096
 """Quantiles are looked for among at most so many cells between the bounds."""
@@ -60,8 +61,12 @@ class Digest(ABC):
         return self.release.charges
 
     @abstractmethod
-    def to_pandas(self) -> DataFrame:
+    def rows(self) -> Rows:
         """What was read, with the ends of 95 % intervals."""
+
+    def to_pandas(self) -> DataFrame:
+        """The rows as a frame of pandas."""
+        return self.rows().to_pandas()
 
     @abstractmethod
     def explain(self) -> str:
@@ -141,7 +146,7 @@ class Quantiles(Digest):
         share = (at - below) / (sums[place] - below) if sums[place] > below else 0.5
         return float(edges[place] + (edges[place + 1] - edges[place]) * np.clip(share, 0, 1))
 
-    def to_pandas(self) -> DataFrame:
+    def rows(self) -> Rows:
         """Each part, its value, and the ends of its 95 % interval."""
         low, high = self._ends
         ends = {"low": low, "high": high}
@@ -179,9 +184,9 @@ class Top(Digest):
         """Which cells, by their released counts, the largest first."""
         return np.argsort(-self.release.answers, kind="stable")[: self.k]
 
-    def to_pandas(self) -> DataFrame:
+    def rows(self) -> Rows:
         """The cells, their counts, and the ends of 95 % intervals."""
-        return self.release.to_pandas().iloc[self.places].reset_index(drop=True)
+        return self.release.rows().at(self.places)
 
     def explain(self) -> str:
         """The release in words."""

@@ -16,6 +16,7 @@ from jostle.kernel.budget import round_down, round_up
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.releases import in_ledger, labelled
+from jostle.schema.rows import Rows
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -55,12 +56,14 @@ class Figure:
         """The release in words."""
         return f"{self.what} is {self.value:g} ± {self.margin:.3g} at 95 %, {_price(self)}"
 
-    def to_pandas(self) -> DataFrame:
+    def rows(self) -> Rows:
         """What it is, its value, and the ends of its 95 % interval, in one row."""
-        import pandas as pd  # takes a while to load
+        low, high = np.clip([self.value - self.margin, self.value + self.margin], *self.between).tolist()
+        return Rows({"figure": [self.what], "value": [self.value], "low": [low], "high": [high]})
 
-        low, high = np.clip([self.value - self.margin, self.value + self.margin], *self.between)
-        return pd.DataFrame([{"figure": self.what, "value": self.value, "low": low, "high": high}])
+    def to_pandas(self) -> DataFrame:
+        """The row as a frame of pandas."""
+        return self.rows().to_pandas()
 
     def to_csv(self, path: str | Path) -> None:
         """Write what `to_pandas` gives to a file."""
@@ -116,10 +119,14 @@ class Figures:
         """The release in words."""
         return f"{self.what}: {len(self.answers)} numbers, typically ± {np.median(self.margins):.3g} at 95 %, {_price(self)}"
 
-    def to_pandas(self) -> DataFrame:
+    def rows(self) -> Rows:
         """What each number is about, the number, and the ends of its 95 % interval."""
         low, high = (np.clip(self.answers + off, *self.between) for off in (-self.margins, self.margins))
         return labelled(self.about, {self.name: self.answers, "low": low, "high": high})
+
+    def to_pandas(self) -> DataFrame:
+        """The rows as a frame of pandas."""
+        return self.rows().to_pandas()
 
     def to_csv(self, path: str | Path) -> None:
         """Write what `to_pandas` gives to a file."""

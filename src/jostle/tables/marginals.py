@@ -29,6 +29,7 @@ from jostle.kernel.strategy import identity
 from jostle.linear.marginals import Axes, consistent
 from jostle.releases import in_ledger, what_is_left
 from jostle.schema.names import apart
+from jostle.schema.rows import Rows
 from jostle.tables.columns import EngineColumns
 from jostle.tables.figures import Figures
 from jostle.tables.previews import Preview, epsilon_within
@@ -91,18 +92,21 @@ class Marginals(Mapping[Axes, Figures]):
             f"Measured with Laplace noise at ε = {spent:g} ({self.neighbours} neighbours). ε = {left:g} is left."
         )
 
-    def to_pandas(self) -> DataFrame:
+    def rows(self) -> Rows:
         """All of them, one below the other; a column that a histogram is not about is empty there."""
-        import pandas as pd  # takes a while to load
-
         numbers = ["count", "low", "high"]
         names = list(dict.fromkeys(name for table in self.tables.values() for name in table.about))
-        called = dict(zip(names, apart(names, numbers), strict=True))  # the same in each of them
-        tables = [
-            table.to_pandas().set_axis([*(called[name] for name in table.about), *numbers], axis=1)
-            for table in self.tables.values()
-        ]
-        return pd.concat(tables, ignore_index=True)[[*called.values(), *numbers]]
+        columns: dict[str, list[Any]] = {name: [] for name in [*apart(names, numbers), *numbers]}
+        for table in self.tables.values():
+            *_, count, low, high = table.rows().columns.values()
+            about = [table.about.get(name, [math.nan] * len(count)) for name in names]
+            for column, values in zip(columns.values(), [*about, count, low, high], strict=True):
+                column.extend(values)
+        return Rows(columns)
+
+    def to_pandas(self) -> DataFrame:
+        """The rows as a frame of pandas."""
+        return self.rows().to_pandas()
 
     def to_csv(self, path: str | Path) -> None:
         """Write what `to_pandas` gives to a file."""

@@ -10,15 +10,15 @@ from jostle.tables.digests import Quantiles, Top
 from jostle.tables.together import Answers
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
+    from jostle.schema.rows import Rows
 
 
-def plain(answer: Any) -> DataFrame:
-    """What `to_pandas` gives, without the ends of intervals that are not known yet.
+def plain(answer: Any) -> Rows:
+    """An answer's rows, without the ends of intervals that are not known yet.
 
     >>> import jostle, tempfile
     >>> people = jostle.Ledger(tempfile.mkdtemp() + "/budget.db").account("people", cap=1)
-    >>> list(plain(jostle.release([12, 40], epsilon=1, account=people, algorithm="Laplace")))
+    >>> list(plain(jostle.release([12, 40], epsilon=1, account=people, algorithm="Laplace")).columns)
     ['query', 'count']
     """
     if isinstance(answer, Answers):
@@ -27,8 +27,8 @@ def plain(answer: Any) -> DataFrame:
         [name] = apart([answer.column], ["quantile"])
         return labelled({}, {"quantile": answer.levels, name: answer.values})
     if isinstance(answer, Top):
-        return plain(answer.release).iloc[answer.places].reset_index(drop=True)
+        return plain(answer.release).at(answer.places)
     if isinstance(answer, Release):
         return labelled(answer.labels, {"count": answer.answers})
-    found: DataFrame = answer.to_pandas()
+    found: Rows = answer.rows()
     return found

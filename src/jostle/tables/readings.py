@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import ibis
@@ -116,9 +117,14 @@ LEAST_DECIMAL = "1e-300"
 
 def builtin(name: str, takes: tuple[str, ...], gives: str) -> Callable[..., Expression]:
     """A function that an engine has and Ibis has not."""
-    stands_for = (lambda one: None) if len(takes) == 1 else (lambda one, other: None)
-    made: Callable[..., Expression] = ibis.udf.scalar.builtin(stands_for, name=name, signature=(takes, gives))
-    return made
+
+    @cache
+    def made() -> Callable[..., Expression]:  # when it is first used: few queries use any
+        stands_for = (lambda one: None) if len(takes) == 1 else (lambda one, other: None)
+        function: Callable[..., Expression] = ibis.udf.scalar.builtin(stands_for, name=name, signature=(takes, gives))
+        return function
+
+    return lambda *values: made()(*values)
 
 
 _to_bytes = builtin("convert_to", ("string", "string"), "binary")

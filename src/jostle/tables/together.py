@@ -17,6 +17,7 @@ from jostle.kernel.budget import exact, round_up
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.releases import in_ledger
 from jostle.schema.names import apart
+from jostle.schema.rows import Rows
 from jostle.tables.totals import Total
 
 if TYPE_CHECKING:
@@ -120,22 +121,25 @@ class Answers:
         shared = f"ε = {round_up(self.spent):g} is shared evenly by {len(self.each)} aggregates."
         return " ".join([shared, *(answer.explain() for answer in self.each)])
 
+    def rows(self) -> Rows:
+        """One row per group, and three columns per aggregate: its value, and the ends of its 95 % interval."""
+        return self.joined([answer.rows() for answer in self.each])
+
     def to_pandas(self) -> DataFrame:
-        """A row a group, and three columns an aggregate: its value, and the ends of its 95 % interval."""
-        return self.joined([answer.to_pandas() for answer in self.each])
+        """The rows as a frame of pandas."""
+        return self.rows().to_pandas()
 
-    def joined(self, frames: Sequence[DataFrame]) -> DataFrame:
-        """One frame an answer, beside each other: what the groups are once, and the numbers of each under its name."""
-        import pandas as pd  # takes a while to load
-
-        labels = max(len(self.groups), 1)  # without groups, a frame says in one column what its numbers are
-        parts = [frame.iloc[:, labels:] for frame in frames]
-        names = []
+    def joined(self, each: Sequence[Rows]) -> Rows:
+        """The rows of each answer, side by side: what the groups are once, and the numbers of each under its name."""
+        labels = max(len(self.groups), 1)  # without groups, one column says what the numbers are
+        parts = [list(rows.columns.values())[labels:] for rows in each]
+        names: list[str] = []
         for name, part in zip(self.names, parts, strict=True):
-            ends = [f"{name}: low", f"{name}: high"][: part.shape[1] - 1]
+            ends = [f"{name}: low", f"{name}: high"][: len(part) - 1]
             names += [name, *apart(ends, self.names)]
-        about = frames[0].iloc[:, : len(self.groups)]
-        return pd.concat([about, *parts], axis=1).set_axis([*apart(self.groups, names), *names], axis=1)
+        about = list(each[0].columns.values())[: len(self.groups)]
+        columns = [*about, *(values for part in parts for values in part)]
+        return Rows(dict(zip([*apart(self.groups, names), *names], columns, strict=True)))
 
     def to_csv(self, path: str | Path) -> None:
         """Write what `to_pandas` gives to a file."""

@@ -1,0 +1,94 @@
+"""Answers as files and as text, without pandas: to the byte and to the letter what pandas makes of them."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jostle.cli.delivery import as_text, to_json
+from jostle.schema.rows import Rows
+from tests.cli.test_delivery import _Answer
+
+ODD = [
+    "a,b",
+    'say "yes"',
+    "two\nlines",
+    "a\rb",
+    "Zürich",
+    "東京",
+    "",
+    " x ",
+    "=1+1",
+    "a;b",
+    "\t",
+    "'",
+    "ε ≤ 1",
+    "nan",
+    "None",
+]
+NUMBERS = [0.1 + 0.2, 1e-300, 1e22, 123456789.123456789, -0.0, 5e-324, 1 / 3, 1e16, -1e15, 100.0, math.inf, -math.inf]
+
+
+def frame(rows: Rows) -> pd.DataFrame:
+    return pd.DataFrame({name: values for name, values in rows.columns.items()})  # noqa: C416  # a plain dictionary
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        Rows({"label": ODD, "count": np.arange(len(ODD), dtype=float)}),
+        Rows({name: [1.5, 2.5] for name in ODD}),
+        Rows({"query": [str(n) for n in range(len(NUMBERS))], "count": np.array(NUMBERS), "low": NUMBERS}),
+        Rows({"quantile": (0.25, 0.5), "age": np.array([3.0, math.nan]), "n": np.array([1, 2])}),
+        Rows({"a": ["x", math.nan], "b": [math.nan, "y"], "count": [1.0, 2.0]}),
+        Rows({"alone": ["", "x"]}),
+        Rows({"epsilon": ["1/2"], "margin": [3.25], "widest": [None], "algorithm": ["HB"]}),
+        Rows({"label": [], "count": np.array([])}),
+    ],
+)
+def test_files_are_to_the_byte_what_pandas_writes(rows: Rows) -> None:
+    assert rows.to_csv() == frame(rows).to_csv(index=False)
+    pd.testing.assert_frame_equal(rows.to_pandas(), frame(rows))
+
+
+@given(
+    st.lists(
+        st.tuples(st.text(st.characters(exclude_categories=["Cs"])), st.floats(allow_nan=False)), min_size=1, max_size=8
+    ),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
+)
+def test_any_labels_and_numbers(pairs: list[tuple[str, float]], name: str) -> None:
+    labels, numbers = map(list, zip(*pairs, strict=True))
+    rows = Rows({name: labels, f"{name} count": np.array(numbers)})
+    assert rows.to_csv() == frame(rows).to_csv(index=False)
+
+
+def test_text_is_to_the_letter_what_pandas_prints() -> None:
+    labels = ["F", "two\nlines", "a\tb", "somewhat longer", "ü"]
+    values = np.array([12345.678, -3.0, 0.0, 99.5, math.nan])
+    rows = Rows({"sex": labels, "count": values, "low": values - 2.75, "high": values + 2})
+    as_pandas = frame(rows).to_string(
+        index=False,
+        formatters=dict.fromkeys(["count", "low", "high"], lambda number: f"{number:,.1f}"),
+    )
+    assert as_text(rows, 1) == as_pandas
+
+
+def test_wide_letters_are_set_under_each_other() -> None:
+    rows = Rows({"city": ["東京", "Bern"], "count": [1.0, 2.0], "low": [0.0, 1.0], "high": [2.0, 3.0]})
+    assert as_text(rows, 1).splitlines() == ["city count low high", "東京   1.0 0.0  2.0", "Bern   2.0 1.0  3.0"]
+
+
+def test_json_has_what_it_had() -> None:
+    rows = Rows(
+        {"sex": ODD[:3], "count": np.array([1.5, math.inf, -0.0]), "low": [math.nan, 1.0, 2.0], "n": np.array([1, 2, 3])}
+    )
+    known = frame(rows).replace([np.inf, -np.inf], np.nan).astype(object)
+    expected = known.where(known.notna(), None).to_dict("records")
+    assert json.dumps(to_json(_Answer(), rows, None)["answers"]) == json.dumps(expected)
