@@ -11,6 +11,10 @@ import numpy as np
 
 from jostle.kernel.compiled import compiled
 
+TIE = 1e-10
+"""Two points that are wanted alike within this share are equally wanted, and the smaller is taken: symmetric counts must not
+be told apart by the rounding of a sum, which depends on the order of its terms."""
+
 
 @compiled
 def support_for(values: np.ndarray, scale: float) -> np.ndarray:
@@ -124,7 +128,8 @@ def few_atoms(
         density = _densities(weights, at[0], at[1], at[2], at[3])
         if density.min() < 1e-250:
             break
-        wanted = support[np.argmax(_pulls(seen / density, places, steps, up, down))]
+        pulls = _pulls(seen / density, places, steps, up, down)
+        wanted = support[np.argmax(pulls >= pulls.max() * (1 - TIE))]
         if np.abs(atoms - wanted).min() == 0.0:
             break
         more = np.sort(np.append(atoms, wanted))

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from jostle import algorithms
 from jostle.algorithms import Algorithm
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
 from jostle.linear.workloads import Workload
-from jostle.simulate.runner import estimates
+from jostle.simulate.runner import estimates_together
 
 Run: TypeAlias = tuple[Algorithm, Vector, Workload, Fraction, Neighbours, dict[str, Any]]
 """What was released: the algorithm, its estimate, what was asked of it, ε, the neighbours, and its own arguments."""
@@ -56,19 +57,32 @@ def simulated_errors(
     estimate, less errors as a first simulation shows them, with the spread of counts (Poisson).
     """
     rng = np.random.default_rng(0)
-
-    def simulated(centre: Vector, trials: int, seed: int) -> tuple[Iterator[Vector], Counts]:
-        stand_in = rng.poisson(np.clip(centre, 0, 2.0**40 / estimate.size)).reshape(made_for.domain)
-        told: dict[str, Any] = {"trials": trials, "seed": seed, "neighbours": neighbours, **tunables}
-        return estimates(plan, stand_in, made_for, epsilon, **told), stand_in
-
+    plan, tunables = _settled(plan, made_for, tunables)
     flat = estimate.reshape(-1)
-    first, truth = simulated(flat, STAND_INS, 0)
-    for number, run in enumerate(chain.from_iterable(first)):
-        batches, stand_in = simulated(flat - (run - truth.reshape(-1)), _trials(plan, asked), number + 1)
-        right = asked @ stand_in
-        for runs in batches:
-            yield (asked @ runs) - right
+
+    def stand_ins(centres: Iterable[Vector]) -> list[Counts]:
+        most = 2.0**40 / estimate.size
+        return [rng.poisson(np.clip(centre, 0, most)).reshape(made_for.domain) for centre in centres]
+
+    def simulated(data: list[Counts], trials: int, seeds: range) -> Iterator[Iterator[Vector]]:
+        return estimates_together(
+            plan, data, made_for, epsilon, trials=trials, seeds=seeds, neighbours=neighbours, **tunables
+        )
+
+    first = stand_ins([flat])
+    (runs,) = simulated(first, STAND_INS, range(1))
+    rough = stand_ins(flat - (run - first[0].reshape(-1)) for run in chain.from_iterable(runs))
+    found = simulated(rough, _trials(plan, asked), range(1, STAND_INS + 1))
+    for data, batches in zip(rough, found, strict=True):
+        right = asked @ data
+        for batch in batches:
+            yield (asked @ batch) - right
+
+
+def _settled(plan: Algorithm, made_for: Workload, tunables: dict[str, Any]) -> tuple[Algorithm, dict[str, Any]]:
+    """What a choosing plan runs in any case, if that is clear from the question; else the plan itself."""
+    name = None if plan.settled is None else plan.settled(made_for, **tunables)
+    return (plan, tunables) if name is None else (algorithms.get(name), {})
 
 
 def _trials(plan: Algorithm, asked: Workload) -> int:
