@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from jostle.kernel.partition import Counts, Vector
-from jostle.linear._mixtures import TIE
+from jostle.linear._mixtures import DRAW, TIE
 from jostle.linear.bayes import ATOM_PRICE, ENOUGH, FREE_PRICE, GAP, GRAIN, NARROW, ROUNDS
 
 MOST_ATOMS = 4
@@ -126,7 +126,7 @@ def _fitted_at_once(
     rows = np.flatnonzero((below > 0) & (span < NARROW * scale))
     if rows.size:
         small = _few_points(kernel[rows], values[rows], sizes[rows], support[rows], usable[rows], below[rows], scale, lowest)
-        better = small[0] >= scores[rows]
+        better = small[0] >= scores[rows] - DRAW
         rows = rows[better]
         scores[rows], atoms[rows], shares[rows], weights[rows] = (found[better] for found in small)
     return np.concatenate([support, atoms], axis=1), np.concatenate([weights, shares], axis=1), scores
@@ -215,7 +215,7 @@ def few_atoms(
         tried = np.sort(np.concatenate([atoms[rows, : more - 1], wanted[:, None]], axis=1), axis=1)
         flat = np.full(tried.shape, 1.0 / more)
         _, found, total = maximise(_kernel(values[rows], tried, seen[rows], scale), seen[rows], flat, _ATOM_ROUNDS)
-        pays = total - best[rows] >= ATOM_PRICE
+        pays = total - best[rows] >= ATOM_PRICE - DRAW
         rows = rows[pays]
         atoms[rows, :more], weights[rows, :more], best[rows] = tried[pays], found[pays], total[pays]
     return atoms, weights, best

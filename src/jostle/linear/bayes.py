@@ -17,6 +17,7 @@ import numpy as np
 
 from jostle.kernel.partition import Counts, Vector
 from jostle.linear import _mixtures
+from jostle.linear._mixtures import DRAW
 
 ATOM_PRICE = 3.0
 """The gain in log-likelihood that a further point of a small prior must bring."""
@@ -105,7 +106,7 @@ def grouped(
     best = everything.score, [(order, everything)]
     for context in contexts:
         found = _cut(noisy, scale, np.argsort(context, kind="stable"), _GROUPS, apart, known)
-        if found[0] > best[0]:
+        if found[0] > best[0] + DRAW:
             best = found
     return best
 
@@ -139,7 +140,7 @@ def _cut(
     left = _cut(noisy, scale, cells[:half], pieces // 2, apart, known)
     right = _cut(noisy, scale, cells[half:], pieces // 2, apart, known)
     score = left[0] + right[0] - CUT_PRICE
-    return (score, left[1] + right[1]) if score > together.score else (together.score, [(order, together)])
+    return (score, left[1] + right[1]) if score > together.score + DRAW else (together.score, [(order, together)])
 
 
 def fitted(everything: Vector, scale: float, *, apart: bool, known: Fits) -> Fit:
@@ -169,7 +170,7 @@ class Fit:
         enough = below == values.size or seen[:below].sum() >= ENOUGH
         if enough and values[below - 1] - values[0] < NARROW * scale:
             score, atoms, weights = _few_points(values, seen, support, scale, below)
-            if score >= self.score:
+            if score >= self.score - DRAW:
                 self.support, self.weights, self.score = atoms, weights, score
 
     def means(self) -> Vector:

@@ -13,6 +13,7 @@ import numpy as np
 
 from jostle.kernel.partition import Counts, Vector
 from jostle.linear import _rows
+from jostle.linear._mixtures import DRAW
 from jostle.linear.bayes import CENTRE_PRICE, CUT_PRICE, EVEN, ROUNDS, SMALLEST_GROUP
 
 FEW = 128
@@ -69,8 +70,11 @@ def smooth_rows(noisy: Vector, scale: float, contexts: Sequence[Vector], centres
     counts = list({id(job): job for way in ways for job in way.counts}.values())
     _fit(counts, scale, _rows.of_counts)
     _fit([job for way in ways for job in way.differences], scale, _rows.of_differences)
-    found = [way.resolve() for way in ways]
-    taken = np.argmax(found, axis=0)  # the first of those that are equally likely
+    best, taken = ways[0].resolve(), np.zeros(trials, dtype=np.int64)
+    for number, way in enumerate(ways[1:], 1):
+        found = way.resolve()
+        better = found > best + DRAW
+        best, taken = np.where(better, found, best), np.where(better, number, taken)
     means = np.empty(noisy.shape)
     for number, way in enumerate(ways):
         way.write(taken == number, scale, means)
@@ -140,12 +144,12 @@ class _Way:
         for place in reversed(range(len(self.nodes))):
             if self.differences:
                 other = self.differences[place].prior.scores - CENTRE_PRICE
-                apart[place] = other > scores[place]
-                scores[place] = np.maximum(scores[place], other)
+                apart[place] = other > scores[place] + DRAW
+                scores[place] = np.where(apart[place], other, scores[place])
             if self.nodes[place].halves:
                 cut = sum(scores[half] for half in self.nodes[place].halves) - CUT_PRICE
-                split[place] = cut > scores[place]
-                scores[place] = np.maximum(scores[place], cut)
+                split[place] = cut > scores[place] + DRAW
+                scores[place] = np.where(split[place], cut, scores[place])
         reached = {0: np.ones(len(scores[0]), dtype=bool)}
         for place, node in enumerate(self.nodes):
             here = reached[place] & ~split[place]

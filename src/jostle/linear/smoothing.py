@@ -16,6 +16,7 @@ import numpy as np
 
 from jostle.kernel.partition import Counts, Vector
 from jostle.linear import _mixtures, few
+from jostle.linear._mixtures import DRAW
 from jostle.linear.bayes import (
     ATOM_PRICE,
     CENTRE_PRICE,
@@ -114,7 +115,7 @@ def _grouped(
     for centre in centres:
         near = np.maximum(centre, 0.0)
         found, pieces = _cut(noisy, noisy - near, scale, np.argsort(near, kind="stable"), _GROUPS, known)
-        if found > score:
+        if found > score + DRAW:
             score, parts, around = found, pieces, near
     return around, parts
 
@@ -150,7 +151,7 @@ def _cut(
     if narrow:
         order = cells[np.argsort(beyond[cells], kind="stable")]
         differences = Differences(beyond[order], scale)
-        if differences.score - CENTRE_PRICE > score:
+        if differences.score - CENTRE_PRICE > score + DRAW:
             score, parts = differences.score - CENTRE_PRICE, [(order, differences)]
     if pieces == 1 or cells.size < 2 * SMALLEST_GROUP or not (narrow or pieces > _GROUPS // _COARSE):
         return score, parts
@@ -158,7 +159,7 @@ def _cut(
     left = _cut(noisy, beyond, scale, cells[:half], pieces // 2, known)
     right = _cut(noisy, beyond, scale, cells[half:], pieces // 2, known)
     apart = left[0] + right[0] - CUT_PRICE
-    return (apart, left[1] + right[1]) if apart > score else (score, parts)
+    return (apart, left[1] + right[1]) if apart > score + DRAW else (score, parts)
 
 
 class Differences:
@@ -175,7 +176,7 @@ class Differences:
             low = values[0] - 1.0  # atoms are sought from 0 on
             atoms, weights, likelihood = _mixtures.few_atoms(values - low, seen, self.support - low, scale, 4, ATOM_PRICE)
             small = likelihood - ATOM_PRICE * (atoms.size - 1)
-            if small >= self.score:
+            if small >= self.score - DRAW:
                 self.support, self.weights, self.score = atoms + low, weights, small
 
     def foretold(self) -> Vector:
