@@ -16,6 +16,7 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
+from jostle.linear import loading  # noqa: F401  # whoever runs an algorithm has its loops loaded quickly
 from jostle.linear.workloads import Workload
 
 Plan = Callable[..., Vector]
