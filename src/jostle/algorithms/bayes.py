@@ -46,13 +46,13 @@ def shrunk(noisy: Vector, scale: float, workload: Workload) -> Vector:
     def around(reaches: tuple[int, ...]) -> list[Vector]:
         return line.surroundings(noisy, [reach for reach in reaches if 4 * reach <= max(shape)])
 
+    together = not ways and scale >= SHARP and few.suits(size)
+    if noisy.ndim > 1 and not together:
+        return np.stack([shrunk(row, scale, workload) for row in noisy])
     contexts, centres = around(REACHES[len(shape)]), around(CENTRES[len(shape)])
-    if noisy.ndim == 1:
-        return smooth(noisy, scale, contexts, centres, ways)
-    if scale >= SHARP and not ways and few.suits(size):
-        return few.smooth_rows(noisy, scale, contexts, centres)
-    rows = [[values[k] for values in contexts] for k in range(len(noisy))], [[v[k] for v in centres] for k in range(len(noisy))]
-    return np.stack([smooth(row, scale, *of_row, ways) for row, *of_row in zip(noisy, *rows, strict=True)])
+    return (
+        few.smooth_rows(noisy, scale, contexts, centres) if noisy.ndim > 1 else smooth(noisy, scale, contexts, centres, ways)
+    )
 
 
 @algorithm(

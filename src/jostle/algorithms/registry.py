@@ -68,7 +68,7 @@ class Algorithm:
     """What the plan makes of noisy cells, if it measures every cell once and does nothing else with the data."""
 
     settled: Settled | None = None
-    """Which algorithm a choosing plan runs with the whole budget whatever the data are, from what is asked; None if unclear."""
+    """From what is asked, the algorithm that a choosing plan runs with the whole budget on any data; None if it depends."""
 
     @property
     def reference(self) -> Reference:

@@ -34,6 +34,7 @@ class Loop:
         update_wrapper(self, function)
 
     def __call__(self, *arguments: Any) -> Any:
+        """What the function gives."""
         with _making:  # two threads must not make two of it
             made = self.made
         return made(*arguments)

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jostle.kernel.partition import Counts, Vector
 from jostle.linear._mixtures import DRAW, TIE
 from jostle.linear.bayes import ATOM_PRICE, ENOUGH, FREE_PRICE, GAP, GRAIN, NARROW, ROUNDS
+
+Mask: TypeAlias = NDArray[np.bool_]
 
 MOST_ATOMS = 4
 """As many points as a small prior may have."""
@@ -51,7 +54,7 @@ class Priors:
     def __getitem__(self, rows: Any) -> Priors:
         return Priors(self.support[rows], self.weights[rows], self.scores[rows])
 
-    def only(self, rows: Vector) -> Priors:
+    def only(self, rows: Mask) -> Priors:
         """The same, where the rows that are not marked have no chance to be taken."""
         return Priors(self.support, self.weights, np.where(rows, self.scores, -np.inf))
 
@@ -78,7 +81,9 @@ def of_counts(rows: Vector, sizes: Counts, scale: float) -> Priors:
     last = np.where(inside, grid, 0.0).max(axis=1, keepdims=True)
     points = np.round(values / step) * step
     support, number = _compact(
-        np.concatenate([np.where(inside, grid, np.inf), np.where(_new(points, sizes) & (points > last), points, np.inf)], axis=1)
+        np.concatenate(
+            [np.where(inside, grid, np.inf), np.where(_new(points, sizes) & (points > last), points, np.inf)], axis=1
+        )
     )
     jumps = (np.diff(values, axis=1) >= GAP * scale) & (np.arange(1, values.shape[1]) < sizes[:, None])
     below = np.where(jumps.any(axis=1), jumps.argmax(axis=1) + 1 if jumps.size else 0, sizes)
@@ -89,8 +94,9 @@ def of_counts(rows: Vector, sizes: Counts, scale: float) -> Priors:
 def of_differences(rows: Vector, sizes: Counts, scale: float) -> Priors:
     """Priors on differences from the surroundings, as `jostle.linear.smoothing.Differences` has them.
 
-    >>> of_differences(np.array([[-1.0, 0.0, 0.0, 1.0]]), np.array([4]), 1.0).support.shape
-    (1, 7)
+    >>> rows = np.array([[-1.0, 0.0, 0.0, 1.0]])
+    >>> bool(np.abs(of_differences(rows, np.array([4]), 1.0).means(rows, 1.0)).max() < 0.5)
+    True
     """
     values = _rounded(rows, scale)
     step = max(1.0, np.floor(scale / 3))
@@ -107,9 +113,10 @@ def _fitted(
     values: Vector, sizes: Counts, support: Vector, number: Counts, below: Counts, scale: float, *, lowest: float
 ) -> Priors:
     """Of each row, a prior of any form, or one on few points if that is likely enough, for the first values at least."""
-    found = []
-    for part in _parts(len(values), values.shape[1] * support.shape[1]):
-        found.append(_fitted_at_once(values[part], sizes[part], support[part], number[part], below[part], scale, lowest))
+    found = [
+        _fitted_at_once(values[part], sizes[part], support[part], number[part], below[part], scale, lowest)
+        for part in _parts(len(values), values.shape[1] * support.shape[1])
+    ]
     return Priors(*(np.concatenate(pieces) for pieces in zip(*found, strict=True)))
 
 
@@ -137,7 +144,7 @@ def _few_points(
     values: Vector,
     sizes: Counts,
     support: Vector,
-    usable: Vector,
+    usable: Mask,
     below: Counts,
     scale: float,
     lowest: float,
@@ -184,7 +191,7 @@ def few_atoms(
     values: Vector,
     seen: Vector,
     support: Vector,
-    inside: Vector,
+    inside: Mask,
     sizes: Counts,
     scale: float,
     lowest: float,
@@ -199,7 +206,9 @@ def few_atoms(
     best = (seen * np.abs(values - middle)).sum(axis=1) / -scale
     rows = np.arange(number)
     for more in range(2, MOST_ATOMS + 1):
-        density = np.matmul(_kernel(values[rows], atoms[rows, : more - 1], seen[rows], scale), weights[rows, : more - 1, None])
+        density = np.matmul(
+            _kernel(values[rows], atoms[rows, : more - 1], seen[rows], scale), weights[rows, : more - 1, None]
+        )
         possible = density[:, :, 0].min(axis=1) >= 1e-250
         rows, density = rows[possible], density[possible, :, 0]
         if not rows.size:
@@ -245,11 +254,11 @@ def _last(values: Vector, sizes: Counts) -> Vector:
     return np.asarray(np.take_along_axis(values, np.maximum(sizes - 1, 0)[:, None], axis=1)[:, 0])
 
 
-def _new(points: Vector, sizes: Counts) -> Vector:
+def _new(points: Vector, sizes: Counts) -> Mask:
     """Where points in rising order differ from the one before them."""
     fresh = np.ones(points.shape, dtype=bool)
     fresh[:, 1:] = points[:, 1:] != points[:, :-1]
-    return fresh & (np.arange(points.shape[1]) < sizes[:, None])
+    return np.asarray(fresh & (np.arange(points.shape[1]) < sizes[:, None]))
 
 
 def _compact(points: Vector) -> tuple[Vector, Counts]:

@@ -23,7 +23,7 @@ Limits on the number of groups do not matter for so few cells, and runs of equal
 """
 
 PATIENCE = 4e9
-"""After about this many multiplications in NumPy, loops go to Numba after all: the process is a long one, and they are faster.
+"""After about this many multiplications in NumPy, loops go to Numba after all: it is faster where there is much to do.
 
 A release of 100 cells and its error bars take a tenth of this.
 """
@@ -115,11 +115,11 @@ class _Job:
 
     cells: Counts
     rows: Vector
-    wanted: Vector
+    wanted: _rows.Mask
     prior: _rows.Priors = field(init=False)
 
     @classmethod
-    def of(cls, cells: Counts, values: Vector, wanted: Vector | None = None) -> _Job:
+    def of(cls, cells: Counts, values: Vector, wanted: _rows.Mask | None = None) -> _Job:
         found = np.take_along_axis(values, cells, axis=1)
         order = np.argsort(found, axis=1, kind="stable")
         rows, cells = np.take_along_axis(found, order, axis=1), np.take_along_axis(cells, order, axis=1)
@@ -134,7 +134,7 @@ class _Way:
     nodes: Sequence[_Node]
     counts: Sequence[_Job]
     differences: Sequence[_Job] = ()
-    chosen: list[tuple[_Job, Vector]] = field(default_factory=list)
+    chosen: list[tuple[_Job, _rows.Mask]] = field(default_factory=list)
 
     def resolve(self) -> Vector:
         """The score of each trial's best cut, which is remembered."""
@@ -159,7 +159,7 @@ class _Way:
             reached |= dict.fromkeys(node.halves, reached[place] & split[place])
         return scores[0]
 
-    def write(self, trials: Vector, scale: float, means: Vector) -> None:
+    def write(self, trials: _rows.Mask, scale: float, means: Vector) -> None:
         """The posterior means of these trials."""
         for job, chosen in self.chosen:
             rows = np.flatnonzero(chosen & trials)
@@ -183,8 +183,9 @@ def _fit(jobs: Sequence[_Job], scale: float, fit: _rows.Fit) -> None:
         sizes = np.repeat([job.rows.shape[1] for job in batch], len(batch[0].rows))
         rows, wanted = np.concatenate(padded), np.concatenate([job.wanted for job in batch])
         place: dict[tuple[int, bytes], int] = {}
-        first, same = [], np.zeros(len(rows), dtype=np.int64)
-        for number in np.flatnonzero(wanted):
+        first: list[int] = []
+        same = np.zeros(len(rows), dtype=np.int64)
+        for number in np.flatnonzero(wanted).tolist():
             same[number] = place.setdefault((sizes[number], rows[number].tobytes()), len(place))
             if same[number] == len(first):
                 first.append(number)

@@ -74,7 +74,7 @@ def smooth(
         return np.maximum(noisy, 0.0)
     if not ways and few.suits(noisy.size):
         one_row = [[np.asarray(around)[None] for around in kind] for kind in (contexts, centres)]
-        return few.smooth_rows(noisy[None], scale, *one_row)[0]
+        return np.asarray(few.smooth_rows(noisy[None], scale, *one_row)[0])
     around, parts = _grouped(noisy, scale, contexts, centres)
     if not ways:
         return _means(around, parts)
@@ -134,9 +134,7 @@ def _foretold(number: int, parts: Sequence[Part]) -> Vector:
     return foretold
 
 
-def _cut(
-    noisy: Vector, beyond: Vector, scale: float, cells: Counts, pieces: int, known: Fits
-) -> tuple[float, list[Part]]:
+def _cut(noisy: Vector, beyond: Vector, scale: float, cells: Counts, pieces: int, known: Fits) -> tuple[float, list[Part]]:
     """The best way to cut cells, in the order of what is around them, by halves, and the kind of prior for each piece.
 
     Given are the noisy counts and what they have beyond their surroundings.

@@ -34,8 +34,8 @@ def warm_up(tell: Callable[[int, int], None] | None = None) -> int:
     for name, found in algorithms.every().items():
         for task in found.tasks:
             shape = SHAPES[TASKS[task]]
-            for workload in (workloads.identity(shape), workloads.rectangles(shape, [[0] * len(shape)], [shape])):
-                steps.append(partial(_run, name, workload))
+            asked = workloads.identity(shape), workloads.rectangles(shape, [[0] * len(shape)], [shape])
+            steps += [partial(_run, name, workload) for workload in asked]
     for number, step in enumerate(steps, start=1):
         if tell is not None:
             tell(number, len(steps))
