@@ -209,12 +209,13 @@ def test_nothing_is_prepared_where_nothing_is_needed() -> None:
     assert warm_up.prepare(workloads.identity(few.FEW - 1), "Bayes") is None
     assert warm_up.prepare(workloads.identity((4, 4)), "Bayes") is None
     assert warm_up.prepare(workloads.identity(4096)) is None
+    assert warm_up.prepare(workloads.prefix(4096), "Pythia") is None  # it chooses by the data
 
 
 def test_loops_are_made_ready_in_the_background() -> None:
     from jostle.linear import _plateaus
 
-    thread = warm_up.prepare(workloads.identity(4096), "Bayes")
+    thread = warm_up.prepare(workloads.identity(4096), "Pythia")
     assert thread is not None
     assert not thread.daemon
     thread.join()

@@ -13,10 +13,8 @@ from typing import Final
 import numpy as np
 
 from jostle import algorithms
+from jostle.algorithms import Algorithm
 from jostle.algorithms.registry import TASKS
-from jostle.kernel.columns import ArrayColumns
-from jostle.kernel.objective import Additive
-from jostle.kernel.records import SimulatedRecords
 from jostle.linear import few, loading, workloads
 from jostle.linear.workloads import Workload
 from jostle.simulate.runner import errors
@@ -43,23 +41,23 @@ def warm_up(tell: Callable[[int, int], None] | None = None) -> int:
     return len(steps)
 
 
-def prepare(asked: Workload, *names: str) -> Thread | None:
+def prepare(asked: Workload, *plans: str | Algorithm) -> Thread | None:
     """Begin, in the background, to load or compile the loops with which these algorithms will answer a workload.
 
-    Gives the thread that does it, or None where no loops are needed: a plan that smooths single cells does without them
-    where these are few. For what people asked of private data, call it with public facts alone: a domain, and algorithms
-    that anybody would expect to be run on it.
+    Of an algorithm that chooses others, only what it runs on any data is prepared. Gives the thread that does the work, or
+    None where there is nothing to prepare: few cells are answered without loops, or before they would be ready.
 
     >>> prepare(workloads.identity(100), "Bayes") is None
     True
     """
     shape = SHAPES.get(len(asked.domain))
-    plans = [algorithms.get(name) for name in names]
-    needed = [plan.name for plan in plans if plan.finish is None or prod(asked.domain) >= few.FEW]
-    if shape is None or not needed:
+    if shape is None or prod(asked.domain) < few.FEW:
         return None
+    known = [algorithms.get(plan) for plan in plans]
+    names = [plan.name if plan.settled is None else plan.settled(asked) for plan in known]
     small = workloads.prefix(*shape) if asked.kind == "prefix" else workloads.identity(shape)
-    return loading.in_background([partial(_run, name, small) for name in needed])
+    steps = [partial(_run, name, small) for name in names if name is not None]
+    return loading.in_background(steps) if steps else None
 
 
 def _run(name: str, workload: Workload) -> None:
@@ -68,6 +66,10 @@ def _run(name: str, workload: Workload) -> None:
 
 
 def _minimise() -> None:
+    from jostle.kernel.columns import ArrayColumns
+    from jostle.kernel.objective import Additive
+    from jostle.kernel.records import SimulatedRecords
+
     codes = np.array([0, 1])
     records = SimulatedRecords(ArrayColumns({"a": codes, "class": codes}, {"a": 2, "class": 2}), seed=0)
     records.minimise(Additive("class", {"a": np.eye(2)}, ridge=10), records.grant(1))
