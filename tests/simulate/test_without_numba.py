@@ -16,7 +16,10 @@ from scipy.stats import binom
 import jostle
 from jostle import algorithms, workloads
 from jostle.algorithms.bayes import CENTRES, REACHES, shrunk
+from jostle.choice.pythia import settled
+from jostle.choice.traces import collect_traces
 from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.source import SimulatedSource
 from jostle.linear import _mixtures, _rows, few, smoothing
 from jostle.linear.leaves import regular
 from jostle.simulate import margins, warm_up
@@ -163,6 +166,15 @@ def of_bayes(estimate: np.ndarray, name: str = "Bayes") -> margins.Run:
     return algorithms.get(name), estimate, asked, Fraction(1, 10), Neighbours("add_remove"), {}
 
 
+def test_what_pythia_runs_in_any_case_is_all_that_it_runs() -> None:
+    """With the whole budget, too: so runs of it alone are runs of Pythia."""
+    for asked in (workloads.identity(5), workloads.prefix(40), workloads.prefix(600), workloads.identity((4, 4))):
+        source = SimulatedSource(np.zeros(asked.shape[1], dtype=int), seed=0, shape=asked.domain)
+        with collect_traces() as traces:
+            algorithms.get("Pythia").run(source, asked, source.grant(1))
+        assert [(trace.choice, trace.remainder, trace.projection) for trace in traces] == [(settled(asked), 1, "")]
+
+
 def test_what_pythia_runs_in_any_case_is_simulated_without_it() -> None:
     estimate = np.array([300.0, 20.0, 0.0, 0.0, 55.0])
     assert margins.within_95(*of_bayes(estimate, "Pythia")).tolist() == margins.within_95(*of_bayes(estimate)).tolist()
@@ -209,7 +221,8 @@ def test_nothing_is_prepared_where_nothing_is_needed() -> None:
     assert warm_up.prepare(workloads.identity(few.FEW - 1), "Bayes") is None
     assert warm_up.prepare(workloads.identity((4, 4)), "Bayes") is None
     assert warm_up.prepare(workloads.identity(4096)) is None
-    assert warm_up.prepare(workloads.prefix(4096), "Pythia") is None  # it chooses by the data
+    by_the_data = workloads.random_rectangles((32, 32), 50, seed=0, lengths="medium")
+    assert warm_up.prepare(by_the_data, "Pythia") is None
 
 
 def test_loops_are_made_ready_in_the_background() -> None:

@@ -38,8 +38,9 @@ def settled(
     None where the walk asks for a private feature. The other arguments are those of `pythia`, and make no difference here.
 
     >>> from jostle import workloads
-    >>> settled(workloads.identity(100)), settled(workloads.prefix(100))
-    ('Bayes', None)
+    >>> grid = workloads.random_rectangles((32, 32), 50, seed=0, lengths="medium")
+    >>> settled(workloads.identity(100)), settled(workloads.prefix(1000)), settled(grid)
+    ('Bayes', 'Adaptive', None)
     """
     found = find(selector, _task(workload))
     if found is None:
