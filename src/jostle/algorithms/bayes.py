@@ -34,7 +34,7 @@ def shrunk(noisy: Vector, scale: float, workload: Workload) -> Vector:
 
     >>> from jostle.linear import workloads
     >>> shrunk(np.array([[0.0, 1, -1, 40, 0, 2]]), 1.0, workloads.identity(6)).round().tolist()
-    [[0.0, 0.0, 0.0, 40.0, 0.0, 0.0]]
+    [[0.0, 0.0, 0.0, 40.0, 0.0, 1.0]]
     """
     if scale == 0:
         return noisy
