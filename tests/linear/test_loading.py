@@ -43,6 +43,23 @@ def test_a_loop_is_compiled_once_and_then_loaded_without_what_compiling_needs(tm
     assert pooled(tmp_path) == ["1", "False"]
 
 
+def test_other_functions_are_compiled_as_ever_after_a_loop_was_loaded(tmp_path: Path) -> None:
+    """Those of a user, with what needs SciPy, and with the loop that was loaded quickly inside them."""
+    pooled(tmp_path)
+    after = """
+import numba
+isotonic(np.array([2.0, 1.0]))
+pool = _pools.pool.made
+assert sum(pool.stats.cache_hits.values()) == 1
+@numba.njit
+def least(rows, weights):
+    pool(rows, weights)
+    return np.sort(rows[0])[0] + np.dot(weights, weights)
+assert least(np.array([[3.0, 1.0, 5.0]]), np.ones(3)) == 2 + 3
+"""
+    assert int(pooled(tmp_path, after)[0]) >= 1
+
+
 @pytest.mark.parametrize("ending", ["nbc", "nbi"])
 @pytest.mark.parametrize("content", [b"", b"not machine code"])
 def test_files_that_were_damaged_are_replaced(ending: str, content: bytes, tmp_path: Path) -> None:
