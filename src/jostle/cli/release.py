@@ -112,10 +112,6 @@ def release(
             _foretell(question, epsilon, within, rows, form)
             return
         _check_lines(question, to)
-        if hasattr(question, "workload"):  # loops for many cells are loaded, or compiled, while rows are counted
-            from jostle.simulate.warm_up import prepare
-
-            prepare(question.workload, question.algorithm)
         with stoppable():
             status = _paid(question, to, working, epsilon=epsilon, within=within)
     if status:
