@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import identity
+from jostle.linear import few
+from jostle.linear.bayes import SHARP
 from jostle.linear.leaves import regular
 from jostle.linear.plateaus import snakes
 from jostle.linear.smoothing import smooth
@@ -25,7 +29,40 @@ SHORT = 20.0
 """On a grid, sums over more cells than that add up what estimates along its rows and columns have wrong together."""
 
 
-@algorithm(name="Bayes", tasks=("range-1d", "range-2d"), cite="robbins1956empirical", data_dependent=True, version=3)
+def shrunk(noisy: Vector, scale: float, workload: Workload) -> Vector:
+    """Posterior means of noisy cells, possibly with a leading axis of trials: all that the plan does with what it measured.
+
+    >>> from jostle.linear import workloads
+    >>> shrunk(np.array([[0.0, 1, -1, 40, 0, 2]]), 1.0, workloads.identity(6)).round().tolist()
+    [[0.0, 0.0, 0.0, 40.0, 0.0, 1.0]]
+    """
+    if scale == 0:
+        return noisy
+    shape, size = workload.domain, noisy.shape[-1]
+    line = regular(shape, shape)
+    level = size >= ROW and (len(shape) == 1 or workload.average_length <= SHORT)
+    ways = snakes(shape) if level else []
+
+    def around(reaches: tuple[int, ...]) -> list[Vector]:
+        return line.surroundings(noisy, [reach for reach in reaches if 4 * reach <= max(shape)])
+
+    together = not ways and scale >= SHARP and few.suits(size)
+    if noisy.ndim > 1 and not together:
+        return np.stack([shrunk(row, scale, workload) for row in noisy])
+    contexts, centres = around(REACHES[len(shape)]), around(CENTRES[len(shape)])
+    return (
+        few.smooth_rows(noisy, scale, contexts, centres) if noisy.ndim > 1 else smooth(noisy, scale, contexts, centres, ways)
+    )
+
+
+@algorithm(
+    name="Bayes",
+    tasks=("range-1d", "range-2d"),
+    cite="robbins1956empirical",
+    data_dependent=True,
+    version=3,
+    finish=shrunk,
+)
 def bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     """Discrete Laplace noise on every cell, then the posterior mean under a prior fitted to all noisy cells (Section 4).
 
@@ -37,14 +74,4 @@ def bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     """
     cells = identity(x.shape)
     scale = x.noise_scale(cells, budget)
-    noisy = x.laplace(cells, budget)
-    if scale == 0:
-        return noisy
-    line = regular(x.shape, x.shape)
-    level = x.size >= ROW and (len(x.shape) == 1 or workload.average_length <= SHORT)
-    ways = snakes(x.shape) if level else []
-
-    def around(reaches: tuple[int, ...]) -> list[Vector]:
-        return line.surroundings(noisy, [reach for reach in reaches if 4 * reach <= max(x.shape)])
-
-    return smooth(noisy, scale, around(REACHES[len(x.shape)]), around(CENTRES[len(x.shape)]), ways)
+    return shrunk(x.laplace(cells, budget), scale, workload)

@@ -16,9 +16,13 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
+from jostle.linear import loading  # noqa: F401  # whoever runs an algorithm has its loops loaded quickly
 from jostle.linear.workloads import Workload
 
 Plan = Callable[..., Vector]
+Finish = Callable[[Vector, float, Workload], Vector]
+"""From noisy cells, with or without a leading axis of trials, the scale of their noise and the workload to an estimate."""
+Settled = Callable[..., "str | None"]
 
 TASKS: Final = MappingProxyType({"range-1d": 1, "range-2d": 2})
 """What can be asked for, and over how many dimensions."""
@@ -60,6 +64,12 @@ class Algorithm:
     takes: Mapping[str, Takes] = field(default_factory=dict)
     """What values its own arguments may have, where that is said."""
 
+    finish: Finish | None = None
+    """What the plan makes of noisy cells, if it measures every cell once and does nothing else with the data."""
+
+    settled: Settled | None = None
+    """From what is asked, the algorithm that a choosing plan runs with the whole budget on any data; None if it depends."""
+
     @property
     def reference(self) -> Reference:
         """Where it comes from."""
@@ -98,6 +108,8 @@ def algorithm(
     version: int = 1,
     choosing: bool = False,
     takes: Mapping[str, Takes] | None = None,
+    finish: Finish | None = None,
+    settled: Settled | None = None,
 ) -> Callable[[Plan], Algorithm]:
     """Register a plan. Refused without a citation, a known task or a paragraph that begins with "Privacy:".
 
@@ -121,6 +133,8 @@ def algorithm(
             tunables=tunables_of(name, plan, "a source, a workload and a budget"),
             choosing=choosing,
             takes=dict(takes or {}),
+            finish=finish,
+            settled=settled,
         )
         _check_claims(found)
         _registry[name] = found

@@ -30,6 +30,37 @@ above the bound once in 40 times. Found on HEPTH, NETTRACE and INCOME over 1,024
 """
 
 
+def settled(
+    workload: Workload, *, selector: Selector | str | Path | None = None, rho: float | None = None, project: bool = True
+) -> str | None:
+    """The option that a walk comes to by public features alone: it is run with the whole budget, whatever the data are.
+
+    None where the walk asks for a private feature. The other arguments are those of `pythia`, and make no difference here.
+
+    >>> from jostle import workloads
+    >>> grid = workloads.random_rectangles((32, 32), 50, seed=0, lengths="medium")
+    >>> settled(workloads.identity(100)), settled(workloads.prefix(1000)), settled(grid)
+    ('Bayes', 'Adaptive', None)
+    """
+    found = find(selector, _task(workload))
+    if found is None:
+        return rules.usual(workload)[0]
+
+    def public(feature: Feature) -> float:
+        if feature.public is None:
+            raise _Private
+        return feature.public(workload)
+
+    try:
+        return found.walk(public).choice
+    except _Private:
+        return None
+
+
+class _Private(Exception):
+    """A walk asked for something that has to be paid for."""
+
+
 @algorithm(
     name="Pythia",
     tasks=("range-1d", "range-2d"),
@@ -37,6 +68,7 @@ above the bound once in 40 times. Found on HEPTH, NETTRACE and INCOME over 1,024
     data_dependent=True,
     choosing=True,
     takes={"rho": SHARE, "project": TRUTH},
+    settled=settled,
 )
 def pythia(
     x: Source,

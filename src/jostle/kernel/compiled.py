@@ -1,15 +1,20 @@
-"""Loops that Numba compiles, once on a machine, with a word to whoever is waiting. It is loaded when the first one runs."""
+"""Loops that Numba compiles, once on a machine. It is loaded when the first one runs."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property, update_wrapper
-from pathlib import Path
+from threading import RLock
 from typing import Any
 
-_told = False
+loops: list[Loop] = []
+"""All of them, whether somebody has called them yet or not."""
+
+on_made: list[Callable[[Any], None]] = []
+"""Functions that are handed each of Numba's functions before its first call, to make it start sooner or tell of it."""
+
+_making = RLock()
 
 
 def compiled(function: Callable[..., Any]) -> Any:
@@ -17,38 +22,35 @@ def compiled(function: Callable[..., Any]) -> Any:
 
     Only for functions of a file: what is typed in has no place to be kept.
     """
-    return _Loop(function)
+    loops.append(Loop(function))
+    return loops[-1]
 
 
-class _Loop:
+class Loop:
     """A function that is handed to Numba when somebody first calls it."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
+        self.function = function
         update_wrapper(self, function)
 
     def __call__(self, *arguments: Any) -> Any:
-        return self._compiled(*arguments)
+        """What the function gives."""
+        with _making:  # two threads must not make two of it
+            made = self.made
+        return made(*arguments)
 
     @cached_property
-    def _compiled(self) -> Any:
+    def made(self) -> Any:
+        """Numba's function."""
         from numba import njit  # takes a while to load, and most releases of few numbers need none of it
 
-        _tell(Path(self._function.__code__.co_filename))
         # Those that it calls must be Numba's by then, under the names by which it calls them.
-        names = self._function.__globals__
-        called = {name: names.get(name) for name in self._function.__code__.co_names}
-        names.update({name: loop._compiled for name, loop in called.items() if isinstance(loop, _Loop)})
-        loop = njit(error_model="numpy")(self._function)
+        names = self.function.__globals__
+        called = {name: names.get(name) for name in self.function.__code__.co_names}
+        names.update({name: loop.made for name, loop in called.items() if isinstance(loop, Loop)})
+        made = njit(error_model="numpy")(self.function)
         with suppress(RuntimeError):  # where nothing may be written, it is compiled in every process: a release is under way
-            loop.enable_caching()
-        return loop
-
-
-def _tell(source: Path) -> None:
-    """One line on a terminal where nothing is on disk yet; nothing where no person looks."""
-    global _told
-    if _told or not sys.stderr.isatty() or any((source.parent / "__pycache__").glob(f"{source.stem}.*.nbi")):
-        return
-    _told = True
-    sys.stderr.write("jostle: compiling inner loops; this happens once on a machine and takes some seconds …\n")
+            made.enable_caching()
+        for prepare in on_made:
+            prepare(made)
+        return made

@@ -52,8 +52,11 @@ def _drift(source: np.ndarray, apart: int, near: float, rising: np.ndarray, fall
 
 @compiled
 def likelihoods(noisy: np.ndarray, scale: float, step: float, first: np.ndarray, number: np.ndarray) -> np.ndarray:
-    """How likely each noisy count is at each level of its window, a row a cell, without the noise's constant."""
-    out = np.zeros((noisy.size, number.max()))
+    """How likely each noisy count is at each level of its window, one row per cell, without the noise's constant."""
+    widest = 0
+    for m in number:
+        widest = max(widest, m)
+    out = np.zeros((noisy.size, widest))
     for t in range(noisy.size):
         for j in range(number[t]):
             out[t, j] = np.exp(-abs(noisy[t] - (first[t] + j) * step) / scale)
@@ -91,7 +94,8 @@ def forward(
             filtered[t, j] = ahead[t, j] * likely[t, j]
             total += filtered[t, j]
         sums[t] = total
-        filtered[t, :m] /= total
+        for j in range(m):
+            filtered[t, j] /= total
     return ahead, filtered, sums
 
 
@@ -112,8 +116,11 @@ def backward(
     later = np.zeros((n, widest))
     drifted, rising, falling, pull = np.zeros(widest), np.zeros(widest), np.zeros(widest), np.zeros(widest)
     even = (1 - near) / (1 + near)
-    seen, moved = np.zeros(prior.size), np.ones(3)
-    later[n - 1, :] = 1.0
+    seen, moved = np.zeros(prior.size), np.zeros(3)
+    for j in range(3):
+        moved[j] = 1.0
+    for j in range(widest):
+        later[n - 1, j] = 1.0
     for t in range(n - 1, -1, -1):
         m = number[t]
         share = moves[2] if t > 0 else 1.0
@@ -136,4 +143,12 @@ def backward(
                 moved[0] += filtered[t - 1, i] * same
                 value += same
             later[t - 1, i] = value + new
-    return later, seen / seen.sum(), moved / moved.sum()
+    total = 0.0
+    for weight in seen:
+        total += weight
+    for k in range(seen.size):
+        seen[k] /= total
+    total = moved[0] + moved[1] + moved[2]
+    for j in range(3):
+        moved[j] /= total
+    return later, seen, moved

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from jostle.kernel.partition import Counts, Vector
 from jostle.linear import _mixtures
+from jostle.linear._mixtures import DRAW
 
 ATOM_PRICE = 3.0
 """The gain in log-likelihood that a further point of a small prior must bring."""
@@ -26,6 +27,12 @@ FREE_PRICE = 10.0
 
 CUT_PRICE = 6.0
 """The gain that telling two ranges of a context apart must bring."""
+
+CENTRE_PRICE = 3.0
+"""The gain in log-likelihood that a prior on differences from the surroundings must bring over one on counts."""
+
+EVEN = 100.0
+"""Counts that lie within this many scales may be described by their differences from the surroundings."""
 
 ROUNDS = 40
 """How often the weights of a prior are improved: not to the end, which would fit the noise."""
@@ -87,15 +94,19 @@ def shrink(noisy: Vector, scale: float, contexts: Sequence[Vector] = (), *, apar
 
 
 def grouped(
-    noisy: Vector, scale: float, contexts: Sequence[Vector], *, apart: bool = False
+    noisy: Vector, scale: float, contexts: Sequence[Vector], *, apart: bool = False, known: Fits | None = None
 ) -> tuple[float, list[tuple[Counts, Fit]]]:
-    """The best way to tell cells apart by one of the contexts, if any pays: its score, and the prior of each group."""
+    """The best way to tell cells apart by one of the contexts, if any pays: its score, and the prior of each group.
+
+    `known` are fits to groups of these counts, to which those that are made here are added.
+    """
+    known = {} if known is None else known
     order = np.argsort(noisy, kind="stable")
-    everything = Fit(noisy[order], scale, apart=apart)
+    everything = fitted(noisy[order], scale, apart=apart, known=known)
     best = everything.score, [(order, everything)]
     for context in contexts:
-        found = _cut(noisy, scale, np.argsort(context, kind="stable"), everything, _GROUPS, apart)
-        if found[0] > best[0]:
+        found = _cut(noisy, scale, np.argsort(context, kind="stable"), _GROUPS, apart, known)
+        if found[0] > best[0] + DRAW:
             best = found
     return best
 
@@ -118,18 +129,26 @@ def shrink_by_scale(noisy: Vector, scales: Vector, contexts: Sequence[Vector] = 
 
 
 def _cut(
-    noisy: Vector, scale: float, cells: Counts, whole: Fit | None, pieces: int, apart: bool
+    noisy: Vector, scale: float, cells: Counts, pieces: int, apart: bool, known: Fits
 ) -> tuple[float, list[tuple[Counts, Fit]]]:
     """The best way to cut cells, in the context's order, by halves: together unless two priors pay for themselves."""
     order = cells[np.argsort(noisy[cells], kind="stable")]
-    together = whole or Fit(noisy[order], scale, apart=apart)
+    together = fitted(noisy[order], scale, apart=apart, known=known)
     if pieces == 1 or cells.size < 2 * SMALLEST_GROUP:
         return together.score, [(order, together)]
     half = cells.size // 2
-    left = _cut(noisy, scale, cells[:half], None, pieces // 2, apart)
-    right = _cut(noisy, scale, cells[half:], None, pieces // 2, apart)
+    left = _cut(noisy, scale, cells[:half], pieces // 2, apart, known)
+    right = _cut(noisy, scale, cells[half:], pieces // 2, apart, known)
     score = left[0] + right[0] - CUT_PRICE
-    return (score, left[1] + right[1]) if score > together.score else (together.score, [(order, together)])
+    return (score, left[1] + right[1]) if score > together.score + DRAW else (together.score, [(order, together)])
+
+
+def fitted(everything: Vector, scale: float, *, apart: bool, known: Fits) -> Fit:
+    """The prior of a group, which is not looked for twice: different contexts often give the same groups."""
+    key = everything.tobytes()
+    if key not in known:
+        known[key] = Fit(everything, scale, apart=apart)
+    return known[key]
 
 
 class Fit:
@@ -151,8 +170,14 @@ class Fit:
         enough = below == values.size or seen[:below].sum() >= ENOUGH
         if enough and values[below - 1] - values[0] < NARROW * scale:
             score, atoms, weights = _few_points(values, seen, support, scale, below)
-            if score >= self.score:
+            if score >= self.score - DRAW:
                 self.support, self.weights, self.score = atoms, weights, score
+
+    def means(self) -> Vector:
+        """The posterior mean of each cell."""
+        values, seen = distinct(self.everything)
+        mass, first, _ = _mixtures.moments(values, self.support, self.weights, self.scale)
+        return np.repeat(np.maximum(values + first / mass, 0.0), seen)
 
     def posterior(self) -> tuple[Vector, Vector]:
         """Means under the fitted prior; variances no smaller than without the cell's own part in it."""
@@ -175,6 +200,10 @@ class Fit:
         flat = _flat_moments(u, scale) / (max(u[-1], 0.0) + 4 * scale)
         mass, first, second = n * _mixtures.moments(u, support, after, scale) - own + flat
         return np.asarray(second / mass - (first / mass) ** 2)
+
+
+Fits: TypeAlias = dict[bytes, Fit]
+"""Fits to groups of cells, by the bytes of their noisy values in rising order."""
 
 
 def _few_points(values: Vector, seen: Counts, support: Vector, scale: float, below: int) -> tuple[float, Vector, Vector]:

@@ -45,8 +45,11 @@ class Leaves:
         return Partition(np.asarray(boxes(self.shape, self.lows, self.highs).adjoint(number)), (self.number,))
 
     def surroundings(self, values: Vector, reaches: Sequence[int]) -> list[Vector]:
-        """For each reach: what each leaf would hold at the density around it, so many of its widths far, itself left out."""
-        density = (values / self.areas)[self.partition.labels]
+        """For each reach: what each leaf would hold at the density around it, so many of its widths far, itself left out.
+
+        The values may have a leading axis of trials.
+        """
+        density = (values / self.areas)[..., self.partition.labels]
         widths = self.highs - self.lows
         found = []
         for reach in reaches:

@@ -15,10 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from jostle.kernel.partition import Counts, Vector
-from jostle.linear import _mixtures
+from jostle.linear import _mixtures, few, loading
+from jostle.linear._mixtures import DRAW
 from jostle.linear.bayes import (
     ATOM_PRICE,
+    CENTRE_PRICE,
     CUT_PRICE,
+    EVEN,
     FREE_PRICE,
     GRAIN,
     NARROW,
@@ -26,16 +29,14 @@ from jostle.linear.bayes import (
     SHARP,
     SMALLEST_GROUP,
     Fit,
+    Fits,
     distinct,
+    fitted,
     grouped,
     left_out,
 )
 from jostle.linear.plateaus import plateaus
 
-CENTRE_PRICE = 3.0
-"""The gain in log-likelihood that a prior on differences must bring over one on counts."""
-
-_EVEN = 100.0
 _GROUPS = 64
 _COARSE = 16
 _SHARE_ROUNDS = 30
@@ -71,7 +72,14 @@ def smooth(
     """
     if scale < SHARP:
         return np.maximum(noisy, 0.0)
-    opinions = [_grouped(noisy, scale, contexts, centres)]
+    if not ways and few.suits(noisy.size):
+        one_row = [[np.asarray(around)[None] for around in kind] for kind in (contexts, centres)]
+        return np.asarray(few.smooth_rows(noisy[None], scale, *one_row)[0])
+    loading.load_numba()
+    around, parts = _grouped(noisy, scale, contexts, centres)
+    if not ways:
+        return _means(around, parts)
+    opinions = [Opinion(_means(around, parts), _foretold(noisy.size, parts))]
     for way in ways:
         means, foretold = np.empty(noisy.size), np.empty(noisy.size)
         means[way], foretold[way] = plateaus(noisy[way], scale)
@@ -95,23 +103,39 @@ def average(opinions: Sequence[Opinion]) -> Vector:
     return np.asarray((parts * means).sum(axis=0))
 
 
-def _grouped(noisy: Vector, scale: float, contexts: Sequence[Vector], centres: Sequence[Vector]) -> Opinion:
-    """The likeliest way to tell cells apart by one of the contexts, or to see them around one of the centres."""
-    score, parts = grouped(noisy, scale, contexts, apart=True)  # type: tuple[float, Sequence[Part]]
+def _grouped(
+    noisy: Vector, scale: float, contexts: Sequence[Vector], centres: Sequence[Vector]
+) -> tuple[Vector, Sequence[Part]]:
+    """The likeliest way to tell cells apart by one of the contexts, or to see them around one of the centres.
+
+    Gives that centre, or zeros, and the prior of each group.
+    """
+    known: Fits = {}
+    score, parts = grouped(noisy, scale, contexts, apart=True, known=known)  # type: tuple[float, Sequence[Part]]
     around = np.zeros(noisy.size)
     for centre in centres:
         near = np.maximum(centre, 0.0)
-        found, pieces = _cut(noisy, noisy - near, scale, np.argsort(near, kind="stable"), _GROUPS)
-        if found > score:
+        found, pieces = _cut(noisy, noisy - near, scale, np.argsort(near, kind="stable"), _GROUPS, known)
+        if found > score + DRAW:
             score, parts, around = found, pieces, near
-    means, foretold = np.empty(noisy.size), np.empty(noisy.size)
+    return around, parts
+
+
+def _means(around: Vector, parts: Sequence[Part]) -> Vector:
+    means = np.empty(around.size)
     for cells, fit in parts:
-        means[cells] = fit.posterior()[0] if isinstance(fit, Fit) else around[cells] + fit.means()
+        means[cells] = fit.means() if isinstance(fit, Fit) else around[cells] + fit.means()
+    return np.maximum(means, 0.0)
+
+
+def _foretold(number: int, parts: Sequence[Part]) -> Vector:
+    foretold = np.empty(number)
+    for cells, fit in parts:
         foretold[cells] = fit.foretold()
-    return Opinion(np.maximum(means, 0.0), foretold)
+    return foretold
 
 
-def _cut(noisy: Vector, beyond: Vector, scale: float, cells: Counts, pieces: int) -> tuple[float, list[Part]]:
+def _cut(noisy: Vector, beyond: Vector, scale: float, cells: Counts, pieces: int, known: Fits) -> tuple[float, list[Part]]:
     """The best way to cut cells, in the order of what is around them, by halves, and the kind of prior for each piece.
 
     Given are the noisy counts and what they have beyond their surroundings.
@@ -120,21 +144,21 @@ def _cut(noisy: Vector, beyond: Vector, scale: float, cells: Counts, pieces: int
     are not cut finely, and have priors on counts alone.
     """
     order = cells[np.argsort(noisy[cells], kind="stable")]
-    counts = Fit(noisy[order], scale, apart=True)
+    counts = fitted(noisy[order], scale, apart=True, known=known)
     score, parts = counts.score, [(order, counts)]  # type: tuple[float, list[Part]]
-    narrow = noisy[order[-1]] - noisy[order[0]] < _EVEN * scale
+    narrow = noisy[order[-1]] - noisy[order[0]] < EVEN * scale
     if narrow:
         order = cells[np.argsort(beyond[cells], kind="stable")]
         differences = Differences(beyond[order], scale)
-        if differences.score - CENTRE_PRICE > score:
+        if differences.score - CENTRE_PRICE > score + DRAW:
             score, parts = differences.score - CENTRE_PRICE, [(order, differences)]
     if pieces == 1 or cells.size < 2 * SMALLEST_GROUP or not (narrow or pieces > _GROUPS // _COARSE):
         return score, parts
     half = cells.size // 2
-    left = _cut(noisy, beyond, scale, cells[:half], pieces // 2)
-    right = _cut(noisy, beyond, scale, cells[half:], pieces // 2)
+    left = _cut(noisy, beyond, scale, cells[:half], pieces // 2, known)
+    right = _cut(noisy, beyond, scale, cells[half:], pieces // 2, known)
     apart = left[0] + right[0] - CUT_PRICE
-    return (apart, left[1] + right[1]) if apart > score else (score, parts)
+    return (apart, left[1] + right[1]) if apart > score + DRAW else (score, parts)
 
 
 class Differences:
@@ -151,7 +175,7 @@ class Differences:
             low = values[0] - 1.0  # atoms are sought from 0 on
             atoms, weights, likelihood = _mixtures.few_atoms(values - low, seen, self.support - low, scale, 4, ATOM_PRICE)
             small = likelihood - ATOM_PRICE * (atoms.size - 1)
-            if small >= self.score:
+            if small >= self.score - DRAW:
                 self.support, self.weights, self.score = atoms + low, weights, small
 
     def foretold(self) -> Vector:

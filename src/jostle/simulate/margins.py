@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from jostle import algorithms
 from jostle.algorithms import Algorithm
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
 from jostle.linear.workloads import Workload
-from jostle.simulate.runner import estimates
+from jostle.simulate.runner import estimates_together
 
 Run: TypeAlias = tuple[Algorithm, Vector, Workload, Fraction, Neighbours, dict[str, Any]]
 """What was released: the algorithm, its estimate, what was asked of it, ε, the neighbours, and its own arguments."""
 
 STAND_INS = 10
 TRIALS = 20
+POOL = 200
+"""So many simulated errors decide a margin: of the cell itself, and of cells with like counts where it has not been run as
+often."""
+
+ENOUGH_ERRORS = 2000
+"""Of plans whose errors are pooled, runs are simulated until all cells together have about so many errors."""
+
+LEAST_TRIALS = 2
+"""But each stand-in for the data is answered at least so often."""
+
 MANY = 2**17
 """Of more answers, fewer runs are simulated, and only the largest errors of each are kept: all would fill the memory."""
+
+_AT_ONCE = 2**20
 
 
 def within_95(
@@ -35,7 +48,10 @@ def within_95(
     >>> within_95(jostle.algorithms.get("Laplace"), np.array([5.0, 0.0, 9.0]), cells, Fraction(1), rows, {}).round()
     array([3., 3., 3.])
     """
+    plan, tunables = _settled(plan, asked, tunables)
     found = simulated_errors(asked, plan, estimate, asked, epsilon, neighbours, tunables)
+    if _pools(plan, asked):
+        return pooled_quantile(np.abs(np.concatenate(list(found))), estimate.reshape(-1))
     if asked.shape[0] > MANY:
         return _quantile_of_many(found, asked.shape[0], STAND_INS * _trials(plan, asked))
     return np.asarray(np.quantile(np.abs(np.concatenate(list(found))), 0.95, axis=0))
@@ -56,23 +72,68 @@ def simulated_errors(
     estimate, less errors as a first simulation shows them, with the spread of counts (Poisson).
     """
     rng = np.random.default_rng(0)
-
-    def simulated(centre: Vector, trials: int, seed: int) -> tuple[Iterator[Vector], Counts]:
-        stand_in = rng.poisson(np.clip(centre, 0, 2.0**40 / estimate.size)).reshape(made_for.domain)
-        told: dict[str, Any] = {"trials": trials, "seed": seed, "neighbours": neighbours, **tunables}
-        return estimates(plan, stand_in, made_for, epsilon, **told), stand_in
-
+    plan, tunables = _settled(plan, made_for, tunables)
     flat = estimate.reshape(-1)
-    first, truth = simulated(flat, STAND_INS, 0)
-    for number, run in enumerate(chain.from_iterable(first)):
-        batches, stand_in = simulated(flat - (run - truth.reshape(-1)), _trials(plan, asked), number + 1)
-        right = asked @ stand_in
-        for runs in batches:
-            yield (asked @ runs) - right
+
+    def stand_ins(centres: Iterable[Vector]) -> list[Counts]:
+        most = 2.0**40 / estimate.size
+        return [rng.poisson(np.clip(centre, 0, most)).reshape(made_for.domain) for centre in centres]
+
+    def simulated(data: list[Counts], trials: int, seeds: range) -> Iterator[Iterator[Vector]]:
+        return estimates_together(
+            plan, data, made_for, epsilon, trials=trials, seeds=seeds, neighbours=neighbours, **tunables
+        )
+
+    first = stand_ins([flat])
+    (runs,) = simulated(first, STAND_INS, range(1))
+    rough = stand_ins(flat - (run - first[0].reshape(-1)) for run in chain.from_iterable(runs))
+    found = simulated(rough, _trials(plan, asked), range(1, STAND_INS + 1))
+    for data, batches in zip(rough, found, strict=True):
+        right = asked @ data
+        for batch in batches:
+            yield (asked @ batch) - right
+
+
+def _settled(plan: Algorithm, made_for: Workload, tunables: dict[str, Any]) -> tuple[Algorithm, dict[str, Any]]:
+    """What a choosing plan runs in any case, if that is clear from the question; else the plan itself."""
+    name = None if plan.settled is None else plan.settled(made_for, **tunables)
+    return (plan, tunables) if name is None else (algorithms.get(name), {})
+
+
+def pooled_quantile(off: Vector, estimate: Vector) -> Vector:
+    """The 95 % quantile of each cell's errors together with those of the cells whose estimates are next to its own.
+
+    One row of `off` has the errors of one run. Of n errors that could as well have been the release's own, the
+    ⌈0.95 (n + 1)⌉-th is not passed by it with a probability of at least 0.95; a quantile between two of them often is.
+
+    >>> pooled_quantile(np.array([[1.0, 2.0, 3.0]] * 100), np.array([30.0, 10.0, 20.0])).tolist()
+    [3.0, 3.0, 3.0]
+    """
+    runs, cells = off.shape
+    order = np.argsort(estimate, kind="stable")
+    ranked, out = off[:, order].T, np.empty(cells)
+    half = math.ceil((POOL / runs - 1) / 2) if runs < POOL else 0
+    for width in range(min(half + 1, cells), min(2 * half + 1, cells) + 1):
+        # Pools of one width: in the middle all that are whole, at both ends those that are cut short.
+        ranks = np.arange(cells)
+        low, high = np.maximum(ranks - half, 0), np.minimum(ranks + half + 1, cells)
+        ranks = ranks[high - low == width]
+        place = min(math.ceil(0.95 * (width * runs + 1)), width * runs) - 1
+        for some in np.array_split(ranks, math.ceil(ranks.size * width * runs / _AT_ONCE) or 1):
+            pools = ranked[low[some, None] + np.arange(width)].reshape(some.size, width * runs)
+            out[order[some]] = np.partition(pools, place, axis=1)[:, place] if some.size else []
+    return out
+
+
+def _pools(plan: Algorithm, asked: Workload) -> bool:
+    """Whether cells with like counts have like errors: where each is shrunk to what cells like it hold, if not many."""
+    return plan.finish is not None and asked.kind == "identity" and asked.shape[0] <= MANY
 
 
 def _trials(plan: Algorithm, asked: Workload) -> int:
     """How often each stand-in for the data is answered."""
+    if _pools(plan, asked):
+        return min(max(ENOUGH_ERRORS // (STAND_INS * asked.shape[0]), LEAST_TRIALS), TRIALS)
     return TRIALS if plan.batched and asked.shape[0] <= MANY else TRIALS // 4
 
 

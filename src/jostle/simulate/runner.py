@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from jostle import algorithms
 from jostle.algorithms import Algorithm
-from jostle.kernel.budget import exact
+from jostle.kernel.budget import Budget, exact
 from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
-from jostle.kernel.source import SimulatedSource
+from jostle.kernel.source import SimulatedSource, Source
+from jostle.kernel.strategy import identity
+from jostle.linear import few
 from jostle.linear.workloads import Workload
 
 MOST_TRIALS = 10**8
@@ -79,6 +82,45 @@ def estimates(
     # Inputs and algorithms that are compared under one seed must not share their noise: it would look like agreement.
     entropy = [int(seed), zlib.crc32(plan.name.encode()), zlib.crc32(vector.tobytes()), zlib.crc32(str(amount).encode())]
     return _batches(plan, vector, domain, workload, amount, relation, int(trials), entropy, tunables)
+
+
+def estimates_together(
+    algorithm: str | Algorithm,
+    inputs: Sequence[Any],
+    workload: Workload,
+    epsilon: Any,
+    *,
+    trials: int,
+    seeds: Sequence[int],
+    neighbours: Neighbours | str = "add_remove",
+    **tunables: Any,
+) -> Iterator[Iterator[Vector]]:
+    """The estimates of several data vectors, each under its own seed: for each, what `estimates` gives.
+
+    All runs are done at once where the algorithm only measures every cell, and there are so few cells that this pays.
+
+    >>> from jostle import workloads
+    >>> both = estimates_together("Bayes", [[3, 0, 4], [1, 1, 1]], workloads.identity(3), 1.0, trials=2, seeds=[0, 1])
+    >>> [np.concatenate(list(batches)).shape for batches in both]
+    [(2, 3), (2, 3)]
+    """
+    plan = algorithms.get(algorithm)
+    at_once = plan.finish is not None and few.suits(workload.shape[1])
+    run = replace(plan, plan=_measured) if at_once else plan  # under the same name, so the noise is the same
+    told: dict[str, Any] = {"trials": trials, "neighbours": neighbours, **tunables}
+    found = (estimates(run, x, workload, epsilon, seed=seed, **told) for x, seed in zip(inputs, seeds, strict=True))
+    if plan.finish is None or not at_once:
+        yield from found
+        return
+    noisy = np.concatenate([batch for batches in found for batch in batches])
+    source = SimulatedSource(inputs[0], seed=0, neighbours=neighbours)
+    scale = source.noise_scale(identity(source.shape), source.grant(epsilon))
+    for rows in np.split(plan.finish(noisy, scale, workload), len(inputs)):
+        yield iter([rows])
+
+
+def _measured(x: Source, workload: Workload, budget: Budget) -> Vector:
+    return x.laplace(identity(x.shape), budget)
 
 
 def _batches(

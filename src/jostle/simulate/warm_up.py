@@ -1,32 +1,88 @@
-"""Compile every inner loop now, so that the first answer does not wait for it: `python -m jostle.simulate.warm_up`."""
+"""Compile inner loops before an answer waits for them: all of them with `python -m jostle.simulate.warm_up`."""
 
 from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from math import prod
+from threading import Thread
+from types import MappingProxyType
+from typing import Final
 
 import numpy as np
 
 from jostle import algorithms
+from jostle.algorithms import Algorithm
 from jostle.algorithms.registry import TASKS
-from jostle.kernel.columns import ArrayColumns
-from jostle.kernel.objective import Additive
-from jostle.kernel.records import SimulatedRecords
-from jostle.linear import workloads
+from jostle.linear import few, loading, workloads
+from jostle.linear.workloads import Workload
 from jostle.simulate.runner import errors
 
+SHAPES: Final = MappingProxyType({1: (few.FEW,), 2: (12, 12)})
+"""Small inputs that need every loop, by their number of dimensions: fewer cells are smoothed without any."""
 
-def warm_up() -> int:
-    """Run every algorithm once on a tiny input of each kind, minimise one loss of records, and give the number of runs."""
+
+def warm_up(tell: Callable[[int, int], None] | None = None) -> int:
+    """Run every algorithm once on a small input of each kind, minimise one loss of records, and give the number of runs.
+
+    Before each run, `tell` is called with its number and how many there are.
+    """
+    steps: list[Callable[[], object]] = [_minimise]
+    for name, found in algorithms.every().items():
+        for task in found.tasks:
+            shape = SHAPES[TASKS[task]]
+            asked = workloads.identity(shape), workloads.rectangles(shape, [[0] * len(shape)], [shape])
+            steps += [partial(_run, name, workload) for workload in asked]
+    for number, step in enumerate(steps, start=1):
+        if tell is not None:
+            tell(number, len(steps))
+        step()
+    return len(steps)
+
+
+def prepare(asked: Workload, *plans: str | Algorithm) -> Thread | None:
+    """Begin, in the background, to load or compile the loops with which these algorithms will answer a workload.
+
+    Of an algorithm that chooses others, only what it runs on any data is prepared. Gives the thread that does the work, or
+    None where there is nothing to prepare: few cells are answered without loops, or before they would be ready.
+
+    >>> prepare(workloads.identity(100), "Bayes") is None
+    True
+    """
+    shape = SHAPES.get(len(asked.domain))
+    if shape is None or prod(asked.domain) < few.FEW:
+        return None
+    known = [algorithms.get(plan) for plan in plans]
+    names = [plan.name if plan.settled is None else plan.settled(asked) for plan in known]
+    small = workloads.prefix(*shape) if asked.kind == "prefix" else workloads.identity(shape)
+    steps = [partial(_run, name, small) for name in names if name is not None]
+    return loading.in_background(steps) if steps else None
+
+
+def _run(name: str, workload: Workload) -> None:
+    shape = workload.domain
+    errors(name, np.arange(prod(shape)).reshape(shape), workload, 1, trials=1, seed=0)
+
+
+def _minimise() -> None:
+    from jostle.kernel.columns import ArrayColumns
+    from jostle.kernel.objective import Additive
+    from jostle.kernel.records import SimulatedRecords
+
     codes = np.array([0, 1])
     records = SimulatedRecords(ArrayColumns({"a": codes, "class": codes}, {"a": 2, "class": 2}), seed=0)
     records.minimise(Additive("class", {"a": np.eye(2)}, ridge=10), records.grant(1))
-    runs = 1
-    for name, found in algorithms.every().items():
-        for task in found.tasks:
-            shape = (64,) if TASKS[task] == 1 else (8, 8)  # large enough for long queries, which some plans treat apart
-            for workload in (workloads.identity(shape), workloads.rectangles(shape, [[0] * len(shape)], [shape])):
-                errors(name, np.arange(64).reshape(shape), workload, 1, trials=1, seed=0)
-                runs += 1
-    return runs
+
+
+def _show(number: int, of: int) -> None:
+    """One line on a terminal, written over and over."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\rjostle: compiling inner loops, once on this machine: step {number} of {of} …")
+        sys.stderr.write("" if number < of else "\n")
+        sys.stderr.flush()
 
 
 if __name__ == "__main__":
-    warm_up()
+    loading.progress.told = float("inf")  # what is shown here says it all
+    warm_up(_show)
