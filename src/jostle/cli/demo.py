@@ -71,12 +71,8 @@ def _told(epsilon: float, ledger_file: Path, out: Path) -> Story:
 
     with Working() as working:
         working.on("Loading")
-        from jostle import workloads
         from jostle.cli import demo_page
-        from jostle.cli.demo_story import CELLS, SUITE, tell
-        from jostle.simulate.warm_up import prepare
-
-        prepare(workloads.prefix(CELLS), *SUITE)  # the simulations at the end need compiled loops
+        from jostle.cli.demo_story import tell
 
         try:
             story = tell(epsilon, ledger_file, working.on)

@@ -44,8 +44,9 @@ def warm_up(tell: Callable[[int, int], None] | None = None) -> int:
 def prepare(asked: Workload, *plans: str | Algorithm) -> Thread | None:
     """Begin, in the background, to load or compile the loops with which these algorithms will answer a workload.
 
-    Of an algorithm that chooses others, only what it runs on any data is prepared. Gives the thread that does the work, or
-    None where there is nothing to prepare: few cells are answered without loops, or before they would be ready.
+    For programs that wait for a person or a database meanwhile: Numba compiles in Python for the most part, so this makes
+    other work in Python slower by as much as it saves. Of an algorithm that chooses others, only what it runs on any data is
+    prepared. Gives the thread that does the work, or None where there is nothing to prepare: few cells need no loops.
 
     >>> prepare(workloads.identity(100), "Bayes") is None
     True
