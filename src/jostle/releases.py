@@ -90,7 +90,8 @@ class Release:
 
         Right where the error does not depend on the data (Laplace, HB, OPT, …). For other algorithms it is an estimate, and
         may be somewhat too small where ε is small; it takes some seconds on thousands of cells. It costs no privacy. There
-        are up to 200 runs; 50 of over 131,072 answers, or of an algorithm that cannot do many at once.
+        are up to 200 runs; 50 of over 131,072 answers, or of an algorithm that cannot do many at once. For single cells that
+        Bayes answers, errors of cells with similar estimates are pooled, so that as few as 20 runs are enough.
         """
         return within_95(*self._run)
 

@@ -63,6 +63,7 @@ def ending(body: str, *, thread: str = "") -> subprocess.CompletedProcess[str]:
         ("sys.exit('no')", (1, "", "no\n")),
         ("atexit.register(print, 'hook'); print('said'); sys.exit(3)", (3, "said\nhook\n", "")),
         ("print(gc.get_threshold()[0])", (0, f"{FEW_OBJECTS}\n", "")),
+        ("import os; print(os.environ['OPENBLAS_THREAD_TIMEOUT'])", (0, "4\n", "")),
     ],
 )
 def test_an_end_is_what_it_is_without_it(body: str, ends: tuple[Any, ...]) -> None:

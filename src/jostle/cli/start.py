@@ -16,6 +16,8 @@ FEW_OBJECTS: Final = 300_000
 def main() -> NoReturn:
     """Run the command that the arguments name, and end the process."""
     search_less()
+    # NumPy's linear algebra starts one thread per core, and each spins for some 50 ms before it sleeps, unless this is set.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     from jostle.cli.main import main as run
 
     try:

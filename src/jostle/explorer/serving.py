@@ -21,6 +21,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from jostle import workloads
 from jostle.choice.selectors import Selector
 from jostle.explorer import classify, compare, release, why
 from jostle.explorer.access import Access, Guard, TooLarge
@@ -29,8 +30,13 @@ from jostle.explorer.forms import Form
 from jostle.explorer.jobs import Job, Jobs, Shown, in_words
 from jostle.explorer.pages import HERE, render
 from jostle.kernel.errors import BadInput, JostleError
+from jostle.simulate.warm_up import prepare
 
 MOST_FIELDS = 2000
+
+
+LIKELY_CELLS = 256
+"""The size of a first question for which compiled loops are made ready: fewer cells are answered without them."""
 
 
 class Explorer:
@@ -229,6 +235,8 @@ def serve(
     with stopped_gently(server), listening, folder:
         if browser:
             opening.start()
+        for asked in (workloads.identity(LIKELY_CELLS), workloads.prefix(LIKELY_CELLS)):
+            prepare(asked, "Pythia")  # loops are compiled, or loaded, while somebody fills in a first form
         try:
             server.run(sockets=[listening])
         finally:
