@@ -122,6 +122,8 @@ def _set_up(kind: str, folder: Path) -> None:
     _say(f"Installing the packages of the {kind} set-up ({SIZES[kind]} in all) …")
     _install(folder, kind, *_requirements(kind), pinned=True)
     _install(folder, kind, "--no-deps", "--no-build-isolation", "--editable", str(ROOT), pinned=True)
+    if kind == "development":
+        _compile(folder)
     stamps[kind].write_text("complete\n", "utf-8")
     _say(f"Ready after {time.monotonic() - began:.0f} s: {_shown(folder / 'bin' / 'jostle')}")
 
@@ -190,6 +192,14 @@ def _install(folder: Path, kind: str, *what: str, pinned: bool) -> None:
     except OSError:  # on a full disk, for one
         where = last
     _fail(f"{_reason(text, kind, folder) or last}\n{where}")
+
+
+def _compile(folder: Path) -> None:
+    """Compile all inner loops once: tests and benchmarks run them in several processes, each of which would do it again."""
+    _say("Compiling inner loops (about half a minute) …")
+    words = [str(_python(folder)), "-m", "jostle.simulate.warm_up"]
+    if subprocess.run(words, check=False, env=_environment()).returncode:
+        _fail(f"inner loops could not be compiled. To see it again: {' '.join(words)}")
 
 
 def _environment() -> dict[str, str]:
