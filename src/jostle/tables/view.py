@@ -8,7 +8,7 @@ random, after everything that drops rows. Proof: docs/proofs/tables.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import ibis
@@ -109,9 +109,6 @@ class View:
     whose: str | None = None
     """The column of the base that says whose row it is."""
 
-    _made: dict[tuple[str, ...], Rows] = field(default_factory=dict, init=False, compare=False)
-    """The rows by their columns: a query about them is planned before it is charged, and run after."""
-
     @classmethod
     def of(
         cls,
@@ -162,13 +159,7 @@ class View:
         return self.then(InCell(name, below=self.schema[name].values))
 
     def rows(self, names: Sequence[str]) -> Rows:
-        """The rows after all steps, with these columns: what to ask the engine for, of which nothing is asked here."""
-        key = tuple(names)
-        if key not in self._made:
-            self._made[key] = self._rows(key)
-        return self._made[key]
-
-    def _rows(self, names: Sequence[str]) -> Rows:
+        """The rows after all steps, with these columns."""
         needed, steps = _needed(names, self.steps)
         rows = self._read([name for name in self.declared if name in needed])
         for step in steps:
