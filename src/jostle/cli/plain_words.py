@@ -72,7 +72,7 @@ def _is_plain(value: str, kind: Any, how: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    """Whether a word is a text; what a terminal cannot decode is none."""
+    """Whether a word is text that the terminal could decode."""
     try:
         return isinstance(value, str) and bool(value.encode() or True)
     except UnicodeEncodeError:

@@ -157,7 +157,7 @@ class Working:
 
 
 def _may_be_watched() -> bool:
-    """Whether standard error may be a terminal: where it is none, Rich need not be loaded to find that out."""
+    """Whether standard error may be a terminal. If not, Rich need not be loaded to find that out."""
     told = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")  # what Rich heeds besides
     return sys.stderr is not None and (sys.stderr.isatty() or any(name in os.environ for name in told))
 

@@ -17,7 +17,7 @@ from typing import Any
 from jostle.kernel import compiled
 
 REPORT_EVERY = 2.0
-"""While loops are being compiled, somebody at a terminal hears of it every so many seconds."""
+"""Seconds between two lines of progress on a terminal while loops are being compiled."""
 
 
 class _Progress:
@@ -80,11 +80,11 @@ def load_numba() -> None:
 def from_disk(made: Any) -> None:
     """Let a function of Numba's load its machine code without what is needed for compiling only, and survive bad files.
 
-    Before it looks for machine code on disk, Numba prepares itself for compiling anything. That takes longer than all else,
-    and loads SciPy. Machine code needs no more than the memory management, and is the same either way. When there is none on
-    disk, Numba still prepares itself before it compiles.
+    Before it looks for machine code on disk, Numba prepares itself to compile anything. That takes longer than all the rest,
+    and loads SciPy. Machine code needs only Numba's memory management. If the disk has no machine code, Numba still prepares
+    itself before it compiles.
     """
-    with suppress(Exception):  # it is made the way of other versions, which then does it the way it always does
+    with suppress(Exception):  # another version of Numba may be built differently: it then loads in its own way
         from numba.core.runtime.nrt import rtsys
 
         cache = made._cache

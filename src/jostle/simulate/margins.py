@@ -23,11 +23,11 @@ Run: TypeAlias = tuple[Algorithm, Vector, Workload, Fraction, Neighbours, dict[s
 STAND_INS = 10
 TRIALS = 20
 POOL = 200
-"""So many simulated errors decide a margin: of the cell itself, and of cells with like counts where it has not been run as
-often."""
+"""The number of simulated errors that decide a margin: those of the cell itself, and of cells with similar counts if the
+cell was not simulated that often."""
 
 ENOUGH_ERRORS = 2000
-"""Of plans whose errors are pooled, runs are simulated until all cells together have about so many errors."""
+"""Where errors are pooled, runs are simulated until all cells together have about this many errors."""
 
 LEAST_TRIALS = 2
 """But each stand-in for the data is answered at least so often."""
