@@ -83,6 +83,11 @@ def test_threads_are_waited_for() -> None:
     assert ending("print('end')", thread=thread).stdout == "end\ndone\n"
 
 
+def test_where_worker_processes_may_be_python_ends_in_its_own_way() -> None:
+    class_ = "class Late:\n    def __del__(self):\n        print('late')\nlate = Late()"
+    assert ending("print('end')", thread=f"{class_}\nimport multiprocessing").stdout == "end\nlate\n"
+
+
 def test_what_was_loaded_is_not_taken_apart() -> None:
     class_ = "class Late:\n    def __del__(self):\n        print('late')\nlate = Late()"
     assert ending("print('end')", thread=class_).stdout == "end\n"

@@ -26,7 +26,9 @@ def main() -> NoReturn:
     except SystemExit as ended:
         status = ended.code or 0
     waited_for = [thread for thread in threading.enumerate() if not thread.daemon]
-    if isinstance(status, int) and waited_for == [threading.main_thread()]:
+    # Where worker processes may have been started, Python ends them in its own way.
+    alone = waited_for == [threading.main_thread()] and "multiprocessing" not in sys.modules
+    if alone and isinstance(status, int):
         _end(status)
     sys.exit(status)  # type: ignore[arg-type]  # a text, which it prints
 

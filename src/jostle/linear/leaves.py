@@ -45,7 +45,7 @@ class Leaves:
         return Partition(np.asarray(boxes(self.shape, self.lows, self.highs).adjoint(number)), (self.number,))
 
     def surroundings(self, values: Vector, reaches: Sequence[int]) -> list[Vector]:
-        """For each reach: what each leaf would hold at the density around it, so many of its widths far, itself left out.
+        """For each reach: what each leaf would hold at the density up to `reach` of its widths away, without itself.
 
         The values may have a leading axis of trials.
         """

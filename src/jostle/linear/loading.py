@@ -6,7 +6,6 @@ and one that cannot be written is kept in memory alone.
 
 from __future__ import annotations
 
-import gc
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -58,23 +57,6 @@ class _Progress:
 
 
 progress = _Progress()
-
-
-def load_numba() -> None:
-    """Import Numba without searching for garbage meanwhile: it makes many objects that stay, and each search visits them.
-
-    >>> load_numba()
-    >>> "numba" in sys.modules
-    True
-    """
-    searching = gc.isenabled()
-    if "numba" not in sys.modules:
-        gc.disable()
-    try:
-        import numba  # noqa: F401
-    finally:
-        if searching:
-            gc.enable()
 
 
 def from_disk(made: Any) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jostle.kernel.partition import Counts, Vector
-from jostle.linear import _mixtures, few, loading
+from jostle.linear import _mixtures, few
 from jostle.linear._mixtures import DRAW
 from jostle.linear.bayes import (
     ATOM_PRICE,
@@ -75,7 +75,6 @@ def smooth(
     if not ways and few.suits(noisy.size):
         one_row = [[np.asarray(around)[None] for around in kind] for kind in (contexts, centres)]
         return np.asarray(few.smooth_rows(noisy[None], scale, *one_row)[0])
-    loading.load_numba()
     around, parts = _grouped(noisy, scale, contexts, centres)
     if not ways:
         return _means(around, parts)
