@@ -37,10 +37,15 @@ def jostle_data() -> Path:
 
 
 @pytest.fixture
-def hangup_is_heeded() -> Iterator[None]:
-    """A closed terminal ends a program, and those that it starts, even if `nohup` runs the tests."""
+def signals_are_heeded() -> Iterator[None]:
+    """Ctrl+C and a closed terminal end a program, and those that it starts, however the tests themselves were started.
+
+    `nohup` has hang-ups ignored, and a shell has interrupts ignored by what it runs in the background.
+    """
     if not hasattr(signal, "SIGHUP"):
         pytest.skip("this system has no SIGHUP")
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    heeded = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in heeded.items()}
     yield
-    signal.signal(signal.SIGHUP, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)

@@ -122,6 +122,7 @@ def test_a_registry_that_cannot_be_reached(tmp_path: Path) -> None:
     assert not (tmp_path / "environment" / ".runtime").exists()
 
 
+@pytest.mark.usefixtures("signals_are_heeded")
 def test_an_interrupted_set_up_leaves_no_stamp_and_the_next_one_begins_from_nothing(
     environment: Path, script: ModuleType
 ) -> None:

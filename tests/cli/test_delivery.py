@@ -208,7 +208,7 @@ def test_whoever_does_not_get_the_errors_gets_the_answers(folder, jostle, monkey
     assert told["charge"]["amount"] == "1/4"
 
 
-@pytest.mark.usefixtures("hangup_is_heeded")
+@pytest.mark.usefixtures("signals_are_heeded")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_whoever_ends_the_command_or_closes_the_terminal_stops_it_as_ctrl_c_does(folder, jostle, monkeypatch, name):
     before = signal.getsignal(getattr(signal, name))

@@ -272,7 +272,7 @@ def endless_request(port):
         yield
 
 
-@pytest.mark.usefixtures("hangup_is_heeded")
+@pytest.mark.usefixtures("signals_are_heeded")
 @pytest.mark.parametrize("signals", [("SIGTERM",), ("SIGINT", "SIGINT"), ("SIGHUP",)], ids="-".join)
 def test_what_was_paid_for_is_saved_however_the_explorer_is_stopped(tmp_path, signals):
     (tmp_path / "people.csv").write_text("age\n" + "\n".join(str(n % 100) for n in range(300)))
