@@ -19,7 +19,7 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.learn import base
 from jostle.schema import Integer, values
-from jostle.tables import accounts, asking, columns, files, frames, lines, samples, sparks
+from jostle.tables import accounts, asking, bounded_rows, columns, files, frames, lines, sparks
 from tests.audit import test_whose_rows
 from tests.audit.planted import CAPLOG, FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
 from tests.kernel import test_source
@@ -149,7 +149,7 @@ OF_READING = [
     ),
     Mutant(
         "tables: rows that are drawn once are drawn again",
-        stated(samples.Sample, "table", lambda self: samples._kept(self.backend, self._rows())),
+        stated(bounded_rows.Sample, "table", lambda self: bounded_rows._kept(self.backend, self._rows())),
         tested(test_whose_rows.test_rows_that_are_drawn_once_stay_the_same, FOLDER),
     ),
     Mutant(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import ibis
 import numpy as np
 
 from jostle.kernel import objective, records
@@ -12,7 +13,7 @@ from jostle.kernel.budget import Budget, exact
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.learn import naive_bayes
-from jostle.tables import cells, conditions, engines, opening, payers, samples, table, view
+from jostle.tables import bounded_rows, cells, conditions, engines, opening, payers, table, view
 from jostle.tables.previews import Preview
 from jostle.tables.questions import Question
 from jostle.tables.totals import Total
@@ -33,10 +34,13 @@ from tests.audit.planted import (
 )
 from tests.kernel import test_objective
 from tests.learn import test_estimators, test_naive_bayes
-from tests.tables import test_hostile, test_measures, test_no_oracles, test_tables
+from tests.tables import test_bounded_rows, test_measures, test_no_oracles, test_tables
 from tests.tables import test_ways_around as ways_around
+from tests.tables.engines import into_parquet
 
 PEOPLE = Fixture(lambda patch, folder: test_tables.opened(test_tables.FRAME, folder))
+
+IN_DUCKDB = Fixture(lambda patch, folder: lambda columns: into_parquet(columns, folder, None))
 
 
 def taken_again(original: Any, self: Any, epsilon: Any) -> Budget:
@@ -105,9 +109,19 @@ OF_TABLES = [
         tested(test_tables.test_a_persons_rows_are_drawn_anew_and_bounded_over_all_parts, FOLDER),
     ),
     Mutant(
-        "tables: rows are drawn by a seed that others know",
-        attribute(samples, "_reseed", lambda backend: None),
-        tested(test_hostile.test_a_seed_on_a_connection_does_not_say_which_rows_are_drawn, FOLDER),
+        "tables: rows are ranked by the engine's random numbers",
+        attribute(bounded_rows, "_hash", lambda engine, *values: ibis.random()),
+        tested(test_bounded_rows.test_others_rows_stay_when_a_person_leaves, IN_DUCKDB, FOLDER, PATCH, "each question"),
+    ),
+    Mutant(
+        "tables: rows are ranked as the engine finds them",
+        attribute(bounded_rows, "_hash", lambda engine, *values: ibis.literal(0)),
+        tested(test_bounded_rows.test_every_row_of_a_person_is_as_likely_to_be_kept, IN_DUCKDB, FOLDER),
+    ),
+    Mutant(
+        "tables: a person's rows are ranked without the person",
+        attribute(bounded_rows, "_joined", lambda texts, joined=bounded_rows._joined: joined([texts[0], *texts[2:]])),
+        tested(test_bounded_rows.test_persons_choose_independently, IN_DUCKDB, FOLDER),
     ),
     Mutant(
         "tables: values are not clipped",

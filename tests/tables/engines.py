@@ -62,7 +62,7 @@ def spark() -> Iterator[Any]:
 @pytest.fixture(params=ENGINES)
 def load(request: pytest.FixtureRequest, tmp_path: Path) -> Load:
     """A function that puts columns into the engine."""
-    makers = {"duckdb": _into_parquet, "postgres": _into_postgres, "pyspark": _into_spark, "sqlite": _into_sqlite}
+    makers = {"duckdb": into_parquet, "postgres": into_postgres, "pyspark": _into_spark, "sqlite": _into_sqlite}
     needed = {"postgres": "postgres", "pyspark": "spark"}.get(request.param)
     server = request.getfixturevalue(needed) if needed else None
     made: Load = lambda columns: makers[request.param](columns, tmp_path, server)  # noqa: E731
@@ -70,13 +70,13 @@ def load(request: pytest.FixtureRequest, tmp_path: Path) -> Load:
     return made
 
 
-def _into_parquet(columns: Columns, folder: Path, _: Any) -> tuple[Any, dict[str, Any]]:
+def into_parquet(columns: Columns, folder: Path, _: Any) -> tuple[Any, dict[str, Any]]:
     path = folder / f"people_{uuid.uuid4().hex}.parquet"
     pq.write_table(arrow(columns), path)
     return path, {}
 
 
-def _into_postgres(columns: Columns, _: Path, server: Any) -> tuple[Any, dict[str, Any]]:
+def into_postgres(columns: Columns, _: Path, server: Any) -> tuple[Any, dict[str, Any]]:
     url = server.new_schema()
     plain, search_path = url.replace("+psycopg", "").split("?options=")
     with psycopg.connect(plain, options=search_path.replace("%3D", "=")) as connection:
@@ -89,7 +89,7 @@ def _into_postgres(columns: Columns, _: Path, server: Any) -> tuple[Any, dict[st
 
 
 def _into_spark(columns: Columns, folder: Path, session: Any) -> tuple[Any, dict[str, Any]]:
-    path, _ = _into_parquet(columns, folder, None)
+    path, _ = into_parquet(columns, folder, None)
     return session.read.parquet(str(path)), {"table": f"people_{uuid.uuid4().hex}"}
 
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
 from jostle.tables.asking import asked
+from jostle.tables.bounded_rows import PERSON
 from jostle.tables.engines import connect
-from jostle.tables.samples import PERSON
 from jostle.tables.unit import Unit
 from jostle.tables.view import View
 

@@ -21,7 +21,7 @@ from jostle.tables import columns
 from jostle.tables.asking import EngineError
 from jostle.tables.opening import open as open_table
 from jostle.tables.unit import Unit
-from tests.tables.engines import _into_postgres
+from tests.tables.engines import into_postgres
 
 SCHEMA = Schema(
     a=Integer(0, 9),
@@ -132,7 +132,7 @@ def test_an_interrupted_query_in_duckdb_keeps_its_charge(tmp_path):
 
 
 def test_a_terminated_session_in_postgres_keeps_its_charge(tmp_path, postgres):
-    url, keywords = _into_postgres({"x": (pa.int64(), [1, 2, 3]), "p": (pa.int64(), [1, 1, 2])}, tmp_path, postgres)
+    url, keywords = into_postgres({"x": (pa.int64(), [1, 2, 3]), "p": (pa.int64(), [1, 1, 2])}, tmp_path, postgres)
     plain, search_path = url.replace("+psycopg", "").split("?options=")
     with psycopg.connect(plain, options=search_path.replace("%3D", "="), autocommit=True) as connection:
         connection.execute("CREATE VIEW slow AS SELECT x, p FROM people, LATERAL (SELECT pg_sleep(30 * x)) AS waits")

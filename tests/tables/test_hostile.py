@@ -19,7 +19,7 @@ from jostle.tables.asking import asked
 from jostle.tables.columns import EngineColumns
 from jostle.tables.opening import open as open_table
 from jostle.tables.unit import Unit
-from tests.tables.engines import _into_postgres
+from tests.tables.engines import into_postgres
 
 SPELLINGS = ["".join(letters) for letters in itertools.product(*((a, a.upper()) for a in "abcdefg"))]
 """The same word to whoever does not tell capitals: more than are compared one by one."""
@@ -83,7 +83,7 @@ def test_bounds_too_close_for_a_lattice_are_refused():
 
 def test_products_that_underflow_are_zero_in_postgres(tmp_path, postgres):
     columns = {"x": (pa.float64(), [1.0, 5e-324, -5e-324, 1e-200]), "s": (pa.string(), ["M", "F", "F", "M"])}
-    url, keywords = _into_postgres(columns, tmp_path, postgres)
+    url, keywords = into_postgres(columns, tmp_path, postgres)
     table = opened(url, tmp_path, {"x": Real(-1e10, 1e10, bins=10), "s": Category(["F", "M"])}, **keywords)
     positive = opened(url, tmp_path, {"x": Real(0, 1e10, bins=10)}, **keywords)
     assert exact(table, "x")[:10].tolist() == [0, 0, 0, 0, 0, 4, 0, 0, 0, 0]
@@ -99,7 +99,7 @@ def test_products_that_underflow_are_zero_in_postgres(tmp_path, postgres):
 
 
 def test_decimals_too_small_for_a_float_are_zero_in_postgres(tmp_path, postgres):
-    url, keywords = _into_postgres({"x": (pa.int64(), [])}, tmp_path, postgres)
+    url, keywords = into_postgres({"x": (pa.int64(), [])}, tmp_path, postgres)
     plain, search_path = url.replace("+psycopg", "").split("?options=")
     with psycopg.connect(plain, options=search_path.replace("%3D", "=")) as connection:
         connection.execute("CREATE TABLE decimals AS SELECT '1e-400'::numeric AS x UNION ALL SELECT 0.75")
@@ -146,7 +146,7 @@ def test_a_row_is_one_row_whatever_the_collation(tmp_path):
 
 
 def test_a_row_is_one_row_whatever_the_collation_in_postgres(tmp_path, postgres):
-    url, keywords = _into_postgres({"w": (pa.string(), ["abcdefg"])}, tmp_path, postgres)
+    url, keywords = into_postgres({"w": (pa.string(), ["abcdefg"])}, tmp_path, postgres)
     plain, search_path = url.replace("+psycopg", "").split("?options=")
     with psycopg.connect(plain, options=search_path.replace("%3D", "=")) as connection:
         connection.execute("CREATE COLLATION blunt (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")

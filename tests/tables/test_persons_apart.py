@@ -17,7 +17,7 @@ from jostle.tables.columns import EngineColumns
 from jostle.tables.frames import _person
 from jostle.tables.opening import open as open_table
 from jostle.tables.unit import Unit
-from tests.tables.engines import _into_postgres
+from tests.tables.engines import into_postgres
 
 
 def kept(data, tmp_path, **more):
@@ -89,7 +89,7 @@ def test_no_decimal_is_too_large_to_be_read(tmp_path):
 
 def test_decimals_that_are_no_number_are_nobody(tmp_path, postgres):
     """They are equal in PostgreSQL, so that all of these rows were one person's."""
-    url, _ = _into_postgres({"x": (pa.int64(), [])}, tmp_path, postgres)
+    url, _ = into_postgres({"x": (pa.int64(), [])}, tmp_path, postgres)
     plain, search_path = url.replace("+psycopg", "").split("?options=")
     with psycopg.connect(plain, options=search_path.replace("%3D", "=")) as connection:
         connection.execute("CREATE TABLE visits (x BIGINT, p NUMERIC)")

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import jostle.tables.view
 from jostle.kernel.errors import JostleError
 from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
 from jostle.tables.asking import EngineError, asked
@@ -108,7 +107,7 @@ def test_an_engines_words_are_withheld(tmp_path, monkeypatch, caplog):
 def test_a_query_that_fails_releases_nothing_and_keeps_its_charge(tmp_path, monkeypatch):
     frame = pd.DataFrame({"a": [1, 2]})
     table = open_table(frame, schema={"a": Integer(0, 9)}, ledger=tmp_path / "l.db", budget=1, name="t")
-    monkeypatch.setattr(jostle.tables.view.View, "bounded", lambda *_: 1 / 0)
+    monkeypatch.setattr("jostle.tables.view.fetched", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         table.histogram("a", epsilon=1, algorithm="Laplace")
     assert table.remaining == 0

@@ -24,14 +24,14 @@ from jostle import workloads
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.strategy import identity
 from jostle.schema import Boolean, Category, Date, Integer, Real
-from jostle.tables import lines, samples
+from jostle.tables import bounded_rows, lines
 from jostle.tables.asking import EngineError, asked
 from jostle.tables.columns import EngineColumns
 from jostle.tables.drafts import kinds_of
 from jostle.tables.opening import open as open_table
 from jostle.tables.unit import Unit
 from jostle.tables.view import View
-from tests.tables.engines import _into_postgres
+from tests.tables.engines import into_postgres
 
 X = {"x": Integer(0, 9)}
 SECRET = "s3cr3t"  # noqa: S105 (a value of a table)
@@ -250,7 +250,7 @@ def test_categories_are_compared_by_their_bytes_in_duckdb(tmp_path, of):
 
 
 def test_categories_are_compared_by_their_bytes_in_postgres(tmp_path, postgres):
-    url, keywords = _into_postgres({"w": (pa.string(), ["a", "A", "1", None])}, tmp_path, postgres)
+    url, keywords = into_postgres({"w": (pa.string(), ["a", "A", "1", None])}, tmp_path, postgres)
     plain, search_path = url.replace("+psycopg", "").split("?options=")
     with psycopg.connect(plain, options=search_path.replace("%3D", "=")) as connection:
         connection.execute("CREATE COLLATION blunt (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
@@ -315,7 +315,7 @@ def test_the_table_is_asked_after_the_charge(tmp_path, monkeypatch, question, un
 
     for name in ("counted", "sums"):
         monkeypatch.setattr(View, name, noting(getattr(View, name)))
-    monkeypatch.setattr(samples, "_kept", noting(samples._kept))
+    monkeypatch.setattr(bounded_rows, "_kept", noting(bounded_rows._kept))
     QUESTIONS[question](table)
     assert all(remaining < 100 or public for remaining, public in left)
     assert bool(left) or "records" in question
@@ -334,14 +334,14 @@ def test_the_number_of_rows_is_not_asked_for_again_after_the_charge(tmp_path, mo
 def test_what_cannot_be_paid_is_not_fetched(tmp_path, monkeypatch):
     table = opened(pd.DataFrame({"x": [1], "s": ["F"], "p": [1]}), tmp_path, {**X, "s": Category(["F"])}, unit="p:1")
     monkeypatch.setattr(View, "counted", lambda *_: pytest.fail("the table was asked"))
-    monkeypatch.setattr("jostle.tables.samples._kept", lambda *_: pytest.fail("rows were drawn"))
+    monkeypatch.setattr("jostle.tables.bounded_rows._kept", lambda *_: pytest.fail("rows were drawn"))
     for ask in (table.records, lambda **how: table.labelled({"x": 11, "s": 1}, "s", **how)):
         with pytest.raises(Overdraft):
             ask(epsilon=1000)
 
 
 def test_what_an_engine_refuses_for_its_type_costs_nothing(tmp_path, postgres):
-    url, keywords = _into_postgres({"x": (pa.int64(), [1])}, tmp_path, postgres)
+    url, keywords = into_postgres({"x": (pa.int64(), [1])}, tmp_path, postgres)
     plain, search_path = url.replace("+psycopg", "").split("?options=")
     with psycopg.connect(plain, options=search_path.replace("%3D", "="), autocommit=True) as connection:
         table = opened(url, tmp_path, **keywords)
@@ -353,7 +353,7 @@ def test_what_an_engine_refuses_for_its_type_costs_nothing(tmp_path, postgres):
 
 
 def test_types_that_nobody_knows_are_none_of_the_categories(tmp_path, postgres):
-    url, _ = _into_postgres({"x": (pa.int64(), [])}, tmp_path, postgres)
+    url, _ = into_postgres({"x": (pa.int64(), [])}, tmp_path, postgres)
     plain, search_path = url.replace("+psycopg", "").split("?options=")
     with psycopg.connect(plain, options=search_path.replace("%3D", "=")) as connection:
         connection.execute("CREATE TABLE odd AS SELECT '[1,2)'::int4range AS x UNION ALL SELECT NULL")

@@ -22,8 +22,9 @@ import sqlglot as sg
 from jostle.kernel.errors import BadInput
 from jostle.schema.files import is_sqlite
 from jostle.tables.asking import asked
-from jostle.tables.files import TEXT_FILES, are_parquet, embedded, parquet_table, quiet, text_table
-from jostle.tables.frames import check_labels, is_frame, names_of, to_arrow
+from jostle.tables.files import TEXT_FILES, are_parquet, embedded, quiet, text_table
+from jostle.tables.frames import check_frame, check_labels, is_frame, names_of, to_arrow
+from jostle.tables.parquet import parquet_table
 from jostle.tables.sparks import local_spark, spark_files, spark_table
 
 __all__ = [
@@ -61,6 +62,9 @@ class Opened:
     origin: frozenset[Hashable] = frozenset()
     """What tells the data from others: two tables that were opened on the same data share some of it."""
 
+    live: bool = False
+    """Whether others may write to the table while it is open. Files and frames must stay as they are: a precondition."""
+
 
 def connect(
     data: Any,
@@ -74,7 +78,9 @@ def connect(
     """The table that somebody means, wherever it is. `wanted` are the columns that will be used; `person` says whose."""
     data = listed(data)
     opened = _connect(data, table, wanted, columns, engine, person)
-    return replace(opened, origin=frozenset(_origins(data, opened)))
+    handed = type(data).__module__.split(".")[0] == "ibis"  # whoever has the connection may write to it
+    live = handed or opened.table.get_backend().name in ("postgres", "sqlite")
+    return replace(opened, origin=frozenset(_origins(data, opened)), live=live)
 
 
 def listed(data: Any) -> Any:
@@ -123,6 +129,7 @@ def _connect(
     if is_frame(data):
         check_columns(names_of(data), wanted)
         check_labels(data, wanted)
+        check_frame(data, wanted, person)
         return _frame(data, wanted, person)
     package = type(data).__module__.split(".")[0]
     if package == "ibis" and hasattr(data, "get_backend"):
@@ -134,9 +141,9 @@ def _connect(
     if isinstance(data, (str, os.PathLike)) and Path(data).suffix.lower() in DATABASE_FILES:
         return _database_file(Path(data), table)
     if isinstance(data, (str, os.PathLike)):
-        return _files([Path(data)], wanted, columns, engine)
+        return _files([Path(data)], wanted, columns, engine, person)
     if isinstance(data, list) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
-        return _files([Path(one) for one in data], wanted, columns, engine)
+        return _files([Path(one) for one in data], wanted, columns, engine, person)
     raise BadInput("data", f"a {type(data).__name__} cannot be opened", f"pass {KINDS_OF_DATA}")
 
 
@@ -188,7 +195,9 @@ def identities(path: Path) -> list[tuple[int, int]]:
     return found
 
 
-def _files(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, engine: str) -> Opened:
+def _files(
+    paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, engine: str, person: str | None
+) -> Opened:
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110  # Path.exists raises where a name is too long to be one
             raise BadInput("data", f"there is no file {str(path)!r}", f"check the path, or pass {KINDS_OF_DATA}")
@@ -198,7 +207,7 @@ def _files(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] 
     if engine == "spark":
         rows = spark_files(paths, wanted, columns, parquet=parquet)
     else:
-        rows = parquet_table(paths, wanted) if parquet else text_table(paths, wanted, columns)
+        rows = parquet_table(paths, wanted, person) if parquet else text_table(paths, wanted, columns)
     return Opened(rows, paths[0].stem, filtered=not parquet)
 
 

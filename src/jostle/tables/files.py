@@ -1,17 +1,13 @@
-"""Tables in files: text and Parquet, read by the embedded engine, which writes nothing to disk."""
+"""Tables in files, read by the embedded engine, which writes nothing to disk. Parquet has a module of its own."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import sqlglot as sg
-
 from jostle.kernel.errors import BadInput
-from jostle.schema.arrow import decoded, plain_type
 from jostle.schema.values import NUMBER
 from jostle.tables.asking import asked
 from jostle.tables.lines import Lines, names_in
@@ -55,15 +51,12 @@ def are_parquet(paths: Sequence[Path]) -> bool:
     return False
 
 
-# -------------------------------------------------------------------------------------------------------------- text
-
-
 def text_table(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None) -> Any:
     """The lines of text files as a table of texts."""
     names = column_names(paths[0], wanted, columns)
     separator = separator_of(paths[0])
     lines = Lines(tuple(paths), tuple(names), tuple(wanted or names), separator, header=columns is None)
-    return _registered(lines, "opening the file")
+    return registered(lines, "opening the file")
 
 
 def column_names(path: Path, wanted: Sequence[str], columns: Sequence[str] | None) -> list[str]:
@@ -90,99 +83,8 @@ def separator_of(path: Path) -> str:
     return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
-# ----------------------------------------------------------------------------------------------------------- Parquet
-
-
-def parquet_table(paths: Sequence[Path], wanted: Sequence[str]) -> Any:
-    """Parquet files as a table: by DuckDB, unless a column is wanted that it may fail to read."""
-    connection = embedded()
-    places = [str(path / "**" / "*.parquet") if path.is_dir() else str(path) for path in paths]
-    patterns = [_as_pattern(path) + "/**/*.parquet" if path.is_dir() else _as_pattern(path) for path in paths]
-    listed = ", ".join(sg.exp.Literal.string(pattern).sql("duckdb") for pattern in patterns)
-    options = asked("opening the file", lambda: _options(connection.con))
-    # A file may say the old name of a type, the new one, or both.
-    fails = ["TIMESTAMP_MILLIS", "MILLIS=MilliSeconds()"]
-    fails += [] if "utf8_validation" in options else ["UTF8", "StringType()"]
-    types = f"SELECT DISTINCT name, converted_type, logical_type FROM parquet_schema([{listed}])"  # noqa: S608 (literals)
-    kinds = asked("opening the file", lambda: connection.con.execute(types).fetchall())
-    if any(name in wanted and any(fail in f"{old} {new}" for fail in fails) for name, old, new in kinds):
-        files = [Path(one) for place in places for one in _found(place)]
-        return _registered(asked("opening the file", lambda: ParquetRows.of(files, wanted)), "opening the file")
-    # Folders' names are texts. DuckDB would look at all of them to guess a type, and one more could make it another.
-    settings = ["union_by_name = true", "hive_types_autocast = false"]
-    settings += ["utf8_validation = 'replace'"] if "utf8_validation" in options else []
-    query = f"CREATE VIEW data AS FROM read_parquet([{listed}], {', '.join(settings)})"
-    asked("opening the file", lambda: connection.con.execute(query))
-    return asked("opening the file", lambda: connection.table("data"))
-
-
-@dataclass(frozen=True)
-class ParquetRows:
-    """Some columns of Parquet files, as a stream of Arrow's: for those in which DuckDB may fail on a value.
-
-    DuckDB counts times in microseconds, and fails on times in milliseconds that are too far away for that. Before its
-    version 2, it also fails on texts that are no UTF-8.
-    """
-
-    files: tuple[Path, ...]
-    schema: Any
-
-    @classmethod
-    def of(cls, files: Sequence[Path], wanted: Sequence[str]) -> ParquetRows:
-        """Refused if the files do not declare a column alike: values of one type may not fit another."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        declared = [pq.read_schema(file) for file in files]
-        kinds: dict[str, Any] = {}
-        for name in wanted:
-            found = {plain_type(one.field(name).type) for one in declared if name in one.names}
-            if len(found) > 1:
-                raise BadInput("data", f"the files declare {name!r} in different ways", "write it as one type in all files")
-            kinds |= {name: found.pop()} if found else {}
-        return cls(tuple(files), pa.schema(list(kinds.items())))
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        import pyarrow as pa
-
-        return pa.RecordBatchReader.from_batches(self.schema, self._batches()).__arrow_c_stream__(requested_schema)
-
-    def _batches(self) -> Iterator[Any]:
-        import pyarrow.parquet as pq
-
-        for path in self.files:
-            with pq.ParquetFile(path) as file:
-                there = [name for name in self.schema.names if name in file.schema_arrow.names]
-                for batch in file.iter_batches(columns=there):
-                    yield self._completed(batch, there)
-
-    def _completed(self, batch: Any, there: Sequence[str]) -> Any:
-        import pyarrow as pa
-
-        nothing = {field.name: pa.nulls(batch.num_rows, field.type) for field in self.schema if field.name not in there}
-        columns = nothing | {name: decoded(batch.column(name)) for name in there}
-        return pa.record_batch([columns[name] for name in self.schema.names], schema=self.schema)
-
-
-def _registered(rows: Any, step: str) -> Any:
+def registered(rows: Any, step: str) -> Any:
+    """Rows that the embedded engine reads as often as it is asked, as an Ibis table."""
     connection = embedded()
     connection.con.register("data", rows)
     return asked(step, lambda: connection.table("data"))
-
-
-def _options(connection: Any) -> str:
-    """What this DuckDB's reader of Parquet can be told."""
-    query = "SELECT parameters FROM duckdb_functions() WHERE function_name = 'read_parquet'"
-    return " ".join(str(known) for known in connection.execute(query).fetchall())
-
-
-def _as_pattern(path: Path) -> str:
-    """A path, for a reader that takes paths for patterns: otherwise `data[1].parquet` would be `data1.parquet`."""
-    return re.sub(r"([*?\[])", r"[\1]", str(path))
-
-
-def _found(place: str) -> list[Path]:
-    path = Path(place)
-    if path.name != "*.parquet" or path.parent.name != "**":
-        return [path]
-    return sorted(path.parent.parent.rglob("*.parquet"))

@@ -1,25 +1,31 @@
 """Frames in memory as Arrow tables, which the embedded engine reads without a copy where it can.
 
-Whatever a frame holds can be read: a column of Python objects becomes two, its texts and its numbers, and values that are
-neither become a text that no schema names.
+Columns have types of a closed list (`jostle.tables.types`). A column of Python objects becomes two, its texts and its
+numbers, value by value; values that are neither become a text that no schema names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 
 from jostle.kernel.errors import BadInput
-from jostle.schema.arrow import OPAQUE, decoded, in_arrow, on_the_clock, one_by_one, opaque, plain
+from jostle.schema.arrow import OPAQUE, decoded, in_arrow, on_the_clock, one_by_one, plain
 from jostle.schema.values import as_number, is_missing_value, iso, text
 from jostle.tables.stages import NUMBERS, WHOSE
+from jostle.tables.types import arrow_type, check_types, is_listed
 
 LONGEST = 10**40
 """Whole numbers below it may say who somebody is by their digits."""
+
+_COMPARABLE = (UUID, bytes, date, datetime, int, Decimal, Fraction)
+"""Besides texts and numbers, persons may be of these types, which are compared without a failure. Others are nobody."""
 
 
 def is_frame(data: object) -> bool:
@@ -54,6 +60,39 @@ def check_labels(frame: Any, wanted: Sequence[str]) -> None:
             raise BadInput("data", f"its column {name!r} has a label that is no text", "rename it")
 
 
+def check_frame(frame: Any, wanted: Sequence[str], person: str | None = None) -> None:
+    """Raise unless each wanted column has a type of the closed list. Types are public; no value is looked at.
+
+    >>> import pyarrow
+    >>> check_frame(pyarrow.table({"x": pyarrow.array([1], pyarrow.duration("s"))}), ["x"])
+    Traceback (most recent call last):
+    jostle.kernel.errors.BadInput: schema: the column 'x' has the type duration[s], which may fail on some values. \
+Remedy: store it as string, or as another of bool, date32, decimal128, dictionary of texts, double, float, int16, int32, \
+int64, int8, large_string, null, string_view, timestamp, uint16, uint32, uint64, uint8.
+    """
+    package = type(frame).__module__.split(".")[0]
+    if package == "pyarrow":
+        found = {name: arrow_type(frame.schema.field(name).type) for name in wanted}
+        return check_types(found, wanted, "arrow", person)
+    if package == "polars":
+        return check_types({name: str(frame.schema[name]) for name in wanted}, wanted, "polars", person)
+    held = {name: getattr(frame[name].dtype, "pyarrow_dtype", None) for name in wanted}
+    in_arrow = {name: arrow_type(kind) for name, kind in held.items() if kind is not None}
+    check_types(in_arrow, in_arrow, "arrow", person)
+    own = {name: _pandas_type(frame[name].dtype) for name in wanted if name not in in_arrow}
+    return check_types(own, own, "pandas", person)
+
+
+def _pandas_type(kind: Any) -> str:
+    """The name of a type; of categories, that of what they are."""
+    categories = getattr(kind, "categories", None)
+    if categories is None:
+        return str(kind)
+    inside = getattr(categories.dtype, "pyarrow_dtype", None)
+    found, engine = (str(categories.dtype), "pandas") if inside is None else (arrow_type(inside), "arrow")
+    return "category" if is_listed(found, engine) and not hasattr(categories.dtype, "categories") else f"category of {found}"
+
+
 def to_arrow(frame: Any, wanted: Sequence[str], person: str | None = None) -> Any:
     """Some columns of a frame, and one that says whose rows they are."""
     import pyarrow as pa
@@ -77,8 +116,8 @@ def _persons(series: Any) -> Any:
     import pyarrow as pa
 
     column = in_arrow(series)
-    if column is not None:  # what has parts is nobody, as what cannot be compared
-        return pa.nulls(len(column), pa.binary()) if pa.types.is_nested(column.type) else _as_bytes(column)
+    if column is not None:
+        return _as_bytes(column)
     if getattr(series.dtype, "kind", "O") in "biufM" and not hasattr(series.dtype, "categories"):
         return decoded(pa.array(series, from_pandas=True))
     seen: dict[Any, int] = {}
@@ -91,10 +130,9 @@ def _person(value: Any, seen: dict[Any, int]) -> bytes | None:
     written = _written(value)
     if written is not None:
         return written.encode("utf-8", "surrogatepass") or None
-    try:
-        return b"\xff%d" % seen.setdefault(value, len(seen))  # no text begins with that byte
-    except TypeError:  # lists and other things that cannot be compared are nobody
+    if type(value) not in _COMPARABLE and type(value).__name__ != "Timestamp":
         return None
+    return b"\xff%d" % seen.setdefault(value, len(seen))  # no text begins with that byte
 
 
 def _written(value: Any) -> str | None:
@@ -132,7 +170,7 @@ def _from_pandas(name: str, series: Any) -> dict[str, Any]:
     kind = series.dtype
     column = in_arrow(series)
     if column is not None:
-        return {name: opaque(column) if pa.types.is_nested(column.type) else decoded(column)}
+        return {name: decoded(column)}
     if getattr(kind, "tz", None) is not None:
         series = on_the_clock(series)
     if getattr(kind, "kind", "O") in "biufM" and not hasattr(kind, "categories"):

@@ -55,11 +55,9 @@ def raw(column: Expression, engine: str, numbers: Expression | None = None) -> S
         made = yield {"text": text, "number": number}
         return Raw(engine, column.notnull(), made["text"], made["number"])
     if kind.is_string() or (kind.is_unknown() and engine != "postgres"):  # whose unknown types are ranges and the like
-        # PostgreSQL's own types, such as enumerations, are texts to Ibis and become texts by being joined to one.
-        # They go through bytes, which have no collation: with some collations, patterns are refused.
-        words = (
-            _decode(_to_bytes(ibis.literal("") + column, "UTF8"), "UTF8") if engine == "postgres" else column.cast("string")
-        )
+        words = typed_text(column, engine)
+        if engine == "postgres":  # through bytes, which have no collation: with some collations, patterns are refused
+            words = _decode(_to_bytes(words, "UTF8"), "UTF8")
         made = yield {"text": words.strip()}
         present = column.notnull() if numbers is None else column.notnull() | numbers.notnull()
         return Raw(engine, present, made["text"], numbers)
@@ -134,6 +132,27 @@ _encode = builtin("encode", ("binary", "string"), "string")
 
 _hex = builtin("hex", ("string",), "string")
 """A text's bytes in digits, as DuckDB, Spark and SQLite call it."""
+
+
+_lengths = {
+    "duckdb": builtin("strlen", ("string",), "int64"),
+    "postgres": builtin("octet_length", ("string",), "int64"),
+    "pyspark": builtin("octet_length", ("string",), "int64"),
+    "sqlite": builtin("length", ("binary",), "int64"),
+}
+
+LONGEST_TEXT = 2**20
+"""Longer texts, in bytes, are not looked at: engines fail on some that are very long."""
+
+
+def typed_text(column: Expression, engine: str) -> Expression:
+    """A column of texts as one of the engine's own type of text, such as an enumeration of PostgreSQL's."""
+    return ibis.literal("") + column if engine == "postgres" else column.cast("string")
+
+
+def byte_length(text: Expression, engine: str) -> Expression:
+    """How many bytes a text has."""
+    return _lengths[engine](text.cast("binary") if engine == "sqlite" else text)
 
 
 def in_digits(text: Expression, engine: str) -> Expression:

@@ -1,8 +1,8 @@
 """The rows of a table in their engine, sorted into cells: what is counted, and how a person's rows are bounded.
 
 Privacy: every step from the table to a view works row by row and depends on public things alone, so one row of the table
-is at most one row of a view (stability 1). Where the unit is a person, `bounded` keeps at most `max_rows` rows a person, at
-random, after everything that drops rows. Proof: docs/proofs/tables.md.
+is at most one row of a view (stability 1). Where the unit is a person, `bounded` keeps at most `max_rows` rows of each
+person, after everything that drops rows. Proof: docs/proofs/tables.md.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.schema import Category, Column, Schema
 from jostle.tables.asking import check, fetched
+from jostle.tables.bounded_rows import PERSON, Sample, bounded, person
 from jostle.tables.cells import Placed, place, place_category, reading
 from jostle.tables.lists import with_long_lists
 from jostle.tables.readings import Raw
-from jostle.tables.samples import PERSON, Sample, bounded, person
 from jostle.tables.stages import NUMBERS, RESERVED, Expression, Stages, run
 from jostle.tables.unit import Unit
 
@@ -109,6 +109,9 @@ class View:
     whose: str | None = None
     """The column of the base that says whose row it is."""
 
+    live: bool = False
+    """Whether the table's rows may change while it is open, as those of a database that others write to."""
+
     @classmethod
     def of(
         cls,
@@ -119,11 +122,12 @@ class View:
         filtered: bool,
         origin: frozenset[Hashable] = frozenset(),
         whose: str | None = None,
+        live: bool = False,
     ) -> View:
         """A table of an engine, by its schema."""
         check_names(schema, unit)
         column = None if unit is None else whose or unit.column
-        return cls(base, schema, schema, unit, filtered or unit is not None, origin, whose=column)
+        return cls(base, schema, schema, unit, filtered or unit is not None, origin, whose=column, live=live)
 
     @property
     def backend(self) -> Any:
@@ -180,7 +184,7 @@ class View:
         table, placed = run(table, {n: _placing(c, raws[n], found.get(n)) for n, c in columns.items()}, self.engine)
         cells = {name: f"{CELL}_{number}" for number, name in enumerate(columns)}
         selected = [part for n, at in placed.items() for part in (at.plain.name(n), at.cell.name(cells[n]))]
-        whose = ibis.literal(0) if self.whose is None else person(table[self.whose])
+        whose = ibis.literal(0) if self.whose is None else person(table[self.whose], self.engine)
         for name in self._says_nobody:
             whose = ibis.ifelse(raws[name].present, whose, ibis.null(whose.type()))
         return Rows(table.select(*selected, whose.name(PERSON)), cells)
@@ -207,10 +211,10 @@ class View:
     def check(self, names: Sequence[str]) -> None:
         """Raise if the engine cannot be reached, or would refuse to read these columns: before anything is charged."""
         if not isinstance(self.base, Sample):
-            check(self.rows(names).table, self.backend)
+            check(self.bounded(self.rows(names).table), self.backend)
 
     def bounded(self, table: Any) -> Any:
-        """At most `max_rows` rows a person, at random; rows without a person are dropped."""
+        """At most `max_rows` rows of each person, by a fresh key; rows without a person are dropped."""
         return table if self.unit is None else bounded(table, self.unit.max_rows, self.backend)
 
     def counted(self, names: Sequence[str], keys: Callable[[Rows], tuple[Expression, dict[str, Expression]]]) -> Any:
@@ -233,13 +237,17 @@ class View:
         return whole(answer, CELL), [int(total) for total in answer[VALUE].to_pylist()], whole(answer, COUNT)
 
     def sampled_once(self, names: Sequence[str] | None = None) -> View:
-        """The same rows, bounded once and for good: whatever is asked of them then is asked of the same rows."""
-        if self.unit is None:
+        """The same rows, bounded once and for good: whatever is asked of them then is asked of the same rows.
+
+        Rows that may change in the meantime are copied as well, where each is protected by itself: a row that moved from one
+        part of a table to another would count in both.
+        """
+        if self.unit is None and not self.live:
             return self
         rows = self.rows(list(self.schema) if names is None else names)
-        check(rows.table, self.backend)  # the rows are drawn after the charge, when it is too late to refuse
         sample = Sample(self.backend, lambda: self.bounded(rows.table))
-        return replace(self, base=sample, declared=self.schema, unit=None, steps=(), placed=rows.cells, whose=None)
+        done = {"unit": None, "steps": (), "whose": None, "live": False}
+        return replace(self, base=sample, declared=self.schema, placed=rows.cells, **done)
 
 
 def check_names(schema: Schema, unit: Unit | None) -> None:
