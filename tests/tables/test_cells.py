@@ -147,7 +147,8 @@ def cells(data, table=None, schema=SCHEMA):
     view = View.of(opened.table, schema, Unit("number", max_rows=1), filtered=False)
     found = view.rows(list(schema))
     rows = asked("looking", found.table.to_pyarrow)
-    order = np.argsort(np.array(rows[PERSON].to_pylist(), dtype=np.int64))
+    persons = [str(person).removeprefix("n") for person in rows[PERSON].to_pylist()]  # SQLite says what a value is
+    order = np.argsort(np.array(persons, dtype=np.int64))
     return {name: rows[found.cells[name]].to_numpy()[order] for name in schema}
 
 

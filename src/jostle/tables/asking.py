@@ -74,19 +74,42 @@ _PER_THREAD = bool(getattr(sys.flags, "context_aware_warnings", False))
 def query_of(table: Any, backend: Any) -> str:
     """The query that an Ibis table stands for, with the lists that it is joined to in place."""
     backend._run_pre_execute_hooks(table)
-    return str(backend.compile(table))
+    query = str(backend.compile(table))
+    return _in_a_row(query) if backend.name == "sqlite" else query
+
+
+def _in_a_row(query: str) -> str:
+    """Queries within queries one after another (WITH …), because SQLite's parser gives up where they are nested deeply.
+
+    >>> _in_a_row("SELECT a FROM (SELECT 1 AS a) AS t")
+    'WITH t AS (SELECT 1 AS a) SELECT a FROM t AS t'
+    """
+    import sqlglot
+    from sqlglot.optimizer.eliminate_subqueries import eliminate_subqueries
+
+    return str(eliminate_subqueries(sqlglot.parse_one(query, dialect="sqlite")).sql("sqlite"))
 
 
 def fetched(step: str, table: Any, backend: Any) -> Any:
     """The rows of an Ibis table, as an Arrow table."""
 
     def run() -> Any:
+        if backend.name == "sqlite":
+            return _fetched_from_sqlite(table, backend)
         if backend.name != "duckdb":
             return table.to_pyarrow()
         # As Ibis does it, less a conversion that keeps whole numbers as they are, and that would load pandas first.
         return backend.con.sql(query_of(table, backend)).to_arrow_table()
 
     return asked(step, run, backend)
+
+
+def _fetched_from_sqlite(table: Any, backend: Any) -> Any:
+    import pyarrow as pa
+
+    rows = backend.con.execute(query_of(table, backend)).fetchall()
+    columns = zip(*rows, strict=True) if rows else ((),) * len(table.columns)
+    return pa.table(dict(zip(table.columns, map(list, columns), strict=True)), schema=table.schema().to_pyarrow())
 
 
 def check(table: Any, backend: Any) -> None:
