@@ -30,6 +30,9 @@ INFINITY = "[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
 DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 """How a text that is a date begins; a time of day may follow after a blank or a T."""
 
+LONGEST_TEXT = 2**20
+"""No category's name, and no text that stands for no value, has more bytes. What engines do to longer texts may fail."""
+
 LARGEST_DECIMAL = 2**62
 """Exact decimals beyond this count as infinite."""
 
@@ -69,6 +72,15 @@ def is_writable(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def is_too_long(value: str) -> bool:
+    """Whether it has more bytes than a text of a schema may have.
+
+    >>> is_too_long("é" * 2**19), is_too_long("é" * 2**19 + "e")
+    (False, True)
+    """
+    return len(value.encode()) > LONGEST_TEXT
 
 
 def is_missing(array: NDArray[Any]) -> NDArray[np.bool_]:

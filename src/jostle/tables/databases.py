@@ -111,6 +111,7 @@ def at_url(url: str, table: str | None, wanted: Sequence[str], person: str | Non
     )
     _close_with(connection)
     set_session(connection)
+    check_session(connection)
     return one_of(connection, table, wanted, person)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import ibis
 
-from jostle.schema.values import DAY, INFINITY, LARGEST_DECIMAL, NUMBER
+from jostle.schema.values import DAY, INFINITY, LARGEST_DECIMAL, LONGEST_TEXT, NUMBER
 from jostle.tables.stages import Expression, Stages
 
 
@@ -51,16 +51,18 @@ def raw(column: Expression, engine: str, numbers: Expression | None = None) -> S
     if engine == "sqlite":
         made = yield {"stored": column.typeof()}
         text = ibis.ifelse(made["stored"] == "text", column.cast("string").strip(), ibis.null("string"))
+        text = shortened(text, engine)
         number = ibis.ifelse(made["stored"].isin(["integer", "real"]), column.cast("float64"), ibis.null("float64"))
         made = yield {"text": text, "number": number}
         return Raw(engine, column.notnull(), made["text"], made["number"])
     if kind.is_string() or (kind.is_unknown() and engine != "postgres"):  # whose unknown types are ranges and the like
         # PostgreSQL's own types, such as enumerations, are texts to Ibis and become texts by being joined to one.
         # They go through bytes, which have no collation: with some collations, patterns are refused.
-        words = (
-            _decode(_to_bytes(ibis.literal("") + column, "UTF8"), "UTF8") if engine == "postgres" else column.cast("string")
-        )
+        words = ibis.literal("") + column if engine == "postgres" else column.cast("string")
         made = yield {"text": words.strip()}
+        made = yield {"text": shortened(made["text"], engine)}
+        if engine == "postgres":
+            made = yield {"text": _decode(_to_bytes(made["text"], "UTF8"), "UTF8")}
         present = column.notnull() if numbers is None else column.notnull() | numbers.notnull()
         return Raw(engine, present, made["text"], numbers)
     if kind.is_boolean():
@@ -74,6 +76,22 @@ def raw(column: Expression, engine: str, numbers: Expression | None = None) -> S
         return Raw(engine, column.notnull())
     made = yield {"number": _as_float(column, kind, engine)}
     return Raw(engine, made["number"].notnull(), number=made["number"])
+
+
+def octets(text: Expression, engine: str) -> Expression:
+    """How many bytes a text has."""
+    if engine == "sqlite":
+        return _length(text.cast("binary"))
+    return _strlen(text) if engine == "duckdb" else _octet_length(text)
+
+
+def shortened(text: Expression, engine: str) -> Expression:
+    """A text without the blanks around it, as it is or, if it is too long for engines, as one that no schema names.
+
+    In digits, a text of 2²⁷ bytes is too long for PostgreSQL, and one of 5·10⁸ bytes for SQLite: queries would fail. What is
+    put in its place ends with a blank, as none of the others does, and begins as the text does, because it may be a day.
+    """
+    return ibis.ifelse(octets(text, engine) > LONGEST_TEXT, text.substr(0, 11) + " ", text)
 
 
 def number_of(value: Raw) -> Stages[Expression | None]:
@@ -131,6 +149,11 @@ _to_bytes = builtin("convert_to", ("string", "string"), "binary")
 _decode = builtin("convert_from", ("binary", "string"), "string")
 _encode = builtin("encode", ("binary", "string"), "string")
 """A text's bytes, the text of bytes, and bytes in digits, in PostgreSQL."""
+
+_octet_length = builtin("octet_length", ("string",), "int64")
+_strlen = builtin("strlen", ("string",), "int64")
+_length = builtin("length", ("binary",), "int64")
+"""How many bytes there are: in PostgreSQL and Spark, in DuckDB, and in SQLite."""
 
 _hex = builtin("hex", ("string",), "string")
 """A text's bytes in digits, as DuckDB, Spark and SQLite call it."""

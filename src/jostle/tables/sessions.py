@@ -23,6 +23,7 @@ SETTINGS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "postgres": {
         "server_encoding": ("utf8",),  # texts of other encodings may have bytes that are no characters
+        "client_encoding": ("utf8",),
         "standard_conforming_strings": ("on",),  # patterns have backslashes
         "statement_timeout": ("0",),  # whether a query ends in time depends on the rows
         "transaction_timeout": ("0",),
@@ -127,7 +128,8 @@ def _settings(connection: Any) -> dict[str, str]:
     if connection.name == "sqlite":
         return {}
     query = _OF_DUCKDB if connection.name == "duckdb" else _OF_POSTGRES
-    return {name: "" if value is None else str(value) for name, value in rows_of(connection, query)}
+    rows = [[one.decode() if isinstance(one, bytes) else one for one in row] for row in rows_of(connection, query)]
+    return {name: "" if value is None else str(value) for name, value in rows}  # without an encoding, texts are bytes
 
 
 def _replaced(connection: Any) -> list[str]:
