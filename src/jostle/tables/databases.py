@@ -55,8 +55,8 @@ def ordinary(connection: Any, table: str, named: tuple[str, ...], wanted: Sequen
         lambda: connection.get_schema(found.name, catalog=catalog, database=schema),
         connection,
     )
-    # Ibis knows an enumeration of PostgreSQL only where the search path leads to it.
-    kinds = {name: "string" if found.types[name] == "enum" else kind for name, kind in known.items()}
+    # Ibis knows an enumeration of PostgreSQL only where the search path leads to it, and bpchar only with a length.
+    kinds = {name: "string" if found.types[name] in ("enum", "bpchar") else kind for name, kind in known.items()}
     place = ops.Namespace(catalog=catalog, database=schema)
     return ops.DatabaseTable(found.name, schema=ibis.schema(kinds), source=connection, namespace=place).to_expr()
 

@@ -50,17 +50,17 @@ def raw(column: Expression, engine: str, numbers: Expression | None = None) -> S
     kind = column.type()
     if engine == "sqlite":
         made = yield {"stored": column.typeof()}
-        text = ibis.ifelse(made["stored"] == "text", column.cast("string").strip(), ibis.null("string"))
-        text = shortened(text, engine)
+        words = ibis.ifelse(made["stored"] == "text", column.cast("string"), ibis.null("string"))
         number = ibis.ifelse(made["stored"].isin(["integer", "real"]), column.cast("float64"), ibis.null("float64"))
-        made = yield {"text": text, "number": number}
+        made = yield {"text": words, "number": number}
+        made |= yield {"text": stripped(made["text"], engine)}
         return Raw(engine, column.notnull(), made["text"], made["number"])
     if kind.is_string() or (kind.is_unknown() and engine != "postgres"):  # whose unknown types are ranges and the like
         # PostgreSQL's own types, such as enumerations, are texts to Ibis and become texts by being joined to one.
         # They go through bytes, which have no collation: with some collations, patterns are refused.
         words = ibis.literal("") + column if engine == "postgres" else column.cast("string")
-        made = yield {"text": words.strip()}
-        made = yield {"text": shortened(made["text"], engine)}
+        made = yield {"text": words}
+        made = yield {"text": stripped(made["text"], engine)}
         if engine == "postgres":
             made = yield {"text": _decode(_to_bytes(made["text"], "UTF8"), "UTF8")}
         present = column.notnull() if numbers is None else column.notnull() | numbers.notnull()
@@ -85,13 +85,12 @@ def octets(text: Expression, engine: str) -> Expression:
     return _strlen(text) if engine == "duckdb" else _octet_length(text)
 
 
-def shortened(text: Expression, engine: str) -> Expression:
-    """A text without the blanks around it, as it is or, if it is too long for engines, as one that no schema names.
+def stripped(text: Expression, engine: str) -> Expression:
+    """A text without the blanks around it. In place of one that is too long stands a text that no schema names.
 
-    In digits, a text of 2²⁷ bytes is too long for PostgreSQL, and one of 5·10⁸ bytes for SQLite: queries would fail. What is
-    put in its place ends with a blank, as none of the others does, and begins as the text does, because it may be a day.
+    PostgreSQL fails to take the blanks off a text of 2²⁷ bytes, and SQLite to write one of 5·10⁸ bytes in digits.
     """
-    return ibis.ifelse(octets(text, engine) > LONGEST_TEXT, text.substr(0, 11) + " ", text)
+    return ibis.ifelse(octets(text, engine) > LONGEST_TEXT, text.substr(0, 11) + " ", text.strip())
 
 
 def number_of(value: Raw) -> Stages[Expression | None]:

@@ -44,31 +44,30 @@ _OVERLOADS = """
         SELECT oid FROM pg_catalog.pg_namespace
         WHERE nspname OPERATOR(pg_catalog.=) ANY (pg_catalog.current_schemas(true))
           AND nspname OPERATOR(pg_catalog.<>) 'pg_catalog'
-    ), foreign_types AS (
-        SELECT oid FROM pg_catalog.pg_type
-        WHERE typtype OPERATOR(pg_catalog.<>) 'e'
-          AND typnamespace OPERATOR(pg_catalog.<>) 'pg_catalog'::pg_catalog.regnamespace::pg_catalog.oid
+    ), of_extensions AS (
+        SELECT objid AS oid FROM pg_catalog.pg_depend WHERE deptype OPERATOR(pg_catalog.=) 'e'
     )
     SELECT p.proname::pg_catalog.text FROM pg_catalog.pg_proc p
     WHERE p.pronamespace OPERATOR(pg_catalog.=) ANY (SELECT oid FROM schemas)
       AND EXISTS (
         SELECT FROM pg_catalog.pg_proc q WHERE q.proname OPERATOR(pg_catalog.=) p.proname
           AND q.pronamespace OPERATOR(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace::pg_catalog.oid)
-      AND NOT EXISTS (
-        SELECT FROM pg_catalog.unnest(p.proargtypes) AS taken
-        WHERE taken OPERATOR(pg_catalog.=) ANY (SELECT oid FROM foreign_types))
+      AND NOT p.oid OPERATOR(pg_catalog.=) ANY (SELECT oid FROM of_extensions)
     UNION SELECT o.oprname::pg_catalog.text FROM pg_catalog.pg_operator o
     WHERE o.oprnamespace OPERATOR(pg_catalog.=) ANY (SELECT oid FROM schemas)
-      AND NOT (o.oprleft OPERATOR(pg_catalog.=) ANY (SELECT oid FROM foreign_types))
-      AND NOT (o.oprright OPERATOR(pg_catalog.=) ANY (SELECT oid FROM foreign_types))
+      AND EXISTS (
+        SELECT FROM pg_catalog.pg_operator q WHERE q.oprname OPERATOR(pg_catalog.=) o.oprname
+          AND q.oprnamespace OPERATOR(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace::pg_catalog.oid)
+      AND NOT o.oid OPERATOR(pg_catalog.=) ANY (SELECT oid FROM of_extensions)
     UNION SELECT t.typname::pg_catalog.text FROM pg_catalog.pg_type t
     WHERE t.typnamespace OPERATOR(pg_catalog.=) ANY (SELECT oid FROM schemas)
       AND EXISTS (
         SELECT FROM pg_catalog.pg_type u WHERE u.typname OPERATOR(pg_catalog.=) t.typname
           AND u.typnamespace OPERATOR(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace::pg_catalog.oid)
+      AND NOT t.oid OPERATOR(pg_catalog.=) ANY (SELECT oid FROM of_extensions)
 """
-"""Functions and operators that PostgreSQL might take for its own: they are found without a schema and take its own types or
-enumerations. Those of extensions (citext, hstore) take the extension's types, and are left alone."""
+"""Functions, operators and types that PostgreSQL might take in place of its own: they are found without a schema, and have
+the name of one of its own. Those of extensions (citext, pg_trgm) are left alone."""
 
 
 def check_session(connection: Any) -> None:
