@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import sqlite3
 import threading
-import time
 import weakref
 
 import numpy as np
@@ -135,17 +134,15 @@ def test_a_terminated_session_in_postgres_keeps_its_charge(tmp_path, postgres):
     url, keywords = into_postgres({"x": (pa.int64(), [1, 2, 3]), "p": (pa.int64(), [1, 1, 2])}, tmp_path, postgres)
     plain, search_path = url.replace("+psycopg", "").split("?options=")
     with psycopg.connect(plain, options=search_path.replace("%3D", "="), autocommit=True) as connection:
-        connection.execute("CREATE VIEW slow AS SELECT x, p FROM people, LATERAL (SELECT pg_sleep(30 * x)) AS waits")
-        opening = {"schema": {"x": Integer(0, 9)}, "ledger": tmp_path / "l.db", "budget": 2, "name": "t"}
+        connection.execute("CREATE UNLOGGED TABLE slow AS SELECT p % 4 AS x, p FROM generate_series(1, 1500000) AS p")
+        opening = {"schema": {"x": Integer(0, 9)}, "ledger": tmp_path / "l.db", "budget": 2, "name": "t", "unit": "p:1"}
         table = open_table(url, table="slow", **opening)
         others = (
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE pid <> pg_backend_pid() AND state = 'active' AND backend_type = 'client backend'"
         )
-        began = time.monotonic()
-        with pytest.raises(EngineError, match="counting rows"):
+        with pytest.raises(EngineError, match="sampling|counting rows"):
             killing(lambda: connection.execute(others), table, lambda: long_question(table))
-        assert time.monotonic() - began < 90  # left alone, it would have slept for three minutes
     assert table.remaining == 1
     again = open_table(url, **opening | keywords)
     assert long_question(again).spent == 1

@@ -228,8 +228,11 @@ def test_a_database_in_another_encoding_is_refused(tmp_path, postgres, encoding)
 
 def test_persons_of_sqlite_are_told_apart_byte_by_byte(tmp_path):
     rows = [("Anna", 1), ("Anna", 1), ("ANNA", 1), ("Anna ", 1)]
-    path = sqlite_file(tmp_path / "t.sqlite", rows, "id TEXT COLLATE NOCASE, x INTEGER")
+    path = sqlite_file(tmp_path / "t.sqlite", rows, "id TEXT, x INTEGER")
     assert exact(opened(path, tmp_path, unit=Unit("id", max_rows=1)))[1] == 3
+    path = sqlite_file(tmp_path / "u.sqlite", rows, "id TEXT COLLATE NOCASE, x INTEGER")
+    with pytest.raises(BadInput, match="^unit: the column 'id' has a collation"):
+        opened(path, tmp_path, unit=Unit("id", max_rows=1))
 
 
 def test_only_an_empty_text_is_one_in_sqlite(tmp_path):

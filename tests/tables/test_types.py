@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import sqlite3
 import struct
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
@@ -72,6 +71,11 @@ def floats() -> list[float]:
         float("nan"),
         *patterns,
     ]
+
+
+def small_floats() -> Any:
+    with np.errstate(all="ignore"):
+        return np.array(floats()).astype(np.float32)
 
 
 def decimals(digits: int, scale: int) -> list[Decimal]:
@@ -167,7 +171,7 @@ def arrow_values() -> dict[str, pa.Array]:
     texts = pa.array([None, *TEXTS])
     return found | {
         "bool": pa.array([True, False, None]),
-        "float": pa.array(np.array(floats(), dtype=np.float64).astype(np.float32)),
+        "float": pa.array(small_floats()),
         "double": pa.array(floats()),
         "decimal128(38, 0)": pa.array(decimals(38, 0), pa.decimal128(38, 0)),
         "decimal128(38, 38)": pa.array(decimals(38, 38), pa.decimal128(38, 38)),
@@ -427,8 +431,8 @@ ODD = [
         {1},
         object(),
         "\ud800",
-        datetime.max,
-        datetime.min,
+        datetime(9999, 12, 31, 23, 59, 59, 999999),  # noqa: DTZ001
+        datetime(1, 1, 1),  # noqa: DTZ001
         pd.Timestamp.max,
         1j,
     ),
@@ -455,8 +459,7 @@ def pandas_values() -> dict[str, pd.Series]:
     }
     stamps = np.array(bits(64), dtype=np.int64)
     texts = pd.Series([None, *TEXTS], dtype=object)
-    with np.errstate(all="ignore"):
-        small = pd.Series(np.array(floats()).astype(np.float32))
+    small = pd.Series(small_floats())
     return whole | nullable | {
         "bool": pd.Series([True, False]),
         "boolean": pd.Series([True, False, None], dtype="boolean"),

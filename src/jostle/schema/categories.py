@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from jostle.kernel.errors import BadInput
 from jostle.schema.arguments import finite
 from jostle.schema.column import MISSING, OTHER, Codes, Column, Null, Outside
-from jostle.schema.values import is_missing, is_writable, text
+from jostle.schema.values import LONGEST_TEXT, is_missing, is_too_long, is_writable, text
 
 
 def _check_apart(column: Column) -> None:
@@ -45,6 +45,8 @@ class Category(Column):
             raise BadInput("categories", "must be texts, finite numbers or booleans", "write each as one of these")
         if not all(is_writable(c) for c in self.categories if isinstance(c, str)):
             raise BadInput("categories", "one of them is no Unicode text", "write it without halves of surrogate pairs")
+        if any(is_too_long(c) for c in self.categories if isinstance(c, str)):
+            raise BadInput("categories", f"one of them has more than {LONGEST_TEXT} bytes", "leave it out, or shorten it")
         if len(set(self.keys)) != len(self.categories):
             raise BadInput("categories", "must differ from each other, also when written as text", "name each once")
         if {OTHER, MISSING} & set(self.names):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from jostle.kernel.errors import BadInput
 from jostle.schema.arrow import as_array
-from jostle.schema.values import BLANKS, is_one_of, is_writable, unmasked
+from jostle.schema.values import BLANKS, LONGEST_TEXT, is_one_of, is_too_long, is_writable, unmasked
 
 Codes = NDArray[np.int64]
 Outside = Literal["clip", "own", "drop"]
@@ -115,6 +115,8 @@ class Column(ABC):
             raise BadInput("missing", "must be a list of texts", 'pass for instance ["NA", "?"]')
         if not all(map(is_writable, said)):
             raise BadInput("missing", "one of them is no Unicode text", "write it without halves of surrogate pairs")
+        if any(map(is_too_long, said)):
+            raise BadInput("missing", f"one of them has more than {LONGEST_TEXT} bytes", "leave it out, or shorten it")
         if len(said) > MOST_MISSING:
             raise BadInput("missing", f"are more than {MOST_MISSING} texts", "name fewer")
         object.__setattr__(self, "missing", tuple(dict.fromkeys(one.strip(BLANKS) for one in said)))

@@ -30,6 +30,9 @@ INFINITY = "[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
 DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 """How a text that is a date begins; a time of day may follow after a blank or a T."""
 
+LONGEST_TEXT = 2**20
+"""No category's name, and no text that stands for no value, has more bytes. What engines do to longer texts may fail."""
+
 LARGEST_DECIMAL = 2**62
 """Exact decimals beyond this count as infinite."""
 
@@ -45,7 +48,7 @@ def text(value: Any) -> str | None:
     ('1', '1', 'F', None)
     """
     if isinstance(value, str):
-        return value.strip(BLANKS)
+        return stripped(value)
     if isinstance(value, (bool, np.bool_)):
         return "1" if value else "0"
     if isinstance(value, np.timedelta64):  # NumPy counts it among whole numbers
@@ -69,6 +72,26 @@ def is_writable(value: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def is_too_long(value: str) -> bool:
+    """Whether it has more bytes than a text of a schema may have.
+
+    >>> is_too_long("é" * 2**19), is_too_long("é" * 2**19 + "e")
+    (False, True)
+    """
+    return 4 * len(value) > LONGEST_TEXT and len(value.encode("utf-8", "surrogatepass")) > LONGEST_TEXT
+
+
+def stripped(value: str) -> str:
+    """A text without the blanks around it. In place of one that is too long stands a text that no schema names.
+
+    That one ends with a blank, as no other does, and begins as the long one does, because it may be a day.
+
+    >>> stripped(" F "), stripped("2024-05-01 " + "x" * 2**20)
+    ('F', '2024-05-01  ')
+    """
+    return value[:11] + " " if is_too_long(value) else value.strip(BLANKS)
 
 
 def is_missing(array: NDArray[Any]) -> NDArray[np.bool_]:
@@ -161,7 +184,7 @@ def _day(value: Any) -> Any:
             return np.datetime64("NaT")
     if isinstance(value, np.datetime64):
         return value.astype("datetime64[D]")
-    if isinstance(value, str) and (found := _DAY.match(value.strip(BLANKS))):
+    if isinstance(value, str) and (found := _DAY.match(stripped(value))):
         try:
             return np.datetime64(date.fromisoformat(found[1]))
         except ValueError:
@@ -172,7 +195,7 @@ def _day(value: Any) -> Any:
 def as_number(value: Any) -> float:
     """One value as a number, NaN where it is none."""
     if isinstance(value, str):
-        written = value.strip(BLANKS)
+        written = stripped(value)
         return float(written) if _NUMBER.fullmatch(written) else math.nan
     if not isinstance(value, (int, float, Decimal, np.integer, np.floating, np.bool_)) or _is_nan(value):
         return math.nan

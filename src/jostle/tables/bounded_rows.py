@@ -17,8 +17,9 @@ from typing import Any
 import ibis
 
 from jostle.kernel.errors import BadInput
+from jostle.schema.values import LONGEST_TEXT
 from jostle.tables.asking import asked, check, query_of
-from jostle.tables.readings import LONGEST_TEXT, builtin, byte_length, typed_text
+from jostle.tables.readings import builtin, octets, typed_text
 from jostle.tables.stages import RESERVED, Expression
 
 PERSON, HASH, COPY, ORDER, RANK = (f"{RESERVED}{name}" for name in ("person", "hash", "copy", "order", "rank"))
@@ -46,9 +47,9 @@ def person(value: Expression, engine: str) -> Expression:
     if kind.is_decimal() and engine == "postgres":  # has a NaN, and 1.0 beside 1.00
         return ibis.ifelse(value.cast("string") == "NaN", ibis.null(kind), _trim_scale(value))
     if kind.is_string():
-        named = typed_text(value, engine)
-        nobody = (byte_length(named, engine) > LONGEST_TEXT) | (named.strip() == "")
-        return ibis.ifelse(nobody, ibis.null("string"), named)
+        named, nobody = typed_text(value, engine), ibis.null("string")
+        too_long = octets(named, engine) > LONGEST_TEXT  # asked first: PostgreSQL fails to strip very long texts
+        return ibis.cases((too_long, nobody), (named.strip() == "", nobody), else_=named)
     return value
 
 
@@ -56,11 +57,11 @@ def _sqlite_person(value: Expression) -> Expression:
     """SQLite compares 1 and 1.0 as numbers, but tells 1 from '1': each becomes a text that says what it is."""
     stored, whole, real = value.typeof(), value.cast("int64"), value.cast("float64")
     number = ibis.ifelse(real == whole, whole.cast("string"), _printf("%!.17g", real))
-    long = byte_length(value, "sqlite") > LONGEST_TEXT
+    long = octets(value, "sqlite") > LONGEST_TEXT
     return ibis.cases(
         (stored == "integer", ibis.literal("n") + whole.cast("string")),
         (stored == "real", ibis.literal("n") + number),
-        ((stored == "text") & (value.strip() != "") & ~long, ibis.literal("t") + value),
+        ((stored == "text") & ~long & (value.strip() != ""), ibis.literal("t") + value),
         ((stored == "blob") & ~long, ibis.literal("b") + _hex(value)),
         else_=ibis.null("string"),
     )

@@ -10,19 +10,17 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import weakref
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import sqlglot as sg
-
 from jostle.kernel.errors import BadInput
 from jostle.schema.files import is_sqlite
 from jostle.tables.asking import asked
-from jostle.tables.files import TEXT_FILES, are_parquet, embedded, quiet, text_table
+from jostle.tables.databases import CATALOGUED, at_url, check_columns, database_file, one_of, ordinary
+from jostle.tables.files import TEXT_FILES, are_parquet, embedded, text_table
 from jostle.tables.frames import check_frame, check_labels, is_frame, names_of, to_arrow
 from jostle.tables.parquet import parquet_table
 from jostle.tables.sparks import local_spark, spark_files, spark_table
@@ -133,25 +131,18 @@ def _connect(
         return _frame(data, wanted, person)
     package = type(data).__module__.split(".")[0]
     if package == "ibis" and hasattr(data, "get_backend"):
-        return _ibis(data)
+        return _ibis(data, wanted, person)
     if package == "pyspark":
         return _spark(data, table)
     if isinstance(data, str) and "://" in data:
-        return _url(data, table)
+        return Opened(*at_url(data, table, wanted, person))
     if isinstance(data, (str, os.PathLike)) and Path(data).suffix.lower() in DATABASE_FILES:
-        return _database_file(Path(data), table)
+        return Opened(*database_file(Path(data), table, wanted, person))
     if isinstance(data, (str, os.PathLike)):
         return _files([Path(data)], wanted, columns, engine, person)
     if isinstance(data, list) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
         return _files([Path(one) for one in data], wanted, columns, engine, person)
     raise BadInput("data", f"a {type(data).__name__} cannot be opened", f"pass {KINDS_OF_DATA}")
-
-
-def check_columns(there: Sequence[str], wanted: Sequence[str]) -> None:
-    """Raise unless all columns are there. Call it where names are public: not with what a text file's first line says."""
-    for name in wanted:
-        if name not in there:
-            raise BadInput("schema", f"the table has no column {name!r}", f"use some of {', '.join(map(str, there))}")
 
 
 def same_file(one: Path, other: Path) -> bool:
@@ -218,19 +209,20 @@ def _frame(frame: Any, wanted: Sequence[str], person: str | None) -> Opened:
     return Opened(asked("reading the frame", lambda: connection.table("data")), None)
 
 
-def _ibis(data: Any) -> Opened:
-    """A table of a database or of a frame; the rows of a join or a group would not be rows of the table."""
+def _ibis(data: Any, wanted: Sequence[str], person: str | None) -> Opened:
+    """A table of a database; the rows of a join or a group would not be rows of the table."""
     import ibis.expr.operations as ops
 
-    if not isinstance(data.op(), (ops.DatabaseTable, ops.InMemoryTable)):
+    of = data.op()
+    if isinstance(of, ops.InMemoryTable):
+        raise BadInput("data", "is a frame that Ibis holds in memory", "pass the frame itself")
+    if type(of) is not ops.DatabaseTable:
         raise BadInput("data", "is a query, not a table", "pass the table, and use where() and derive() then")
-    connection, name = data.get_backend(), data.get_name()
-    if connection.name == "sqlite" and isinstance(data.op(), ops.DatabaseTable):  # its types are those of the first row
-        of, place = data.op().name, data.op().namespace.database
-        return Opened(asked(f"looking for the table {name!r}", lambda: _sqlite_table(connection, of, place)), name)
-    if connection.name == "postgres":
-        _check_encoding(connection)
-    return Opened(data, name)
+    connection = data.get_backend()
+    if connection.name not in CATALOGUED:
+        return Opened(data, data.get_name())
+    named = tuple(filter(None, (of.namespace.catalog, of.namespace.database)))
+    return Opened(ordinary(connection, of.name, named, wanted, person), data.get_name())
 
 
 def _spark(data: Any, table: str | None) -> Opened:
@@ -239,109 +231,4 @@ def _spark(data: Any, table: str | None) -> Opened:
 
     if hasattr(data, "createOrReplaceTempView"):
         return Opened(spark_table(data), table)
-    return _one_of(asked("using the Spark session", lambda: ibis.pyspark.connect(data)), table)
-
-
-def _database_file(path: Path, table: str | None) -> Opened:
-    import ibis
-
-    if not path.is_file():
-        raise BadInput("data", f"there is no file {str(path)!r}", "check the path")
-    if not asked("opening the database", lambda: is_sqlite(path)):
-        connection = asked(
-            "opening the database", lambda: quiet(ibis.duckdb.connect(path, read_only=True, temp_directory=""))
-        )
-        return _one_of(connection, table)
-    connection = asked("opening the database", lambda: ibis.sqlite.connect(path))
-    _close_with(connection)
-    connection.con.execute("PRAGMA temp_store = MEMORY")  # what it sorts would go to files otherwise
-    name = table or _only_table(connection)
-    return Opened(asked(f"looking for the table {name!r}", lambda: _sqlite_table(connection, name)), name)
-
-
-def _sqlite_table(connection: Any, table: str, database: str | None = None) -> Any:
-    """Every column as one of texts, because SQLite's declare nothing; Ibis would look at values to find their types.
-
-    `database` is one that was attached to the connection.
-    """
-    import ibis
-
-    quoted = sg.to_identifier(table, quoted=True).sql("sqlite")
-    within = "" if database is None else sg.to_identifier(database, quoted=True).sql("sqlite") + "."
-    names = [row[1] for row in connection.con.execute(f"PRAGMA {within}table_info({quoted})")]
-    if not names:
-        raise BadInput("table", f"there is no table {table!r}", f"use one of {', '.join(_tables(connection))}")
-    query = sg.select(*(sg.column(name, quoted=True) for name in names)).from_(
-        sg.exp.table_(table, db=database, quoted=True)
-    )
-    return connection.sql(query.sql("sqlite"), schema=ibis.schema(dict.fromkeys(names, "string")))
-
-
-def _url(url: str, table: str | None) -> Opened:
-    import ibis
-    import sqlalchemy as sa
-
-    where = asked("reading the URL", lambda: sa.make_url(url))
-    if not where.drivername.startswith("postgres"):
-        raise BadInput("data", f"{where.drivername}:// is unknown", f"pass {KINDS_OF_DATA}")
-    options: dict[str, Any] = {key: value for key, value in where.query.items() if isinstance(value, str)}
-    connection = asked(
-        "connecting to the database",
-        lambda: ibis.postgres.connect(
-            host=where.host or "localhost",
-            user=where.username,
-            password=where.password,
-            port=where.port or 5432,
-            database=where.database,
-            **options,
-        ),
-    )
-    _close_with(connection)
-    asked("connecting to the database", lambda: connection.raw_sql("SET TIME ZONE 'UTC'").close())
-    _check_encoding(connection)
-    return _one_of(connection, table)
-
-
-def _check_encoding(connection: Any) -> None:
-    """In PostgreSQL, texts of other encodings may have bytes that are no characters, and a query fails on them.
-
-    The server's own encoding counts, not the one it speaks to us.
-    """
-    with asked("connecting to the database", lambda: connection.raw_sql("SHOW server_encoding")) as answer:
-        if asked("connecting to the database", answer.fetchone) != ("UTF8",):
-            problem = "the database's encoding is not UTF8, so that some of its texts could not be read"
-            raise BadInput("data", problem, "keep the table in a database whose encoding is UTF8")
-
-
-def _close_with(connection: Any) -> None:
-    """Close a connection when nobody uses it any more."""
-    weakref.finalize(connection, connection.con.close)
-
-
-def _one_of(connection: Any, table: str | None) -> Opened:
-    """The table by its name (`schema.table` where it needs one), or the only one there is."""
-    table = table or _only_table(connection)
-    schema, _, name = table.rpartition(".")
-    place = {"database": schema} if schema else {}
-    if (
-        connection.name == "duckdb"
-        and not schema
-        and name not in (there := asked("listing tables", lambda: _tables(connection)))
-    ):
-        raise BadInput("table", f"there is no table {name!r}", f"use one of {', '.join(there)}")
-    return Opened(asked(f"looking for the table {table!r}", lambda: connection.table(name, **place)), table)
-
-
-def _tables(connection: Any) -> list[str]:
-    """Ibis asks DuckDB for its tables in a way that DuckDB 2 has no more."""
-    if connection.name == "duckdb":
-        return [name for (name,) in connection.con.execute("SHOW TABLES").fetchall()]
-    return [*connection.list_tables()]
-
-
-def _only_table(connection: Any) -> str:
-    names = asked("listing tables", lambda: _tables(connection))
-    if len(names) != 1:
-        listed = ", ".join(sorted(names)[:20]) or "none"
-        raise BadInput("table", f"there is more than one, or none: {listed}", "say which with table=…")
-    return str(names[0])
+    return Opened(*one_of(asked("using the Spark session", lambda: ibis.pyspark.connect(data)), table))

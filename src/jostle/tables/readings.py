@@ -18,7 +18,7 @@ from typing import Any
 
 import ibis
 
-from jostle.schema.values import DAY, INFINITY, LARGEST_DECIMAL, NUMBER
+from jostle.schema.values import DAY, INFINITY, LARGEST_DECIMAL, LONGEST_TEXT, NUMBER
 from jostle.tables.stages import Expression, Stages
 
 
@@ -50,15 +50,16 @@ def raw(column: Expression, engine: str, numbers: Expression | None = None) -> S
     kind = column.type()
     if engine == "sqlite":
         made = yield {"stored": column.typeof()}
-        text = ibis.ifelse(made["stored"] == "text", column.cast("string").strip(), ibis.null("string"))
+        words = ibis.ifelse(made["stored"] == "text", column.cast("string"), ibis.null("string"))
         number = ibis.ifelse(made["stored"].isin(["integer", "real"]), column.cast("float64"), ibis.null("float64"))
-        made = yield {"text": text, "number": number}
+        made = yield {"text": words, "number": number}
+        made |= yield {"text": stripped(made["text"], engine)}
         return Raw(engine, column.notnull(), made["text"], made["number"])
     if kind.is_string() or (kind.is_unknown() and engine != "postgres"):  # whose unknown types are ranges and the like
-        words = typed_text(column, engine)
+        made = yield {"text": typed_text(column, engine)}
+        made = yield {"text": stripped(made["text"], engine)}
         if engine == "postgres":  # through bytes, which have no collation: with some collations, patterns are refused
-            words = _decode(_to_bytes(words, "UTF8"), "UTF8")
-        made = yield {"text": words.strip()}
+            made = yield {"text": _decode(_to_bytes(made["text"], "UTF8"), "UTF8")}
         present = column.notnull() if numbers is None else column.notnull() | numbers.notnull()
         return Raw(engine, present, made["text"], numbers)
     if kind.is_boolean():
@@ -72,6 +73,21 @@ def raw(column: Expression, engine: str, numbers: Expression | None = None) -> S
         return Raw(engine, column.notnull())
     made = yield {"number": _as_float(column, kind, engine)}
     return Raw(engine, made["number"].notnull(), number=made["number"])
+
+
+def octets(text: Expression, engine: str) -> Expression:
+    """How many bytes a text has."""
+    if engine == "sqlite":
+        return _length(text.cast("binary"))
+    return _strlen(text) if engine == "duckdb" else _octet_length(text)
+
+
+def stripped(text: Expression, engine: str) -> Expression:
+    """A text without the blanks around it. In place of one that is too long stands a text that no schema names.
+
+    PostgreSQL fails to take the blanks off a text of 2²⁷ bytes, and SQLite to write one of 5·10⁸ bytes in digits.
+    """
+    return ibis.ifelse(octets(text, engine) > LONGEST_TEXT, text.substr(0, 11) + " ", text.strip())
 
 
 def number_of(value: Raw) -> Stages[Expression | None]:
@@ -130,29 +146,18 @@ _decode = builtin("convert_from", ("binary", "string"), "string")
 _encode = builtin("encode", ("binary", "string"), "string")
 """A text's bytes, the text of bytes, and bytes in digits, in PostgreSQL."""
 
+_octet_length = builtin("octet_length", ("string",), "int64")
+_strlen = builtin("strlen", ("string",), "int64")
+_length = builtin("length", ("binary",), "int64")
+"""How many bytes there are: in PostgreSQL and Spark, in DuckDB, and in SQLite."""
+
 _hex = builtin("hex", ("string",), "string")
 """A text's bytes in digits, as DuckDB, Spark and SQLite call it."""
-
-
-_lengths = {
-    "duckdb": builtin("strlen", ("string",), "int64"),
-    "postgres": builtin("octet_length", ("string",), "int64"),
-    "pyspark": builtin("octet_length", ("string",), "int64"),
-    "sqlite": builtin("length", ("binary",), "int64"),
-}
-
-LONGEST_TEXT = 2**20
-"""Longer texts, in bytes, are not looked at: engines fail on some that are very long."""
 
 
 def typed_text(column: Expression, engine: str) -> Expression:
     """A column of texts as one of the engine's own type of text, such as an enumeration of PostgreSQL's."""
     return ibis.literal("") + column if engine == "postgres" else column.cast("string")
-
-
-def byte_length(text: Expression, engine: str) -> Expression:
-    """How many bytes a text has."""
-    return _lengths[engine](text.cast("binary") if engine == "sqlite" else text)
 
 
 def in_digits(text: Expression, engine: str) -> Expression:
