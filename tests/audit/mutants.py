@@ -13,7 +13,19 @@ from functools import partial
 import numpy as np
 
 from jostle.algorithms import ugrid
-from jostle.kernel import budget, intervals, ledger, noise, partition, scores, source, statistics, strategy, trees
+from jostle.kernel import (
+    budget,
+    expressions,
+    intervals,
+    ledger,
+    noise,
+    partition,
+    scores,
+    source,
+    statistics,
+    strategy,
+    trees,
+)
 from jostle.kernel.events import Balance
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
@@ -199,8 +211,8 @@ MUTANTS = [
     ),
     Mutant(
         "deviation of groups: half",
-        wrapped(statistics, "_root_up", lambda f, a, b: f(a, b) // 2),
-        audited("statistic: GroupDeviation", ADD),
+        wrapped(expressions.Derived, "_up", lambda f, self, move: f(self, move) // 2),
+        audited("statistic: Derived, standard deviation", ADD),
     ),
     Mutant(
         "cost of a partition: the factor 2 of `replace` forgotten",

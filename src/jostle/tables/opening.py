@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.schema import Column, Schema
-from jostle.tables.accounts import account_of, ledger_at
+from jostle.tables.accounts import account_of, ledger_at, whom
 from jostle.tables.engines import ENGINES, check_columns, connect, identities, listed
 from jostle.tables.frames import is_frame
 from jostle.tables.payers import AccountPayer, check_note
@@ -90,7 +90,7 @@ def open(  # the name is the product's, and callers say jostle.open
     account = account_of(ledger_at(ledger), called, budget, relation, whose)
     known = WHOSE if whose and is_frame(data) else None
     view = View.of(opened.table, described, whose, filtered=opened.filtered, origin=opened.origin, whose=known)
-    return Table([view], AccountPayer(account, note), called, whose)
+    return Table([view], AccountPayer(account, whom(whose), note), called, whose)
 
 
 def _schema(schema: Any) -> Schema:
