@@ -77,7 +77,8 @@ def test_a_frame_and_its_copy_are_no_union(tmp_path):
     frame.to_parquet(tmp_path / "a.parquet")
     rows(7).to_parquet(tmp_path / "b.parquet")
     files = [opened(tmp_path / f"{name}.parquet", tmp_path) for name in "ab"]
-    frames = [opened(one, tmp_path) for one in (frame, frame.copy(), pa.Table.from_pandas(frame), ibis.memtable(frame))]
+    arrow = pa.Table.from_pandas(frame)
+    frames = [opened(one, tmp_path) for one in (frame, frame.copy(), arrow, ibis.memtable(arrow))]
     for one, other in itertools.combinations([*frames, files[0]], 2):
         for left, right in ((one, other), (other, one)):
             with pytest.raises(jostle.BadInput, match="UNION ALL the rows into a table, and open them as one"):
