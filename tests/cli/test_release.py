@@ -330,6 +330,13 @@ def test_a_draft_has_names_and_kinds_alone_and_is_refused_until_it_is_confirmed(
     assert "first line" not in output
     assert '[columns."age"]\nkind = "integer"' in (folder / "plain.toml").read_text("utf-8")
     assert jostle("schema", "nowhere.csv", "--header")[0] == 2
+    status, output, _ = jostle("schema", "people.csv", "--header", "--out", "again.toml", "--json")
+    assert status == 0
+    assert json.loads(output) == {
+        "schema": "again.toml",
+        "columns": {"age": "integer", "sex": "category", "person": "category"},
+        "to_confirm": ["age", "sex", "person"],
+    }
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "txt", "data"])
@@ -357,10 +364,3 @@ def test_a_folder_needs_a_name(folder, jostle):
     assert "--name people" in errors
     assert not (folder / "budget.db").exists()
     assert jostle(*asked, "--name", "years")[0] == 0
-    status, output, _ = jostle("schema", "people.csv", "--out", "again.toml", "--json")
-    assert status == 0
-    assert json.loads(output) == {
-        "schema": "again.toml",
-        "columns": {"age": "integer", "sex": "category", "person": "category"},
-        "to_confirm": ["age", "sex", "person"],
-    }
