@@ -542,7 +542,7 @@ def test_what_cannot_be_opened(tmp_path, changes, argument):
 
 def test_an_account_is_kept_for_its_unit(people, tmp_path):
     assert opened(FRAME, tmp_path, budget=None).remaining == 10
-    with pytest.raises(BadInput, match="is kept under"):
+    with pytest.raises(BadInput, match="protects single rows; you asked to protect each person"):
         opened(FRAME, tmp_path, unit="person:3")
     with pytest.raises(Overdraft):
         people.histogram("age", epsilon=11)
