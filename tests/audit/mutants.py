@@ -13,12 +13,25 @@ from functools import partial
 import numpy as np
 
 from jostle.algorithms import ugrid
-from jostle.kernel import budget, intervals, ledger, noise, partition, scores, source, statistics, strategy, trees
+from jostle.kernel import (
+    budget,
+    expressions,
+    intervals,
+    ledger,
+    noise,
+    partition,
+    scores,
+    source,
+    statistics,
+    strategy,
+    trees,
+)
 from jostle.kernel.events import Balance
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.mechanisms import aggregates, arguments, gradual, local, ranks, sampling, stability, threshold
 from tests.algorithms import test_php, test_ugrid
+from tests.audit import test_whom_accounts_protect
 from tests.audit.mutants_of_reading import OF_READING
 from tests.audit.mutants_of_records import OF_RECORDS
 from tests.audit.mutants_of_tables import OF_TABLES
@@ -199,13 +212,44 @@ MUTANTS = [
     ),
     Mutant(
         "deviation of groups: half",
-        wrapped(statistics, "_root_up", lambda f, a, b: f(a, b) // 2),
-        audited("statistic: GroupDeviation", ADD),
+        wrapped(expressions.Derived, "_up", lambda f, self, move: f(self, move) // 2),
+        audited("statistic: Derived, standard deviation", ADD),
     ),
     Mutant(
         "cost of a partition: the factor 2 of `replace` forgotten",
         attribute(statistics.PartitionCost, "moves", lambda self, size: (statistics.PRICE_UNIT,) * 2),
         audited("statistic: PartitionCost", REPLACE),
+    ),
+    # --------------------------------------------------------------------------------------------- accounts
+    Mutant(
+        "ledger: an account of persons pays for the rows of a release",
+        attribute(ledger, "_check_unit", lambda argument, name, kept, unit: None),
+        tested(
+            test_whom_accounts_protect.test_an_account_of_persons_pays_for_no_rows,
+            FOLDER,
+            test_whom_accounts_protect.PAYERS["releases"]["release"],
+            1,
+        ),
+    ),
+    Mutant(
+        "ledger: whom an account protects is checked where a purse is made, and not where it pays",
+        wrapped(ledger, "_check_unit", lambda f, argument, *units: f(argument, *units) if argument == "account" else None),
+        tested(
+            test_whom_accounts_protect.test_an_account_of_persons_pays_for_no_rows,
+            FOLDER,
+            test_whom_accounts_protect.PAYERS["kernel.ledger"]["charge by name"],
+            1,
+        ),
+    ),
+    Mutant(
+        "ledger: an account that was made without a unit protects whoever comes first",
+        attribute(ledger, "unit_of", lambda note: "pid"),
+        tested(test_whom_accounts_protect.test_an_account_without_a_unit_pays_for_no_persons, FOLDER, {}),
+    ),
+    Mutant(
+        "ledger: a caller's own words say whom an account protects",
+        attribute(ledger, "unit_of", lambda note: note.splitlines()[-1].removeprefix("protects each ") if note else "row"),
+        tested(test_whom_accounts_protect.test_what_an_account_protects_never_changes, FOLDER),
     ),
     # ----------------------------------------------------------------------------------------------- scores
     Mutant(

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from jostle.kernel import records, source
+from jostle.kernel import ledger, records, source
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.learn import base
 from jostle.schema import Integer, values
-from jostle.tables import accounts, asking, bounded_rows, columns, files, frames, lines, sparks
+from jostle.tables import asking, bounded_rows, columns, files, frames, lines, sparks
 from tests.audit import test_whose_rows
 from tests.audit.planted import CAPLOG, FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
 from tests.kernel import test_source
@@ -129,7 +129,7 @@ OF_READING = [
     ),
     Mutant(
         "classifiers: an account that protects persons pays for rows",
-        attribute(accounts, "check_of_rows", lambda account: None),
+        attribute(ledger, "_check_unit", lambda *said: None),
         tested(test_estimators.test_an_account_that_protects_persons_does_not_pay_for_rows, FOLDER),
     ),
     Mutant(

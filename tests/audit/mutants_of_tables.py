@@ -13,11 +13,12 @@ from jostle.kernel.budget import Budget, exact
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.learn import naive_bayes
-from jostle.tables import bounded_rows, cells, conditions, engines, opening, payers, table, view
+from jostle.tables import accounts, bounded_rows, cells, conditions, drafts, engines, opening, payers, table, view
 from jostle.tables.previews import Preview
 from jostle.tables.questions import Question
 from jostle.tables.totals import Total
 from tests.audit import test_alike
+from tests.audit import test_whom_accounts_protect as whom_accounts_protect
 from tests.audit.planted import (
     ADD,
     FOLDER,
@@ -34,7 +35,7 @@ from tests.audit.planted import (
 )
 from tests.kernel import test_objective
 from tests.learn import test_estimators, test_naive_bayes
-from tests.tables import test_bounded_rows, test_measures, test_no_oracles, test_tables
+from tests.tables import test_bounded_rows, test_measures, test_no_oracles, test_schema, test_tables
 from tests.tables import test_ways_around as ways_around
 from tests.tables.engines import into_parquet
 
@@ -182,8 +183,35 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a union of one table of Spark, by two frames",
-        attribute(engines, "_origins", lambda data, opened: iter([(engines._Held(data), opened.name)])),
+        attribute(engines, "_origins", lambda data, opened: iter([(f"/{id(data)}", None)])),
         tested(ways_around.test_what_is_in_spark_may_be_anything, FOLDER),
+    ),
+    Mutant(
+        "tables: a union of a frame and its copy",
+        attribute(engines, "_origins", lambda data, opened: iter([(f"/{id(data)}", None)])),
+        tested(ways_around.test_a_frame_and_its_copy_are_no_union, FOLDER),
+    ),
+    Mutant(
+        "tables: several files are called as the first of them",
+        attribute(opening, "_check_single", lambda data: None),
+        tested(ways_around.test_several_files_have_no_name_of_their_own, FOLDER),
+    ),
+    Mutant(
+        "tables: a table pays as if its account protected the same",
+        wrapped(
+            payers.AccountPayer, "__init__", lambda f, self, account, unit, *note: f(self, account, account.unit, *note)
+        ),
+        tested(whom_accounts_protect.test_a_table_pays_with_an_account_of_its_own_unit_alone, FOLDER),
+    ),
+    Mutant(
+        "tables: a column that is called `row` is taken for single rows",
+        attribute(accounts, "_COLUMN", ""),
+        tested(whom_accounts_protect.test_no_column_reads_like_single_rows_or_like_another_column),
+    ),
+    Mutant(
+        "schemas: a record is drafted as if it were names",
+        attribute(drafts, "check_first_line", lambda data, columns, header: None),
+        tested(test_schema.test_no_kinds_are_told_of_a_text_file_before_its_first_line_is_declared, FOLDER, ".csv"),
     ),
     Mutant(
         "tables: a new column says whose row it is",

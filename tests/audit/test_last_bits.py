@@ -24,7 +24,7 @@ REAL = [
     "median",
     "exponential_line",
     "laplace: real matrix",
-    "statistic: GroupDeviation",
+    "statistic: Derived, standard deviation",
 ]
 
 

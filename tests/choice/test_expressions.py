@@ -37,14 +37,13 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.statistics import (
     LATTICE,
-    GroupDeviation,
     LargestCell,
     NonZeroCells,
     Scale,
     Statistic,
     TotalVariation,
 )
-from tests.kernel.helpers import RELATIONS, furthest, one_changed, one_more, recorded, small_vectors
+from tests.kernel.helpers import RELATIONS, furthest, group_deviation, one_changed, one_more, recorded, small_vectors
 
 # ------------------------------------------------------------------------------------- expressions drawn from the grammar
 
@@ -268,8 +267,8 @@ def test_a_replaced_record_may_move_what_is_not_monotone_up_to_twice_as_far(
         ((db.values > 0).count(), NonZeroCells()),
         (largest(db.values), LargestCell()),
         (total_variation(db.values), TotalVariation()),
-        (stddev(db.groupby(x=2).sum()), GroupDeviation(Partition.of(np.arange(10) // 2))),
-        (stddev(db.groupby(x=3).sum(), ddof=1), GroupDeviation(Partition.of(np.arange(10) // 3), ddof=1)),
+        (stddev(db.groupby(x=2).sum()), group_deviation(Partition.of(np.arange(10) // 2))),
+        (stddev(db.groupby(x=3).sum(), ddof=1), group_deviation(Partition.of(np.arange(10) // 3), ddof=1)),
     ],
     ids=lambda part: part.name if isinstance(part, Statistic) else "",
 )

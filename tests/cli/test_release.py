@@ -9,6 +9,7 @@ import sqlite3
 import sys
 from pathlib import Path
 
+import pandas
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -305,10 +306,9 @@ def test_a_place_without_a_name_keeps_its_place(folder, jostle):
 
 
 def test_a_draft_has_names_and_kinds_alone_and_is_refused_until_it_is_confirmed(folder, jostle):
-    status, output, errors = jostle("schema", "people.csv", "--out", "draft.toml")
+    status, output, errors = jostle("schema", "people.csv", "--header", "--out", "draft.toml")
     assert (status, errors) == (0, "")
     assert "No value was read" in output
-    assert "The names are the first line of the file. If that is a record, delete the draft" in output
     draft = (folder / "draft.toml").read_text("utf-8")
     assert not any(age in draft for age in ("45", "38"))
     assert '"F"' not in draft
@@ -317,21 +317,50 @@ def test_a_draft_has_names_and_kinds_alone_and_is_refused_until_it_is_confirmed(
     status, _, errors = jostle(*ASKED[:2], "--schema", "draft.toml", *ASKED[4:], "--budget", 1, "--epsilon", 1)
     assert status == 2
     assert "still to be confirmed" in errors
-    status, _, errors = jostle("schema", "people.csv", "--out", "draft.toml")
+    status, _, errors = jostle("schema", "people.csv", "--header", "--out", "draft.toml")
     assert status == 2
     assert "--force" in errors
-    assert jostle("schema", "people.csv", "--out", "draft.toml", "--force")[0] == 0
-    assert "people.csv is the data as well" in jostle("schema", "people.csv", "--out", "people.csv", "--force")[2]
+    assert jostle("schema", "people.csv", "--header", "--out", "draft.toml", "--force")[0] == 0
+    assert (
+        "people.csv is the data as well" in jostle("schema", "people.csv", "--header", "--out", "people.csv", "--force")[2]
+    )
     (folder / "plain.data").write_text("31,F\n", "utf-8")
     status, output, _ = jostle("schema", "plain.data", "--columns", "age,sex")
     assert status == 0
     assert "first line" not in output
     assert '[columns."age"]\nkind = "integer"' in (folder / "plain.toml").read_text("utf-8")
-    assert jostle("schema", "nowhere.csv")[0] == 2
-    status, output, _ = jostle("schema", "people.csv", "--out", "again.toml", "--json")
+    assert jostle("schema", "nowhere.csv", "--header")[0] == 2
+    status, output, _ = jostle("schema", "people.csv", "--header", "--out", "again.toml", "--json")
     assert status == 0
     assert json.loads(output) == {
         "schema": "again.toml",
         "columns": {"age": "integer", "sex": "category", "person": "category"},
         "to_confirm": ["age", "sex", "person"],
     }
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "txt", "data"])
+def test_a_record_is_neither_printed_nor_kept_as_if_it_were_names(folder, jostle, monkeypatch, ending):
+    (folder / f"wards.{ending}").write_text("Anna,Cardiology\nBeat,Emergency\n", "utf-8")
+    monkeypatch.setattr(Path, "open", lambda *_, **__: pytest.fail("the file was read"))
+    status, output, errors = jostle("schema", f"wards.{ending}")
+    assert (status, output) == (2, "")
+    assert f"header: the first line of wards.{ending} may hold the columns' names or a record" in errors
+    assert "add --header if it holds the names, or --columns age,sex" in errors
+    assert not any(word in errors for word in ("Anna", "Cardiology"))
+    assert not (folder / "wards.toml").exists()
+    status, _, errors = jostle("schema", f"wards.{ending}", "--header", "--columns", "name,ward")
+    assert status == 2
+    assert "leave out --header or --columns" in errors
+
+
+def test_a_folder_needs_a_name(folder, jostle):
+    (folder / "years").mkdir()
+    pandas.DataFrame({"age": ["31"], "sex": ["F"]}).to_parquet(folder / "years" / "2024.parquet")
+    asked = ("release", "years", *ASKED[2:], "--by", "sex", "--budget", 1, "--epsilon", 1, "--format", "json")
+    status, _, errors = jostle(*asked)
+    assert status == 2
+    assert "name: is missing: a folder has no name of its own, and the name decides which budget pays" in errors
+    assert "--name people" in errors
+    assert not (folder / "budget.db").exists()
+    assert jostle(*asked, "--name", "years")[0] == 0

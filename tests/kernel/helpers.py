@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from jostle.kernel import expressions as terms
+from jostle.kernel.expressions import Derived
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.queries import Strategy
 from jostle.kernel.source import SimulatedSource
 from jostle.kernel.statistics import (
-    GroupDeviation,
     LargestCell,
     NonZeroCells,
     PartitionCost,
@@ -139,6 +140,12 @@ def all_strategies(size: int = 8) -> dict[str, Strategy]:
     }
 
 
+def group_deviation(partition: Partition, ddof: int = 0) -> Derived:
+    """The standard deviation of the totals of groups of cells."""
+    totals = terms.grouped(terms.cells(partition.labels.size), partition)
+    return Derived(terms.length(totals, centred=True, divisor=partition.groups - ddof), f"deviation of groups, ddof {ddof}")
+
+
 def all_statistics(size: int = 8) -> list[Statistic]:
     """One of every kind, with groups and prices that differ."""
     thirds = Partition.of(np.arange(size) % 3)
@@ -147,8 +154,8 @@ def all_statistics(size: int = 8) -> list[Statistic]:
         NonZeroCells(),
         LargestCell(),
         TotalVariation(),
-        GroupDeviation(thirds),
-        GroupDeviation(thirds, ddof=1),
+        group_deviation(thirds),
+        group_deviation(thirds, ddof=1),
         PartitionCost(price=1.5),
     ]
 

@@ -46,7 +46,9 @@ def test_sums_of_large_whole_numbers_neither_fail_nor_wrap_around(tmp_path, low)
     """2^52 in 3,000 rows is more than 64 bits hold."""
     schema = {"x": Integer(low, 2**52, bins=64)}
     frames = [pd.DataFrame({"x": [2**52] * 1500}) for _ in range(2)]
-    one, other = (opened(frame, tmp_path, schema) for frame in frames)
+    for name, frame in zip("ab", frames, strict=True):
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+    one, other = (opened(tmp_path / f"{name}.parquet", tmp_path, schema) for name in "ab")
     assert one.union(other).sum("x", epsilon=1000).value == pytest.approx(3000 * 2.0**52, rel=1e-3)
     whole = opened(pd.concat(frames), tmp_path, schema)
     assert whole.sum("x", epsilon=1000).value == pytest.approx(3000 * 2.0**52, rel=1e-3)

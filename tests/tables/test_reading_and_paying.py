@@ -102,7 +102,7 @@ def test_no_line_makes_spark_fail_or_hides_others(tmp_path):
 def test_a_first_line_of_numbers_is_not_taken_for_names(tmp_path):
     (tmp_path / "t.data").write_text(f"39,{SECRET}\n50,x\n")
     with pytest.raises(BadInput, match="a number where a name is expected") as refused:
-        kinds_of(tmp_path / "t.data")
+        kinds_of(tmp_path / "t.data", header=True)
     assert SECRET not in str(refused.value)
     assert list(kinds_of(tmp_path / "t.data", columns=["age", "word"])) == ["age", "word"]
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from jostle.kernel.errors import BadInput
 from jostle.schema import KINDS, MISSING, OTHER, Boolean, Category, Date, Integer, Real, Schema
 from jostle.schema.files import read, write, write_draft
+from jostle.tables.drafts import kinds_of
 
 COLUMNS = [
     Integer(17, 90),
@@ -142,3 +143,20 @@ def test_a_file_that_is_wrong_says_where(tmp_path, text, argument):
 def test_a_file_that_is_not_there(tmp_path):
     with pytest.raises(BadInput, match="no file"):
         read(tmp_path / "nowhere.toml")
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".txt", ".data", ".CSV"])
+def test_no_kinds_are_told_of_a_text_file_before_its_first_line_is_declared(tmp_path, ending):
+    """Names and a record look alike: nothing of the file may be read, let alone told, before it is said which it is."""
+    file = tmp_path / f"people{ending}"
+    separator = "\t" if ending == ".tsv" else ","
+    file.write_text(separator.join(["Anna", "Bern"]) + "\n", "utf-8")
+    for data in (file, str(file), [file, file], tmp_path / f"nowhere{ending}"):
+        with pytest.raises(BadInput, match="^header: .* may hold the columns' names or a record") as refused:
+            kinds_of(data)
+        assert "Anna" not in str(refused.value)
+        assert "Bern" not in str(refused.value)
+    assert kinds_of(file, header=True) == {"Anna": "category", "Bern": "category"}
+    assert kinds_of(file, columns=["name", "age"]) == {"name": "category", "age": "integer"}
+    with pytest.raises(BadInput, match="^header: "):
+        kinds_of(file, columns=["name", "age"], header=True)

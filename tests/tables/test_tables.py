@@ -338,8 +338,10 @@ def test_lookups_that_make_no_sense_are_refused(people, on, lookup, column):
     assert refused.value.argument == "lookup"
 
 
-def test_a_union_is_of_different_rows(people, tmp_path):
-    other = opened(FRAME.head(100).copy(), tmp_path)
+def test_a_union_is_of_different_rows(tmp_path):
+    FRAME.to_parquet(tmp_path / "all.parquet")
+    FRAME.head(100).to_parquet(tmp_path / "some.parquet")
+    people, other = (opened(tmp_path / f"{name}.parquet", tmp_path) for name in ("all", "some"))
     both = people.union(other.where("sex = 'F'")).where("age >= 20")
     first, second = people.where("age >= 20"), other.where("sex = 'F' AND age >= 20")
     assert exact(both, "age").tolist() == (exact(first, "age") + exact(second, "age")).tolist()
@@ -540,7 +542,7 @@ def test_what_cannot_be_opened(tmp_path, changes, argument):
 
 def test_an_account_is_kept_for_its_unit(people, tmp_path):
     assert opened(FRAME, tmp_path, budget=None).remaining == 10
-    with pytest.raises(BadInput, match="is kept under"):
+    with pytest.raises(BadInput, match="protects single rows; you asked to protect each person"):
         opened(FRAME, tmp_path, unit="person:3")
     with pytest.raises(Overdraft):
         people.histogram("age", epsilon=11)

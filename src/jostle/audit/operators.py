@@ -22,7 +22,6 @@ from jostle.kernel.queries import Strategy
 from jostle.kernel.scores import QueryDistance, QueryScore, Score, SplitScore
 from jostle.kernel.source import IntervalCost, Source
 from jostle.kernel.statistics import (
-    GroupDeviation,
     LargestCell,
     NonZeroCells,
     PartitionCost,
@@ -108,14 +107,11 @@ def strategies() -> dict[str, Strategy]:
 
 def statistics() -> dict[str, Statistic]:
     """One statistic of every kind."""
-    halves = Partition.intervals([0, 2], CELLS)
     return {
         "Scale": Scale(),
         "NonZeroCells": NonZeroCells(),
         "LargestCell": LargestCell(),
         "TotalVariation": TotalVariation(),
-        "GroupDeviation": GroupDeviation(halves),
-        "GroupDeviation, ddof 1": GroupDeviation(halves, ddof=1),
         "PartitionCost": PartitionCost(price=1.5),
         **{f"Derived, {name}": Derived(term, name) for name, term in _terms().items()},
     }

@@ -18,17 +18,22 @@ def schema(
     data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, DuckDB or SQLite file, or postgresql:// URL.")],
     out: Annotated[Path | None, typer.Option(help="Where the draft goes; else here, named like the data.")] = None,
     table: Annotated[str | None, typer.Option(help="Which table of a database.")] = None,
+    header: Annotated[
+        bool, typer.Option("--header", help="The first line of the text file holds the columns' names.")
+    ] = False,
     columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a text file without them.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was drafted, for a script.")] = False,
 ) -> None:
     """Draft the public description of a table. No value of it is read: its owner has to put in bounds and lists.
 
+    For a text file, say --header if its first line holds the columns' names, or name them with --columns. jostle cannot tell
+    names from a record, and would print and keep a record's values.
+
     A draft is refused by every release until each column is confirmed.
     """
     from jostle.schema.files import TO_CONFIRM, write_draft
-    from jostle.tables.drafts import kinds_of
-    from jostle.tables.files import TEXT_FILES
+    from jostle.tables.drafts import check_first_line, kinds_of
 
     target = out or Path("schema.toml" if "://" in data else f"{Path(data).stem}.toml")
     check_writable("out", target)
@@ -36,7 +41,12 @@ def schema(
     if target.exists() and not force:
         raise BadInput("out", f"there is a file {target}", "name another with --out, or write over it with --force")
     named = all_words(columns) if columns else None
-    found = kinds_of(data, table=table, columns=named)
+    try:
+        check_first_line(data, named, header=header)
+    except BadInput as refused:
+        remedy = "add --header if it holds the names, or --columns age,sex with the names of all columns if it does not"
+        raise BadInput("header", refused.problem, "leave out --header or --columns" if header else remedy) from None
+    found = kinds_of(data, table=table, columns=named, header=header)
     write_draft(found, target)
     if as_json:
         drafted = {"schema": str(target), "columns": found, "to_confirm": list(found)}
@@ -50,8 +60,3 @@ def schema(
         "\nNo value was read, because that would be a leak. Open the file, put in what is publicly known of each column, "
         f"delete those you do not need, and delete each line {TO_CONFIRM}. Until then, releases refuse it."
     )
-    if named is None and Path(data).suffix.lower() in TEXT_FILES:
-        console.print(
-            "\nThe names are the first line of the file. If that is a record, delete the draft, which has its values, "
-            "and name the columns with --columns."
-        )

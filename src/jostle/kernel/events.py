@@ -19,6 +19,11 @@ KINDS: Final = ("open", "cap", "charge")
 LINES: Final = "\n\t"
 """What a note may have beside printable characters."""
 
+ROWS: Final = "row"
+"""The unit of an account that protects single rows."""
+
+_EACH: Final = "protects each "
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Event:
@@ -83,6 +88,9 @@ class Balance:
     spent: Fraction
     """The exact sum of the charges."""
 
+    unit: str = ROWS
+    """Whom every charge protects: `row` for single rows, else the column of persons."""
+
     def __post_init__(self) -> None:
         if self.measure != PURE:
             raise newer(f"an account in {self.measure!r}")
@@ -127,6 +135,28 @@ def _adds_up(balance: Balance, history: list[Event]) -> bool:
         if spent > cap:
             return False
     return bool(history) and (cap, spent) == (balance.cap, balance.spent)
+
+
+def opening_note(unit: str, note: str) -> str:
+    r"""What the event that opens an account says: whom the account protects, and below it the caller's own words.
+
+    >>> opening_note("person_id", "agreed by the board")
+    'protects each person_id\nagreed by the board'
+    """
+    return f"{_EACH}{unit}\n{note}".rstrip("\n")
+
+
+def unit_of(note: str | None) -> str:
+    r"""Whom an account protects, from the note of its opening event. Without a word about it, single rows.
+
+    A unit has no line breaks, and jostle writes it first, so nothing in the caller's own words can be taken for it.
+
+    >>> unit_of("protects each person_id\nagreed by the board"), unit_of("agreed by the board")
+    ('person_id', 'row')
+    """
+    if note is None:
+        raise LedgerError("the ledger does not add up: an account has no opening event. Restore it from a backup")
+    return note.removeprefix(_EACH).partition("\n")[0] if note.startswith(_EACH) else ROWS
 
 
 def printable(text: str, also: str = "") -> bool:

@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from jostle.kernel import who as spenders
 from jostle.kernel.budget import Budget, Purse, exact
 from jostle.kernel.errors import BadInput, BudgetError, LedgerError, Overdraft, show
-from jostle.kernel.events import LINES, Balance, Event, Statement, newer, printable
+from jostle.kernel.events import LINES, ROWS, Balance, Event, Statement, newer, opening_note, printable, unit_of
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise
 from jostle.kernel.store import ACCOUNTS, EVENTS, META, VERSION, now, open_store
@@ -60,31 +60,43 @@ class Ledger:
             self._who = self._who if spenders.has_column(connection) else ""  # older ledgers stay as they are
 
     def account(
-        self, name: str, *, cap: object = None, neighbours: Neighbours | str | None = None, note: str = ""
+        self,
+        name: str,
+        *,
+        cap: object = None,
+        neighbours: Neighbours | str | None = None,
+        unit: str | None = None,
+        note: str = "",
     ) -> Account:
-        """Open the account of a data set; or make it, which needs a cap, and is under `add_remove` unless stated.
+        """Open the account of a data set; or make it, which needs a cap.
 
-        The note is kept with the account when it is made.
+        A new account is under `add_remove` and protects single rows, unless you pass `neighbours` and `unit`. The unit is
+        `"row"`, or the name of the column that says whose row it is. Neither ever changes, and the account pays for nothing
+        that protects another unit. The note is kept with the account when it is made.
         """
         _check_text(name, "name", LONGEST_NAME)
         _check_text(note, "note", LONGEST_NOTE, empty=True)
+        _check_text(ROWS if unit is None else unit, "unit", LONGEST_NOTE)
         limit = None if cap is None else _amount(cap, "cap")
         relation = None if neighbours is None else Neighbours.of(neighbours)
         if relation is not None and (relation.part or relation.filtered):
             raise BadInput("neighbours", "say `part` or `filtered`, which no account keeps", "pass relation and rows alone")
-        has = self.balance(name) if limit is None else self._opened(name, limit, relation or Neighbours(), note)
+        words = opening_note(unit or ROWS, note)
+        has = self.balance(name) if limit is None else self._opened(name, limit, relation or Neighbours(), words)
+        if unit is not None:
+            _check_unit("unit", name, has.unit, unit)
         if limit is not None and limit != has.cap:
             remedy = f"leave it out, or change the cap: ledger.set_cap({name!r}, …, note=…), or jostle budget cap"
             raise BadInput("cap", f"account {name!r} has a cap of {show(has.cap)}, not {show(limit)}", remedy)
         if relation is not None and not _same(relation, has.neighbours):
             remedy = "leave neighbours out, or make an account of another name"
             raise BadInput("neighbours", f"account {name!r} is kept under {has.neighbours}, not {relation}", remedy)
-        return Account(self, name, has.neighbours)
+        return Account(self, has)
 
     def accounts(self) -> tuple[Account, ...]:
         """Every account, by name."""
         with self._store.transaction() as connection:
-            return tuple(Account(self, has.dataset, has.neighbours) for has in _balances(connection))
+            return tuple(Account(self, has) for has in _balances(connection))
 
     def balance(self, name: str) -> Balance:
         """How an account stands now."""
@@ -121,16 +133,20 @@ class Ledger:
             _record(connection, event, cap=limit)
         return event
 
-    def charge(self, name: str, amount: Fraction, *, operator: str, neighbours: Neighbours | str, note: str = "") -> Event:
+    def charge(
+        self, name: str, amount: Fraction, *, operator: str, neighbours: Neighbours | str, unit: str = ROWS, note: str = ""
+    ) -> Event:
         """Write a charge down, and return once it is on disk. If this raises, no noise may be drawn.
 
-        A failure of the database may leave open whether the charge was recorded. If it was, it stays.
+        `unit` is whom the computation protects; the account must protect the same. A failure of the database may leave open
+        whether the charge was recorded. If it was, it stays.
         """
         _check_text(operator, "operator", LONGEST_NAME)
         _check_text(note, "note", LONGEST_NOTE, empty=True)
         asked, relation = _amount(amount, "amount"), Neighbours.of(neighbours)
         with self._store.transaction(write=True) as connection:
             has = _balance(connection, name, lock=True)
+            _check_unit("unit", name, has.unit, unit)
             if not _same(relation, has.neighbours):
                 raise BudgetError(
                     f"dataset {name!r} is accounted for under {has.neighbours}, and this charge is under {relation}. Losses "
@@ -180,10 +196,10 @@ class Ledger:
 
 
 class Account:
-    """The budget of one data set. Its numbers are read from the ledger each time."""
+    """The budget of one data set. Its numbers are read from the ledger each time; its neighbours and unit never change."""
 
-    def __init__(self, ledger: Ledger, name: str, neighbours: Neighbours) -> None:
-        self.ledger, self.name, self.neighbours = ledger, name, neighbours
+    def __init__(self, ledger: Ledger, has: Balance) -> None:
+        self.ledger, self.name, self.neighbours, self.unit = ledger, has.dataset, has.neighbours, has.unit
 
     @property
     def cap(self) -> Fraction:
@@ -200,21 +216,27 @@ class Account:
         """What may still be spent."""
         return self.ledger.balance(self.name).remaining
 
-    def charge(self, amount: Fraction, *, operator: str, neighbours: Neighbours | str, note: str = "") -> Event:
+    def charge(
+        self, amount: Fraction, *, operator: str, neighbours: Neighbours | str, unit: str = ROWS, note: str = ""
+    ) -> Event:
         """Write a charge down, and return once it is on disk. If this raises, no noise may be drawn."""
-        return self.ledger.charge(self.name, amount, operator=operator, neighbours=neighbours, note=note)
+        return self.ledger.charge(self.name, amount, operator=operator, neighbours=neighbours, unit=unit, note=note)
 
     def set_cap(self, cap: object, *, note: str = "", was: object = None) -> Event:
         """Change the cap, to no less than is spent; where it is said what it `was`, only if that is still so."""
         return self.ledger.set_cap(self.name, cap, note=note, was=was)
 
-    def purse(self) -> AccountPurse:
-        """A purse for one computation on this data set, with exact noise."""
-        return AccountPurse(self)
+    def purse(self, unit: str = ROWS) -> AccountPurse:
+        """A purse for one computation on this data set, with exact noise.
 
-    def grant(self, epsilon: object) -> Budget:
-        """A token of a new purse on this account."""
-        return self.purse().grant(epsilon)
+        `unit` is whom the computation protects: single rows, or everyone in this column of persons. It is refused unless
+        the account protects the same.
+        """
+        return AccountPurse(self, unit)
+
+    def grant(self, epsilon: object, unit: str = ROWS) -> Budget:
+        """A token of a new purse on this account, for a computation that protects this unit."""
+        return self.purse(unit).grant(epsilon)
 
     def __deepcopy__(self, memo: object) -> Account:
         """The same account: what is spent through a copy of whatever holds it is spent here."""
@@ -246,9 +268,10 @@ class AccountPurse(Purse):
 
     durable = True
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: Account, unit: str = ROWS) -> None:
         super().__init__(account.neighbours, ExactNoise())
-        self.account = account
+        self.account, self.unit = account, unit
+        _check_unit("account", account.name, account.unit, unit)
 
     def check(self, amount: Fraction) -> None:
         """Raise an overdraft that can be seen coming, though others may still be faster to spend what is left."""
@@ -258,12 +281,15 @@ class AccountPurse(Purse):
 
     def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
         """Charge the account, durably, or raise."""
-        self.charges.append(self.account.charge(amount, operator=operator, neighbours=neighbours, note=note))
+        paid = self.account.charge(amount, operator=operator, neighbours=neighbours, unit=self.unit, note=note)
+        self.charges.append(paid)
 
 
 def _balances(connection: sa.Connection, name: str | None = None, *, lock: bool = False) -> list[Balance]:
     version = sa.select(META.c.version).scalar_subquery().label("version")
-    query = sa.select(ACCOUNTS, version).order_by(ACCOUNTS.c.name)
+    first = sa.select(EVENTS.c.note).where(EVENTS.c.dataset == ACCOUNTS.c.name, EVENTS.c.kind == "open")
+    opening = first.order_by(EVENTS.c.id).limit(1).scalar_subquery().label("opening")
+    query = sa.select(ACCOUNTS, version, opening).order_by(ACCOUNTS.c.name)
     if name is not None:
         query = query.where(ACCOUNTS.c.name == name)
     if lock:  # SQLite has no row locks and needs none: there, the whole transaction is behind one
@@ -287,8 +313,8 @@ def _balance_of(row: sa.Row[Any]) -> Balance:
         neighbours = Neighbours(row.relation, row.rows)
     except BadInput as error:
         raise newer(f"an account under {row.relation!r}") from error
-    cap, spent = _parse(row.cap), _parse(row.spent)
-    return Balance(dataset=row.name, measure=row.measure, neighbours=neighbours, cap=cap, spent=spent)
+    amounts = {"cap": _parse(row.cap), "spent": _parse(row.spent)}
+    return Balance(dataset=row.name, measure=row.measure, neighbours=neighbours, unit=unit_of(row.opening), **amounts)
 
 
 def _event_of(row: sa.Row[Any]) -> Event:
@@ -340,6 +366,14 @@ def _parse(text: str) -> Fraction:
 
 def _same(one: Neighbours, other: Neighbours) -> bool:
     return (one.relation, one.rows) == (other.relation, other.rows)
+
+
+def _check_unit(argument: str, name: str, kept: str, unit: str) -> None:
+    """Raise unless an account protects whom a computation does: losses of rows and of persons do not add up."""
+    if unit != kept:
+        has, wants = ("single rows" if one == ROWS else f"each {one}" for one in (kept, unit))
+        remedy = f"use an account of another name that was made for it (unit={unit!r}), or protect {has}"
+        raise BadInput(argument, f"the account {name!r} protects {has}; you asked to protect {wants}", remedy)
 
 
 def _check_text(text: str, argument: str, longest: int, *, empty: bool = False) -> None:

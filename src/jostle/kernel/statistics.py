@@ -16,7 +16,7 @@ import numpy as np
 
 from jostle.kernel.domain import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput
-from jostle.kernel.partition import Counts, Partition, check_partition
+from jostle.kernel.partition import Counts
 
 LATTICE = 2**20
 """Statistics that are not rational are rounded down to this fraction of one."""
@@ -131,55 +131,6 @@ class TotalVariation(Statistic):
 
 @final
 @dataclass(frozen=True)
-class GroupDeviation(Statistic):
-    """The standard deviation of the totals of groups of cells, rounded down to the lattice.
-
-    >>> GroupDeviation(Partition.intervals([0, 2], 4)).value(np.array([1, 2, 3, 4])) / LATTICE
-    2.0
-    """
-
-    partition: Partition
-    """The groups."""
-
-    ddof: int = 0
-    """0 divides the squares by the number of groups, 1 by one less."""
-
-    def __post_init__(self) -> None:
-        if type(self.ddof) is not int or self.ddof not in (0, 1) or self.partition.groups <= self.ddof:
-            raise BadInput("ddof", "must be 0, or 1 with at least two groups", "leave it out")
-
-    @property
-    def name(self) -> str:
-        """Its groups are public."""
-        return f"GroupDeviation of {self.partition.groups} groups"
-
-    def unit(self, size: int) -> int:
-        """A square root is not rational: keep so much of it."""
-        return LATTICE
-
-    def moves(self, size: int) -> tuple[int, int]:
-        """√(k−1)/k and √(2/k), or 1/√k and √(2/(k−1)) with one degree of freedom less; rounded up on the lattice."""
-        k = self.partition.groups
-        if k == 1:
-            return 0, 0
-        if self.ddof == 0:
-            return _root_up(k - 1, k * k), _root_up(2, k)
-        return _root_up(1, k), _root_up(2, k - 1)
-
-    def value(self, x: Counts) -> int:
-        """In exact integers up to the one root."""
-        sums = [int(total) for total in self.partition.sums(x)]
-        k = len(sums)
-        spread = k * sum(s * s for s in sums) - sum(sums) ** 2
-        return math.isqrt(spread * LATTICE**2 // (k * (k - self.ddof)))
-
-    def check(self, size: int) -> None:
-        """The groups must be those of the domain."""
-        check_partition(self.partition, size)
-
-
-@final
-@dataclass(frozen=True)
 class PartitionCost(Statistic):
     """Partitionality: what the cheapest cut into intervals costs, by deviation from the median plus a price an interval.
 
@@ -220,8 +171,3 @@ def check_price(price: float, size: int = 1) -> None:
     """Raise unless it is a number that an interval can cost, in a domain of that size."""
     if not (isinstance(price, (int, float)) and math.isfinite(price) and 0 <= price * size < 2**40):
         raise BadInput("price", f"must be a public number between 0 and 2^40/{size}, got {price!r}", "pass for instance 2.0")
-
-
-def _root_up(numerator: int, denominator: int) -> int:
-    """√(numerator/denominator) on the lattice, rounded up."""
-    return math.isqrt(numerator * LATTICE**2 // denominator) + 1

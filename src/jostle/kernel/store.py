@@ -119,12 +119,10 @@ class Store(ABC):
     def explain(self, error: BaseException) -> JostleError:
         """What went wrong and what to do about it, for people."""
 
-    @abstractmethod
-    def check_in_place(self) -> None:
+    def check_in_place(self) -> None:  # a server that confirmed a commit has it
         """Raise if what is committed here is not found by others; called before a transaction, and after its commit."""
 
-    @abstractmethod
-    def check(self) -> None:
+    def check(self) -> None:  # a server looks after its own pages
         """Raise if the database can be seen to be damaged."""
 
     def _failure(self, problem: str, remedy: str) -> LedgerError:
@@ -217,12 +215,6 @@ class PostgresStore(Store):
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
             if not sa.inspect(connection).has_table(META.name):
                 _make_tables(connection)
-
-    def check_in_place(self) -> None:
-        """A server that confirmed a commit has it."""
-
-    def check(self) -> None:
-        """A server looks after its own pages."""
 
     def explain(self, error: BaseException) -> JostleError:
         """By PostgreSQL's state of the error."""

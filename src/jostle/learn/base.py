@@ -238,7 +238,6 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         if seed is not None:
             return SimulatedRecords(columns, seed=seed, neighbours=relation, filtered=True)
         from jostle.kernel.ledger import AbsentAccount, Ledger
-        from jostle.tables.accounts import check_of_rows
 
         account = self.account
         if account is None:
@@ -250,11 +249,10 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             raise BadInput("account", f"that of {account.name!r} stayed behind when this was pickled", remedy)
         elif not hasattr(account, "purse"):
             raise BadInput("account", "must be an account of a ledger", "pass for instance ledger.account('people', cap=1)")
-        elif (account.neighbours.relation, account.neighbours.rows) != (relation.relation, relation.rows):
+        purse = account.purse()  # refused if the account protects persons: each row is taken for a record here
+        if (purse.neighbours.relation, purse.neighbours.rows) != (relation.relation, relation.rows):
             raise BadInput("neighbours", f"the account is kept under {account.neighbours}", "pass the same")
-        else:
-            check_of_rows(account)
-        return ReleaseRecords(columns, purse=account.purse(), filtered=True, note=note)
+        return ReleaseRecords(columns, purse=purse, filtered=True, note=note)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,7 +1,4 @@
-"""The ledger and the account of a data set, as whoever opens a table names them.
-
-An account remembers whose rows it protects together: under another unit it is not charged.
-"""
+"""The ledger and the account of a data set, as whoever opens a table names them."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jostle.kernel.errors import BadInput
+from jostle.kernel.events import ROWS
 from jostle.tables.payers import legible
 
 if TYPE_CHECKING:
@@ -17,10 +15,22 @@ if TYPE_CHECKING:
     from jostle.kernel.neighbours import Neighbours
     from jostle.tables.unit import Unit
 
-LONGEST_PROMISE = 500
-"""So much of what an account protects is written down with it."""
+_COLUMN = " (column)"
 
-_EACH = "protects each "
+
+def whom(unit: Unit | None) -> str:
+    """Whom a table with this unit protects, as its account has it: the column of persons, or `row` for single rows.
+
+    Different columns have different texts, and none of them is `row`, whatever a column is called.
+
+    >>> from jostle.tables.unit import Unit
+    >>> whom(None), whom(Unit("person_id", 3)), whom(Unit("row", 3)), whom(Unit("row (column)", 3))
+    ('row', 'person_id', 'row (column)', 'row (column) (column)')
+    """
+    if unit is None:
+        return ROWS
+    reads_like_rows = unit.column.replace(_COLUMN, "") == ROWS
+    return legible(unit.column + _COLUMN if reads_like_rows else unit.column, most=None)
 
 
 def ledger_at(ledger: Any, *, create: bool = True) -> Ledger:
@@ -38,29 +48,15 @@ def ledger_at(ledger: Any, *, create: bool = True) -> Ledger:
 
 
 def account_of(book: Ledger, name: str, budget: Any, relation: Neighbours, unit: Unit | None) -> Account:
-    """Open the account, or make it; another unit than that of the account would not be what was promised."""
+    """Open the account, or make it. It is refused if it protects another unit."""
     if budget is None and name not in {account.name for account in book.accounts()}:
         raise BadInput(
             "budget", f"is missing, and the ledger has no account {name!r}", "say how much ε may be spent, budget=1"
         )
-    whose = "row" if unit is None else "row (column)" if unit.column == "row" else unit.column
-    protects = legible(_EACH + whose, LONGEST_PROMISE)
     try:
-        account = book.account(name, cap=budget, neighbours=relation, note=protects)
+        return book.account(name, cap=budget, neighbours=relation, unit=whom(unit))
     except BadInput as refused:
         raise _as_called(refused, {"cap": "budget"}) from None
-    kept = book.events(name)[0].note
-    if kept not in ("", protects):
-        raise BadInput("unit", f"the account {name!r} {kept}", "use the same unit as before, or another name for the data")
-    return account
-
-
-def check_of_rows(account: Account) -> None:
-    """Raise if an account protects persons: whoever takes each row for a record would not keep what it promises."""
-    kept = account.ledger.events(account.name)[0].note
-    if kept.startswith(_EACH) and kept != f"{_EACH}row":
-        problem = f"that of {account.name!r} {kept}, and each row is taken for a record here"
-        raise BadInput("account", problem, "use one that was opened for rows")
 
 
 def _as_called(refused: BadInput, names: Mapping[str, str]) -> BadInput:

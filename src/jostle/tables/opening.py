@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.schema import Column, Schema
-from jostle.tables.accounts import account_of, ledger_at
+from jostle.tables.accounts import account_of, ledger_at, whom
 from jostle.tables.engines import ENGINES, check_columns, connect, identities, listed
 from jostle.tables.frames import is_frame
 from jostle.tables.payers import AccountPayer, check_note
@@ -45,7 +45,9 @@ def open(  # the name is the product's, and callers say jostle.open
       Spark on this machine.
     - `schema`: the public description of the columns, or the path of a schema file. Other columns do not exist.
     - `ledger` and `budget`: where charges are written down, and the most ε that may ever be spent on this data set. The
-      budget is needed the first time alone. The account is called `name`, or else as the file or the table is.
+      budget is needed the first time alone.
+    - `name`: the account that pays. It can be left out for a single file, whose name it is then (`people` for `people.csv`),
+      and for a table of a database. All questions about the same rows need the same name: each name has its own budget.
     - `unit`: whose rows are protected together, such as `Unit("person_id", max_rows=3)`; without one, each row by itself.
     - `neighbours`: what one person may change: `add_remove`, or `replace`, where the number of rows is public.
     - `note`: what the answers are for, in your own words; the ledger keeps it with every charge.
@@ -78,6 +80,8 @@ def open(  # the name is the product's, and callers say jostle.open
     relation = Neighbours(neighbours, whose.max_rows if whose else 1)
     wanted = [*described, *([whose.column] if whose and whose.column not in described else [])]
     _check_different(data)
+    if not name:
+        _check_single(data)
     person = whose.column if whose else None
     opened = connect(data, table=table, wanted=wanted, columns=columns, engine=engine, person=person)
     backend = opened.table.get_backend().name
@@ -91,7 +95,7 @@ def open(  # the name is the product's, and callers say jostle.open
     known = WHOSE if whose and is_frame(data) else None
     about = {"filtered": opened.filtered, "origin": opened.origin, "live": opened.live}
     view = View.of(opened.table, described, whose, whose=known, **about)
-    return Table([view], AccountPayer(account, note), called, whose)
+    return Table([view], AccountPayer(account, whom(whose), note), called, whose)
 
 
 def _schema(schema: Any) -> Schema:
@@ -104,11 +108,25 @@ def _schema(schema: Any) -> Schema:
     raise BadInput("schema", "must describe the columns", "pass a Schema, or the path of a schema file")
 
 
+def _check_single(data: Any) -> None:
+    """Several files have no name that follows from them: it would be the first one's, which may be opened by itself, too."""
+    several = isinstance(data, list) and len(data) > 1
+    if several or any(os.path.isdir(one) for one in _paths(data)):  # noqa: PTH112
+        what = "several files have" if several else "a folder has"
+        problem = f"is missing: {what} no name of its own, and the name decides which budget pays"
+        remedy = "use one name for all questions about the same rows: name='people', or --name people on the command line"
+        raise BadInput("name", problem, remedy)
+
+
+def _paths(data: Any) -> list[Any]:
+    """What is named, if it is named by paths or URLs."""
+    named = data if isinstance(data, list) else [data]
+    return named if all(isinstance(one, (str, os.PathLike)) for one in named) else []
+
+
 def _check_different(data: Any) -> None:
     """A file that is named twice, or is in a folder by two names, would count every row twice."""
-    named = data if isinstance(data, list) else [data]
-    if not all(isinstance(one, (str, os.PathLike)) for one in named):
-        return
+    named = _paths(data)
     several = len(named) > 1
     files = [known for one in named if several or os.path.isdir(one) for known in identities(Path(one))]  # noqa: PTH112
     if len(set(files)) < len(files):

@@ -25,7 +25,7 @@ LONGEST_WORDS = 400
 """So much of what is measured goes into the ledger, in our own words."""
 
 
-def legible(words: str, most: int = LONGEST_WORDS) -> str:
+def legible(words: str, most: int | None = LONGEST_WORDS) -> str:
     r"""Words of ours, as the ledger keeps them: names of columns may have characters that are not printable.
 
     They are escaped and not left out, so that names which differ in them alone stay different.
@@ -70,10 +70,13 @@ class Payer(ABC):
 
 
 class AccountPayer(Payer):
-    """Everything is charged to an account when it is measured, with a note of the caller's own."""
+    """Everything is charged to an account when it is measured, with a note of the caller's own.
 
-    def __init__(self, account: Account, note: str = "") -> None:
-        self.account, self._note = account, note
+    `unit` is whom the table protects, and the account must protect the same.
+    """
+
+    def __init__(self, account: Account, unit: str, note: str = "") -> None:
+        self.account, self._unit, self._note = account, unit, note
 
     @property
     def neighbours(self) -> Neighbours:
@@ -89,7 +92,7 @@ class AccountPayer(Payer):
         """With a purse of its own."""
         if epsilon is None:
             raise BadInput("epsilon", "is missing", "pass for instance epsilon=0.1")
-        records = ReleaseRecords(columns, purse=self.account.purse(), filtered=filtered, note=self.noted(note))
+        records = ReleaseRecords(columns, purse=self.account.purse(self._unit), filtered=filtered, note=self.noted(note))
         return records, records.grant(epsilon)
 
     def noted(self, what: str) -> str:

@@ -118,12 +118,14 @@ class Table(measure.Measurements):
         return self._with([view.then(looked_up_column(on, key, lookup, name, column)) for view in self._views])
 
     def union(self, other: Table) -> Table:
-        """The rows of both tables, which must be different ones that share an account.
+        """The rows of both tables, which must be of different files and share an account.
 
-        A row is in one of them, so it still is one row. They must come from different files, or be different frames in
-        memory: whether two tables of one database are different ones cannot be told, nor what a frame of Spark, a table of
-        Spark or an Ibis table is made of. Where the unit is a person, the rows of one person in
-        both would add up to more than the account is kept for: open both as one table, `jostle.open([one, another], …)`.
+        You declare that no row is in both: that neither file is a copy of the other, or of a part of it. jostle finds a file
+        that is named twice, also by a link or in a folder, but it does not compare rows. Frames, databases, Spark and Ibis
+        tables cannot be united, because another object may hold the same rows. Put their rows together first (concatenate
+        the frames, or UNION ALL into a table), and open them as one table. Where the unit is a person, open both files as
+        one table as well, `jostle.open([one, another], …)`: a person's rows in both would add up to more than the account
+        is kept for.
         """
         if not isinstance(other, Table) or not _same_account(self._payer, other._payer):
             problem = "is no table with this one's account, in the same ledger and under the same neighbours"
@@ -133,6 +135,10 @@ class Table(measure.Measurements):
             raise BadInput("other", problem, "open both as one table, where each person's rows are bounded together")
         mine, others = ({at for view in table._views for at in view.origin} for table in (self, other))
         if any(_may_share_rows(one, another) for one in mine for another in others):
+            if None in map(_file, mine | others):
+                problem = "may have rows of this table: only tables of different files can be united"
+                remedy = "concatenate the frames, or UNION ALL the rows into a table, and open them as one"
+                raise BadInput("other", problem, remedy)
             raise BadInput("other", "has rows of this table, which would count twice", "say both conditions in one: … OR …")
         if dict(other.schema) != dict(self.schema):
             raise BadInput("other", "has other columns", "select the same columns of both, declared alike")
@@ -279,12 +285,14 @@ def _same_account(one: Payer, other: Payer) -> bool:
 
 
 def _may_share_rows(one: Hashable, other: Hashable) -> bool:
-    """Whether two origins may be the same data: surely not if they are different files, or different objects in memory."""
-    if not (isinstance(one, tuple) and isinstance(other, tuple)):
-        return True
-    (place, _), (another, _) = one, other
-    if isinstance(place, str) and isinstance(another, str):
-        if "://" in place or "://" in another:
-            return "://" in place and "://" in another
-        return share_files(Path(place), Path(another))
-    return bool(place == another)
+    """Whether two origins may be the same data: always, unless both are files, and different ones."""
+    place, another = _file(one), _file(other)
+    return place is None or another is None or share_files(place, another)
+
+
+def _file(origin: Hashable) -> Path | None:
+    """The file or the folder of files that an origin is. A table of a database has a name besides, and a frame no path."""
+    match origin:
+        case (str(place), None) if "://" not in place:
+            return Path(place)
+    return None
