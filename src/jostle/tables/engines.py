@@ -24,7 +24,7 @@ from jostle.schema.files import is_sqlite
 from jostle.tables.asking import asked
 from jostle.tables.files import TEXT_FILES, are_parquet, embedded, parquet_table, quiet, text_table
 from jostle.tables.frames import check_labels, is_frame, names_of, to_arrow
-from jostle.tables.sparks import local_spark, spark_files, spark_table
+from jostle.tables.sparks import ibis_table, local_spark, saved_table, spark_files, spark_table
 
 __all__ = [
     "ENGINES",
@@ -126,17 +126,17 @@ def _connect(
         return _frame(data, wanted, person)
     package = type(data).__module__.split(".")[0]
     if package == "ibis" and hasattr(data, "get_backend"):
-        return _ibis(data)
+        return _ibis(data, wanted, person)
     if package == "pyspark":
-        return _spark(data, table)
+        return _spark(data, table, wanted, person)
     if isinstance(data, str) and "://" in data:
         return _url(data, table)
     if isinstance(data, (str, os.PathLike)) and Path(data).suffix.lower() in DATABASE_FILES:
         return _database_file(Path(data), table)
     if isinstance(data, (str, os.PathLike)):
-        return _files([Path(data)], wanted, columns, engine)
+        return _files([Path(data)], wanted, columns, engine, person)
     if isinstance(data, list) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
-        return _files([Path(one) for one in data], wanted, columns, engine)
+        return _files([Path(one) for one in data], wanted, columns, engine, person)
     raise BadInput("data", f"a {type(data).__name__} cannot be opened", f"pass {KINDS_OF_DATA}")
 
 
@@ -188,7 +188,9 @@ def identities(path: Path) -> list[tuple[int, int]]:
     return found
 
 
-def _files(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, engine: str) -> Opened:
+def _files(
+    paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, engine: str, person: str | None
+) -> Opened:
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110  # Path.exists raises where a name is too long to be one
             raise BadInput("data", f"there is no file {str(path)!r}", f"check the path, or pass {KINDS_OF_DATA}")
@@ -196,7 +198,7 @@ def _files(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] 
             raise BadInput("data", f"{path.name} is a database of SQLite", "give it a name that ends in .db")
     parquet = are_parquet(paths)
     if engine == "spark":
-        rows = spark_files(paths, wanted, columns, parquet=parquet)
+        rows = spark_files(paths, wanted, columns, person, parquet=parquet)
     else:
         rows = parquet_table(paths, wanted) if parquet else text_table(paths, wanted, columns)
     return Opened(rows, paths[0].stem, filtered=not parquet)
@@ -209,7 +211,7 @@ def _frame(frame: Any, wanted: Sequence[str], person: str | None) -> Opened:
     return Opened(asked("reading the frame", lambda: connection.table("data")), None)
 
 
-def _ibis(data: Any) -> Opened:
+def _ibis(data: Any, wanted: Sequence[str], person: str | None) -> Opened:
     """A table of a database or of a frame; the rows of a join or a group would not be rows of the table."""
     import ibis.expr.operations as ops
 
@@ -221,16 +223,19 @@ def _ibis(data: Any) -> Opened:
         return Opened(asked(f"looking for the table {name!r}", lambda: _sqlite_table(connection, of, place)), name)
     if connection.name == "postgres":
         _check_encoding(connection)
+    if connection.name == "pyspark":
+        return Opened(ibis_table(data, wanted, person), name)
     return Opened(data, name)
 
 
-def _spark(data: Any, table: str | None) -> Opened:
+def _spark(data: Any, table: str | None, wanted: Sequence[str], person: str | None) -> Opened:
     """A session and the name of a table, or a frame of a session."""
     import ibis
 
     if hasattr(data, "createOrReplaceTempView"):
-        return Opened(spark_table(data), table)
-    return _one_of(asked("using the Spark session", lambda: ibis.pyspark.connect(data)), table)
+        return Opened(spark_table(data, wanted, person), table)
+    name = table or _only_table(asked("using the Spark session", lambda: ibis.pyspark.connect(data)))
+    return Opened(saved_table(data, name.split("."), wanted, person), name)
 
 
 def _database_file(path: Path, table: str | None) -> Opened:
