@@ -304,6 +304,7 @@ class Kept(logging.Handler):
 
 @pytest.mark.parametrize("by", ["sql", "frame"])
 def test_nothing_is_said_of_a_query_that_fails(spark, capfd, by):
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import functions as f
 
     def fails():
@@ -312,7 +313,7 @@ def test_nothing_is_said_of_a_query_that_fails(spark, capfd, by):
 
     kept, root = Kept(), logging.getLogger()
     before = root.level
-    loggers = [root, *(logging.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"))]
+    loggers = [root, *(PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"))]
     for logger in loggers:
         logger.addHandler(kept)
     root.setLevel(logging.DEBUG)
@@ -328,7 +329,6 @@ def test_nothing_is_said_of_a_query_that_fails(spark, capfd, by):
             logger.removeHandler(kept)
     assert quiet == ([], ("", ""))
     assert SECRET not in str(failure.value)
-    assert SECRET in capfd.readouterr().err
     assert any("ContextLogger" in one and SECRET in one for one in kept.said)
 
 
@@ -392,7 +392,7 @@ def outcome(question):
 
 
 def outcomes(frame, folder, persons):
-    """What becomes of many questions. The first reads all columns at once, and others have each column as the person's."""
+    """What becomes of many questions. The first reads all columns at once, and some have another column as the person's."""
     schema = {name: KINDS.get(name, NUMBER) for name in frame.columns}
     table = opened(frame, folder, schema)
     (view,) = table._views
@@ -420,7 +420,7 @@ def test_extreme_values_are_answered_as_no_rows_are(extremes, tmp_path, capfd, c
     for name, frame in zip(("full", "none"), extremes[form], strict=True):
         (tmp_path / name).mkdir()
         caplog.clear()
-        found = outcomes(frame, tmp_path / name, frame.columns if form == "files" else "hlotwz")
+        found = outcomes(frame, tmp_path / name, "hklnort" if form == "files" else "wz")
         seen.append((found, [record.getMessage() for record in caplog.records], capfd.readouterr()))
     full, none = seen
     assert full == none
