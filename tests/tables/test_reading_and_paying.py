@@ -236,7 +236,7 @@ def test_a_query_under_a_name_is_no_table(tmp_path, form):
 
 def test_two_frames_of_spark_are_two_tables(tmp_path, spark):
     """Both were kept under one name, so that the first table had the rows of the second."""
-    tables = [opened(spark.createDataFrame([(value,)], "x INT"), tmp_path) for value in (3, 7)]
+    tables = [opened(spark.createDataFrame([(value,)], "x INT").localCheckpoint(), tmp_path) for value in (3, 7)]
     assert [np.flatnonzero(exact(table)).tolist() for table in tables] == [[3], [7]]
 
 

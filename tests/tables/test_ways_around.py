@@ -128,7 +128,7 @@ def test_several_files_have_no_name_of_their_own(tmp_path):
 def test_rows_in_spark_are_never_added_up(spark, tmp_path):
     """Every call makes another object of the same table, and so does another session."""
     people = f"p_{uuid.uuid4().hex}"
-    frame = spark.range(10).withColumnRenamed("id", "x")
+    frame = spark.range(10).withColumnRenamed("id", "x").localCheckpoint()
     frame.createTempView(people)
     frame.createGlobalTempView(people)
     known = f"global_temp.{people}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import warnings
@@ -27,11 +28,12 @@ class EngineError(JostleError):
 def asked(step: str, question: Callable[[], Any], backend: Any = None) -> Any:
     """What the engine answers; a failure is told without its words, and without the exception that has them.
 
-    Its warnings are not shown either: they, too, may quote values, and they are not for whoever asks for a release. Whoever
-    asks the same backend waits: the answers to questions that run at once through one connection could be mixed up.
+    Its warnings are not shown either, nor what Spark's clients in Python log: they, too, may quote values, and they are not
+    for whoever asks for a release. Whoever asks the same backend waits: the answers to questions that run at once through
+    one connection could be mixed up.
     """
     try:
-        with _turn(backend), warnings.catch_warnings(action="ignore") if _PER_THREAD else _QUIET:
+        with _turn(backend), warnings.catch_warnings(action="ignore") if _PER_THREAD else _QUIET, _SILENT:
             return question()
     except JostleError:
         raise
@@ -69,6 +71,41 @@ _QUIET = _Quiet()
 
 _PER_THREAD = bool(getattr(sys.flags, "context_aware_warnings", False))
 """Some builds of Python from 3.14 on have filters for each thread, which nobody else changes."""
+
+
+class _Silent(threading.local):
+    """Nothing is logged by Spark's clients in Python while this thread is inside; other threads log as they like.
+
+    pyspark writes the message of a failed query to standard error by itself, and py4j logs every answer where somebody wants
+    to see all messages. Both may quote values. A filter stays with its logger once it is there, and decides by the thread.
+    """
+
+    depth = 0
+
+    def __enter__(self) -> None:
+        for logger in _spark_loggers():
+            logger.addFilter(_admits)  # nothing happens if it is there
+        self.depth += 1
+
+    def __exit__(self, *what: object) -> None:
+        self.depth -= 1
+
+
+_SILENT = _Silent()
+
+
+def _admits(record: logging.LogRecord) -> bool:  # called by the thread that logs
+    return _SILENT.depth == 0
+
+
+def _spark_loggers() -> list[logging.Logger]:
+    """Where Spark's clients log what they were told; none where Spark was never imported, and so was never asked."""
+    pyspark = sys.modules.get("pyspark.logger")
+    if pyspark is None:
+        return []
+    # Made by pyspark's own function: a plain logger under these names would not take what pyspark tells it.
+    made = [pyspark.PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    return [*made, *(logging.getLogger(f"py4j.{name}") for name in ("clientserver", "java_gateway"))]
 
 
 def query_of(table: Any, backend: Any) -> str:

@@ -75,8 +75,7 @@ def database_file(path: Path, table: str | None, wanted: Sequence[str], person: 
     connection = asked("opening the database", lambda: ibis.sqlite.connect(path))
     _close_with(connection)
     connection.con.execute("PRAGMA temp_store = MEMORY")  # what it sorts would go to files otherwise
-    name = table or _only_table(connection)
-    return Found(ordinary(connection, name, (), wanted, person), name)
+    return one_of(connection, table, wanted, person)
 
 
 def _sqlite_table(connection: Any, found: Catalogued) -> Any:
@@ -120,15 +119,15 @@ def _close_with(connection: Any) -> None:
     weakref.finalize(connection, connection.con.close)
 
 
-def one_of(connection: Any, table: str | None, wanted: Sequence[str] = (), person: str | None = None) -> Found:
-    """The table by its name (`schema.table` where it needs one), or the only one there is."""
-    table = table or _only_table(connection)
+def one_of(connection: Any, table: str | None, wanted: Sequence[str], person: str | None) -> Found:
+    """The table by its name (`schema.table` where it needs one), or the only one there is.
+
+    It is called by its name alone, so that one table has one name, whether its schema is named or not.
+    """
+    table = table or only_table(connection)
     schema, _, name = table.rpartition(".")
-    if connection.name in CATALOGUED:
-        named = tuple(schema.split(".", 1)) if schema else ()
-        return Found(ordinary(connection, name, named, wanted, person), table)
-    place = {"database": schema} if schema else {}
-    return Found(asked(f"looking for the table {table!r}", lambda: connection.table(name, **place)), table)
+    named = tuple(schema.split(".", 1)) if schema else ()
+    return Found(ordinary(connection, name, named, wanted, person), name)
 
 
 def _tables(connection: Any) -> list[str]:
@@ -138,7 +137,8 @@ def _tables(connection: Any) -> list[str]:
     return [*connection.list_tables()]
 
 
-def _only_table(connection: Any) -> str:
+def only_table(connection: Any) -> str:
+    """The name of the only table; refused if there are others."""
     names = asked("listing tables", lambda: _tables(connection))
     if len(names) != 1:
         listed = ", ".join(sorted(names)[:20]) or "none"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,11 +19,11 @@ from typing import Any
 from jostle.kernel.errors import BadInput
 from jostle.schema.files import is_sqlite
 from jostle.tables.asking import asked
-from jostle.tables.databases import CATALOGUED, at_url, check_columns, database_file, one_of, ordinary
+from jostle.tables.databases import CATALOGUED, at_url, check_columns, database_file, only_table, ordinary
 from jostle.tables.files import TEXT_FILES, are_parquet, embedded, text_table
 from jostle.tables.frames import check_frame, check_labels, is_frame, names_of, to_arrow
 from jostle.tables.parquet import parquet_table
-from jostle.tables.sparks import local_spark, spark_files, spark_table
+from jostle.tables.sparks import ibis_table, local_spark, saved_table, spark_files, spark_table
 
 __all__ = [
     "ENGINES",
@@ -57,8 +57,8 @@ class Opened:
     filtered: bool = False
     """Whether some rows may be lost on the way, by a public rule."""
 
-    origin: frozenset[Hashable] = frozenset()
-    """What tells the data from others: two tables that were opened on the same data share some of it."""
+    origin: frozenset[Path] = frozenset()
+    """The files with the rows; none where the rows are in a database, a frame or Spark."""
 
     live: bool = False
     """Whether others may write to the table while it is open. Files and frames must stay as they are: a precondition."""
@@ -78,7 +78,7 @@ def connect(
     opened = _connect(data, table, wanted, columns, engine, person)
     handed = type(data).__module__.split(".")[0] == "ibis"  # whoever has the connection may write to it
     live = handed or opened.table.get_backend().name in ("postgres", "sqlite")
-    return replace(opened, origin=frozenset(_origins(data, opened)), live=live)
+    return replace(opened, origin=_origin(data), live=live)
 
 
 def listed(data: Any) -> Any:
@@ -86,37 +86,13 @@ def listed(data: Any) -> Any:
     return list(data) if isinstance(data, Sequence) and not isinstance(data, (str, bytes)) else data
 
 
-def _origins(data: Any, opened: Opened) -> Iterator[Hashable]:
-    """Each file by its path, a database's table by both their names, and what is in memory by itself.
-
-    What is an Ibis table or in Spark has no origin that tells it from anything: another object, or another session, may have
-    the same rows, and so may the files and databases behind it.
-    """
-    if isinstance(data, str) and "://" in data:
-        yield data, opened.name
-    elif isinstance(data, (str, os.PathLike)):
-        yield str(Path(data).resolve()), opened.name if Path(data).suffix.lower() in DATABASE_FILES else None
-    elif isinstance(data, list):
-        yield from ((str(Path(one).resolve()), None) for one in data)
-    elif type(data).__module__.startswith("ibis"):
-        yield data.op()
-    elif type(data).__module__.startswith("pyspark"):
-        yield "spark"
-    else:
-        yield _Held(data), opened.name
-
-
-class _Held:
-    """An object in memory, which is itself and nothing else."""
-
-    def __init__(self, data: object) -> None:
-        self.data = data
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Held) and other.data is self.data
-
-    def __hash__(self) -> int:
-        return id(self.data)
+def _origin(data: Any) -> frozenset[Path]:
+    """The files that data were read from, if they are files of text or Parquet. Others may have the same rows elsewhere."""
+    named = data if isinstance(data, list) else [data]
+    if not all(isinstance(one, (str, os.PathLike)) for one in named):
+        return frozenset()
+    paths = [Path(one) for one in named if "://" not in str(one)]
+    return frozenset(path.resolve() for path in paths if path.suffix.lower() not in DATABASE_FILES)
 
 
 def _connect(
@@ -133,7 +109,7 @@ def _connect(
     if package == "ibis" and hasattr(data, "get_backend"):
         return _ibis(data, wanted, person)
     if package == "pyspark":
-        return _spark(data, table)
+        return _spark(data, table, wanted, person)
     if isinstance(data, str) and "://" in data:
         return Opened(*at_url(data, table, wanted, person))
     if isinstance(data, (str, os.PathLike)) and Path(data).suffix.lower() in DATABASE_FILES:
@@ -196,7 +172,7 @@ def _files(
             raise BadInput("data", f"{path.name} is a database of SQLite", "give it a name that ends in .db")
     parquet = are_parquet(paths)
     if engine == "spark":
-        rows = spark_files(paths, wanted, columns, parquet=parquet)
+        rows = spark_files(paths, wanted, columns, person, parquet=parquet)
     else:
         rows = parquet_table(paths, wanted, person) if parquet else text_table(paths, wanted, columns)
     return Opened(rows, paths[0].stem, filtered=not parquet)
@@ -219,16 +195,19 @@ def _ibis(data: Any, wanted: Sequence[str], person: str | None) -> Opened:
     if type(of) is not ops.DatabaseTable:
         raise BadInput("data", "is a query, not a table", "pass the table, and use where() and derive() then")
     connection = data.get_backend()
+    if connection.name == "pyspark":
+        return Opened(ibis_table(data, wanted, person), of.name)
     if connection.name not in CATALOGUED:
-        return Opened(data, data.get_name())
+        raise BadInput("data", f"the engine {connection.name!r} is not supported", f"use one of {', '.join(ENGINES)}")
     named = tuple(filter(None, (of.namespace.catalog, of.namespace.database)))
-    return Opened(ordinary(connection, of.name, named, wanted, person), data.get_name())
+    return Opened(ordinary(connection, of.name, named, wanted, person), of.name)
 
 
-def _spark(data: Any, table: str | None) -> Opened:
+def _spark(data: Any, table: str | None, wanted: Sequence[str], person: str | None) -> Opened:
     """A session and the name of a table, or a frame of a session."""
     import ibis
 
     if hasattr(data, "createOrReplaceTempView"):
-        return Opened(spark_table(data), table)
-    return Opened(*one_of(asked("using the Spark session", lambda: ibis.pyspark.connect(data)), table))
+        return Opened(spark_table(data, wanted, person), table)
+    name = table or only_table(asked("using the Spark session", lambda: ibis.pyspark.connect(data)))
+    return Opened(saved_table(data, name.split("."), wanted, person), name.rpartition(".")[2])

@@ -14,10 +14,39 @@ from jostle.kernel.errors import BadInput
 from jostle.tables.asking import asked
 from jostle.tables.files import column_names, separator_of
 from jostle.tables.lines import LONGEST_LINE, MARKS
+from jostle.tables.spark_plans import check_plan
 from jostle.tables.stages import RESERVED
 
+AS_WRITTEN = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+"""Days are read as they stand in a file. Otherwise a setting of Spark's could make it fail on those before 1582."""
 
-def spark_table(frame: Any) -> Any:
+
+def spark_table(frame: Any, wanted: Sequence[str], person: str | None) -> Any:
+    """A frame of Spark, if it is a table of types that cannot fail."""
+    asked("looking at the Spark frame", lambda: check_plan(frame, wanted, person))
+    return _named(frame)
+
+
+def saved_table(session: Any, parts: Sequence[str], wanted: Sequence[str], person: str | None) -> Any:
+    """A table of a session by its name, which may have the names of a catalog and a schema before it.
+
+    The frame that is looked at is the one that is asked later: its name may be given to another table in between.
+    """
+    name = ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+    return spark_table(asked(f"looking for the table {parts[-1]!r}", lambda: session.table(name)), wanted, person)
+
+
+def ibis_table(table: Any, wanted: Sequence[str], person: str | None) -> Any:
+    """An Ibis table that is in Spark."""
+    operation = table.op()
+    if not hasattr(operation, "namespace") or not hasattr(operation, "source"):
+        problem = "is a table in memory that Spark would have to convert, which may fail on a value"
+        raise BadInput("data", problem, "pass the frame itself, or write it as Parquet and open that")
+    place = (operation.namespace.catalog, operation.namespace.database, operation.name)
+    return saved_table(table.get_backend()._session, [part for part in place if part], wanted, person)
+
+
+def _named(frame: Any) -> Any:
     """A frame of Spark, under a name of its own: a name that is used again would put other rows in this table's place."""
     import ibis
 
@@ -26,7 +55,9 @@ def spark_table(frame: Any) -> Any:
     return asked("opening the Spark frame", lambda: ibis.pyspark.connect(frame.sparkSession).table(name))
 
 
-def spark_files(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, *, parquet: bool) -> Any:
+def spark_files(
+    paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, person: str | None, *, parquet: bool
+) -> Any:
     """Files as a table of Spark on this machine."""
     import importlib.util
 
@@ -36,9 +67,9 @@ def spark_files(paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[
     session = asked("starting Spark", local_spark)
     places = [_as_pattern(path.resolve()) for path in paths]
     if names is None:
-        return spark_table(asked("opening the file", lambda: session.read.parquet(*places)))
+        return spark_table(asked("opening the file", lambda: session.read.parquet(*places, **AS_WRITTEN)), wanted, person)
     firsts = [] if columns is not None else [_first_line(path) for path in paths]
-    return spark_table(asked("opening the file", lambda: _lines(session, places, names, separator_of(paths[0]), firsts)))
+    return _named(asked("opening the file", lambda: _lines(session, places, names, separator_of(paths[0]), firsts)))
 
 
 def _lines(session: Any, places: Sequence[str], names: Sequence[str], separator: str, firsts: Sequence[str]) -> Any:

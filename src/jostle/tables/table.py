@@ -6,9 +6,8 @@ most one row afterwards (stability 1). What would let a row count several times 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, NoReturn, final
 
 from ibis.common.annotations import ValidationError
@@ -133,12 +132,12 @@ class Table(measure.Measurements):
         if self.unit is not None or other.unit is not None:
             problem = "a person's rows in both tables would add up, and the account is kept for fewer"
             raise BadInput("other", problem, "open both as one table, where each person's rows are bounded together")
-        mine, others = ({at for view in table._views for at in view.origin} for table in (self, other))
-        if any(_may_share_rows(one, another) for one in mine for another in others):
-            if None in map(_file, mine | others):
-                problem = "may have rows of this table: only tables of different files can be united"
-                remedy = "concatenate the frames, or UNION ALL the rows into a table, and open them as one"
-                raise BadInput("other", problem, remedy)
+        if not all(view.origin for table in (self, other) for view in table._views):
+            problem = "may have rows of this table: only tables of different files can be united"
+            remedy = "concatenate the frames, or UNION ALL the rows into a table, and open them as one"
+            raise BadInput("other", problem, remedy)
+        mine, others = ({file for view in table._views for file in view.origin} for table in (self, other))
+        if any(share_files(one, another) for one in mine for another in others):
             raise BadInput("other", "has rows of this table, which would count twice", "say both conditions in one: … OR …")
         if dict(other.schema) != dict(self.schema):
             raise BadInput("other", "has other columns", "select the same columns of both, declared alike")
@@ -282,17 +281,3 @@ def _same_account(one: Payer, other: Payer) -> bool:
         return False
     mine, others = ((repr(p.account.ledger), p.account.name, p.account.neighbours) for p in (one, other))
     return mine == others
-
-
-def _may_share_rows(one: Hashable, other: Hashable) -> bool:
-    """Whether two origins may be the same data: always, unless both are files, and different ones."""
-    place, another = _file(one), _file(other)
-    return place is None or another is None or share_files(place, another)
-
-
-def _file(origin: Hashable) -> Path | None:
-    """The file or the folder of files that an origin is. A table of a database has a name besides, and a frame no path."""
-    match origin:
-        case (str(place), None) if "://" not in place:
-            return Path(place)
-    return None

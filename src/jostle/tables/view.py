@@ -7,8 +7,9 @@ person, after everything that drops rows. Proof: docs/proofs/tables.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import ibis
@@ -97,8 +98,8 @@ class View:
     filtered: bool
     """Whether a row of the table may be none here."""
 
-    origin: frozenset[Hashable]
-    """What tells the data from others: two views of one table share it."""
+    origin: frozenset[Path]
+    """The files with the rows; none where the rows are in a database, a frame or Spark."""
 
     steps: tuple[Step, ...] = ()
     """What happens, in order."""
@@ -120,7 +121,7 @@ class View:
         unit: Unit | None,
         *,
         filtered: bool,
-        origin: frozenset[Hashable] = frozenset(),
+        origin: frozenset[Path] = frozenset(),
         whose: str | None = None,
         live: bool = False,
     ) -> View:
