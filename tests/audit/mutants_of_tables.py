@@ -163,7 +163,7 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a union of rows that are the same",
-        attribute(table, "_may_share_rows", lambda one, other: False),
+        attribute(table, "share_files", lambda one, other: False),
         tested(ways_around.test_the_same_rows_under_two_names_are_no_union, FOLDER),
     ),
     Mutant(

@@ -18,7 +18,6 @@ import jostle
 from jostle.schema import Integer, Schema
 from jostle.tables import engines
 from jostle.tables.columns import EngineColumns
-from jostle.tables.table import _may_share_rows
 
 SCHEMA = Schema(x=Integer(0, 999))
 
@@ -149,14 +148,13 @@ def test_rows_in_spark_are_never_added_up(spark, tmp_path):
         others[-1].union(others[-2])
 
 
-def test_what_is_in_spark_may_be_anything(tmp_path):
+def test_only_files_have_an_origin(tmp_path):
+    """What is elsewhere may be the rows of anything."""
     frame = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe"})
     rows(10).to_parquet(tmp_path / "a.parquet")
-    one, *others = (
-        next(engines._origins(data, engines.Opened(None, None)))
-        for data in (frame(), frame(), tmp_path / "a.parquet", rows(10))
-    )
-    assert all(_may_share_rows(one, other) and _may_share_rows(other, one) for other in others)
+    for data in (frame(), rows(10), "postgresql://h/d", tmp_path / "a.db"):
+        assert engines._origin(data) == frozenset()
+    assert engines._origin([tmp_path / "a.parquet"]) == {(tmp_path / "a.parquet").resolve()}
 
 
 def test_an_account_remembers_whom_it_protects(tmp_path):

@@ -93,8 +93,9 @@ def open(  # the name is the product's, and callers say jostle.open
         raise BadInput("name", "is missing: a frame has none of its own", "pass what the data set is called, name='people'")
     account = account_of(ledger_at(ledger), called, budget, relation, whose)
     known = WHOSE if whose and is_frame(data) else None
-    about = {"filtered": opened.filtered, "origin": opened.origin, "live": opened.live}
-    view = View.of(opened.table, described, whose, whose=known, **about)
+    view = View.of(
+        opened.table, described, whose, filtered=opened.filtered, origin=opened.origin, whose=known, live=opened.live
+    )
     return Table([view], AccountPayer(account, whom(whose), note), called, whose)
 
 

@@ -247,8 +247,9 @@ class View:
             return self
         rows = self.rows(list(self.schema) if names is None else names)
         sample = Sample(self.backend, lambda: self.bounded(rows.table))
-        done = {"unit": None, "steps": (), "whose": None, "live": False}
-        return replace(self, base=sample, declared=self.schema, placed=rows.cells, **done)
+        return replace(
+            self, base=sample, declared=self.schema, unit=None, steps=(), placed=rows.cells, whose=None, live=False
+        )
 
 
 def check_names(schema: Schema, unit: Unit | None) -> None:
