@@ -16,10 +16,10 @@ from jostle.kernel.errors import BadInput
 from jostle.learn import registry
 from jostle.learn.choosing import FEATURES, FEWEST, KINDS, OPTIONS, Chooser, features
 from jostle.learn.classifier import PrivateClassifier
-from jostle.learn.experiments import Refused, Trial, measure, run
-from jostle.learn.report import FIGURES, Line, lines, markdown, picture, reached
+from jostle_bench.classifiers.experiments import Refused, Trial, measure, run
+from jostle_bench.classifiers.report import FIGURES, Line, lines, markdown, picture, reached
 from jostle.learn.task import Task
-from jostle.learn.training import tables, train, trials
+from jostle_bench.classifiers.training import tables, train, trials
 from jostle.schema import Category, Integer, Schema
 from jostle.simulate.results import Measured, Results
 

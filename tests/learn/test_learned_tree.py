@@ -18,7 +18,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.records import Records
 from jostle.learn import trees
 from jostle.learn.learned_tree import FACTS, TREES, chosen_trees, grow_by_choice, learned_tree, points, shipped_text
-from jostle.learn.training import teach_trees
+from jostle_bench.classifiers.training import teach_trees
 from jostle.learn.tree_candidates import candidates_for
 from jostle.learn.tree_leaves import counted, noisy_majority, pruned, without_unreachable
 from jostle.learn.tree_model import Forest, Tree

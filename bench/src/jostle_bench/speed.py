@@ -27,9 +27,9 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.linear import workloads
 from jostle.linear.workloads import Workload
-from jostle.simulate import reference
 from jostle.simulate.parallel import ONE_THREAD, cores
 from jostle.simulate.runner import errors
+from jostle_bench import reference
 
 SIZES: Final = MappingProxyType(
     {
@@ -174,7 +174,7 @@ def speeds(
 
 
 def _in_a_fresh_process(order: dict[str, Any], cache: Path) -> Speed:
-    code = "from jostle.simulate.speed import answer; answer()"
+    code = "from jostle_bench.speed import answer; answer()"
     done = subprocess.run(
         [sys.executable, "-c", code],
         input=json.dumps(order),

@@ -72,7 +72,7 @@ def measure(path: Path, rows: int, *, bounded: bool) -> Run:
     command = [
         sys.executable,
         "-c",
-        "from jostle.tables.speed import child; child()",
+        "from jostle_bench.table_speed import child; child()",
         str(path),
         "bounded" if bounded else "",
     ]

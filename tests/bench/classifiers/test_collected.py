@@ -9,10 +9,10 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from jostle.datasets.collected import CELLS, LEARNED, TESTED, collected, names
+from jostle_bench.classifiers.collected import CELLS, LEARNED, TESTED, collected, names
 from jostle.kernel.errors import BadInput
-from jostle.learn.experiments import parts
-from jostle.learn.training import tables
+from jostle_bench.classifiers.experiments import parts
+from jostle_bench.classifiers.training import tables
 from jostle.schema import Category, Integer
 
 

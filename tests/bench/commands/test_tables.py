@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from jostle.cli.main import app
 from jostle.kernel.errors import BadInput
-from jostle.tables import speed
+from jostle_bench import table_speed as speed
 
 
 def test_it_measures_both_units_and_keeps_its_file(tmp_path):

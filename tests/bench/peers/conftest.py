@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jostle.peers import environments
+from jostle_bench.peers import environments
 
 
 @pytest.fixture(scope="session")

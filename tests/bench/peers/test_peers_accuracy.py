@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jostle.peers import accuracy, inputs, report
-from jostle.peers.accuracy_report import closed_form
-from jostle.peers.adapters import estimating
-from jostle.peers.environments import Environment, Unavailable, known
-from jostle.peers.jobs import NOT_RUN, Outcome
-from jostle.peers.noise import KINDS, check
-from jostle.peers.parts import Asked, Comparison, Findings, compare
+from jostle_bench.peers import accuracy, inputs, report
+from jostle_bench.peers.accuracy_report import closed_form
+from jostle_bench.peers.adapters import estimating
+from jostle_bench.peers.environments import Environment, Unavailable, known
+from jostle_bench.peers.jobs import NOT_RUN, Outcome
+from jostle_bench.peers.noise import KINDS, check
+from jostle_bench.peers.parts import Asked, Comparison, Findings, compare
 
 positive = st.lists(st.floats(0.1, 100), min_size=2, max_size=20)
 

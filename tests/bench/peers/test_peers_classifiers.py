@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from jostle.datasets.labelled import EXPERIMENTS, load, split
 from jostle.learn.task import Task
-from jostle.peers import classifiers, environments, jobs
-from jostle.peers.adapters import classifying, serve
-from jostle.peers.parts import Asked
+from jostle_bench.peers import classifiers, environments, jobs
+from jostle_bench.peers.adapters import classifying, serve
+from jostle_bench.peers.parts import Asked
 from jostle.schema import Category, Integer, Real
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jostle.cli.main import main
-from jostle.peers import environments, jobs
+from jostle_bench.peers import environments, jobs
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jostle.peers import environments, jobs
-from jostle.peers.environments import Environment, Peer, Unavailable
-from jostle.peers.jobs import Job
+from jostle_bench.peers import environments, jobs
+from jostle_bench.peers.environments import Environment, Peer, Unavailable
+from jostle_bench.peers.jobs import Job
 
 ADAPTER = """
 import os, time
@@ -156,7 +156,7 @@ def test_what_is_measured_of_jostle_is_part_of_its_jobs_and_nothing_else_is(tmp_
 STOPPED = """
 import sys
 from jostle.cli import running
-from jostle.peers import jobs
+from jostle_bench.peers import jobs
 
 with running.stoppable():
     jobs._process([sys.executable, "-c", sys.argv[1]], {}, 600.0)

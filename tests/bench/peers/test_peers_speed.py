@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jostle.peers import environments, jobs, scaling, speed, timings
-from jostle.peers.jobs import Job, Outcome
-from jostle.peers.parts import Asked
+from jostle_bench.peers import environments, jobs, scaling, speed, timings
+from jostle_bench.peers.jobs import Job, Outcome
+from jostle_bench.peers.parts import Asked
 
 KNOWN = environments.known()
 

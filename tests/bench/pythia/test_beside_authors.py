@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jostle.choice import beside_authors, experiment_report
-from jostle.choice.experiments import Experiment, experiment
+from jostle_bench.pythia.experiments import Experiment, experiment
 from jostle.simulate import grid, reference
 from jostle.simulate.grid import SUITE
 from tests.choice.tables import folder_of_shapes

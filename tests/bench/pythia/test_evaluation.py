@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jostle.choice.evaluation import leave_one_out
+from jostle_bench.pythia.evaluation import leave_one_out
 from jostle.kernel.errors import BadInput
 from tests.choice.tables import MadeUp, made_up
 

@@ -11,8 +11,8 @@ import pytest
 from jostle import plots, simulate
 from jostle.choice import deployed, experiment_numbers, experiment_pages, experiment_pictures, experiment_report
 from jostle.choice.delphi import ErrorTable
-from jostle.choice.evaluation import leave_one_out
-from jostle.choice.experiments import AS_PUBLISHED, OURS, RHOS, THETAS, VARIANTS, Experiment, experiment
+from jostle_bench.pythia.evaluation import leave_one_out
+from jostle_bench.pythia.experiments import AS_PUBLISHED, OURS, RHOS, THETAS, VARIANTS, Experiment, experiment
 from jostle.choice.training import PAPER
 from jostle.choice.trees import CRITERIA
 from jostle.kernel.errors import BadInput

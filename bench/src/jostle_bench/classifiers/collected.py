@@ -56,7 +56,7 @@ class _Entry:
 
 @lru_cache(maxsize=1)
 def _entries() -> dict[str, _Entry]:
-    text = (files("jostle.datasets") / "collected.csv").read_text("utf-8")
+    text = (files("jostle_bench.classifiers") / "collected.csv").read_text("utf-8")
     listed = [
         _Entry(row["package"], row["item"], row["label"], row["above"], tuple(row["without"].split()))
         for row in csv.DictReader(text.splitlines())
@@ -76,7 +76,7 @@ def names() -> tuple[str, ...]:
 def collected(name: str) -> tuple[Labelled, Labelled]:
     """A table's records to learn from, and those to test with: the same ones at every call."""
     if name not in _entries():
-        raise BadInput("table", f"{name!r} is not on the list", "use one of jostle.datasets.collected.names()")
+        raise BadInput("table", f"{name!r} is not on the list", "use one of jostle_bench.classifiers.collected.names()")
     entry = _entries()[name]
     frame = _frame(entry)
     labels = _labels(frame, entry)

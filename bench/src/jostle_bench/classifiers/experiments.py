@@ -10,21 +10,20 @@ from functools import lru_cache
 
 import numpy as np
 
-from jostle.datasets.artificial import HELD_OUT, artificial
-from jostle.datasets.collected import collected
-from jostle.datasets.labelled import Labelled, load, split
-from jostle.kernel.columns import ArrayColumns
+from jostle.datasets.labelled import load
 from jostle.kernel.errors import BadInput
-from jostle.kernel.records import SimulatedRecords
-from jostle.learn import get
-from jostle.learn.registry import IntArray, Learner
-from jostle.learn.task import Task
+from jostle.learn import get, public_tables
+from jostle.learn.public_tables import Parts, error
+from jostle.learn.registry import Learner
 from jostle.simulate.parallel import in_parallel
 from jostle.simulate.results import Key, Measured, Results
+from jostle_bench.classifiers.collected import collected
 
-Encoded = dict[str, IntArray]
 COLLECTED = "collected-"
 """So begin the names of tables that others collected."""
+
+CENSUS = "adult-test"
+"""The census' own split."""
 
 VERSION = 1
 """Raised when trials are made otherwise, such as other splits: old results are then worth nothing."""
@@ -95,23 +94,6 @@ def digest(learner: Learner, tunables: Mapping[str, str]) -> str:
     return f"{zlib.crc32(repr(learner.stamp(tunables)).encode()):08x}"
 
 
-def error(
-    learner: Learner,
-    task: Task,
-    train: Encoded,
-    test: Encoded,
-    epsilon: float,
-    *,
-    seed: object,
-    neighbours: str,
-    **tunables: str,
-) -> float:
-    """The share of test records that a model of the training records gets wrong: a simulation on public data."""
-    records = SimulatedRecords(ArrayColumns(train, task.sizes), seed=seed, neighbours=neighbours, filtered=True)
-    model = learner.run(records, task, records.grant(epsilon), **tunables)
-    return float((model.scores(test).argmax(axis=1) != test[task.label]).mean())
-
-
 def measure(trial: Trial) -> Measured | Refused:
     """The mean error over the draws, with its standard error."""
     found, tunables = variant(trial.learner)
@@ -154,29 +136,12 @@ def found(trials: Sequence[Trial], results: Results) -> list[tuple[Trial, Measur
     return [(trial, measured) for trial, measured in known if measured is not None]
 
 
-@lru_cache(maxsize=2)
-def parts(table: str, seed: int) -> tuple[Task, Encoded, Encoded]:
+def parts(table: str, seed: int) -> Parts:
     """What is to be learned, the records to learn from, and those to test with."""
-    train, test = _split(table, seed)
-    task = Task(train.attributes, train.label, train.schema)
-    return task, encoded(task, train), encoded(task, test)
+    return _with_one_split(table) if table == CENSUS or table.startswith(COLLECTED) else public_tables.parts(table, seed)
 
 
-def _split(table: str, seed: int) -> tuple[Labelled, Labelled]:
-    if table == "adult-test":
-        return load("adult"), load("adult-test")
-    if table.startswith(COLLECTED):
-        return collected(table.removeprefix(COLLECTED))
-    if not table.startswith("artificial-"):
-        return split(table, seed)
-    made = artificial(int(table.removeprefix("artificial-")))
-    cut = np.arange(len(made))
-    return made.take(cut[:-HELD_OUT]), made.take(cut[-HELD_OUT:])
-
-
-def encoded(task: Task, table: Labelled) -> Encoded:
-    """A table's codes. Records whose class is not foreseen are left out."""
-    codes: Encoded = {name: task.encode(name, table.columns[name]) for name in task.attributes}
-    codes[task.label] = task.encode_label(table.y)
-    counted = codes[task.label] >= 0
-    return {name: column[counted] for name, column in codes.items()}
+@lru_cache(maxsize=2)
+def _with_one_split(table: str) -> Parts:
+    found = (load("adult"), load(CENSUS)) if table == CENSUS else collected(table.removeprefix(COLLECTED))
+    return public_tables.encoded_parts(*found)

@@ -13,12 +13,9 @@ import numpy as np
 from jostle import plots
 from jostle.datasets.labelled import EXPERIMENTS
 from jostle.learn import names
-from jostle.learn.experiments import Trial, found, variant
+from jostle.learn.registry import CHOSEN
 from jostle.simulate.results import Results
-
-CHOSEN: Final = "Chosen"
-"""The learner behind `PrivateClassifier`."""
-
+from jostle_bench.classifiers.experiments import Trial, found, variant
 
 HISTOGRAMS: Final = ("none", "informed", "Laplace", "DAWA", "Pythia", "Bayes", "Adaptive")
 """What naive Bayes' histograms are made by in its experiment: the first two are not private."""

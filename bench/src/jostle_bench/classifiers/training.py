@@ -13,16 +13,16 @@ import numpy as np
 from jostle.choice.databases import Public
 from jostle.choice.inside import learn
 from jostle.choice.trees import Growth, Tree, grow
-from jostle.datasets.collected import names
 from jostle.kernel.budget import Budget
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
 from jostle.learn.choosing import FEATURES, KINDS, OPTIONS, Chooser, features, fits_facts, kind_of
-from jostle.learn.experiments import COLLECTED, Trial, found, parts
 from jostle.learn.learned_tree import Points, chosen_trees, points
 from jostle.learn.registry import FloatArray, IntArray, Model
 from jostle.learn.task import Task
 from jostle.simulate.results import Results
+from jostle_bench.classifiers.collected import names
+from jostle_bench.classifiers.experiments import COLLECTED, Trial, found, parts
 
 EPSILONS = (0.1, 0.5, 2.0)
 """What the options are tried with: with the tables' numbers of records, from a handful to some ten thousand records · ε."""

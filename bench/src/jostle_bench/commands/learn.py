@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from jostle.cli.terminal import new_table, save_report, words
+from jostle.cli.terminal import words
+from jostle_bench.reports.terminal import new_table, save_report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jostle.learn.experiments import Refused, Trial
-    from jostle.learn.report import Figure, Line
     from jostle.simulate.results import Results
+    from jostle_bench.classifiers.experiments import Refused, Trial
+    from jostle_bench.classifiers.report import Figure, Line
 
 
 def learn(
@@ -50,8 +51,8 @@ def learn(
 
     Stop it whenever you like: the same command goes on where it was stopped.
     """
-    from jostle.learn.report import FIGURES
     from jostle.simulate.results import Results
+    from jostle_bench.classifiers.report import FIGURES
 
     console = Console(highlight=False)
     if train_trees is not None:
@@ -110,7 +111,7 @@ def _words(listed: str | None) -> list[str] | None:
 def _run(trials: Sequence[Trial], results: Results, workers: int | None) -> list[Refused]:
     """Make the measurements under a bar; an interrupt ends the command with status 130."""
     from jostle.cli import running
-    from jostle.learn import experiments
+    from jostle_bench.classifiers import experiments
 
     kept = sum(results.get(trial.key) is not None for trial in trials)
     refused: list[Refused] = []
@@ -131,7 +132,7 @@ def _run(trials: Sequence[Trial], results: Results, workers: int | None) -> list
 def _train(
     path: Path, tables: int, collected: bool, draws: int, results: Results, workers: int | None, console: Console
 ) -> None:
-    from jostle.learn import training
+    from jostle_bench.classifiers import training
 
     chosen = training.tables(tables, others=collected)
     _run(training.trials(chosen, draws=draws), results, workers)
@@ -141,7 +142,7 @@ def _train(
 
 
 def _teach(path: Path, tables: int, console: Console) -> None:
-    from jostle.learn import training
+    from jostle_bench.classifiers import training
 
     made = training.teach_trees(tables)
     made.save(path, {"tables": tables})
@@ -150,21 +151,22 @@ def _teach(path: Path, tables: int, console: Console) -> None:
 
 
 def _report(path: Path, wanted: dict[str, Figure], found: dict[str, list[Line]], figures: str) -> None:
-    from jostle.choice.experiment_pictures import plain
-    from jostle.learn.report import markdown, picture
+    from jostle_bench.classifiers.report import markdown, picture
+    from jostle_bench.reports.pages import plain
 
     drawn = {name: plain(picture(figure, found[name])) for name, figure in wanted.items() if found[name]}
     save_report(path, markdown(found, command=f"jostle bench learn --figures {figures}"), drawn)
 
 
 def _lines(figure: Figure, results: Results, learners: list[str] | None) -> list[Line]:
-    from jostle.learn import report
+    from jostle_bench.classifiers import report
 
     return report.lines(figure, results, learners)
 
 
 def _show(figure: Figure, lines: Sequence[Line], console: Console) -> None:
-    from jostle.learn.report import CHOSEN, GOALS, reached
+    from jostle.learn.registry import CHOSEN
+    from jostle_bench.classifiers.report import GOALS, reached
 
     headings = ("table", "learner", *(f"ε = {epsilon:g}" for epsilon in figure.epsilons))
     table = new_table(figure.title, headings, left=("table", "learner"))
@@ -182,7 +184,7 @@ def _show(figure: Figure, lines: Sequence[Line], console: Console) -> None:
 
 def _pictures(figures: dict[str, Figure], found: dict[str, list[Line]], out: Path, console: Console) -> None:
     from jostle import plots
-    from jostle.learn.report import picture
+    from jostle_bench.classifiers.report import picture
 
     for name, figure in figures.items():
         if found[name]:
@@ -192,7 +194,7 @@ def _pictures(figures: dict[str, Figure], found: dict[str, list[Line]], out: Pat
 
 
 def _numbers(line: Line) -> dict[str, Any]:
-    from jostle.learn.report import GOALS, reached
+    from jostle_bench.classifiers.report import GOALS, reached
 
     return {
         "table": line.table,

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from jostle.cli.terminal import Row, Working, seconds, show_rows
+from jostle.cli.terminal import Working
+from jostle_bench.reports.terminal import Row, seconds, show_rows
 
 MILLION = 10**6
 

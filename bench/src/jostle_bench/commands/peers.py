@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from jostle.cli.terminal import save_report, words
+from jostle.cli.terminal import words
+from jostle_bench.reports.terminal import save_report, show
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jostle.peers.environments import Environment, Peer, Unavailable
-    from jostle.peers.jobs import Job, Outcome
-    from jostle.peers.parts import Asked, Part
+    from jostle_bench.peers.environments import Environment, Peer, Unavailable
+    from jostle_bench.peers.jobs import Job, Outcome
+    from jostle_bench.peers.parts import Asked, Part
 
 QUICK_PEERS = "opendp,diffprivlib"
 """Those whose environments are cheap to make."""
@@ -55,13 +56,12 @@ def peers(
     The options say what is measured; the report is on everything that the folder has results of. Stop it whenever you like:
     the same command goes on where it was stopped.
     """
-    from jostle.choice.experiment_pages import markdown, page
-    from jostle.choice.experiment_pictures import plain
     from jostle.cli import running
     from jostle.kernel.errors import BadInput
-    from jostle.peers import accuracy, classifiers, environments
-    from jostle.peers import report as reports
-    from jostle.peers.parts import Asked, Findings
+    from jostle_bench.peers import accuracy, classifiers, environments
+    from jostle_bench.peers import report as reports
+    from jostle_bench.peers.parts import Asked, Findings
+    from jostle_bench.reports.pages import markdown, page, plain
 
     if report is not None and not report.absolute().parent.is_dir():
         raise BadInput("report", f"the folder of {report} does not exist", "name one that does")
@@ -100,13 +100,13 @@ def peers(
         typer.echo(json.dumps(numbers, ensure_ascii=False))
         return
     console = Console(highlight=False)
-    running.show(pages, console, longest=LONGEST_TABLE)
+    show(pages, console, longest=LONGEST_TABLE)
     console.print(f"With pictures: open {out / 'peers.html'}")
 
 
 def _wanted(parts: str | None) -> list[Part]:
     from jostle.kernel.errors import BadInput
-    from jostle.peers import report
+    from jostle_bench.peers import report
 
     names = list(report.HOMES) if parts is None else words(parts)
     for name in names:
@@ -132,7 +132,7 @@ def _measured(
     An interrupt ends the command, and what is done is kept.
     """
     from jostle.cli import running
-    from jostle.peers import jobs
+    from jostle_bench.peers import jobs
 
     console, results = Console(stderr=True, highlight=False), asked.folder / "results"
     done: dict[str, Outcome] = {}
@@ -157,7 +157,7 @@ def _measured(
 
 def _prepared(wanted: dict[str, Peer], folder: Path, console: Console) -> dict[str, Environment | Unavailable]:
     """Everybody's environment."""
-    from jostle.peers import environments
+    from jostle_bench.peers import environments
 
     with console.status("environments") as status:
         places = {name: environments.prepare(peer, folder, status.update) for name, peer in wanted.items()}
@@ -171,7 +171,7 @@ def _kept(
     part: Part, whole: Asked, done: dict[str, Outcome], places: dict[str, Environment | Unavailable]
 ) -> list[tuple[Job, Outcome]]:
     """Every job of a part with what is known of it; none of a part that has no results, and whose data need not be made."""
-    from jostle.peers import jobs
+    from jostle_bench.peers import jobs
 
     results = whole.folder / "results"
     if not any(results.glob(f"*-{part.name}-*.json")):

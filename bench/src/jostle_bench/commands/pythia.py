@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from jostle.cli.terminal import save_report, words
+from jostle.cli.terminal import words
+from jostle_bench.reports.terminal import gather, save_report, show
 
 if TYPE_CHECKING:
-    from jostle.choice.beside_authors import Beside
     from jostle.choice.delphi import ErrorTable
-    from jostle.choice.deployed import Deployed
-    from jostle.choice.experiment_report import Section
-    from jostle.choice.experiments import Experiment
+    from jostle_bench.pythia.beside_authors import Beside
+    from jostle_bench.pythia.deployed import Deployed
+    from jostle_bench.pythia.experiments import Experiment
+    from jostle_bench.reports.sections import Section
 
 QUICK_TRIALS = 3
 QUICK_DEPLOYED = 6
@@ -56,12 +57,11 @@ def pythia(
 
     Stop it whenever you like: the same command goes on where it was stopped. With --no-collect it reports on what there is.
     """
-    from jostle.choice.experiment_pages import markdown, page
-    from jostle.choice.experiment_pictures import pictures, plain
-    from jostle.cli import running
     from jostle.kernel.errors import BadInput
     from jostle.simulate.grid import WORKLOADS
-    from jostle.simulate.reference import reference_folder
+    from jostle_bench.pythia.pictures import pictures
+    from jostle_bench.reference import reference_folder
+    from jostle_bench.reports.pages import markdown, page, plain
 
     if task is not None and task not in WORKLOADS:
         raise BadInput("task", f"{task!r} is unknown", f"use one of {', '.join(WORKLOADS)}")
@@ -95,7 +95,7 @@ def pythia(
         if as_json:
             said.append(numbers | {"trials": asked.trials})
         else:
-            running.show(parts, console)
+            show(parts, console)
         drawn = pictures(found, checked)
         pages.append(markdown(parts, command=command, about=f"{name}-"))
         figures |= {f"{name}-{figure}": plain(drawn[figure]) for figure in drawn}
@@ -128,14 +128,15 @@ class _Asked:
 
 
 def _experiment(task: str, asked: _Asked) -> tuple[Experiment, list[Deployed], list[Section], dict[str, Any]]:
-    from jostle.choice import experiment_numbers, experiment_report, experiments
+    from jostle_bench.pythia import experiments, report
+    from jostle_bench.pythia.numbers import numbers as in_numbers
 
     found = experiments.experiment(_table(task, asked), named=asked.own, seed=asked.seed)
     checked = _deployed(found, asked) if asked.deployed else []
     beside = _beside_authors(found, asked)
     variants = list(found.variants()) if asked.settings else []
-    parts = experiment_report.sections(found, deployed=checked, beside=beside, variants=variants, trials=asked.trials)
-    numbers = experiment_numbers.numbers(found, deployed=checked, beside=beside, variants=variants)
+    parts = report.sections(found, deployed=checked, beside=beside, variants=variants, trials=asked.trials)
+    numbers = in_numbers(found, deployed=checked, beside=beside, variants=variants)
     return found, checked, parts, numbers
 
 
@@ -162,15 +163,15 @@ def _table(task: str, asked: _Asked) -> ErrorTable:
 
 def _deployed(found: Experiment, asked: _Asked) -> list[Deployed]:
     """Run Pythia, ours and the paper's, under a bar."""
-    from jostle.choice import deployed
-    from jostle.choice.experiments import OURS
     from jostle.cli import running
+    from jostle_bench.pythia import deployed
+    from jostle_bench.pythia.experiments import OURS
 
     checked = []
     for way in (OURS, found.as_published):
         todo = deployed.works(found, way, inputs=asked.deployed, trials=asked.trials)
         done = deployed.runs(todo, workers=running.processes(asked.workers))
-        ran = running.gather(done, len(todo), f"running {way.name}")
+        ran = gather(done, len(todo), f"running {way.name}")
         checked.append(deployed.Deployed(way=way, runs=sorted(ran, key=lambda one: one.row), trials=asked.trials))
     return checked
 
@@ -179,13 +180,13 @@ def _beside_authors(found: Experiment, asked: _Asked) -> list[Beside]:
     """Run Pythia on the inputs of the reference, if there is one, under a bar."""
     if asked.reference is None:
         return []
-    from jostle.choice import beside_authors
     from jostle.cli import running
-    from jostle.simulate import reference
+    from jostle_bench import reference
+    from jostle_bench.pythia import beside_authors
 
     todo = beside_authors.works(found, reference.read(asked.reference), trials=asked.trials)
     done = beside_authors.runs(todo, workers=running.processes(asked.workers))
-    return sorted(running.gather(done, len(todo), "beside the authors"), key=lambda one: one.cell.key)
+    return sorted(gather(done, len(todo), "beside the authors"), key=lambda one: one.cell.key)
 
 
 def _command(task: str | None, options: str | None, trials: int | None, seed: int, deployed: int, **flags: bool) -> str:

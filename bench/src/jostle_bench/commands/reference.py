@@ -11,15 +11,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from jostle.cli.terminal import new_table, words
+from jostle.cli.terminal import words
+from jostle_bench.reports.terminal import new_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jostle.simulate.grid import GridReport, Line
     from jostle.simulate.measure import Cell, Failed
-    from jostle.simulate.reference import Comparison
     from jostle.simulate.results import Measured, Results
+    from jostle_bench.grid_report import GridReport, Line
+    from jostle_bench.reference import Comparison
 
 TASKS = ("range-1d", "range-2d")
 
@@ -90,7 +91,7 @@ class _Bench:
     def beside(self, folder: Path | None, tasks: Sequence[str]) -> None:
         """Ours beside the reference."""
         from jostle.kernel.errors import BadInput
-        from jostle.simulate import reference as ref
+        from jostle_bench import reference as ref
 
         rows = [row for row in ref.read(ref.reference_folder(folder)) if row.cell.task in tasks]
         names = ref.comparable(rows)
@@ -118,7 +119,8 @@ class _Bench:
         """Our options beside the suite, on the paper's grid."""
         from jostle.datasets.shapes import data_folder
         from jostle.simulate import grid
-        from jostle.simulate import reference as ref
+        from jostle_bench import grid_report
+        from jostle_bench import reference as ref
 
         folder = data_folder().resolve()
         cells: list[grid.GridCell] = []
@@ -130,7 +132,8 @@ class _Bench:
         reports = [
             made
             for task in tasks
-            if (made := grid.report(task, cells, [name for name in names[task] if name not in broken], found)) is not None
+            if (made := grid_report.report(task, cells, [name for name in names[task] if name not in broken], found))
+            is not None
         ]
         missing = sorted(
             {name for task in tasks for name in grid.SUITE[task]} - {name for task in tasks for name in names[task]}

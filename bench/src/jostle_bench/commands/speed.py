@@ -12,10 +12,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from jostle.cli.terminal import new_table, words
+from jostle.cli.terminal import words
+from jostle_bench.reports.terminal import new_table
 
 if TYPE_CHECKING:
-    from jostle.simulate.speed import Speed
+    from jostle_bench.speed import Speed
 
 
 def speed(
@@ -34,8 +35,8 @@ def speed(
 
     from jostle import algorithms as known
     from jostle import plots
-    from jostle.simulate import reference
-    from jostle.simulate.speed import machine, speeds
+    from jostle_bench import reference
+    from jostle_bench.speed import machine, speeds
 
     plots.savable(out)  # before long work is done for it
     names = [known.get(name).name for name in words(algorithms)] if algorithms else known.names()

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from jostle.cli.terminal import new_table
 from jostle.kernel.errors import BadInput
+from jostle_bench.reports.terminal import new_table
 
 if TYPE_CHECKING:
-    from jostle.tables.speed import Run
+    from jostle_bench.table_speed import Run
 
 GOALS = {(10**7, False): 1.5, (10**7, True): 4.0, (10**8, False): 15.0}
 """Seconds from opening the file to the noisy answers."""
@@ -30,7 +30,7 @@ def tables(
     """A histogram of 4,096 cells from Parquet files of 10⁶ and 10⁷ rows (or --rows 100000000), by rows and by persons."""
     from rich.progress import Progress
 
-    from jostle.tables import speed
+    from jostle_bench import table_speed as speed
 
     wanted = rows or [10**6, 10**7]
     if any(number < 1 for number in wanted):

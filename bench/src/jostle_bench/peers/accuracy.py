@@ -13,12 +13,12 @@ import numpy as np
 
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
-from jostle.peers import inputs
-from jostle.peers.environments import OURSELVES, Peer
-from jostle.peers.inputs import MADE_UP, Input
-from jostle.peers.jobs import Job, Outcome, adapter
-from jostle.peers.noise import KINDS, Checked, check
-from jostle.peers.parts import RELATIONS, Asked, Comparison, Findings, Part, of_means, with_delta
+from jostle_bench.peers import inputs
+from jostle_bench.peers.environments import OURSELVES, Peer
+from jostle_bench.peers.inputs import MADE_UP, Input
+from jostle_bench.peers.jobs import Job, Outcome, adapter
+from jostle_bench.peers.noise import KINDS, Checked, check
+from jostle_bench.peers.parts import RELATIONS, Asked, Comparison, Findings, Part, of_means, with_delta
 
 NAME: Final = "accuracy"
 DOMAINS: Final = ((256,), (1024,), (4096,), (32, 32), (128, 128))
@@ -309,7 +309,7 @@ def comparisons(found: Sequence[Errors]) -> list[Comparison]:
 
 def findings(asked: Asked, outcomes: Sequence[tuple[Job, Outcome]]) -> Findings:
     """The cells, the tables and the pictures."""
-    from jostle.peers import accuracy_report
+    from jostle_bench.peers import accuracy_report
 
     found, proven = errors(outcomes, asked), checked(outcomes)
     listed = comparisons([*found, *from_closed_form(proven, found, asked)])

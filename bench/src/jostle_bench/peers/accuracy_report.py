@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from jostle import plots
-from jostle.choice.experiment_report import Grid, Section
-from jostle.peers.accuracy import ENOUGH, FEWER_TRIALS, FOR_SLOW, TRIALS, Errors, by_cell, data_sets
-from jostle.peers.environments import OURSELVES, Peer
-from jostle.peers.inputs import RANGES
-from jostle.peers.jobs import Job, Outcome
-from jostle.peers.noise import BOUND, KINDS, Checked
-from jostle.peers.parts import Asked, Comparison, mean
+from jostle_bench.peers.accuracy import ENOUGH, FEWER_TRIALS, FOR_SLOW, TRIALS, Errors, by_cell, data_sets
+from jostle_bench.peers.environments import OURSELVES, Peer
+from jostle_bench.peers.inputs import RANGES
+from jostle_bench.peers.jobs import Job, Outcome
+from jostle_bench.peers.noise import BOUND, KINDS, Checked
+from jostle_bench.peers.parts import Asked, Comparison, mean
+from jostle_bench.reports.sections import Grid, Section
 
 GROUPS = ("histogram", "ranges", "quantiles")
 GOAL = 0.7

@@ -15,9 +15,9 @@ from jostle.datasets.artificial import artificial
 from jostle.datasets.labelled import EXPERIMENTS, Labelled, load
 from jostle.kernel.errors import BadInput
 from jostle.learn.task import Task
-from jostle.peers.environments import OURSELVES, Peer
-from jostle.peers.jobs import Job, Outcome, adapter
-from jostle.peers.parts import RELATIONS, Asked, Comparison, Findings, Part, of_means, with_delta
+from jostle_bench.peers.environments import OURSELVES, Peer
+from jostle_bench.peers.jobs import Job, Outcome, adapter
+from jostle_bench.peers.parts import RELATIONS, Asked, Comparison, Findings, Part, of_means, with_delta
 
 NAME: Final = "classifiers"
 EPSILONS: Final = (0.1, 0.5, 1.0, 2.0)
@@ -252,7 +252,7 @@ def comparisons(found: Sequence[Errors]) -> list[Comparison]:
 
 def findings(asked: Asked, outcomes: Sequence[tuple[Job, Outcome]]) -> Findings:
     """The cells, the tables and the picture."""
-    from jostle.peers import classifiers_report
+    from jostle_bench.peers import classifiers_report
 
     found = errors(outcomes)
     return Findings(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from jostle import plots
-from jostle.choice.experiment_report import Grid, Section
-from jostle.peers.classifiers import SPLITS, Errors
-from jostle.peers.environments import OURSELVES
+from jostle_bench.peers.classifiers import SPLITS, Errors
+from jostle_bench.peers.environments import OURSELVES
+from jostle_bench.reports.sections import Grid, Section
 
 _HOW = (
     "The share of held-out records that are misclassified, as a mean over up to {splits} random splits, each with noise of "

@@ -21,15 +21,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from jostle.peers.environments import OURSELVES, Environment, Peer, Unavailable, variables
+import jostle
+from jostle_bench.peers.environments import OURSELVES, Environment, Peer, Unavailable, variables
 
-PACKAGE: Final = Path(__file__).parent.parent
-ADAPTERS: Final = PACKAGE / "peers" / "adapters"
+PACKAGE: Final = Path(jostle.__file__).parent
+BENCH: Final = Path(__file__).parent.parent
+ADAPTERS: Final = BENCH / "peers" / "adapters"
 SHARED: Final = ("classifying", "estimating", "timing")
 """What stands beside the adapters for some of them to import."""
 
-NOT_MEASURED: Final = ("audit", "cli", "explorer", "peers")
-"""The folders of jostle that no adapter runs, `peers/inputs.py` apart: a change there leaves results as they are."""
+NOT_MEASURED: Final = ("audit", "cli", "explorer")
+"""The folders of jostle that no adapter runs: a change there leaves results as they are."""
+
+MEASURED_WITH: Final = tuple(
+    BENCH / name for name in ("peers/classifiers.py", "peers/inputs.py", "reference.py", "speed.py", "table_speed.py")
+)
+"""What adapters of jostle run of this package."""
 
 RETRIED: Final = ("failed", "unavailable")
 """What may go better the next time is not kept."""
@@ -58,16 +65,18 @@ def code(file: Path) -> list[Path]:
 
 @cache
 def own_source() -> str:
-    """Changes with whatever of jostle is measured: its code, and the selectors and tables that come with it.
+    """Changes with whatever of jostle is measured (code, selectors and tables that come with it), and what measures it.
 
     >>> len(own_source())
     16
     """
     files = [file for file in PACKAGE.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
     measured = [file for file in files if file.relative_to(PACKAGE).parts[0] not in NOT_MEASURED]
+    named = {str(file.relative_to(PACKAGE)): file for file in sorted(measured)}
+    named |= {f"{BENCH.name}/{file.relative_to(BENCH)}": file for file in MEASURED_WITH}
     found = hashlib.sha256()
-    for file in sorted([*measured, PACKAGE / "peers" / "inputs.py"]):
-        found.update(f"{file.relative_to(PACKAGE)}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    for name, file in named.items():
+        found.update(f"{name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
     return found.hexdigest()[:16]
 
 

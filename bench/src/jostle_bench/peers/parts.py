@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from jostle.choice.experiment_report import Section
-from jostle.peers.environments import Peer
-from jostle.peers.jobs import Job, Outcome
+from jostle_bench.peers.environments import Peer
+from jostle_bench.peers.jobs import Job, Outcome
+from jostle_bench.reports.sections import Section
 
 
 @dataclass(frozen=True, kw_only=True)

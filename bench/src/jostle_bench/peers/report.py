@@ -7,10 +7,10 @@ from dataclasses import asdict
 from statistics import median
 from typing import Any
 
-from jostle.choice.experiment_report import Grid, Section
-from jostle.peers.environments import OURSELVES, Environment, Unavailable, machine
-from jostle.peers.jobs import NOT_RUN, Job, Outcome, own_source
-from jostle.peers.parts import Comparison, Findings, Part, mean
+from jostle_bench.peers.environments import OURSELVES, Environment, Unavailable, machine
+from jostle_bench.peers.jobs import NOT_RUN, Job, Outcome, own_source
+from jostle_bench.peers.parts import Comparison, Findings, Part, mean
+from jostle_bench.reports.sections import Grid, Section
 
 HOMES = {"accuracy": "accuracy", "classifiers": "classifiers", "speed": "speed", "scale": "scaling"}
 """The parts of the report, and the modules that they are in."""
@@ -23,7 +23,7 @@ def parts(names: Sequence[str]) -> list[Part]:
     """Parts by their names; each lives in a module of its own."""
     from importlib import import_module
 
-    return [import_module(f"jostle.peers.{HOMES[name]}").PART for name in names]
+    return [import_module(f"jostle_bench.peers.{HOMES[name]}").PART for name in names]
 
 
 def sections(ran: Mapping[str, Ran], places: Places, found: Mapping[str, Findings]) -> list[Section]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from jostle.choice.experiment_report import Grid, Section
-from jostle.peers import speed, timings
-from jostle.peers.environments import OURSELVES
-from jostle.peers.jobs import Job, Outcome
-from jostle.peers.parts import Asked, Findings, Part
-from jostle.tables.speed import CELLS, ROWS_A_PERSON, make
+from jostle_bench.peers import speed, timings
+from jostle_bench.peers.environments import OURSELVES
+from jostle_bench.peers.jobs import Job, Outcome
+from jostle_bench.peers.parts import Asked, Findings, Part
+from jostle_bench.reports.sections import Grid, Section
+from jostle_bench.table_speed import CELLS, ROWS_A_PERSON, make
 
 NAME: Final = "scale"
 WAYS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
@@ -164,7 +164,7 @@ def _under_load(loads: Iterable[float]) -> list[str]:
 
 
 def _spark(found: Mapping[timings.Work, Sequence[timings.Timed]]) -> Section:
-    from jostle.peers.speed_report import HEADINGS, row
+    from jostle_bench.peers.speed_report import HEADINGS, row
 
     grids = [
         Grid(title=timings.said(work), headings=HEADINGS, rows=[row(one) for one in here]) for work, here in found.items()

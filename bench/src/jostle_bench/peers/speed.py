@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from jostle.peers.environments import Peer
-from jostle.peers.jobs import Job, Outcome, adapter
-from jostle.peers.parts import Asked, Findings, Part
-from jostle.peers.timings import MANY, TINY, beside_reference, comparisons, growths, timed
-from jostle.simulate.reference import reference_folder
-from jostle.tables.speed import CELLS, ROWS_A_PERSON, make
+from jostle_bench.peers.environments import Peer
+from jostle_bench.peers.jobs import Job, Outcome, adapter
+from jostle_bench.peers.parts import Asked, Findings, Part
+from jostle_bench.peers.timings import MANY, TINY, beside_reference, comparisons, growths, timed
+from jostle_bench.reference import reference_folder
+from jostle_bench.table_speed import CELLS, ROWS_A_PERSON, make
 
 NAME: Final = "speed"
 GROWING: Final = (10**4, 10**5)
@@ -110,7 +110,7 @@ def _algorithms(asked: Asked) -> Iterator[Job]:
 
 def findings(asked: Asked, outcomes: Sequence[tuple[Job, Outcome]]) -> Findings:
     """The cells, the tables and the pictures."""
-    from jostle.peers import speed_report
+    from jostle_bench.peers import speed_report
 
     found = timed(outcomes)
     grown = growths(found)

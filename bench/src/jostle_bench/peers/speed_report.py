@@ -7,10 +7,10 @@ from statistics import median
 from typing import Any
 
 from jostle import plots
-from jostle.choice.experiment_report import Grid, Section
-from jostle.peers.parts import Comparison
-from jostle.peers.speed import PROCESSES, REPEATS
-from jostle.peers.timings import BUSY, TINY, Growth, Timed, Work, said
+from jostle_bench.peers.parts import Comparison
+from jostle_bench.peers.speed import PROCESSES, REPEATS
+from jostle_bench.peers.timings import BUSY, TINY, Growth, Timed, Work, said
+from jostle_bench.reports.sections import Grid, Section
 
 _HOW = (
     "From a Parquet file to noisy counts of all cells, at ε = 1. “Just started” counts from before the package is imported; "

@@ -8,11 +8,11 @@ from math import inf
 from statistics import median
 from typing import Any, Final
 
-from jostle.peers.environments import OURSELVES, Peer
-from jostle.peers.jobs import Job, Outcome
-from jostle.peers.parts import Comparison, compare, of_means
-from jostle.simulate.speed import fitted
-from jostle.tables.speed import CELLS
+from jostle_bench.peers.environments import OURSELVES, Peer
+from jostle_bench.peers.jobs import Job, Outcome
+from jostle_bench.peers.parts import Comparison, compare, of_means
+from jostle_bench.speed import fitted
+from jostle_bench.table_speed import CELLS
 
 TINY: Final = 1_000
 """Rows of the file from which a first answer is timed: what it takes to start."""

@@ -13,13 +13,13 @@ from typing import Final
 
 import numpy as np
 
-from jostle.choice.experiments import OURS, Experiment
 from jostle.choice.selectors import Selector
 from jostle.kernel.partition import Vector
 from jostle.simulate.grid import SUITE
 from jostle.simulate.parallel import in_parallel
-from jostle.simulate.reference import NOT_PRIVATE, ReferenceCell, Theirs, counterparts
 from jostle.simulate.runner import errors
+from jostle_bench.pythia.experiments import OURS, Experiment
+from jostle_bench.reference import NOT_PRIVATE, ReferenceCell, Theirs, counterparts
 
 SAME: Final = MappingProxyType(
     {

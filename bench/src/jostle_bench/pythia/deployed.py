@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 
-from jostle.choice.experiments import Experiment, Way
 from jostle.choice.selectors import Selector
 from jostle.choice.traces import collect_traces
 from jostle.kernel.errors import BadInput
@@ -16,6 +15,7 @@ from jostle.kernel.partition import Vector
 from jostle.simulate.grid import GridCell
 from jostle.simulate.parallel import in_parallel
 from jostle.simulate.runner import errors
+from jostle_bench.pythia.experiments import Experiment, Way
 
 INPUTS: Final = 60
 """So many inputs of a task are run, unless said."""

@@ -16,12 +16,12 @@ import numpy as np
 
 from jostle.choice import training
 from jostle.choice.delphi import ErrorTable
-from jostle.choice.evaluation import Outcome, leave_one_out
 from jostle.choice.selectors import Selector
 from jostle.choice.trees import CRITERIA
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.simulate.grid import SUITE, WORKLOADS
+from jostle_bench.pythia.evaluation import Outcome, leave_one_out
 
 DRAWS: Final = 4
 """How many times the features of an input are drawn with fresh noise, where errors are projected from the table."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from jostle.choice.beside_authors import Beside
-from jostle.choice.deployed import Deployed
-from jostle.choice.experiment_report import LARGEST, compared
-from jostle.choice.experiments import Experiment, Judged
 from jostle.simulate.grid import SUITE
+from jostle_bench.pythia.beside_authors import Beside
+from jostle_bench.pythia.deployed import Deployed
+from jostle_bench.pythia.experiments import Experiment, Judged
+from jostle_bench.pythia.report import LARGEST, compared
 
 
 def numbers(

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from jostle import plots
-from jostle.choice.deployed import Deployed
-from jostle.choice.experiment_report import SHOWN, compared
-from jostle.choice.experiments import OURS, Experiment, Judged
+from jostle_bench.pythia.deployed import Deployed
+from jostle_bench.pythia.experiments import OURS, Experiment, Judged
+from jostle_bench.pythia.report import SHOWN, compared
 
 COLOURS: Final = plots.PALETTE
 """Ways in the order in which they are shown; ours comes first."""
@@ -35,17 +35,6 @@ def pictures(found: Experiment, deployed: Sequence[Deployed] = ()) -> dict[str, 
     if deployed:
         drawn["deployed"] = _deployed(deployed)
     return drawn
-
-
-def plain(figure: Any) -> dict[str, Any]:
-    """A figure as plain values, without the theme, which whoever draws it adds again."""
-    import json
-
-    import plotly.graph_objects as go
-
-    found: dict[str, Any] = json.loads(go.Figure(figure).update_layout(template="none").to_json(engine="json"))
-    found["layout"].pop("template")
-    return found
 
 
 def bars(title: str, means: Mapping[str, Mapping[str, float]], kinds: Sequence[str]) -> Any:

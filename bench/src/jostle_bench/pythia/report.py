@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
-from jostle.choice.beside_authors import Beside, groups
-from jostle.choice.deployed import Deployed
-from jostle.choice.experiments import DRAWS, OURS, Experiment, Judged
 from jostle.choice.training import Settings
 from jostle.choice.trees import ROUNDING
 from jostle.kernel.partition import Vector
 from jostle.simulate.grid import SUITE
+from jostle_bench.pythia.beside_authors import Beside, groups
+from jostle_bench.pythia.deployed import Deployed
+from jostle_bench.pythia.experiments import DRAWS, OURS, Experiment, Judged
+from jostle_bench.reports.sections import Grid, Section
 
 PUBLISHED: Final = MappingProxyType({"prefix": 1.27, "short": 2.27})
 """What the paper states for its Pythia (Section 8.2); other workloads lie between these two."""
@@ -36,43 +36,6 @@ LARGEST: Final = 3.0
 
 SHOWN: Final = 4
 """So many single options are compared by shape, domain and scale: the best ones for the workload."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Grid:
-    """A table."""
-
-    title: str = ""
-    """What it shows, where a section has several."""
-
-    headings: Sequence[str]
-    """The first column is left-aligned, the others hold numbers."""
-
-    rows: list[list[str]]
-    """Cells, as they are shown."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Section:
-    """A part of the report."""
-
-    title: str
-    """What it is about."""
-
-    texts: Sequence[str] = ()
-    """Paragraphs before the tables."""
-
-    grids: Sequence[Grid] = ()
-    """Tables."""
-
-    drawing: str = ""
-    """Lines that are shown as they are."""
-
-    figure: str = ""
-    """The name of its picture (`experiment_pictures`)."""
-
-    detail: bool = False
-    """Whether it is for pages alone: too long for a terminal."""
 
 
 def sections(

@@ -1,4 +1,4 @@
-"""The report on the experiments as Markdown, and as one HTML page with its pictures."""
+"""A report as Markdown, and as one HTML page with its pictures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from jostle import plots
-from jostle.choice.experiment_report import Grid, Section
+from jostle_bench.reports.sections import Grid, Section
 
 
 def markdown(parts: Sequence[Section], *, command: str, about: str = "") -> str:
@@ -92,3 +92,14 @@ def _inline(text: str) -> str:
     for mark, tag in ((r"\*\*", "strong"), ("`", "code"), (r"\*", "em")):
         shown = re.sub(f"{mark}(.+?){mark}", rf"<{tag}>\1</{tag}>", shown)
     return shown
+
+
+def plain(figure: Any) -> dict[str, Any]:
+    """A figure as plain values, without the theme, which whoever draws it adds again."""
+    import json
+
+    import plotly.graph_objects as go
+
+    found: dict[str, Any] = json.loads(go.Figure(figure).update_layout(template="none").to_json(engine="json"))
+    found["layout"].pop("template")
+    return found

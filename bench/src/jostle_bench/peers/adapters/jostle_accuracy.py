@@ -11,9 +11,9 @@ VERSION_OF = "jostle"
 
 
 def _estimates(job: dict[str, Any], counts: Any, epsilon: float) -> Any:
-    from jostle.peers.inputs import workload
     from jostle.releases import planned
     from jostle.simulate import estimates
+    from jostle_bench.peers.inputs import workload
 
     asked = workload(job["workload"], counts.shape)
     plan, _ = planned(asked, None, {})
@@ -32,9 +32,9 @@ def quantiles(job: dict[str, Any]) -> dict[str, Any]:
     from fractions import Fraction
 
     from jostle import Neighbours, Real
-    from jostle.peers.inputs import workload
     from jostle.releases import Release, planned
     from jostle.tables.digests import Quantiles
+    from jostle_bench.peers.inputs import workload
 
     values = {}
     for one, counts in estimating.inputs(job):

@@ -12,7 +12,7 @@ VERSION_OF = "jostle"
 def classify(job: dict[str, Any]) -> dict[str, Any]:
     """Its errors on the same splits, read from the table itself: the schema is declared with it."""
     from jostle.learn import PrivateClassifier
-    from jostle.peers.classifiers import rows_of, whole
+    from jostle_bench.peers.classifiers import rows_of, whole
 
     def fit(split: Any, epsilon: float, seed: int) -> Any:
         train, test = split

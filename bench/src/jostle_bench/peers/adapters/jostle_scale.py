@@ -17,7 +17,7 @@ def training(job: dict[str, Any]) -> dict[str, Any]:
     """Measure the paper's options on a small grid of made-up inputs, as `jostle train` does, and time what comes in."""
     from jostle.simulate import grid, measure
     from jostle.simulate.results import Results
-    from jostle.simulate.speed import lumpy
+    from jostle_bench.speed import lumpy
 
     shapes = {f"made-up-{number}": lumpy((side,)) for number, side in enumerate(job["shapes"])}
     cells = grid.cells("range-1d", shapes, sides=job["sides"], exponents=job["exponents"])

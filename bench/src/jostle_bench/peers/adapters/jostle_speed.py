@@ -51,7 +51,7 @@ def noise(job: dict[str, Any]) -> Callable[[], Any]:
 def algorithms(job: dict[str, Any]) -> dict[str, Any]:
     """Our algorithms on the inputs of a reference, beside the times that come with it."""
     from jostle import algorithms as known
-    from jostle.simulate.speed import clock
+    from jostle_bench.speed import clock
 
     beside = []
     for task in known.TASKS:
