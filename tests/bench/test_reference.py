@@ -10,9 +10,10 @@ import pytest
 
 from jostle import simulate
 from jostle.kernel.errors import BadInput
-from jostle.simulate import measure, reference
+from jostle.simulate import measure
 from jostle.simulate.results import Measured, Results
-from tests.simulate.folders import HEADER, reference_folder
+from jostle_bench import reference
+from tests.bench.folders import HEADER, reference_folder
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from jostle.kernel.errors import BadInput
-from jostle.simulate import speed
-from tests.simulate.folders import reference_folder
+from jostle_bench import speed
+from tests.bench.folders import reference_folder
 
 
 def told(*arguments, **options) -> dict[str, list]:

@@ -9,11 +9,11 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from jostle_bench.classifiers.collected import CELLS, LEARNED, TESTED, collected, names
 from jostle.kernel.errors import BadInput
+from jostle.schema import Category, Integer
+from jostle_bench.classifiers.collected import CELLS, LEARNED, TESTED, collected, names
 from jostle_bench.classifiers.experiments import parts
 from jostle_bench.classifiers.training import tables
-from jostle.schema import Category, Integer
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from jostle.simulate.results import Results
-from tests.simulate.folders import data_folder, reference_folder
+from tests.bench.folders import reference_folder
+from tests.simulate.folders import data_folder
 
 
 @pytest.fixture

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jostle.choice import beside_authors, experiment_report
-from jostle_bench.pythia.experiments import Experiment, experiment
-from jostle.simulate import grid, reference
+from jostle.simulate import grid
 from jostle.simulate.grid import SUITE
+from jostle_bench import reference
+from jostle_bench.pythia import beside_authors, report
+from jostle_bench.pythia.experiments import Experiment, experiment
+from tests.bench.folders import reference_folder
+from tests.bench.pythia.test_experiments import table_of
 from tests.choice.tables import folder_of_shapes
-from tests.choice.test_experiments import table_of
-from tests.simulate.folders import reference_folder
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ def test_regrets_are_grouped_and_shown(found, rows):
     grouped = beside_authors.groups(ran)
     assert sum(private.size for private, _ in grouped.values()) == 6
     assert all("ε = " in name for name in grouped)
-    (part,) = [part for part in experiment_report.sections(found, beside=ran) if "authors" in part.title]
+    (part,) = [part for part in report.sections(found, beside=ran) if "authors" in part.title]
     assert [row[0] for row in part.grids[0].rows] == list(grouped)
 
 

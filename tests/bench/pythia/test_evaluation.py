@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jostle_bench.pythia.evaluation import leave_one_out
 from jostle.kernel.errors import BadInput
+from jostle_bench.pythia.evaluation import leave_one_out
 from tests.choice.tables import MadeUp, made_up
 
 

@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 from jostle import plots, simulate
-from jostle.choice import deployed, experiment_numbers, experiment_pages, experiment_pictures, experiment_report
 from jostle.choice.delphi import ErrorTable
-from jostle_bench.pythia.evaluation import leave_one_out
-from jostle_bench.pythia.experiments import AS_PUBLISHED, OURS, RHOS, THETAS, VARIANTS, Experiment, experiment
 from jostle.choice.training import PAPER
 from jostle.choice.trees import CRITERIA
 from jostle.kernel.errors import BadInput
 from jostle.simulate import grid
 from jostle.simulate.grid import SUITE, WORKLOADS
+from jostle_bench.pythia import deployed, numbers, pictures
+from jostle_bench.pythia.evaluation import leave_one_out
+from jostle_bench.pythia.experiments import AS_PUBLISHED, OURS, RHOS, THETAS, VARIANTS, Experiment, experiment
+from jostle_bench.pythia.report import sections
+from jostle_bench.reports import pages
 from tests.choice.tables import folder_of_shapes
 
 OPTIONS = [*SUITE["range-1d"], "OPT", "Bayes"]
@@ -161,7 +163,7 @@ def test_of_a_partial_table_whole_inputs_are_used_and_rare_options_left_out(cell
     assert len(found.suite.inputs) == len(cells) - 1
     assert len(found.table.inputs) == len(cells) - len(cells[::4]) - 1
     assert np.isfinite(found.table.errors).all()
-    text = experiment_pages.markdown(experiment_report.sections(found), command="made")
+    text = pages.markdown(sections(found), command="made")
     assert f"The table is partial: {len(found.table.inputs)} of {len(cells)} inputs" in text
     assert "Left out, as too few inputs were measured: Bayes (5)." in text
     with pytest.raises(BadInput, match="too few to leave a data set out"):
@@ -221,13 +223,13 @@ def report(found):
     todo = deployed.works(found, OURS, inputs=3, trials=2)
     checked = [deployed.Deployed(way=OURS, runs=list(deployed.runs(todo, workers=1)), trials=2)]
     variants = [found.judge(OURS.but("depth 2", depth=2))]
-    parts = experiment_report.sections(found, deployed=checked, variants=variants)
-    return parts, checked, experiment_numbers.numbers(found, deployed=checked, variants=variants)
+    parts = sections(found, deployed=checked, variants=variants)
+    return parts, checked, numbers.numbers(found, deployed=checked, variants=variants)
 
 
 def test_every_section_has_rows_as_wide_as_its_headings_and_a_picture_that_is_drawn(found, report):
     parts, checked, _ = report
-    drawn = experiment_pictures.pictures(found, checked)
+    drawn = pictures.pictures(found, checked)
     assert {part.figure for part in parts if part.figure} == set(drawn)
     assert {figure.layout.font.family for figure in drawn.values()} == {plots.FONT}, "one theme"
     for part in parts:
@@ -236,7 +238,7 @@ def test_every_section_has_rows_as_wide_as_its_headings_and_a_picture_that_is_dr
 
 def test_the_numbers_of_the_page_are_those_of_the_experiment(found, report):
     parts, _, numbers = report
-    text = experiment_pages.markdown(parts, command="jostle bench pythia")
+    text = pages.markdown(parts, command="jostle bench pythia")
     means = found.ours.by("queries")
     line = next(line for line in text.splitlines() if line.startswith("| Pythia |"))
     assert [cell.split()[0] for cell in line.strip("| ").split(" | ")[1:3]] == [
@@ -253,7 +255,7 @@ def test_the_numbers_of_the_page_are_those_of_the_experiment(found, report):
 
 def test_the_page_with_pictures_is_whole(found, report):
     parts, checked, _ = report
-    text = experiment_pages.page(parts, experiment_pictures.pictures(found, checked), command="made <here>")
+    text = pages.page(parts, pictures.pictures(found, checked), command="made <here>")
     opened: list[str] = []
 
     class Balanced(HTMLParser):

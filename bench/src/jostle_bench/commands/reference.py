@@ -119,8 +119,8 @@ class _Bench:
         """Our options beside the suite, on the paper's grid."""
         from jostle.datasets.shapes import data_folder
         from jostle.simulate import grid
-        from jostle_bench import grid_report
         from jostle_bench import reference as ref
+        from jostle_bench.grid_report import report
 
         folder = data_folder().resolve()
         cells: list[grid.GridCell] = []
@@ -132,8 +132,7 @@ class _Bench:
         reports = [
             made
             for task in tasks
-            if (made := grid_report.report(task, cells, [name for name in names[task] if name not in broken], found))
-            is not None
+            if (made := report(task, cells, [name for name in names[task] if name not in broken], found)) is not None
         ]
         missing = sorted(
             {name for task in tasks for name in grid.SUITE[task]} - {name for task in tasks for name in names[task]}

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from jostle.datasets.labelled import EXPERIMENTS, load, split
 from jostle.learn.task import Task
+from jostle.schema import Category, Integer, Real
 from jostle_bench.peers import classifiers, environments, jobs
 from jostle_bench.peers.adapters import classifying, serve
 from jostle_bench.peers.parts import Asked
-from jostle.schema import Category, Integer, Real
 
 
 def asked(folder, *names, **more):
