@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from jostle.kernel.partition import Vector
-from jostle.simulate.grid import SUITE, WORKLOADS, GridCell
+from jostle.simulate import grid
+from jostle.simulate.grid import GridCell
 from jostle.simulate.results import Measured
 
 
@@ -55,7 +56,8 @@ class GridReport:
 def report(task: str, tried: Sequence[GridCell], names: Sequence[str], measured: Iterable[Measured]) -> GridReport | None:
     """What the measurements say, on the inputs on which every named algorithm was measured; None if there are none."""
     means = {(one.algorithm, one.cell): one.mean for one in measured}
-    own, blind = [name for name in names if name not in SUITE[task]], [name for name in names if name in SUITE[task]]
+    suite = grid.SUITE[task]
+    own, blind = [name for name in names if name not in suite], [name for name in names if name in suite]
     shared = [cell for cell in tried if cell.task == task and all((name, cell.key) in means for name in names)]
     if not shared or not blind:
         return None
@@ -69,7 +71,7 @@ def report(task: str, tried: Sequence[GridCell], names: Sequence[str], measured:
             chosen.append(_line(title, shared, leave_one_out(shared, {name: ratios[name] for name in among})))
     if own:
         chosen.append(_line("ours, best on each input", shared, np.min([ratios[name] for name in own], axis=0)))
-    kinds = [kind for kind in WORKLOADS[task] if any(cell.queries == kind for cell in shared)]
+    kinds = [kind for kind in grid.WORKLOADS[task] if any(cell.queries == kind for cell in shared)]
     return GridReport(
         task=task,
         inputs={kind: sum(cell.queries == kind for cell in shared) for kind in kinds},
@@ -106,7 +108,7 @@ def leave_one_out(tried: Sequence[GridCell], ratios: dict[str, Vector]) -> Vecto
 
 def _line(name: str, tried: Sequence[GridCell], ratios: Vector) -> Line:
     means, errors = {}, {}
-    for kind in WORKLOADS[tried[0].task]:
+    for kind in grid.WORKLOADS[tried[0].task]:
         of_kind = np.array([cell.queries == kind for cell in tried]) & ~np.isnan(ratios)
         if of_kind.any():
             means[kind] = float(ratios[of_kind].mean())

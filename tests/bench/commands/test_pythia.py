@@ -55,7 +55,7 @@ def test_it_measures_reports_and_needs_no_measuring_the_second_time(jostle, fold
 
 @pytest.mark.parametrize("task", ["range-1d", "range-2d"])
 def test_the_published_pages_have_their_pictures(task):
-    page = Path(__file__).resolve().parents[2] / "docs" / "results" / f"pythia-{task}.md"
+    page = Path(__file__).resolve().parents[3] / "docs" / "results" / f"pythia-{task}.md"
     text = page.read_text("utf-8")
     assert "Made by `jostle bench pythia" in text
     assert set(re.findall(r"<!-- picture: ([\w-]+) -->", text)) == set(

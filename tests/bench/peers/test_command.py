@@ -107,7 +107,7 @@ def test_an_interrupt_keeps_what_was_done(jostle, monkeypatch, peers_folder):
 
 
 def test_the_published_page_has_its_pictures():
-    page = Path(__file__).resolve().parents[2] / "docs" / "results" / "peers.md"
+    page = Path(__file__).resolve().parents[3] / "docs" / "results" / "peers.md"
     text = page.read_text("utf-8")
     assert "Made by `jostle bench peers" in text
     figures = json.loads(page.with_suffix(".json").read_text("utf-8"))
