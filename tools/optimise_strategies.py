@@ -1,4 +1,4 @@
-"""Make the strategies that come with the package: `python -m jostle.algorithms._optimise` (about ten minutes on one core).
+"""Make the strategies that come with the package: `python tools/optimise_strategies.py` (ten minutes on one core).
 
 For all prefixes, all ranges and the ranks of quantiles on a line: gradient descent over p-identity strategies from several
 arrangements of overlapping sums, of which the best is kept. It all follows from the domain, without random numbers.
