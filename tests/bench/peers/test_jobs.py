@@ -129,10 +129,13 @@ def test_a_changed_adapter_or_what_it_shares_is_another_job(tmp_path, monkeypatc
 
 
 def test_what_is_measured_of_jostle_is_part_of_its_jobs_and_nothing_else_is(tmp_path, monkeypatch):
-    for file in ("kernel/noise.py", "peers/inputs.py", "peers/report.py", "cli/main.py", "choice/selector.json"):
-        (tmp_path / file).parent.mkdir(exist_ok=True)
+    ours = ("kernel/noise.py", "cli/main.py", "choice/selector.json")
+    bench = ("peers/report.py", "commands/peers.py", *jobs.MEASURED_WITH)
+    for file in (*(f"jostle/{name}" for name in ours), *(f"bench/{name}" for name in bench)):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text("1", "utf-8")
-    monkeypatch.setattr(jobs, "PACKAGE", tmp_path)
+    monkeypatch.setattr(jobs, "PACKAGE", tmp_path / "jostle")
+    monkeypatch.setattr(jobs, "BENCH", tmp_path / "bench")
 
     def digest() -> str:
         jobs.own_source.cache_clear()
@@ -140,14 +143,16 @@ def test_what_is_measured_of_jostle_is_part_of_its_jobs_and_nothing_else_is(tmp_
 
     try:
         seen = [digest()]
-        for file in ("kernel/noise.py", "peers/inputs.py", "choice/selector.json", "kernel/new.py"):
+        counted = ("jostle/kernel/noise.py", "jostle/choice/selector.json", "jostle/kernel/new.py")
+        for file in (*counted, *(f"bench/{name}" for name in jobs.MEASURED_WITH)):
             (tmp_path / file).write_text("2", "utf-8")
             seen.append(digest())
-        assert len(set(seen)) == 5, "code, data and new files count"
-        for file in ("peers/report.py", "cli/main.py"):
+        assert len(set(seen)) == 1 + 3 + 5, "code, data and new files count"
+        for file in ("jostle/cli/main.py", "bench/peers/report.py", "bench/commands/peers.py"):
             (tmp_path / file).write_text("2", "utf-8")
-        (tmp_path / "kernel" / "__pycache__").mkdir()
-        (tmp_path / "kernel" / "__pycache__" / "noise.pyc").write_text("2", "utf-8")
+        cache = tmp_path / "jostle" / "kernel" / "__pycache__"
+        cache.mkdir()
+        (cache / "noise.pyc").write_text("2", "utf-8")
         assert digest() == seen[-1], "what is not measured does not"
     finally:
         jobs.own_source.cache_clear()

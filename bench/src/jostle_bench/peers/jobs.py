@@ -33,9 +33,7 @@ SHARED: Final = ("classifying", "estimating", "timing")
 NOT_MEASURED: Final = ("audit", "cli", "explorer")
 """The folders of jostle that no adapter runs: a change there leaves results as they are."""
 
-MEASURED_WITH: Final = tuple(
-    BENCH / name for name in ("peers/classifiers.py", "peers/inputs.py", "reference.py", "speed.py", "table_speed.py")
-)
+MEASURED_WITH: Final = ("peers/classifiers.py", "peers/inputs.py", "reference.py", "speed.py", "table_speed.py")
 """What adapters of jostle run of this package."""
 
 RETRIED: Final = ("failed", "unavailable")
@@ -73,7 +71,7 @@ def own_source() -> str:
     files = [file for file in PACKAGE.rglob("*") if file.is_file() and "__pycache__" not in file.parts]
     measured = [file for file in files if file.relative_to(PACKAGE).parts[0] not in NOT_MEASURED]
     named = {str(file.relative_to(PACKAGE)): file for file in sorted(measured)}
-    named |= {f"{BENCH.name}/{file.relative_to(BENCH)}": file for file in MEASURED_WITH}
+    named |= {f"bench/{name}": BENCH / name for name in MEASURED_WITH}
     found = hashlib.sha256()
     for name, file in named.items():
         found.update(f"{name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
