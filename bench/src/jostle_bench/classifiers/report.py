@@ -16,6 +16,7 @@ from jostle.learn import names
 from jostle.learn.registry import CHOSEN
 from jostle.simulate.results import Results
 from jostle_bench.classifiers.experiments import Trial, found, variant
+from jostle_bench.reports.pages import markdown_table
 
 HISTOGRAMS: Final = ("none", "informed", "Laplace", "DAWA", "Pythia", "Bayes", "Adaptive")
 """What naive Bayes' histograms are made by in its experiment: the first two are not private."""
@@ -239,21 +240,20 @@ def _reached(shown: Sequence[Line]) -> str:
 
 
 def _tables(figure: Figure, shown: Sequence[Line]) -> Iterable[str]:
-    head = "| learner | " + " | ".join(f"ε = {epsilon:g}" for epsilon in figure.epsilons) + " | mean | splits |"
-    rule = "| --- |" + " ---: |" * (len(figure.epsilons) + 2)
+    headings = ["learner", *(f"ε = {epsilon:g}" for epsilon in figure.epsilons), "mean", "splits"]
     for table in dict.fromkeys(line.table for line in shown):
-        rows = [head, rule]
+        rows: list[list[str]] = []
         for line in (line for line in shown if line.table == table):
             name = f"**{line.learner}**" if line.learner == CHOSEN else line.learner
             cells = [line.shown(epsilon) for epsilon in figure.epsilons]
             mean = _short(float(np.mean(list(line.means.values())))) if len(line.means) == len(cells) else "–"
-            rows.append(f"| {name} | " + " | ".join([*cells, mean, str(line.splits)]) + " |")
+            rows.append([name, *cells, mean, str(line.splits)])
         if table in GOALS and figure.epsilons == FIGURES["classifiers"].epsilons:
-            rows.append("| *goal* | " + " | ".join(map(_short, GOALS[table])) + " |  |  |")
+            rows.append(["*goal*", *map(_short, GOALS[table]), "", ""])
         if table in COURSE:
-            rows.append("| *goal* |" + "  |" * len(figure.epsilons) + f" {_short(COURSE[table])} |  |")
+            rows.append(["*goal*", *("" for _ in figure.epsilons), _short(COURSE[table]), ""])
         yield f"### {table}" + _about(table)
-        yield "\n".join(rows)
+        yield markdown_table(headings, rows)
 
 
 def _short(share: float) -> str:
