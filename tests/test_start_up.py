@@ -13,7 +13,8 @@ import pytest
 from jostle.kernel.ledger import Ledger
 
 ELSEWHERE = {"dask", "distributed", "joblib", "jinja2", "matplotlib", "networkx", "plotly", "psycopg", "pyspark", "sklearn"}
-"""What no path below needs: learners, plots, the explorer, clusters and servers."""
+ELSEWHERE |= {"jostle_bench"}
+"""What no path below needs: learners, plots, the explorer, clusters, servers and benchmarks."""
 
 ENGINES = {"duckdb", "ibis", "pyarrow", "sqlglot"}
 LOOPS = {"numba", "scipy"}

@@ -1,8 +1,9 @@
 """Make the environment that the Makefile's targets run in: `python3 tools/set_up.py runtime|development|pins FOLDER`.
 
-`runtime` installs what the program and its explorer need. `development` adds what tests, types, documentation and the other
-engines need. Each writes a stamp into the environment's folder when it is complete: a set-up that was interrupted leaves
-none and starts again, and one that is complete is not repeated. `pins` writes constraints.txt anew.
+`runtime` installs what the program and its explorer need. `development` adds the benchmarks, and what tests, types,
+documentation and the other engines need. Each writes a stamp into the environment's folder when it is complete: a set-up
+that was interrupted leaves none and starts again, and one that is complete is not repeated. `pins` writes constraints.txt
+anew.
 
 Only Python's standard library is used here, because nothing else is installed yet.
 """
@@ -18,10 +19,12 @@ import time
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
-PROJECT = ROOT / "pyproject.toml"
+BENCH = ROOT / "bench"
+"""The package of the benchmarks."""
+
 PINS = ROOT / "constraints.txt"
 
 EXTRAS = {
@@ -34,7 +37,7 @@ SIZES = {"runtime": "1.3 GB", "development": "2.3 GB"}
 """What each takes on disk."""
 
 BUILD_TOOLS = ("hatchling", "editables")
-"""What builds our own package, pinned like the rest. pip builds other packages in isolation, with the tools they ask for."""
+"""What builds our own packages, pinned like the rest. pip builds others in isolation, with the tools they ask for."""
 
 MISLEADING = (
     "PIP_CONSTRAINT",
@@ -121,7 +124,8 @@ def _set_up(kind: str, folder: Path) -> None:
     stamps[kind].unlink(missing_ok=True)
     _say(f"Installing the packages of the {kind} set-up ({SIZES[kind]} in all) …")
     _install(folder, kind, *_requirements(kind), pinned=True)
-    _install(folder, kind, "--no-deps", "--no-build-isolation", "--editable", str(ROOT), pinned=True)
+    for package in (ROOT, BENCH) if kind == "development" else (ROOT,):
+        _install(folder, kind, "--no-deps", "--no-build-isolation", "--editable", str(package), pinned=True)
     if kind == "development":
         _compile(folder)
     stamps[kind].write_text("complete\n", "utf-8")
@@ -143,9 +147,18 @@ def _pin() -> None:
 
 
 def _requirements(kind: str) -> list[str]:
-    project = tomllib.loads(PROJECT.read_text("utf-8"))["project"]
-    extras = (one for extra in EXTRAS[kind] for one in project["optional-dependencies"][extra])
+    project = _project(ROOT)
+    extras = [one for extra in EXTRAS[kind] for one in project["optional-dependencies"][extra]]
+    if kind == "development":  # jostle itself is not asked of a registry, neither by name nor with extras
+        bench = _project(BENCH)
+        asked = [*bench["dependencies"], *(one for extra in bench["optional-dependencies"].values() for one in extra)]
+        extras += [one for one in asked if not one.startswith("jostle")]
     return [*BUILD_TOOLS, *project["dependencies"], *extras]
+
+
+def _project(package: Path) -> dict[str, Any]:
+    found: dict[str, Any] = tomllib.loads((package / "pyproject.toml").read_text("utf-8"))["project"]
+    return found
 
 
 def _usable(folder: Path, stamp: Path) -> bool:

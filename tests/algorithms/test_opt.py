@@ -9,10 +9,10 @@ import pytest
 
 from jostle import simulate, workloads
 from jostle.algorithms import _strategies, opt
-from jostle.algorithms._optimise import KINDS, SIZES
 from jostle.kernel.strategy import Matrix
 from jostle.kernel.trees import Hierarchy
 from tests.algorithms.expected import mean_square, square_error
+from tools.optimise_strategies import KINDS, SIZES
 
 
 @pytest.fixture(autouse=True)

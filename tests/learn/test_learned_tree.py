@@ -18,7 +18,6 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.records import Records
 from jostle.learn import trees
 from jostle.learn.learned_tree import FACTS, TREES, chosen_trees, grow_by_choice, learned_tree, points, shipped_text
-from jostle.learn.training import teach_trees
 from jostle.learn.tree_candidates import candidates_for
 from jostle.learn.tree_leaves import counted, noisy_majority, pruned, without_unreachable
 from jostle.learn.tree_model import Forest, Tree
@@ -134,13 +133,6 @@ def test_what_was_learned_is_read_as_it_was_written(tmp_path: Path) -> None:
     for spoilt in ("{", "{}", '{"trees": [], "stopping": [], "split": []}'):
         with pytest.raises(BadInput, match="tree"):
             points(spoilt)
-
-
-def test_the_points_can_be_taught_anew() -> None:
-    made = teach_trees(1, runs=1, rounds=1)
-    for point in made.every():
-        assert set(point.way.needs) <= set(FACTS)
-        assert point.way.options == point.branches
 
 
 def test_it_learns() -> None:

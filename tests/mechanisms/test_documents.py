@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from jostle import mechanisms
 
@@ -64,19 +62,3 @@ def test_every_mechanism_says_where_its_error_bars_are(name):
 def test_every_public_name_is_on_some_page():
     text = "".join(page.read_text("utf-8") for page in (DOCS / "mechanisms").glob("*.md"))
     assert [name for name in mechanisms.__all__ if name not in text] == []
-
-
-def test_the_benchmark_runs(monkeypatch):
-    import typer
-
-    from jostle.cli import bench_mechanisms
-
-    monkeypatch.setattr(bench_mechanisms, "MILLION", 1000)
-    app = typer.Typer()
-    app.command()(bench_mechanisms.mechanisms)
-    for options in ([], ["--json"]):
-        result = CliRunner().invoke(app, options)
-        assert result.exit_code == 0, result.output
-    rows = json.loads(result.output)
-    assert len(rows) == 5
-    assert all(row["measured"] > 0 for row in rows)

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from jostle.kernel.errors import BadInput
-from jostle.simulate import measure, reference, results
+from jostle.simulate import grid, measure, results
 from jostle.simulate.results import Measured, Results
-from tests.simulate.folders import reference_folder
+from tests.simulate.folders import data_folder
 
 
 def made(number: int, **changes) -> Measured:
@@ -205,8 +205,7 @@ def test_removed_results_are_gone(tmp_path):
 
 
 def test_results_are_kept_and_not_measured_again(tmp_path):
-    rows = reference.read(reference_folder(tmp_path / "made-up"))
-    cells = reference.inputs(rows, task="range-1d")[:4]
+    cells = grid.cells("range-1d", data_folder(tmp_path / "made-up"), sides=(128,), exponents=(5, 6))[:4]
     todo = measure.jobs(cells, ["Laplace", "HB"], trials=3, seed=0)
     with Results(tmp_path / "kept") as kept:
         first = list(islice(measure.run(todo, kept, workers=1), 3))

@@ -19,7 +19,7 @@ import numpy as np
 from jostle.kernel.partition import Vector
 
 SHIPPED: Final = Path(__file__).with_name("strategies.npz")
-"""Made by `python -m jostle.algorithms._optimise`."""
+"""Made by `python tools/optimise_strategies.py`, from a checkout."""
 
 _FORMAT = "1"
 

@@ -1,115 +1,49 @@
-"""`jostle bench`: how fast and how accurate, on the machine at hand."""
+"""`jostle bench`, where its package is installed: it is found by its entry point when one of its commands is called."""
 
 from __future__ import annotations
 
-import tempfile
-from fractions import Fraction
-from pathlib import Path
-from statistics import median
-from typing import Annotated
+from functools import cached_property
+from importlib.metadata import entry_points
+from typing import Any, Final
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
-from jostle.cli.bench_learn import learn
-from jostle.cli.bench_mechanisms import mechanisms
-from jostle.cli.bench_peers import peers
-from jostle.cli.bench_pythia import pythia
-from jostle.cli.bench_reference import reference
-from jostle.cli.bench_speed import speed
-from jostle.cli.bench_tables import tables
-from jostle.cli.terminal import Row, Working, seconds, show_rows
+from jostle.kernel.errors import BadInput
 
-bench = typer.Typer(help="Measure jostle on this machine.", no_args_is_help=True)
-bench.command()(learn)
-bench.command()(mechanisms)
-bench.command()(peers)
-bench.command()(pythia)
-bench.command()(reference)
-bench.command()(speed)
-bench.command()(tables)
+ENTRY_POINTS: Final = "jostle.commands"
+"""The group of entry points under which other packages add a command."""
+
+
+class Installed(TyperGroup):
+    """The commands that the package of benchmarks has. To look for it takes long, so `jostle --help` does not."""
+
+    @cached_property
+    def _found(self) -> TyperGroup:
+        found = next(iter(entry_points(group=ENTRY_POINTS, name="bench")), None)
+        if found is None:
+            remedy = "pip install jostle-bench; in a checkout of jostle, make setup"
+            raise BadInput("bench", "benchmarks are a package of their own, which is not installed", remedy)
+        return get_group(found.load())
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The words after `bench`. Where the package is missing, nothing is printed before that is said."""
+        _ = self._found
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names."""
+        return self._found.list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """One of them by its name, or None."""
+        return self._found.get_command(ctx, cmd_name)
+
+
+bench = typer.Typer(cls=Installed, help="Measure jostle on this machine.", no_args_is_help=True)
 
 
 @bench.callback()
 def _group() -> None:
     """Measure jostle on this machine."""
-
-
-@bench.command()
-def kernel(as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False) -> None:
-    """What the kernel costs: beside bare NumPy, a charge, exact noise, and the import."""
-    with Working() as working:
-        working.on("Measuring")
-        rows = [*_overheads(), _charge(), _exact_noise(), _import(), _prefix()]
-    show_rows("The kernel on this machine", rows, as_json=as_json)
-
-
-def _overheads() -> list[Row]:
-    """The same plan through a source and on bare NumPy; runs alternate, so that both see the same machine."""
-    import numpy as np
-
-    from jostle.algorithms.hb import best_branching
-    from jostle.kernel.source import SimulatedSource
-    from jostle.kernel.trees import hierarchy
-    from jostle.linear.trees import tree_least_squares
-
-    cells, trials = 1024, 20
-    x = np.arange(cells, dtype=np.int64)
-    tree = hierarchy(cells, best_branching((cells,)), root=False)
-    scale = float(tree.norm)
-    start = SimulatedSource(x, seed=0, trials=trials)
-
-    def through() -> None:
-        source = start.again(seed=0, trials=trials)
-        tree_least_squares(tree, source.laplace(tree, source.grant(1)))
-
-    answers = tree.apply(x)
-
-    def bare() -> None:
-        generator = np.random.default_rng(0)
-        noise = np.floor(generator.standard_exponential((trials, tree.rows)) * scale)
-        noise -= np.floor(generator.standard_exponential((trials, tree.rows)) * scale)
-        tree_least_squares(tree, noise + answers)
-
-    ratios = [median(seconds(through, repeat=15)) / median(seconds(bare, repeat=15)) for _ in range(15)]
-    return [("HB at 1,024 cells, 20 trials: kernel over bare NumPy", 100 * (median(ratios) - 1), "% more", "under 10")]
-
-
-def _charge() -> Row:
-    from jostle.kernel.ledger import Ledger
-    from jostle.kernel.neighbours import Neighbours
-
-    with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder) / "ledger.db") as ledger:
-        account = ledger.account("bench", cap=1)
-
-        def charge() -> None:
-            account.charge(Fraction(1, 10**6), operator="laplace", neighbours=Neighbours(), note="bench")
-
-        return ("a charge on a SQLite ledger", 1000 * median(seconds(charge, repeat=200)), "ms", "under 5")
-
-
-def _exact_noise() -> Row:
-    import numpy as np
-
-    from jostle.kernel.noise import ExactNoise
-
-    zeros, engine = np.zeros(4096, dtype=np.int64), ExactNoise()
-    taken = seconds(lambda: engine.discrete_laplace(zeros, Fraction(10)), repeat=10)
-    return ("exact noise on 4,096 integers", 1000 * median(taken), "ms", "under 60")
-
-
-def _import() -> Row:
-    import subprocess
-    import sys
-
-    code = "import time; began = time.perf_counter(); import jostle; print(time.perf_counter() - began)"
-    taken = [float(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout) for _ in range(5)]
-    return ("import jostle", 1000 * median(taken), "ms", "under 500")
-
-
-def _prefix() -> Row:
-    import numpy as np
-
-    from jostle import workloads
-
-    x, queries = np.ones(10**6), workloads.prefix(10**6)
-    return ("a prefix workload on 10⁶ cells", 1000 * median(seconds(lambda: queries @ x, repeat=10)), "ms", "a few")

@@ -1,13 +1,13 @@
-"""What the commands that measure share: a bar with the time left, a stop that loses nothing, and reports in a terminal."""
+"""What commands that take long share: a bar with the time left, and a stop that loses nothing."""
 
 from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -18,12 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from jostle.choice.experiment_report import Section
     from jostle.simulate.measure import Failed, Job
     from jostle.simulate.results import Results
-
-
-T = TypeVar("T")
 
 
 @dataclass
@@ -65,15 +61,6 @@ def processes(workers: int | None) -> int:
     from jostle.simulate import parallel
 
     return parallel.cores() if workers is None else workers
-
-
-def gather(done: Generator[T], total: int, what: str) -> list[T]:
-    """All that comes in, under a bar; if that is interrupted, so is what it comes from."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as shown, closing(done):
-        return list(shown.track(done, total=total, description=what))
 
 
 def run(todo: Sequence[Job], results: Results, *, workers: int | None, cluster: str | None = None) -> Ran:
@@ -132,28 +119,6 @@ def stopped_orderly(ledger: str | None) -> Iterator[None]:
     except (KeyboardInterrupt, SystemError):  # the latter is what compiled loops make of it
         say_stopped(ledger)
         raise typer.Exit(STOPPED) from None
-
-
-def show(sections: Sequence[Section], console: Console, *, longest: int | None = None) -> None:
-    """A report in a terminal, without its details; of a long table so many rows, if that is said."""
-    from rich.table import Table
-
-    for part in (part for part in sections if not part.detail):
-        console.print(f"[bold]{part.title}[/]")
-        for text in part.texts:
-            console.print(text.replace("**", ""), markup=False)
-        for grid in part.grids:
-            shown = Table(box=None, pad_edge=False, title=grid.title or None, title_justify="left")
-            for number, heading in enumerate(grid.headings):
-                shown.add_column(heading, justify="right" if number else "left")
-            for row in grid.rows[:longest]:
-                shown.add_row(*(cell.replace("*", "") for cell in row))
-            console.print(shown)
-            if longest is not None and len(grid.rows) > longest:
-                console.print(f"… and {len(grid.rows) - longest} more rows in the pages")
-        if part.drawing:
-            console.print(part.drawing, markup=False)
-        console.print()
 
 
 def say_failures(failed: Sequence[Failed], console: Console) -> None:

@@ -1,23 +1,18 @@
-"""What commands share at the terminal: lists with commas, tables, a spinner, and pages of results."""
+"""What commands share at the terminal: lists with commas, checks of files, exit codes and a spinner."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
-
-import typer
 
 from jostle.kernel.errors import BadInput, InternalError, JostleError, LedgerError, Overdraft, PlanError
 
 if TYPE_CHECKING:
     from rich.progress import Progress
-    from rich.table import Table
 
 Format = Literal["text", "csv", "json"]
 """What is printed."""
@@ -25,9 +20,6 @@ Format = Literal["text", "csv", "json"]
 FAULT, REFUSED, OVERDRAFT, FAILED, UNWRITTEN, STOPPED = 1, 2, 3, 4, 5, 130
 """Exit codes: a fault in a program, something was asked wrongly, there is not enough budget, something cannot be reached, a
 release was charged, but not all of it could be shown or written as was asked, or the command was stopped."""
-
-Row = tuple[str, float, str, str]
-"""What was measured, the number, its unit and the goal."""
 
 
 def words(text: str) -> list[str]:
@@ -46,47 +38,6 @@ def all_words(text: str) -> list[str]:
     ['age', '', 'sex']
     """
     return [word.strip() for word in text.split(",")]
-
-
-def new_table(title: str, headings: Sequence[str], *, left: Sequence[str]) -> Table:
-    """A table without lines. Its columns hold numbers, set to the right, except for those that are named in `left`."""
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading in left else "right")
-    return table
-
-
-def show_rows(title: str, rows: Sequence[Row], *, as_json: bool) -> None:
-    """Print what was measured beside its goals: as a table, or for a script."""
-    if as_json:
-        typer.echo(json.dumps([dict(zip(("what", "measured", "unit", "goal"), row, strict=True)) for row in rows]))
-        return
-    from rich.console import Console
-
-    table = new_table(title, ("what", "measured", "", "goal"), left=("what", "", "goal"))
-    for what, measured, unit, goal in rows:
-        table.add_row(what, f"{measured:.3g}", unit, goal)
-    Console().print(table)
-
-
-def seconds(work: Callable[[], Any], *, repeat: int) -> list[float]:
-    """Each run's time, after one that loads what is needed and fills caches."""
-    work()
-    taken = []
-    for _ in range(repeat):
-        began = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - began)
-    return taken
-
-
-def save_report(file: Path, text: str, figures: dict[str, Any]) -> None:
-    """Write a page of Markdown, and its figures to a .json file beside it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text, encoding="utf-8")
-    file.with_suffix(".json").write_text(json.dumps(figures, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def check_writable(option: str, path: Path) -> None:

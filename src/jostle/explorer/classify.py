@@ -21,8 +21,8 @@ from jostle.explorer.forms import Form
 from jostle.explorer.jobs import Job, Shown
 from jostle.explorer.pages import drawn, render
 from jostle.kernel.errors import BadInput, JostleError
-from jostle.learn.experiments import Encoded, encoded, error, parts
-from jostle.learn.report import CHOSEN
+from jostle.learn.public_tables import Encoded, encoded, error, parts
+from jostle.learn.registry import CHOSEN
 from jostle.learn.task import Task
 
 SECONDS: Final = 15.0

@@ -15,7 +15,7 @@ from jostle.kernel.records import Records
 from jostle.kernel.strategy import identity
 from jostle.learn.base import Fit, PrivateEstimator
 from jostle.learn.choosing import OPTIONS, Chooser, Pick, features, shipped_text
-from jostle.learn.registry import FloatArray, IntArray, Learner, Model, learner
+from jostle.learn.registry import CHOSEN, FloatArray, IntArray, Learner, Model, learner
 from jostle.learn.task import Task
 
 PERCENT = 2
@@ -47,7 +47,7 @@ class ChosenModel:
         return f"Chosen: {self.pick.option}.{because}\nExpected loss against the best: {others}.\n{self.model.describe()}"
 
 
-@learner(name="Chosen", cite="kotsogiannis2017pythia", version=4, built_on=OPTIONS, file=shipped_text)
+@learner(name=CHOSEN, cite="kotsogiannis2017pythia", version=4, built_on=OPTIONS, file=shipped_text)
 def chosen(records: Records, task: Task, budget: Budget) -> ChosenModel:
     """The learner that a chooser, grown on public tables, expects to lose the least here.
 
@@ -93,7 +93,7 @@ class PrivateClassifier(PrivateEstimator):
     'Chosen:'
     """
 
-    learner = "Chosen"
+    learner = CHOSEN
 
     def _trace(self, found: Learner, neighbours: Neighbours) -> Any:
         plain, model = super()._trace(found, neighbours), self.model_

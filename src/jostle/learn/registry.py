@@ -17,6 +17,9 @@ from jostle.kernel.records import Records
 from jostle.learn.task import Task
 from jostle.schema.arguments import finite
 
+CHOSEN = "Chosen"
+"""The learner behind `PrivateClassifier`."""
+
 IntArray = NDArray[np.integer]
 FloatArray = NDArray[np.float64]
 

@@ -1,0 +1,5 @@
+"""The commands of the benchmarks, called in this process."""
+
+from __future__ import annotations
+
+from tests.commands import interrupted_after, jostle  # noqa: F401 (fixtures are found by their names here)
