@@ -12,6 +12,7 @@ import struct
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -252,6 +253,12 @@ def test_the_lists_are_those_that_are_tried():
     assert {bare(kind) for kind in DUCKDB} == TYPES["duckdb"]
     assert {bare(kind) for kind in POSTGRES} == TYPES["postgres"]
     assert {bare(kind) for kind in PANDAS} == TYPES["pandas"]
+
+
+def test_the_page_of_proofs_lists_the_same_types():
+    page = (Path(__file__).parents[2] / "docs" / "proofs" / "tables.md").read_text("utf-8")
+    for source, types in TYPES.items():
+        assert f"| {source} | {', '.join(f'`{one}`' for one in sorted(types))} |" in page
 
 
 @pytest.mark.parametrize("kind", arrow_values())

@@ -17,7 +17,7 @@ _EXAMPLE = 'pass for instance Unit("person_id", max_rows=3)'
 class Unit:
     """A person is whoever shares a value of this column, and counts with at most `max_rows` rows in each measurement.
 
-    Which rows those are is drawn at random, in the engine, for each measurement. Rows without a person do not count.
+    Which rows those are is decided by a random key, in the engine, for each measurement. Rows without a person do not count.
 
     >>> Unit("person_id", max_rows=3)
     Unit(column='person_id', max_rows=3)
