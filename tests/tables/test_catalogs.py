@@ -21,7 +21,7 @@ from jostle.tables.catalogs import GENERATED, ordinary_table
 from jostle.tables.columns import EngineColumns
 from jostle.tables.opening import open as open_table
 from jostle.tables.readings import octets, stripped
-from jostle.tables.types import TYPES, bare
+from jostle.tables.types import NOT_PERSONS, TYPES, bare
 from jostle.tables.unit import Unit
 
 X = {"x": Category(["1", "2"])}
@@ -78,7 +78,8 @@ def test_every_type_on_the_list_opens_and_counts_in_duckdb(tmp_path, duck, kind)
     schema = {"x": Date("2024-01-01", "2024-12-31", every="year")} if day else X
     counts = exact(opened(there(duck, "t"), tmp_path, schema))
     assert counts == ([1] if day else [0, 0, 1, 1] if kind == "UUID" else [1, 0, 0, 1])
-    assert sum(exact(opened(there(duck, "t"), tmp_path, schema, unit="id:1", name="u"))) == 1
+    if kind not in NOT_PERSONS:
+        assert sum(exact(opened(there(duck, "t"), tmp_path, schema, unit="id:1", name="u"))) == 1
 
 
 NESTED = {
@@ -251,7 +252,7 @@ def test_every_type_on_the_list_opens_and_counts_in_postgres(tmp_path, there_is,
     table = opened(url, tmp_path, schema, table="t")
     assert exact(table) == ([1] if day else [0, 0, 1, 1] if kind == "uuid" else [1, 0, 0, 1])
     assert set(ordinary_table(table._views[0].backend, "t").types.values()) == {kind}
-    if kind != "enum":
+    if kind not in NOT_PERSONS:
         assert sum(exact(opened(url, tmp_path, schema, table="t", unit="id:1", name="u"))) == 1
 
 

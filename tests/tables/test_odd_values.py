@@ -17,7 +17,7 @@ import pytest
 from jostle.kernel.errors import BadInput
 from jostle.schema import Category, Date, Integer
 from jostle.tables.unit import Unit
-from tests.tables.test_reading_and_paying import X, exact, opened
+from tests.tables.test_reading_and_paying import exact, opened
 
 YEAR = {"x": Date("2020-01-01", "2020-12-31", every="month")}
 FAR = 2**62
@@ -123,23 +123,6 @@ def test_times_with_a_zone_beyond_all_years_do_not_fail(tmp_path, unit):
             pq.write_table(pa.table({"x": column}), tmp_path / "t.parquet")
         for data in [*frames_of(column), *([] if unit == "s" else [tmp_path / "t.parquet"])]:
             assert exact(opened(data, tmp_path, YEAR))[4] == (2 if far == near else 1)
-            persons = opened(data, tmp_path, YEAR, unit=Unit("x", max_rows=1), name=f"persons {unit}")
-            assert exact(persons)[4] == 1
-
-
-@pytest.mark.parametrize(
-    "kind", [*(pa.duration(unit) for unit in ("s", "ms", "us", "ns")), pa.time64("us"), pa.time64("ns"), pa.date32()]
-)
-def test_durations_days_and_times_of_day_do_not_fail(tmp_path, kind):
-    numbers = pa.int32() if kind == pa.date32() else pa.int64()
-    for far in (2, 2**31 - 1 if kind == pa.date32() else FAR):
-        column = pa.array([1, far, far, None], numbers).view(kind)
-        for data in frames_of(column):
-            assert exact(opened(data, tmp_path, X)).sum() == 0
-            unforeseen = opened(data, tmp_path, {"x": Category(["1", "2"])})
-            assert [*exact(unforeseen)] == [0, 0, 3, 1] or kind == pa.date32()
-            persons = opened(data, tmp_path, {"x": Category(["1"])}, unit=Unit("x", max_rows=1), name="persons")
-            assert exact(persons).sum() == 2
 
 
 ODD = [b"a", b"\xe9b", b"\xe9c", b"\xe9c", b" ", b" a", b"7", None]
@@ -165,15 +148,6 @@ def test_texts_of_pandas_in_arrow_that_are_no_utf8_do_not_fail(tmp_path, place):
     assert [*exact(persons)] == [2, 1, 2, 0]
     texts = [None if text is None else text.decode("utf-8", "replace") for text in ODD]
     assert [*schema["x"].encode(frame["x"])] == [*schema["x"].encode(texts)]
-
-
-def test_lists_of_pandas_in_arrow_are_no_text_whatever_is_in_them(tmp_path):
-    inner = pa.array([b"a", b"\xe9b"]).view(pa.string())
-    column = pa.ListArray.from_arrays(pa.array([0, 1, None, 2]), inner)
-    frame = pd.DataFrame({"x": pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([column])))})
-    assert [*exact(opened(frame, tmp_path, {"x": Category(["a"])}))] == [0, 2, 1]
-    persons = opened(frame, tmp_path, {"x": Category(["a"])}, unit=Unit("x", max_rows=1), name="persons")
-    assert exact(persons).sum() == 0
 
 
 def test_texts_in_views_that_are_no_utf8_do_not_fail(tmp_path):
