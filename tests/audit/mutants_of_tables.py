@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import ibis
@@ -183,12 +184,12 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a union of one table of Spark, by two frames",
-        attribute(engines, "_origins", lambda data, opened: iter([(f"/{id(data)}", None)])),
-        tested(ways_around.test_what_is_in_spark_may_be_anything, FOLDER),
+        attribute(engines, "_origin", lambda data: frozenset({Path(f"/{id(data)}")})),
+        tested(ways_around.test_only_files_have_an_origin, FOLDER),
     ),
     Mutant(
         "tables: a union of a frame and its copy",
-        attribute(engines, "_origins", lambda data, opened: iter([(f"/{id(data)}", None)])),
+        attribute(engines, "_origin", lambda data: frozenset({Path(f"/{id(data)}")})),
         tested(ways_around.test_a_frame_and_its_copy_are_no_union, FOLDER),
     ),
     Mutant(
