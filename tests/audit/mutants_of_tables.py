@@ -165,7 +165,7 @@ OF_TABLES = [
     Mutant(
         "tables: a union of rows that are the same",
         attribute(table, "share_files", lambda one, other: False),
-        tested(ways_around.test_the_same_rows_under_two_names_are_no_union, FOLDER),
+        tested(ways_around.test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence, FOLDER),
     ),
     Mutant(
         "tables: a union of tables with different accounts",
