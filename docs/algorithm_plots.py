@@ -19,7 +19,7 @@ from plots import BLUE, GREY, LIBRARY, RED, figure_of, paged
 
 from jostle import algorithms, plots, simulate, workloads
 from jostle.datasets import census
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 PAGE, PLACE = "algorithms.md", "<!-- a section for every algorithm -->"
 FOLDER = "algorithms"

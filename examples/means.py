@@ -7,9 +7,9 @@ where there are many of them. How many there are is a question that costs little
 import numpy as np
 from rich import print
 
-from jostle.choice.databases import Public
+from jostle.choice.public_databases import Public
 from jostle.choice.expressions import sql
-from jostle.choice.language import ChoiceMaker
+from jostle.choice.choice_maker import ChoiceMaker
 from jostle.choice.metafeatures import metafeature
 from jostle.choice.options import Option, option
 from jostle.kernel.partition import Partition

@@ -6,9 +6,9 @@ import os
 
 import numpy as np
 
-from jostle.choice.databases import Public
+from jostle.choice.public_databases import Public
 from jostle.datasets.shapes import data_folder, public_shapes, rebin, scaled
-from jostle.linear.workloads import Workload, random_rectangles
+from jostle.workloads import Workload, random_rectangles
 
 SIDE = 32
 SCALES = (2**6, 2**9, 2**12, 2**15)

@@ -160,7 +160,7 @@ def test_a_library_leaves_the_search_for_garbage_as_it_is(folder: Path) -> None:
 
 
 def test_numba_is_loaded_with_the_first_loop_that_runs(folder: Path) -> None:
-    code = "import numpy as np\nfrom jostle.linear.isotonic import isotonic\n"
+    code = "import numpy as np\nfrom jostle.linear.fitting.isotonic import isotonic\n"
     assert "numba" not in packages_after(code, folder)
     assert "numba" in packages_after(code + "assert isotonic(np.array([3.0, 1.0])).tolist() == [2.0, 2.0]", folder)
 

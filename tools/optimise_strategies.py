@@ -14,10 +14,10 @@ import numpy as np
 
 from jostle.algorithms._strategies import SHIPPED, pack
 from jostle.kernel.partition import Vector
-from jostle.linear.gram import Gram
-from jostle.linear.p_identity import refine, total_variance
-from jostle.linear.tents import best_tents, tents
-from jostle.linear.workloads import Workload, all_ranges, prefix, ranks
+from jostle.linear.design.gram import Gram
+from jostle.linear.design.p_identity import refine, total_variance
+from jostle.linear.design.tents import best_tents, tents
+from jostle.workloads import Workload, all_ranges, prefix, ranks
 
 SIZES = (64, 128, 256, 512, 1024, 2048, 4096)
 KINDS = {"prefix": prefix, "ranges": all_ranges, "ranks": ranks}

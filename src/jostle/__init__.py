@@ -13,22 +13,25 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from jostle._renamed import find_old_names
+
 if TYPE_CHECKING:
-    from jostle import algorithms, choice, learn, mechanisms, simulate
+    from jostle import algorithms, choice, learn, mechanisms, simulate, workloads
     from jostle.algorithms.registry import algorithm
+    from jostle.answers.release import Release, release
+    from jostle.choice.choice_maker import ChoiceMaker
     from jostle.choice.epsilon import epsilon_for
-    from jostle.choice.language import ChoiceMaker
     from jostle.choice.metafeatures import metafeature
     from jostle.choice.options import Option, option
     from jostle.kernel.budget import Budget
     from jostle.kernel.errors import BadInput, JostleError, Overdraft
     from jostle.kernel.ledger import Ledger
     from jostle.kernel.neighbours import Neighbours
-    from jostle.linear import workloads
-    from jostle.releases import Release, release
     from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
     from jostle.tables.opening import open
     from jostle.tables.unit import Unit
+
+find_old_names()
 
 __version__ = "0.1.0"
 
@@ -69,7 +72,7 @@ _HOMES = {
     "Boolean": "jostle.schema",
     "Budget": "jostle.kernel.budget",
     "Category": "jostle.schema",
-    "ChoiceMaker": "jostle.choice.language",
+    "ChoiceMaker": "jostle.choice.choice_maker",
     "Date": "jostle.schema",
     "Integer": "jostle.schema",
     "JostleError": "jostle.kernel.errors",
@@ -78,7 +81,7 @@ _HOMES = {
     "Option": "jostle.choice.options",
     "Overdraft": "jostle.kernel.errors",
     "Real": "jostle.schema",
-    "Release": "jostle.releases",
+    "Release": "jostle.answers.release",
     "Schema": "jostle.schema",
     "Unit": "jostle.tables.unit",
     "algorithm": "jostle.algorithms.registry",
@@ -86,7 +89,7 @@ _HOMES = {
     "metafeature": "jostle.choice.metafeatures",
     "open": "jostle.tables.opening",
     "option": "jostle.choice.options",
-    "release": "jostle.releases",
+    "release": "jostle.answers.release",
 }
 _MODULES = {
     "algorithms": "jostle.algorithms",
@@ -94,7 +97,7 @@ _MODULES = {
     "learn": "jostle.learn",
     "mechanisms": "jostle.mechanisms",
     "simulate": "jostle.simulate",
-    "workloads": "jostle.linear.workloads",
+    "workloads": "jostle.workloads",
 }
 
 

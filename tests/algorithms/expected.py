@@ -7,7 +7,7 @@ import numpy as np
 from jostle.kernel.budget import exact
 from jostle.kernel.noise import variance
 from jostle.kernel.queries import Strategy
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 
 def square_error(strategy: Strategy, workload: Workload, *, epsilon: float) -> float:

@@ -24,7 +24,7 @@ from jostle.algorithms.adaptive_grid import (
 )
 from jostle.kernel.errors import BadInput
 from jostle.kernel.source import SimulatedSource
-from jostle.linear.leaves import cut, regular
+from jostle.linear.shrinkage.leaves import cut, regular
 
 
 def boxes(side, width):

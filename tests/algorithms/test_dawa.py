@@ -20,8 +20,8 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import SimulatedSource
 from jostle.kernel.strategy import blocks
-from jostle.linear.cuts import even_intervals
-from jostle.linear.nested import Nested
+from jostle.linear.fitting.nested import Nested
+from jostle.linear.shrinkage.cuts import even_intervals
 
 OPERATORS = list(SHARES)
 

@@ -17,9 +17,10 @@ import pyarrow as pa
 from jostle.kernel import ledger, records, source
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
-from jostle.learn import base
+from jostle.learn import estimator
 from jostle.schema import Integer, values
-from jostle.tables import asking, bounded_rows, columns, files, frames, lines, sparks
+from jostle.tables import bounded_rows, columns, run_in_engine
+from jostle.tables.engines import files, frames, lines, spark
 from tests.audit import test_whose_rows
 from tests.audit.planted import CAPLOG, FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
 from tests.kernel import test_source
@@ -40,7 +41,7 @@ def _made(folder: Any) -> Any:
     return folder
 
 
-class Talkative(asking.EngineError):
+class Talkative(run_in_engine.EngineError):
     """Repeats what the engine said."""
 
     def __init__(self, step: str) -> None:
@@ -174,12 +175,12 @@ OF_READING = [
     ),
     Mutant(
         "Spark: all frames are kept under one name",
-        attribute(sparks, "uuid", SimpleNamespace(uuid4=lambda: SimpleNamespace(hex="frame"))),
+        attribute(spark, "uuid", SimpleNamespace(uuid4=lambda: SimpleNamespace(hex="frame"))),
         tested(test_reading_and_paying.test_two_frames_of_spark_are_two_tables, FOLDER, SPARK),
     ),
     Mutant(
         "tables: an engine's words are passed on",
-        attribute(asking, "EngineError", Talkative),
+        attribute(run_in_engine, "EngineError", Talkative),
         tested(test_privacy.test_an_engines_words_are_withheld, FOLDER, PATCH, CAPLOG),
     ),
     Mutant(
@@ -189,12 +190,12 @@ OF_READING = [
     ),
     Mutant(
         "learning: one odd value changes how others are read",
-        attribute(base, "_of_rows", lambda X, width: np.asarray(X)),  # one type for a whole array
+        attribute(estimator, "_of_rows", lambda X, width: np.asarray(X)),  # one type for a whole array
         tested(one_by_one.test_one_odd_value_changes_no_other_code, Integer(0, 99), [31, 72], b"x"),
     ),
     Mutant(
         "learning: one row of another length refuses all others",
-        wrapped(base, "_of_rows", of_one_length),
+        wrapped(estimator, "_of_rows", of_one_length),
         tested(one_by_one.test_one_odd_row_refuses_no_other_and_nor_do_none, [5]),
     ),
     Mutant(
@@ -209,7 +210,7 @@ OF_READING = [
     ),
     Mutant(
         "a learner's error shows a label that is no UTF-8",
-        attribute(base, "as_array", np.asarray),
+        attribute(estimator, "as_array", np.asarray),
         tested(one_by_one.test_texts_of_arrow_that_are_no_utf8_are_labels_and_values_like_others),
     ),
 ]

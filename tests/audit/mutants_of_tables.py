@@ -9,14 +9,16 @@ from typing import Any
 import ibis
 import numpy as np
 
+from jostle.answers.previews import Preview
 from jostle.kernel import objective, records
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.learn import naive_bayes
-from jostle.tables import accounts, bounded_rows, cells, conditions, drafts, engines, opening, payers, table, view
-from jostle.tables.previews import Preview
-from jostle.tables.questions import Question
+from jostle.tables import accounts, bounded_rows, budget_source, conditions, guess_schema, opening, table, view
+from jostle.tables.cells import cells
+from jostle.tables.engines import sources
+from jostle.tables.question import Question
 from jostle.tables.totals import Total
 from tests.audit import test_alike
 from tests.audit import test_whom_accounts_protect as whom_accounts_protect
@@ -154,7 +156,7 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a part's ε is there again",
-        wrapped(payers.PartPayer, "_take", taken_again),
+        wrapped(budget_source.PartPayer, "_take", taken_again),
         tested(test_tables.test_parts_share_one_charge, PEOPLE),
     ),
     Mutant(
@@ -184,12 +186,12 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a union of one table of Spark, by two frames",
-        attribute(engines, "_origin", lambda data: frozenset({Path(f"/{id(data)}")})),
+        attribute(sources, "_origin", lambda data: frozenset({Path(f"/{id(data)}")})),
         tested(ways_around.test_only_files_have_an_origin, FOLDER),
     ),
     Mutant(
         "tables: a union of a frame and its copy",
-        attribute(engines, "_origin", lambda data: frozenset({Path(f"/{id(data)}")})),
+        attribute(sources, "_origin", lambda data: frozenset({Path(f"/{id(data)}")})),
         tested(ways_around.test_a_frame_and_its_copy_are_no_union, FOLDER),
     ),
     Mutant(
@@ -200,7 +202,9 @@ OF_TABLES = [
     Mutant(
         "tables: a table pays as if its account protected the same",
         wrapped(
-            payers.AccountPayer, "__init__", lambda f, self, account, unit, *note: f(self, account, account.unit, *note)
+            budget_source.AccountPayer,
+            "__init__",
+            lambda f, self, account, unit, *note: f(self, account, account.unit, *note),
         ),
         tested(whom_accounts_protect.test_a_table_pays_with_an_account_of_its_own_unit_alone, FOLDER),
     ),
@@ -211,7 +215,7 @@ OF_TABLES = [
     ),
     Mutant(
         "schemas: a record is drafted as if it were names",
-        attribute(drafts, "check_first_line", lambda data, columns, header: None),
+        attribute(guess_schema, "check_first_line", lambda data, columns, header: None),
         tested(test_schema.test_no_kinds_are_told_of_a_text_file_before_its_first_line_is_declared, FOLDER, ".csv"),
     ),
     Mutant(

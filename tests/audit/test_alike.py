@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jostle import algorithms, learn, mechanisms
+from jostle.answers.release import release
 from jostle.audit import learners, plans, tables
 from jostle.audit.entries import RELATIONS, FreePurse
 from jostle.audit.records import columns
@@ -28,7 +29,6 @@ from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.kernel.source import simulation
-from jostle.releases import release
 from jostle.schema import Boolean, Category, Integer, Schema
 from tests.tables.test_privacy import VALUES
 
@@ -223,7 +223,7 @@ def test_previews_are_the_same_for_every_table_and_ask_no_engine(name: str, monk
         with monkeypatch.context() as patch:
             for engine in ("counted", "sums", "sampled_once"):
                 patch.setattr(
-                    f"jostle.audit.remembered.RememberedView.{engine}", lambda *_: pytest.fail("it asks the engine")
+                    f"jostle.audit.table_cache.RememberedView.{engine}", lambda *_: pytest.fail("it asks the engine")
                 )
             previews.append(question.preview(epsilon="1/2"))
     assert previews[0] == previews[1]

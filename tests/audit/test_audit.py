@@ -22,9 +22,9 @@ from jostle.audit.operators import scores, statistics, strategies
 from jostle.audit.records import columns, criteria, moved_records
 from jostle.audit.tables import QUESTIONS
 from jostle.choice.accuracy_first import accuracy_first
-from jostle.choice.inside import ChoicePoint
-from jostle.choice.language import ChoiceMaker
-from jostle.choice.other_ways import ByValidation
+from jostle.choice.alternatives import ByValidation
+from jostle.choice.choice_maker import ChoiceMaker
+from jostle.choice.choice_point import ChoicePoint
 from jostle.cli.main import main
 from jostle.kernel.criteria import Criterion
 from jostle.kernel.errors import BadInput
@@ -35,7 +35,7 @@ from jostle.kernel.queries import Strategy
 from jostle.kernel.records import Records, SimulatedRecords
 from jostle.kernel.scores import Score
 from jostle.kernel.statistics import Statistic
-from jostle.tables.measure import Measurements
+from jostle.tables.measurements import Measurements
 from jostle.tables.table import Table
 from tests.kernel.test_source import kernels_own
 

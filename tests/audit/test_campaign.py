@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jostle.audit import Audited, Pair, campaign, catalogue
-from jostle.audit.depths import RUNGS
+from jostle.audit.audit_plan import RUNGS
 from jostle.audit.examine import Verdict
 from jostle.kernel.errors import BadInput
 from tests.audit.test_audit import ENTRIES, leaky

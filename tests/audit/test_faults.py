@@ -9,10 +9,10 @@ from fractions import Fraction
 
 import pytest
 
+from jostle.answers.release import release
 from jostle.audit import faults
 from jostle.kernel.errors import LedgerError
 from jostle.kernel.ledger import Ledger
-from jostle.releases import release
 
 
 def test_releases_survive_kills(tmp_path):

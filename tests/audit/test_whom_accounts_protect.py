@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 import jostle
 from jostle import mechanisms, workloads
-from jostle.choice.language import ChoiceMaker
+from jostle.choice.choice_maker import ChoiceMaker
 from jostle.choice.options import option
 from jostle.cli.classify import _payment
 from jostle.kernel.errors import BadInput, LedgerError
@@ -27,7 +27,7 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.learn import PrivateMajority
 from jostle.schema import Boolean, Integer
 from jostle.tables.accounts import whom
-from jostle.tables.payers import AccountPayer
+from jostle.tables.budget_source import AccountPayer
 from jostle.tables.unit import Unit
 from tests.choice import test_language
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from jostle import algorithms, workloads
+from jostle.answers.release import release
 from jostle.choice import delphi
 from jostle.choice.delphi import ErrorTable, collect, inputs
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.source import SimulatedSource
-from jostle.releases import release
 from jostle.simulate import grid, measure
 from jostle.simulate.results import Results
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from jostle import workloads
-from jostle.choice.inside import ChoicePoint, learn
-from jostle.choice.language import ChoiceMaker, pythia_program
+from jostle.choice.alternatives import ByValidation
+from jostle.choice.choice_maker import ChoiceMaker, pythia_program
+from jostle.choice.choice_point import ChoicePoint, learn
 from jostle.choice.metafeatures import measured, metafeature
-from jostle.choice.other_ways import ByValidation
 from jostle.choice.selectors import shipped
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition

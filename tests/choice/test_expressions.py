@@ -13,7 +13,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from jostle.choice._public import fraction
 from jostle.choice.expressions import (
     Cells,
     Database,
@@ -30,6 +29,7 @@ from jostle.choice.expressions import (
     stddev,
     total_variation,
 )
+from jostle.choice.expressions.public import fraction
 from jostle.kernel import expressions as rules
 from jostle.kernel.domain import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput, PlanError

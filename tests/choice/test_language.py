@@ -13,17 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jostle import workloads
-from jostle.choice import saved
-from jostle.choice.databases import Public
+from jostle.choice import choice_maker_files
+from jostle.choice.choice_maker import ChoiceMaker
+from jostle.choice.decision_rules import RegretTree
+from jostle.choice.explain import trace_table
 from jostle.choice.expressions import largest
-from jostle.choice.insight import trace_table
-from jostle.choice.language import ChoiceMaker
 from jostle.choice.metafeatures import measured, metafeature
 from jostle.choice.options import Option, as_options, option
+from jostle.choice.public_databases import Public
 from jostle.choice.questions import CELLS, QUERIES, as_questions, fact, of
+from jostle.choice.regret_tree import Leaf, Split
 from jostle.choice.traces import Seen, Trace, collect_traces
-from jostle.choice.trees import Leaf, Split
-from jostle.choice.ways import RegretTree
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.ledger import Ledger
@@ -333,8 +333,8 @@ def test_names_of_registered_algorithms_are_options() -> None:
 
 def test_a_choice_is_saved_and_read_back(maker: ChoiceMaker, tmp_path: Path) -> None:
     file = tmp_path / "choice.json"
-    saved.save(maker, file)
-    again = saved.load(file, options=[cells, Even], informed_by=[size, peak])
+    choice_maker_files.save(maker, file)
+    again = choice_maker_files.load(file, options=[cells, Even], informed_by=[size, peak])
     answers = []
     for one in (maker, again):
         source = SimulatedSource(line(9000), seed=4)
@@ -342,9 +342,9 @@ def test_a_choice_is_saved_and_read_back(maker: ChoiceMaker, tmp_path: Path) -> 
     assert np.array_equal(*answers)
     assert again.trace == maker.trace
     with pytest.raises(BadInput, match="options: lack 'Even' in version 1"):
-        saved.load(file, options=[cells], informed_by=[size, peak])
+        choice_maker_files.load(file, options=[cells], informed_by=[size, peak])
     with pytest.raises(BadInput, match="informed_by: the way asks for"):
-        saved.load(file, options=[cells, Even])
+        choice_maker_files.load(file, options=[cells, Even])
 
 
 def test_a_release_needs_an_account(maker: ChoiceMaker) -> None:
@@ -356,7 +356,7 @@ def test_a_saved_choice_answers_where_the_original_does() -> None:
     names = ["Laplace", "Uniform", "AGrid"]  # the last is not for one dimension: it failed in training, and is never taken
     first = ChoiceMaker(options=names, trained_on=[[0, 9, 3], [5, 5, 5]], queries=workloads.identity)
     assert list(first.failed) == ["AGrid"]
-    for one in (first, saved.loads(saved.dumps(first), options=names)):
+    for one in (first, choice_maker_files.loads(choice_maker_files.dumps(first), options=names)):
         source = SimulatedSource([1, 2, 3], seed=0)
         assert one(source, workloads.identity(3), source.grant(1)).shape == (3,)
 
@@ -372,10 +372,10 @@ def test_a_saved_choice_answers_where_the_original_does() -> None:
     ],
 )
 def test_a_damaged_file_is_refused(maker: ChoiceMaker, old: str, new: str) -> None:
-    text = saved.dumps(maker)
+    text = choice_maker_files.dumps(maker)
     assert old in text
     with pytest.raises(BadInput, match="^choice: "):
-        saved.loads(text.replace(old, new, 1), options=[cells, Even], informed_by=[size, peak])
+        choice_maker_files.loads(text.replace(old, new, 1), options=[cells, Even], informed_by=[size, peak])
 
 
 def test_a_metafeature_that_fails_is_named() -> None:

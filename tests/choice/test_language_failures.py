@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from jostle import workloads
-from jostle.choice.handed import handed
-from jostle.choice.language import ChoiceMaker
+from jostle.choice.choice_maker import ChoiceMaker
 from jostle.choice.options import Failed, Wrong, checked, option
+from jostle.choice.spend_only import handed
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import ReleaseSource, SimulatedSource

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jostle.choice.databases import Public
-from jostle.choice.inside import ChoicePoint, always, fixed_runs, held_out_runs, learn
+from jostle.choice.choice_point import ChoicePoint, always, fixed_runs, held_out_runs, learn
 from jostle.choice.metafeatures import metafeature
+from jostle.choice.public_databases import Public
 from jostle.choice.traces import collect_traces
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.ledger import Ledger

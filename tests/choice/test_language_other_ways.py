@@ -12,11 +12,11 @@ import pytest
 from jostle import workloads
 from jostle.choice import accuracy_first as module
 from jostle.choice.accuracy_first import accuracy_first
-from jostle.choice.databases import Public, root_mean_square
-from jostle.choice.language import ChoiceMaker
+from jostle.choice.alternatives import ByLargeMargin, ByValidation, Candidates, Learned, Single, compare
+from jostle.choice.choice_maker import ChoiceMaker
 from jostle.choice.metafeatures import metafeature
 from jostle.choice.options import as_options, option
-from jostle.choice.other_ways import ByLargeMargin, ByValidation, Candidates, Learned, Single, compare
+from jostle.choice.public_databases import Public, root_mean_square
 from jostle.kernel.budget import Budget
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput

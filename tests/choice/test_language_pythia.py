@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from jostle import algorithms, workloads
-from jostle.choice.databases import Public
+from jostle.choice.choice_maker import ChoiceMaker, pythia_program
 from jostle.choice.delphi import collect
 from jostle.choice.features import FEATURES
-from jostle.choice.language import ChoiceMaker, pythia_program
+from jostle.choice.public_databases import Public
 from jostle.choice.selectors import Selector, train
 from jostle.choice.traces import collect_traces
 from jostle.kernel.errors import BadInput
@@ -70,7 +70,7 @@ def test_trained_on_the_same_inputs_it_picks_like_pythia(learned: tuple[Selector
 
 
 def test_a_way_that_asks_for_what_is_not_there_is_refused(learned: tuple[Selector, list[Public]]) -> None:
-    from jostle.choice.ways import BySelector
+    from jostle.choice.decision_rules import BySelector
 
     with pytest.raises(BadInput, match="informed_by: the way asks for"):
         ChoiceMaker.following(BySelector(learned[0]), options=OPTIONS, informed_by=[], rho=0.1)

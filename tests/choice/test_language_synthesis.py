@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from jostle import workloads
-from jostle.choice.databases import Public
-from jostle.choice.language import ChoiceMaker
+from jostle.choice.choice_maker import ChoiceMaker
+from jostle.choice.decision_rules import Predictions
 from jostle.choice.metafeatures import Metafeature, metafeature
 from jostle.choice.options import Option
+from jostle.choice.public_databases import Public
 from jostle.choice.synthesis import grammar, improve, propose
-from jostle.choice.ways import Predictions
 from jostle.kernel.errors import BadInput
 from jostle.kernel.source import SimulatedSource
 from jostle.kernel.strategy import identity, total

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jostle.choice._public import Domain
 from jostle.choice.expressions import Database, db, largest, sql, stddev
+from jostle.choice.expressions.public import Domain
 from jostle.choice.metafeatures import Measured, Metafeature, measured, metafeature
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger

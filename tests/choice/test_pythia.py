@@ -12,10 +12,10 @@ import pytest
 
 import jostle
 from jostle import algorithms, simulate, workloads
+from jostle.choice.regret_tree import Leaf, Split
 from jostle.choice.selectors import About
 from jostle.choice.traces import Trace, collect_traces
 from jostle.choice.tree_selector import TreeSelector
-from jostle.choice.trees import Leaf, Split
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import SimulatedSource

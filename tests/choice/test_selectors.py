@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from jostle.choice import selectors, training
-from jostle.choice.documents import Entries
+from jostle.choice.regret_tree import CRITERIA, DEEPEST, Growth
 from jostle.choice.selectors import Selector, find, train
+from jostle.choice.strict_json import Entries
 from jostle.choice.tree_files import read_tree
-from jostle.choice.trees import CRITERIA, DEEPEST, Growth
 from jostle.kernel.errors import BadInput
 from jostle.simulate import grid
 from tests.choice.tables import MadeUp, made_up

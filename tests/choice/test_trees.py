@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jostle.choice import impurity
-from jostle.choice.trees import CRITERIA, Growth, Leaf, grow
+from jostle.choice.regret_tree import CRITERIA, Growth, Leaf, grow
 from jostle.kernel.errors import BadInput
 
 REGRETS = st.integers(2, 5).flatmap(

@@ -19,7 +19,7 @@ from jostle.cli.terminal import exit_code
 from jostle.kernel.errors import BadInput, InternalError, LedgerError, PlanError
 from jostle.kernel.ledger import Ledger
 from jostle.schema.rows import Rows
-from jostle.tables.asking import EngineError
+from jostle.tables.run_in_engine import EngineError
 from tests.cli.test_release import ASKED, write
 
 SEVERAL = ("--sql", "SELECT sex, COUNT(*), AVG(age) FROM people GROUP BY sex")
@@ -191,8 +191,8 @@ def test_whoever_does_not_get_the_errors_gets_the_answers(folder, jostle, monkey
     def fail(*_):
         raise failure
 
-    monkeypatch.setattr("jostle.releases.within_95", fail)
-    monkeypatch.setattr("jostle.releases.simulated_errors", fail)
+    monkeypatch.setattr("jostle.answers.release.within_95", fail)
+    monkeypatch.setattr("jostle.answers.release.simulated_errors", fail)
     status, output, errors = jostle(*ASKED, "--budget", 1, "--epsilon", 0.5, *asked)
     assert status == 5
     lines = output.splitlines()
@@ -212,7 +212,7 @@ def test_whoever_does_not_get_the_errors_gets_the_answers(folder, jostle, monkey
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_whoever_ends_the_command_or_closes_the_terminal_stops_it_as_ctrl_c_does(folder, jostle, monkeypatch, name):
     before = signal.getsignal(getattr(signal, name))
-    monkeypatch.setattr("jostle.releases.within_95", lambda *_: signal.raise_signal(getattr(signal, name)))
+    monkeypatch.setattr("jostle.answers.release.within_95", lambda *_: signal.raise_signal(getattr(signal, name)))
     status, _, errors = jostle(*ASKED, "--budget", 1, "--epsilon", 0.5, "--by", "sex", "--out", "a.csv")
     assert status == 5
     assert errors.startswith("Stopped.\n")
@@ -221,7 +221,7 @@ def test_whoever_ends_the_command_or_closes_the_terminal_stops_it_as_ctrl_c_does
 
 
 @pytest.mark.parametrize(
-    "where", ["jostle.tables.plain.plain", "jostle.cli.delivery._write", "jostle.cli.delivery._print_answers"]
+    "where", ["jostle.tables.without_intervals.plain", "jostle.cli.delivery._write", "jostle.cli.delivery._print_answers"]
 )
 def test_stopped_on_the_way_answers_are_handed_over_all_the_same(folder, jostle, monkeypatch, where):
     whole, stops = resolve_name(where), iter([KeyboardInterrupt])

@@ -23,13 +23,13 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 
 from jostle import BadInput, Ledger
+from jostle.answers.release import Release
 from jostle.explorer.asking import KINDS, ROWS
 from jostle.explorer.forms import Form
 from jostle.explorer.jobs import MOST_WAITING, Job, Jobs
 from jostle.explorer.release import Desk
 from jostle.explorer.released import Released
 from jostle.kernel.errors import JostleError
-from jostle.releases import Release
 from jostle.tables.totals import share
 
 SCHEMA = """
@@ -244,7 +244,7 @@ def test_a_failure_says_what_became_of_the_budget_and_quotes_nothing(curator, mo
     def surprised(*_, **__):
         raise RuntimeError("row 17 has salary 123456")
 
-    monkeypatch.setattr("jostle.tables.questions.Question.release", surprised)
+    monkeypatch.setattr("jostle.tables.question.Question.release", surprised)
     with pytest.raises(JostleError) as failed:
         curator.pay(question)  # it is still on the desk
     assert "123456" not in str(failed.value)
@@ -261,7 +261,7 @@ def test_what_was_charged_is_told_although_the_cap_was_raised(curator, monkeypat
             account.set_cap(11)
         raise RuntimeError
 
-    monkeypatch.setattr("jostle.tables.questions.Question.release", surprised)
+    monkeypatch.setattr("jostle.tables.question.Question.release", surprised)
     monkeypatch.setattr("jostle.tables.totals.Total.release", surprised)
     with pytest.raises(JostleError, match="ε = 1 was charged in the meantime"):
         curator.pay(question)

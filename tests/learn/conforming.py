@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from jostle.learn.base import PrivateEstimator
+from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.task import Task
 from jostle.schema import Boolean, Category, Column, Real, Schema
 

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from jostle import learn
-from jostle.learn.base import PrivateEstimator
+from jostle.learn.estimator import PrivateEstimator
 from tests.learn.conforming import EXCEPTIONS, Knowing
 
 SETTINGS: dict[str, dict[str, Any]] = {

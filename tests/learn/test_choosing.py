@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jostle.choice.trees import Leaf, Split
+from jostle.choice.regret_tree import Leaf, Split
 from jostle.kernel.errors import BadInput
-from jostle.learn.choosing import FEATURES, FEWEST, KINDS, OPTIONS, Chooser, features
+from jostle.learn.chooser import FEATURES, FEWEST, KINDS, OPTIONS, Chooser, features
 from jostle.learn.classifier import PrivateClassifier
 from jostle.learn.task import Task
 from jostle.schema import Category, Integer, Schema

@@ -14,7 +14,7 @@ import pytest
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.learn import PrivateMajority
-from jostle.learn.base import _as_labels, _encode, _table
+from jostle.learn.estimator import _as_labels, _encode, _table
 from jostle.learn.task import Task
 from jostle.schema import Category, Date, Integer, Schema
 from tests.tables.test_reading_and_paying import exact, opened

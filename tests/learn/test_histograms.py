@@ -13,7 +13,7 @@ from jostle.learn.grids import grid
 from jostle.learn.joint import _sets, _variants, joint
 from jostle.learn.majority import majority
 from jostle.learn.registry import Learner
-from jostle.learn.single import single
+from jostle.learn.single_attribute import single
 from jostle.learn.task import Task
 from jostle.schema import Category, Column, Integer
 

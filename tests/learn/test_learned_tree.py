@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jostle.choice.inside import always
+from jostle.choice.choice_point import always
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.records import Records
-from jostle.learn import trees
-from jostle.learn.learned_tree import FACTS, TREES, chosen_trees, grow_by_choice, learned_tree, points, shipped_text
-from jostle.learn.tree_candidates import candidates_for
-from jostle.learn.tree_leaves import counted, noisy_majority, pruned, without_unreachable
-from jostle.learn.tree_model import Forest, Tree
-from jostle.learn.tree_program import Shape
-from jostle.learn.trees import mean_branching, noisy_total
+from jostle.learn.trees import learners
+from jostle.learn.trees.candidates import candidates_for
+from jostle.learn.trees.learned import FACTS, TREES, chosen_trees, grow_by_choice, learned_tree, points, shipped_text
+from jostle.learn.trees.learners import mean_branching, noisy_total
+from jostle.learn.trees.leaves import counted, noisy_majority, pruned, without_unreachable
+from jostle.learn.trees.model import Forest, Tree
+from jostle.learn.trees.program import Shape
 from tests.learn.test_trees import simulated, some_codes, some_task
 
 TASK = some_task(numeric=True)
@@ -72,11 +72,11 @@ def random_forest(records: Records, budget: Budget, number: float, many: int, de
 @pytest.mark.parametrize(
     ("algorithm", "program", "answers"),
     [
-        (trees.friedman_schuster, friedman_schuster, {"stopping": "small ones stop", "split": "gini"}),
-        (trees.mohammed, mohammed, {"stopping": "go on", "split": "entropy"}),
-        (trees.patil_singh, patil_singh, {"stopping": "small ones stop", "split": "entropy"}),
-        (trees.jagannathan, jagannathan, {"stopping": "go on", "split": "random"}),
-        (trees.fletcher_islam, fletcher_islam, {"stopping": "sparse ones stop", "split": "random"}),
+        (learners.friedman_schuster, friedman_schuster, {"stopping": "small ones stop", "split": "gini"}),
+        (learners.mohammed, mohammed, {"stopping": "go on", "split": "entropy"}),
+        (learners.patil_singh, patil_singh, {"stopping": "small ones stop", "split": "entropy"}),
+        (learners.jagannathan, jagannathan, {"stopping": "go on", "split": "random"}),
+        (learners.fletcher_islam, fletcher_islam, {"stopping": "sparse ones stop", "split": "random"}),
     ],
     ids=lambda one: getattr(one, "name", ""),
 )

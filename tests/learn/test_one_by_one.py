@@ -12,7 +12,7 @@ import pytest
 from jostle import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.learn import PrivateMajority
-from jostle.learn.base import _as_labels, _encode, _table
+from jostle.learn.estimator import _as_labels, _encode, _table
 from jostle.learn.held_out import read
 from jostle.learn.task import Task
 from jostle.schema import Category, Date, Integer, Schema

@@ -11,11 +11,11 @@ from jostle.kernel.records import SimulatedRecords
 from jostle.kernel.strategy import identity
 from jostle.learn.joint import joint
 from jostle.learn.logistic import logistic
+from jostle.learn.lookup import told
 from jostle.learn.majority import majority
 from jostle.learn.registry import Learner, Model
 from jostle.learn.stacked import StackedModel, stacked
 from jostle.learn.task import Task
-from jostle.learn.told import told
 from jostle.schema import Category, Integer
 
 Codes = dict[str, np.ndarray]

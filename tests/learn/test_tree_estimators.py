@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
-from jostle.learn.adaptive_tree import PrivateTree
-from jostle.learn.tree_estimators import (
+from jostle.learn.trees.adaptive import PrivateTree
+from jostle.learn.trees.estimators import (
     FletcherIslam,
     FriedmanSchuster,
     Jagannathan,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jostle.linear import _mixtures
-from jostle.linear.bayes import _flat_moments, shrink, shrink_by_scale
+from jostle.linear.shrinkage import _mixtures
+from jostle.linear.shrinkage.bayes import _flat_moments, shrink, shrink_by_scale
 
 
 def kernel(values, support, scale):

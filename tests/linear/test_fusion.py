@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jostle.linear.bayes import Shrunk
-from jostle.linear.fusion import Sums, fuse_nested, fuse_rows, shared_errors
+from jostle.linear.shrinkage.bayes import Shrunk
+from jostle.linear.shrinkage.fusion import Sums, fuse_nested, fuse_rows, shared_errors
 
 
 def dense(cells, shared, rows, values, variances):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jostle.kernel.errors import BadInput
-from jostle.linear.isotonic import isotonic
+from jostle.linear.fitting.isotonic import isotonic
 
 
 def by_formula(y, weights):

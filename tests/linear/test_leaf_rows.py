@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jostle.linear.leaf_rows import _variance, leaf_rows, prefix_gram
-from jostle.linear.prefix_rows import CELL_WEIGHT, prefix_rows
+from jostle.linear.design.leaf_rows import _variance, leaf_rows, prefix_gram
+from jostle.linear.design.prefix_rows import CELL_WEIGHT, prefix_rows
 
 
 def prefixes(widths):

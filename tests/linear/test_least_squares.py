@@ -12,7 +12,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.queries import Strategy
 from jostle.kernel.strategy import boxes, identity, matrix, prefix, stack, total
 from jostle.kernel.trees import hierarchy, wavelet
-from jostle.linear.least_squares import least_squares, nonnegative_least_squares
+from jostle.linear.fitting.least_squares import least_squares, nonnegative_least_squares
 
 
 def strategies_over(n: int, rng: np.random.Generator) -> list[Strategy]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jostle.linear.leaves import cut, regular
+from jostle.linear.shrinkage.leaves import cut, regular
 
 
 @given(

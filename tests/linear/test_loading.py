@@ -20,7 +20,7 @@ import sys
 import numpy as np
 from jostle.algorithms import registry
 from jostle.linear import _pools
-from jostle.linear.isotonic import isotonic
+from jostle.linear.fitting.isotonic import isotonic
 BEFORE
 assert isotonic(np.array([3.0, 1.0, 5.0])).tolist() == [2.0, 2.0, 5.0]
 print(sum(_pools.pool.made.stats.cache_hits.values()), 'scipy.linalg' in sys.modules)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jostle.linear.marginals import consistent
+from jostle.linear.fitting.marginals import consistent
 
 SIZES = {"a": 2, "b": 3, "c": 4, "d": 1}
 

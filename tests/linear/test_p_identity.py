@@ -11,11 +11,11 @@ from jostle import workloads
 from jostle.kernel.errors import BadInput
 from jostle.kernel.strategy import stack, total
 from jostle.kernel.trees import hierarchy
-from jostle.linear.gram import Gram, fingerprint
-from jostle.linear.levels import best_weights, level_energies
-from jostle.linear.p_identity import PIdentity, refine, total_variance
-from jostle.linear.tents import best_tents, tents
-from jostle.linear.workloads import Workload
+from jostle.linear.design.gram import Gram, fingerprint
+from jostle.linear.design.levels import best_weights, level_energies
+from jostle.linear.design.p_identity import PIdentity, refine, total_variance
+from jostle.linear.design.tents import best_tents, tents
+from jostle.workloads import Workload
 
 
 @settings(max_examples=30)
@@ -48,8 +48,8 @@ def test_gram_matrices_and_variances(workload, monkeypatch):
     expected = dense.T @ dense
     rows = np.random.default_rng(1).normal(size=(3, 12))
     grams = [Gram.of(workload)]
-    monkeypatch.setattr("jostle.linear.gram._DENSE", 0)
-    monkeypatch.setattr("jostle.linear.gram._CHUNK", 1)
+    monkeypatch.setattr("jostle.linear.design.gram._DENSE", 0)
+    monkeypatch.setattr("jostle.linear.design.gram._CHUNK", 1)
     grams += [gram for gram in [Gram.of(workload)] if workload.kind != "stack"]
     strategy = PIdentity(np.abs(rows), workload.domain)
     a = strategy.queries.dense()
@@ -62,7 +62,7 @@ def test_gram_matrices_and_variances(workload, monkeypatch):
 
 
 def test_a_diagonal_that_would_take_too_long_is_not_looked_for(monkeypatch):
-    monkeypatch.setattr("jostle.linear.gram._DENSE", 0)
+    monkeypatch.setattr("jostle.linear.design.gram._DENSE", 0)
     assert Gram.of(Workload("stack", stack(total(4), total(4), weights=[0.5, 0.7]))) is None
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jostle.linear import _plateaus, plateaus
-from jostle.linear.bayes import Fit, left_out
-from jostle.linear.smoothing import Opinion, average, smooth
+from jostle.linear.shrinkage import _plateaus, plateaus
+from jostle.linear.shrinkage.bayes import Fit, left_out
+from jostle.linear.shrinkage.smoothing import Opinion, average, smooth
 
 
 def posterior_by_paths(noisy, scale, first, number, place, prior, moves, near):

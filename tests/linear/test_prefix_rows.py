@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jostle.linear.prefix_rows import CELL_WEIGHT, _variance, optimise, prefix_rows
+from jostle.linear.design.prefix_rows import CELL_WEIGHT, _variance, optimise, prefix_rows
 
 
 def prefix_error(n):

@@ -10,7 +10,7 @@ from scipy.optimize import nnls
 
 from jostle import workloads
 from jostle.kernel.errors import BadInput
-from jostle.linear.projections import (
+from jostle.linear.fitting.projections import (
     project_l1_ball,
     project_nonnegative,
     project_simplex,

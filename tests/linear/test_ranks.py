@@ -8,7 +8,7 @@ import pytest
 from jostle import workloads
 from jostle.algorithms.opt import best_strategy
 from jostle.kernel.errors import BadInput
-from jostle.linear.gram import Gram
+from jostle.linear.design.gram import Gram
 
 SIZES = [1, 2, 3, 8, 57]
 DECILES = np.arange(1, 10) / 10

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jostle.kernel.trees import hierarchy, wavelet
-from jostle.linear.trees import average_range_variance, cells_of, tree_least_squares
+from jostle.linear.fitting.trees import average_range_variance, cells_of, tree_least_squares
 
 
 @settings(max_examples=60)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jostle import workloads
 from jostle.kernel.errors import BadInput
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 EVERY = [
     workloads.identity(5),

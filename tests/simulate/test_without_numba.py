@@ -20,8 +20,8 @@ from jostle.choice.pythia import settled
 from jostle.choice.traces import collect_traces
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import SimulatedSource
-from jostle.linear import _mixtures, _rows, few, smoothing
-from jostle.linear.leaves import regular
+from jostle.linear.shrinkage import _mixtures, _rows, small_problems, smoothing
+from jostle.linear.shrinkage.leaves import regular
 from jostle.simulate import margins, warm_up
 from jostle.simulate.runner import estimates, estimates_together
 
@@ -49,7 +49,7 @@ def test_a_small_release_with_its_margins_loads_neither_numba_nor_scipy(shape: t
 
 @pytest.fixture
 def by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(few, "suits", lambda cells: cells < few.FEW)
+    monkeypatch.setattr(small_problems, "suits", lambda cells: cells < small_problems.FEW)
 
 
 SCALES = st.sampled_from([1 / 64, 0.1, 1.0, 3.0, 10.0, 100 / 3, 1e4, 1e9])
@@ -60,7 +60,7 @@ COUNTS = st.lists(
         st.integers(-500, 100_000),  # huge gaps
     ),
     min_size=1,
-    max_size=few.FEW - 1,
+    max_size=small_problems.FEW - 1,
 )
 
 
@@ -76,9 +76,11 @@ def test_whole_rows_and_loops_smooth_alike(in_scales: list[int], scale: float, s
     noisy = np.round(noisy)  # as it is in a release
     contexts, centres = around(noisy, REACHES[1]), around(noisy, CENTRES[1])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(few, "suits", lambda cells: False)
+        patch.setattr(small_problems, "suits", lambda cells: False)
         expected = smoothing.smooth(noisy, scale, contexts, centres)
-    found = few.smooth_rows(noisy[None], scale, [one[None] for one in contexts], [one[None] for one in centres])[0]
+    found = small_problems.smooth_rows(noisy[None], scale, [one[None] for one in contexts], [one[None] for one in centres])[
+        0
+    ]
     if scale >= smoothing.SHARP:
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * scale)
 
@@ -128,7 +130,7 @@ def test_a_seed_gives_the_same_runs_with_and_without_numba(shape: tuple[int, ...
     asked = {"workload": workloads.identity(shape), "epsilon": 0.1, "trials": 3}
     runs = []
     for suits in (False, True):
-        monkeypatch.setattr(few, "suits", lambda cells, suits=suits: suits)
+        monkeypatch.setattr(small_problems, "suits", lambda cells, suits=suits: suits)
         together = estimates_together("Bayes", inputs, seeds=[4, 5], **asked)
         alone = [estimates("Bayes", x, seed=seed, **asked) for x, seed in zip(inputs, [4, 5], strict=True)]
         runs += [np.stack([np.concatenate(list(batches)) for batches in found]) for found in (together, alone)]
@@ -146,16 +148,16 @@ def test_many_trials_at_once_are_those_one_after_the_other(by_numpy: None) -> No
 
 def test_a_process_with_much_to_do_goes_over_to_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "numba", raising=False)
-    assert few.suits(100)
-    assert not few.suits(few.FEW)
-    monkeypatch.setattr(few, "_work", few.PATIENCE)
-    assert not few.suits(100)
+    assert small_problems.suits(100)
+    assert not small_problems.suits(small_problems.FEW)
+    monkeypatch.setattr(small_problems, "_work", small_problems.PATIENCE)
+    assert not small_problems.suits(100)
 
 
 def test_error_bars_of_a_hundred_cells_are_far_from_that(by_numpy: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(few, "_work", 0.0)
+    monkeypatch.setattr(small_problems, "_work", 0.0)
     margins.within_95(*of_bayes(np.linspace(0, 90_000, 127)))
-    assert 0 < few._work < few.PATIENCE / 4
+    assert 0 < small_problems._work < small_problems.PATIENCE / 4
 
 
 # ------------------------------------------------------------------------------------------------------- the margins
@@ -218,7 +220,7 @@ def test_margins_of_few_cells_cover_the_truth(data: str, by_numpy: None) -> None
 
 
 def test_nothing_is_prepared_where_nothing_is_needed() -> None:
-    assert warm_up.prepare(workloads.identity(few.FEW - 1), "Bayes") is None
+    assert warm_up.prepare(workloads.identity(small_problems.FEW - 1), "Bayes") is None
     assert warm_up.prepare(workloads.identity((4, 4)), "Bayes") is None
     assert warm_up.prepare(workloads.identity(4096)) is None
     by_the_data = workloads.random_rectangles((32, 32), 50, seed=0, lengths="medium")
@@ -226,7 +228,7 @@ def test_nothing_is_prepared_where_nothing_is_needed() -> None:
 
 
 def test_loops_are_made_ready_in_the_background() -> None:
-    from jostle.linear import _plateaus
+    from jostle.linear.shrinkage import _plateaus
 
     thread = warm_up.prepare(workloads.identity(4096), "Pythia")
     assert thread is not None

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jostle.tables.asking import asked
-from jostle.tables.engines import local_spark
+from jostle.tables.engines.sources import local_spark
+from jostle.tables.run_in_engine import asked
 
 ENGINES = ("duckdb", "postgres", "pyspark", "sqlite")
 Load = Callable[..., Any]

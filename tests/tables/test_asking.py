@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from jostle.tables.asking import EngineError, asked
+from jostle.tables.run_in_engine import EngineError, asked
 
 
 class Backend:

@@ -13,10 +13,10 @@ import pytest
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.schema import Category, Integer, Real, Schema
+from jostle.tables.budget_source import legible
 from jostle.tables.columns import EngineColumns
-from jostle.tables.drafts import kinds_of
+from jostle.tables.guess_schema import kinds_of
 from jostle.tables.opening import open as open_table
-from jostle.tables.payers import legible
 from jostle.tables.unit import Unit
 
 SCHEMA = {"age": Integer(0, 9), "sex": Category(["F", "M"])}

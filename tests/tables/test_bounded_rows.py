@@ -13,9 +13,9 @@ import pytest
 from jostle.kernel.errors import BadInput
 from jostle.schema import Category, Integer, Real
 from jostle.tables import bounded_rows
-from jostle.tables.asking import EngineError
 from jostle.tables.columns import EngineColumns
 from jostle.tables.opening import open as open_table
+from jostle.tables.run_in_engine import EngineError
 from jostle.tables.unit import Unit
 
 SCHEMA = {"x": Integer(0, 9), "y": Real(-1, 1, bins=4), "z": Category(["a", "b", "c"])}

@@ -15,13 +15,13 @@ import pytest
 from jostle.kernel.errors import BadInput
 from jostle.schema import Category, Date, Integer, values
 from jostle.schema.values import LONGEST_TEXT
-from jostle.tables import databases, sessions
-from jostle.tables.asking import asked
-from jostle.tables.catalogs import GENERATED, ordinary_table
+from jostle.tables.cells.readings import octets, stripped
 from jostle.tables.columns import EngineColumns
+from jostle.tables.engines import databases, sessions
+from jostle.tables.engines.catalogs import GENERATED, ordinary_table
+from jostle.tables.engines.types import NOT_PERSONS, TYPES, bare
 from jostle.tables.opening import open as open_table
-from jostle.tables.readings import octets, stripped
-from jostle.tables.types import NOT_PERSONS, TYPES, bare
+from jostle.tables.run_in_engine import asked
 from jostle.tables.unit import Unit
 
 X = {"x": Category(["1", "2"])}
@@ -151,7 +151,9 @@ def test_attached_databases_of_other_kinds_are_refused(tmp_path, duck, monkeypat
     assert exact(opened(there(duck, "t", database=("o", "main")), tmp_path)) == [0, 1, 0, 0]
     (tmp_path / "ledger.db").unlink()
     # Extensions for other databases cannot be had without a network, so the catalog is made to say that it is one.
-    monkeypatch.setattr("jostle.tables.catalogs._DATABASES", "SELECT database_name, 'sqlite' FROM duckdb_databases()")
+    monkeypatch.setattr(
+        "jostle.tables.engines.catalogs._DATABASES", "SELECT database_name, 'sqlite' FROM duckdb_databases()"
+    )
     match = VIEW.format("t", "a table of an attached database of type 'sqlite'")
     refused(there(duck, "t", database=("o", "main")), tmp_path, match)
 

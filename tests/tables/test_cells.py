@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow as pa
 
 from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
-from jostle.tables.asking import asked
 from jostle.tables.bounded_rows import PERSON
-from jostle.tables.engines import connect
+from jostle.tables.engines.sources import connect
+from jostle.tables.run_in_engine import asked
 from jostle.tables.unit import Unit
 from jostle.tables.view import View
 

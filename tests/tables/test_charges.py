@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 
 import jostle
+from jostle.answers.release import charge_facts, in_ledger
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.learn import PrivateMajority
-from jostle.releases import charge_facts, in_ledger
 from jostle.schema import Category, Integer
 
 PEOPLE = pd.DataFrame({"age": [31, 45, 20, 38], "sex": ["F", "M", "F", None], "class": ["a", "b", "a", "b"]})

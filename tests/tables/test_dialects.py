@@ -99,7 +99,7 @@ with ThreadPoolExecutor(len(names)) as pool:
     ],
 )
 def test_a_package_of_another_kind_loads_itself(text: str | None) -> None:
-    from jostle.tables import dialects
+    from jostle.tables.engines import dialects
 
     class Loader:
         def get_source(self, name: str) -> str | None:

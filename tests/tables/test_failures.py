@@ -17,8 +17,8 @@ from jostle.kernel.errors import BadInput, LedgerError
 from jostle.kernel.ledger import Ledger
 from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
 from jostle.tables import columns
-from jostle.tables.asking import EngineError
 from jostle.tables.opening import open as open_table
+from jostle.tables.run_in_engine import EngineError
 from jostle.tables.unit import Unit
 from tests.tables.engines import into_postgres
 

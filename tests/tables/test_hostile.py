@@ -15,9 +15,9 @@ import pytest
 
 from jostle.kernel.errors import BadInput
 from jostle.schema import Category, Date, Integer, Real
-from jostle.tables.asking import asked
 from jostle.tables.columns import EngineColumns
 from jostle.tables.opening import open as open_table
+from jostle.tables.run_in_engine import asked
 from jostle.tables.unit import Unit
 from tests.tables.engines import into_postgres
 

@@ -11,8 +11,8 @@ import jostle
 from jostle.kernel.errors import LedgerError, Overdraft
 from jostle.kernel.ledger import Account, Ledger
 from jostle.schema import Category, Integer
-from jostle.tables.asking import EngineError
-from jostle.tables.questions import Question
+from jostle.tables.question import Question
+from jostle.tables.run_in_engine import EngineError
 from jostle.tables.totals import Total
 
 PEOPLE = pd.DataFrame({"age": [31, 45, 20, 38], "sex": ["F", "M", "F", None]})

@@ -13,9 +13,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from jostle.schema import Integer, Real
-from jostle.tables import lines
 from jostle.tables.columns import EngineColumns
-from jostle.tables.frames import _person
+from jostle.tables.engines import lines
+from jostle.tables.engines.frames import _person
 from jostle.tables.opening import open as open_table
 from jostle.tables.unit import Unit
 from tests.tables.engines import into_postgres

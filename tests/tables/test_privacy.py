@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from jostle.kernel.errors import JostleError
 from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
-from jostle.tables.asking import EngineError, asked
 from jostle.tables.opening import open as open_table
+from jostle.tables.run_in_engine import EngineError, asked
 from jostle.tables.unit import Unit
 
 SCHEMA = Schema(

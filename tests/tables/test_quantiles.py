@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from jostle import algorithms, simulate, workloads
+from jostle.answers.release import Release
 from jostle.kernel.neighbours import Neighbours
-from jostle.releases import Release
 from jostle.schema import Integer, Real, Schema
-from jostle.tables.digests import Quantiles
 from jostle.tables.opening import open as open_table
+from jostle.tables.quantiles_and_top import Quantiles
 
 LEVELS = tuple(level / 10 for level in range(1, 10))
 LOTS = 10**5

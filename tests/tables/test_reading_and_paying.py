@@ -24,11 +24,12 @@ from jostle import workloads
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.strategy import identity
 from jostle.schema import Boolean, Category, Date, Integer, Real
-from jostle.tables import bounded_rows, lines
-from jostle.tables.asking import EngineError, asked
+from jostle.tables import bounded_rows
 from jostle.tables.columns import EngineColumns
-from jostle.tables.drafts import kinds_of
+from jostle.tables.engines import lines
+from jostle.tables.guess_schema import kinds_of
 from jostle.tables.opening import open as open_table
+from jostle.tables.run_in_engine import EngineError, asked
 from jostle.tables.unit import Unit
 from jostle.tables.view import View
 from tests.tables.engines import into_postgres

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jostle.kernel.errors import BadInput
 from jostle.schema import KINDS, MISSING, OTHER, Boolean, Category, Date, Integer, Real, Schema
 from jostle.schema.files import read, write, write_draft
-from jostle.tables.drafts import kinds_of
+from jostle.tables.guess_schema import kinds_of
 
 COLUMNS = [
     Integer(17, 90),

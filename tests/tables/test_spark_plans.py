@@ -16,10 +16,10 @@ import pytest
 
 from jostle.kernel.errors import BadInput
 from jostle.schema import Boolean, Category, Date, Integer, Real
-from jostle.tables.asking import EngineError, asked
 from jostle.tables.columns import EngineColumns
+from jostle.tables.engines.spark_plans import STORED
 from jostle.tables.opening import open as open_table
-from jostle.tables.spark_plans import STORED
+from jostle.tables.run_in_engine import EngineError, asked
 from jostle.tables.unit import Unit
 
 X = {"x": Integer(0, 9)}

@@ -27,8 +27,8 @@ import pytest
 from jostle.kernel.errors import BadInput, JostleError
 from jostle.kernel.strategy import identity
 from jostle.schema import Boolean, Category, Date, Integer, Real
+from jostle.tables.engines.types import NOT_PERSONS, TYPES, bare
 from jostle.tables.opening import open as open_table
-from jostle.tables.types import NOT_PERSONS, TYPES, bare
 
 RNG = np.random.default_rng(11)
 KINDS = {

@@ -15,8 +15,8 @@ import pytest
 
 import jostle
 from jostle.schema import Integer, Schema
-from jostle.tables import engines
 from jostle.tables.columns import EngineColumns
+from jostle.tables.engines import sources
 
 SCHEMA = Schema(x=Integer(0, 999))
 
@@ -152,8 +152,8 @@ def test_only_files_have_an_origin(tmp_path):
     frame = type("DataFrame", (), {"__module__": "pyspark.sql.dataframe"})
     rows(10).to_parquet(tmp_path / "a.parquet")
     for data in (frame(), rows(10), "postgresql://h/d", tmp_path / "a.db"):
-        assert engines._origin(data) == frozenset()
-    assert engines._origin([tmp_path / "a.parquet"]) == {(tmp_path / "a.parquet").resolve()}
+        assert sources._origin(data) == frozenset()
+    assert sources._origin([tmp_path / "a.parquet"]) == {(tmp_path / "a.parquet").resolve()}
 
 
 def test_an_account_remembers_whom_it_protects(tmp_path):

@@ -21,12 +21,11 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from jostle import algorithms
+from jostle import algorithms, workloads
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
-from jostle.linear import workloads
-from jostle.linear.workloads import Workload
 from jostle.simulate.results import Measured
+from jostle.workloads import Workload
 
 FACTOR: Final = 1.10
 """A cell may be so many times the reference's error before it counts against us …"""

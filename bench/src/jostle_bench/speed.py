@@ -22,13 +22,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from jostle import algorithms
+from jostle import algorithms, workloads
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
-from jostle.linear import workloads
-from jostle.linear.workloads import Workload
 from jostle.simulate.parallel import ONE_THREAD, cores
 from jostle.simulate.runner import errors
+from jostle.workloads import Workload
 from jostle_bench import reference
 
 SIZES: Final = MappingProxyType(

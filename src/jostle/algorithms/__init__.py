@@ -12,7 +12,7 @@ import pkgutil
 from functools import cache
 from importlib import import_module
 
-from jostle.algorithms._claims import named
+from jostle.algorithms._registration import named
 from jostle.algorithms.registry import TASKS, Algorithm, algorithm, registered
 from jostle.kernel.errors import BadInput
 

@@ -14,8 +14,8 @@ from jostle.kernel.partition import Counts, Partition, Vector
 from jostle.kernel.queries import Strategy
 from jostle.kernel.source import Source
 from jostle.kernel.trees import Hierarchy, hierarchy
-from jostle.linear.levels import best_weights, level_energies, weighted
-from jostle.linear.nested import Nested
+from jostle.linear.design.levels import best_weights, level_energies, weighted
+from jostle.linear.fitting.nested import Nested
 
 CERTAIN = 1e9
 """The precision of a number that is known exactly, in place of infinity."""

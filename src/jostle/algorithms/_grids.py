@@ -10,7 +10,7 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import total
-from jostle.linear.leaves import Leaves
+from jostle.linear.shrinkage.leaves import Leaves
 
 
 def known_total(x: Source, budget: Budget, share: float) -> tuple[float, float, Budget]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jostle.algorithms._takes import FACTOR, SHARE, SIZE
+from jostle.algorithms._parameter_rules import FACTOR, SHARE, SIZE
 from jostle.algorithms.opt import best_strategy
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
@@ -12,12 +12,12 @@ from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import blocks as blocks_of
 from jostle.kernel.strategy import matrix
-from jostle.linear.bayes import shrink
-from jostle.linear.fusion import fuse_rows, shared_errors
-from jostle.linear.leaf_rows import leaf_rows
-from jostle.linear.leaves import cut, regular
-from jostle.linear.projections import project_nonnegative
-from jostle.linear.workloads import Workload
+from jostle.linear.design.leaf_rows import leaf_rows
+from jostle.linear.fitting.projections import project_nonnegative
+from jostle.linear.shrinkage.bayes import shrink
+from jostle.linear.shrinkage.fusion import fuse_rows, shared_errors
+from jostle.linear.shrinkage.leaves import cut, regular
+from jostle.workloads import Workload
 
 DENSE = 0.25
 """From so many leaves a cell on there is little resolution to save, and a strategy over all cells serves ranges better."""

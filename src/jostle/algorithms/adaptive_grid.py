@@ -8,7 +8,7 @@ from itertools import pairwise, zip_longest
 import numpy as np
 
 from jostle.algorithms._grids import known_total
-from jostle.algorithms._takes import OneOf
+from jostle.algorithms._parameter_rules import OneOf
 from jostle.algorithms.bayes import bayes
 from jostle.algorithms.opt_bayes import LARGEST, opt_bayes
 from jostle.algorithms.registry import algorithm
@@ -16,10 +16,10 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import blocks, total
-from jostle.linear.bayes import shrink_by_scale
-from jostle.linear.fusion import Sums, fuse_nested, shared_errors
-from jostle.linear.leaves import Leaves, cut, regular
-from jostle.linear.workloads import Workload
+from jostle.linear.shrinkage.bayes import shrink_by_scale
+from jostle.linear.shrinkage.fusion import Sums, fuse_nested, shared_errors
+from jostle.linear.shrinkage.leaves import Leaves, cut, regular
+from jostle.workloads import Workload
 
 
 @algorithm(

@@ -7,13 +7,13 @@ from math import ceil, sqrt
 import numpy as np
 
 from jostle.algorithms._grids import boxes_of_width, cut_to_width, known_total, with_total
-from jostle.algorithms._takes import FACTOR, SHARE, SIZE
+from jostle.algorithms._parameter_rules import FACTOR, SHARE, SIZE
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import blocks, identity
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 
 @algorithm(

@@ -7,13 +7,13 @@ from math import log, log10, sqrt
 import numpy as np
 
 from jostle.algorithms._clusters import cheapest_clusters
-from jostle.algorithms._takes import SHARE, Number
+from jostle.algorithms._parameter_rules import SHARE, Number
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Partition, Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import identity, total
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 PRICE = 0.5
 """What a cluster costs besides its error, as a share of a cell's variance, so that noise alone makes few; set on public

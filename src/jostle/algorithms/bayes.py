@@ -9,12 +9,12 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import identity
-from jostle.linear import few
-from jostle.linear.bayes import SHARP
-from jostle.linear.leaves import regular
-from jostle.linear.plateaus import snakes
-from jostle.linear.smoothing import smooth
-from jostle.linear.workloads import Workload
+from jostle.linear.shrinkage import small_problems
+from jostle.linear.shrinkage.bayes import SHARP
+from jostle.linear.shrinkage.leaves import regular
+from jostle.linear.shrinkage.plateaus import snakes
+from jostle.linear.shrinkage.smoothing import smooth
+from jostle.workloads import Workload
 
 REACHES = {1: (4, 16, 64), 2: (1, 3, 6)}
 """How far around a cell its context reaches, by dimension."""
@@ -46,12 +46,14 @@ def shrunk(noisy: Vector, scale: float, workload: Workload) -> Vector:
     def around(reaches: tuple[int, ...]) -> list[Vector]:
         return line.surroundings(noisy, [reach for reach in reaches if 4 * reach <= max(shape)])
 
-    together = not ways and scale >= SHARP and few.suits(size)
+    together = not ways and scale >= SHARP and small_problems.suits(size)
     if noisy.ndim > 1 and not together:
         return np.stack([shrunk(row, scale, workload) for row in noisy])
     contexts, centres = around(REACHES[len(shape)]), around(CENTRES[len(shape)])
     return (
-        few.smooth_rows(noisy, scale, contexts, centres) if noisy.ndim > 1 else smooth(noisy, scale, contexts, centres, ways)
+        small_problems.smooth_rows(noisy, scale, contexts, centres)
+        if noisy.ndim > 1
+        else smooth(noisy, scale, contexts, centres, ways)
     )
 
 

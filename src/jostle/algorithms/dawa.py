@@ -11,16 +11,16 @@ import numpy as np
 
 from jostle.algorithms._buckets import Buckets
 from jostle.algorithms._hilbert import hilbert_line
-from jostle.algorithms._takes import SHARE, Number, OneOf
+from jostle.algorithms._parameter_rules import SHARE, Number, OneOf
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import IntervalCost, Source
 from jostle.kernel.strategy import identity
 from jostle.kernel.trees import Hierarchy, hierarchy
-from jostle.linear.cuts import even_intervals
-from jostle.linear.nested import Nested
-from jostle.linear.workloads import Workload
+from jostle.linear.fitting.nested import Nested
+from jostle.linear.shrinkage.cuts import even_intervals
+from jostle.workloads import Workload
 
 LONG: Final = 32
 """From so many cells a query on average, what queries need to know is coarse."""

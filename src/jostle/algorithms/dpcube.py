@@ -9,13 +9,13 @@ from math import sqrt
 import numpy as np
 
 from jostle.algorithms._kdtree import Halves, halves, prune
-from jostle.algorithms._takes import SHARE
+from jostle.algorithms._parameter_rules import SHARE
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import Blocks, blocks, identity
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 BLOCK = 32
 """Workloads whose queries are longer than this on average get totals of blocks of this size in the first stage."""

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from jostle.algorithms._takes import SHARE
+from jostle.algorithms._parameter_rules import SHARE
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.queries import Strategy
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import identity, matrix, total
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 LARGEST = 2**20
 """No more entries than this in the matrix of the frequencies that are measured."""

@@ -8,9 +8,9 @@ from jostle.kernel.partition import Vector
 from jostle.kernel.queries import Strategy
 from jostle.kernel.source import Source
 from jostle.kernel.trees import Hierarchy, hierarchy
-from jostle.linear.levels import best_weights, level_energies, weighted
-from jostle.linear.trees import tree_least_squares
-from jostle.linear.workloads import Workload
+from jostle.linear.design.levels import best_weights, level_energies, weighted
+from jostle.linear.fitting.trees import tree_least_squares
+from jostle.workloads import Workload
 
 
 @algorithm(name="GreedyH", tasks=("range-1d",), cite="li2014data", data_dependent=False, batched=True)

@@ -7,7 +7,7 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import identity
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 
 @algorithm(name="Laplace", tasks=("range-1d", "range-2d"), cite="dwork2006calibrating", data_dependent=False, batched=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jostle.algorithms import _weights
-from jostle.algorithms._takes import SHARE, Whole
+from jostle.algorithms._parameter_rules import SHARE, Whole
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.domain import LARGEST_TOTAL
@@ -19,7 +19,7 @@ from jostle.kernel.queries import Strategy
 from jostle.kernel.scores import QueryDistance
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import Boxes, Identity, Matrix, Prefix, identity, matrix, total
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 ROUNDS = {1: ([2, 3, 4, 5, 6, 7], [4, 8, 12, 60, 80, 140]), 2: ([3, 4, 5, 6], [12, 32, 60, 140])}
 """DPBench's rounds by the logarithm of the number of records times ε, for lines and grids."""

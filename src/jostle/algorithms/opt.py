@@ -15,13 +15,12 @@ from jostle.kernel.queries import Strategy
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import Identity, Prefix
 from jostle.kernel.trees import hierarchy
-from jostle.linear.gram import Gram, fingerprint
-from jostle.linear.levels import best_weights, level_energies, weighted
-from jostle.linear.p_identity import PIdentity, refine, total_variance
-from jostle.linear.ranks import Ranks
-from jostle.linear.tents import best_tents
-from jostle.linear.trees import tree_least_squares
-from jostle.linear.workloads import Workload
+from jostle.linear.design.gram import Gram, fingerprint
+from jostle.linear.design.levels import best_weights, level_energies, weighted
+from jostle.linear.design.p_identity import PIdentity, refine, total_variance
+from jostle.linear.design.tents import best_tents
+from jostle.linear.fitting.trees import tree_least_squares
+from jostle.workloads import Ranks, Workload
 
 LARGEST = 2**14
 """On more cells than this, trees alone are considered."""

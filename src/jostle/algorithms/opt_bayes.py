@@ -11,13 +11,13 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import Identity
-from jostle.linear.bayes import shrink
-from jostle.linear.fusion import fuse_rows, shared_errors
-from jostle.linear.gram import Gram, fingerprint
-from jostle.linear.leaves import regular
-from jostle.linear.p_identity import PIdentity
-from jostle.linear.tents import best_tents
-from jostle.linear.workloads import Workload
+from jostle.linear.design.gram import Gram, fingerprint
+from jostle.linear.design.p_identity import PIdentity
+from jostle.linear.design.tents import best_tents
+from jostle.linear.shrinkage.bayes import shrink
+from jostle.linear.shrinkage.fusion import fuse_rows, shared_errors
+from jostle.linear.shrinkage.leaves import regular
+from jostle.workloads import Workload
 
 LARGEST = 2**12
 """On more cells than this the update is too dear: there it is OPT-nonnegative."""

@@ -7,8 +7,8 @@ from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
-from jostle.linear.projections import project_nonnegative
-from jostle.linear.workloads import Workload
+from jostle.linear.fitting.projections import project_nonnegative
+from jostle.workloads import Workload
 
 
 @algorithm(

@@ -7,14 +7,14 @@ from math import log, sqrt
 
 import numpy as np
 
-from jostle.algorithms._takes import SHARE, Whole
+from jostle.algorithms._parameter_rules import SHARE, Whole
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Partition, Vector
 from jostle.kernel.scores import SplitScore
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import identity
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 FINEST = 64
 """Parts that are no longer than this fraction of the line are not cut any further, but asked once whether they are even."""

@@ -7,8 +7,8 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.trees import wavelet
-from jostle.linear.trees import cells_of
-from jostle.linear.workloads import Workload
+from jostle.linear.fitting.trees import cells_of
+from jostle.workloads import Workload
 
 
 @algorithm(name="Privelet", tasks=("range-1d", "range-2d"), cite="xiao2010wavelet", data_dependent=False, batched=True)

@@ -7,7 +7,7 @@ from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 
 @algorithm(name="Pruned", tasks=("range-1d", "range-2d"), cite="li2014data", data_dependent=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from jostle.algorithms._takes import Number
+from jostle.algorithms._parameter_rules import Number
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.trees import hierarchy
-from jostle.linear.trees import tree_least_squares
-from jostle.linear.workloads import Workload
+from jostle.linear.fitting.trees import tree_least_squares
+from jostle.workloads import Workload
 
 
 @algorithm(

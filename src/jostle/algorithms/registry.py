@@ -9,15 +9,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from jostle.algorithms._claims import check_claims, check_tunables, tunables_of
-from jostle.algorithms._takes import Takes, check_values
+from jostle.algorithms._parameter_rules import Takes, check_values
+from jostle.algorithms._registration import check_claims, check_tunables, tunables_of
 from jostle.algorithms.references import REFERENCES, Reference
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.linear import loading  # noqa: F401  # whoever runs an algorithm has its loops loaded quickly
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 Plan = Callable[..., Vector]
 Finish = Callable[[Vector, float, Workload], Vector]

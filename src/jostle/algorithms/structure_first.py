@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from math import sqrt
 
-from jostle.algorithms._takes import SHARE
+from jostle.algorithms._parameter_rules import SHARE
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import IntervalCost, Source
 from jostle.kernel.strategy import identity
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 LUCK = 4.0
 """How much better than it is the luckiest noise makes a bin look, about, in scales of a count's noise at the same ε; set on

@@ -9,7 +9,7 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import total
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 
 @algorithm(name="Uniform", tasks=("range-1d", "range-2d"), cite="hay2016principled", data_dependent=True, batched=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from jostle.audit import catalogue
-from jostle.audit.depths import FULL, PILOT, PLANS, QUICK, RUNGS, RUNGS_EPSILON, Share, kind
+from jostle.audit.audit_plan import FULL, PILOT, PLANS, QUICK, RUNGS, RUNGS_EPSILON, Share, kind
 from jostle.audit.entries import Audited, Engine, Pair
 from jostle.audit.examine import CONFIDENCE, Verdict, examine
 from jostle.kernel.errors import BadInput

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jostle import algorithms
+from jostle import algorithms, workloads
 from jostle.algorithms import TASKS, Algorithm
 from jostle.audit import plans, tables
 from jostle.audit.entries import RELATIONS
@@ -20,7 +20,6 @@ from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import ReleaseSource
-from jostle.linear import workloads
 
 EPSILON = Fraction(3, 10)
 """Which no float can hold."""

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from jostle import workloads
 from jostle.audit.entries import Audited, of_budget, of_source
 from jostle.audit.plans import pairs
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import identity, total
-from jostle.linear import workloads
 
 CELLS = 8
 """The size of the domain."""
@@ -39,8 +39,8 @@ def entries() -> list[Audited]:
 
 def _way(options: tuple[str, ...]) -> Any:
     """Few records lead to a second question, and many do not."""
-    from jostle.choice.trees import Leaf, Split
-    from jostle.choice.ways import RegretTree
+    from jostle.choice.decision_rules import RegretTree
+    from jostle.choice.regret_tree import Leaf, Split
 
     leaves = [Leaf(choice, (0.0,) * len(options), 1, 1.0) for choice in (0, 1, len(options) - 1)]
     return RegretTree(options, (Split("size", 6.0, 1, 2), Split("spread", 2.0, 3, 4), *leaves))
@@ -56,7 +56,7 @@ def _questions() -> list[Any]:
 
 
 def _maker() -> Any:
-    from jostle.choice.language import ChoiceMaker
+    from jostle.choice.choice_maker import ChoiceMaker
 
     maker = ChoiceMaker.following(_way(OPTIONS), options=list(OPTIONS), informed_by=_questions(), rho="1/2")
     asked = workloads.prefix(CELLS)
@@ -68,7 +68,7 @@ def _maker() -> Any:
 
 
 def _point() -> Any:
-    from jostle.choice.inside import ChoicePoint
+    from jostle.choice.choice_point import ChoicePoint
 
     point = ChoicePoint("grain", ["cells", "total"], informed_by=_questions(), share="1/2")
     point.way = _way(("cells", "total"))
@@ -84,7 +84,7 @@ def _point() -> Any:
 
 def _validation() -> Any:
     """Which answer was taken shows in it: one is near all cells, the other has them all alike."""
-    from jostle.choice.other_ways import ByValidation
+    from jostle.choice.alternatives import ByValidation
 
     def weights(answer: Any, cells: Any, query: Any) -> Vector:
         return np.asarray(answer > np.mean(answer), dtype=np.float64)

@@ -25,10 +25,10 @@ from unittest.mock import patch
 import numpy as np
 
 from jostle import algorithms
+from jostle.answers.release import release
 from jostle.kernel.errors import JostleError, LedgerError, Overdraft
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.noise import ExactNoise
-from jostle.releases import release
 
 EPSILON = Fraction(1, 1_000)
 CAP = 1_000

@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from jostle import mechanisms, simulate
+from jostle import mechanisms, simulate, workloads
+from jostle.answers.release import release
 from jostle.audit import fuzz_tables, hostile
 from jostle.audit.hostile import Odd, mutated
 from jostle.kernel.budget import exact
@@ -29,8 +30,6 @@ from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import simulation
 from jostle.kernel.who import name_of
-from jostle.linear import workloads
-from jostle.releases import release
 
 ODD: tuple[Any, ...] = (
     None, True, False, 0, 1, 2, 3, -1, 7, 2**31, 2**63, -(2**63), 10**400, 0.0, -0.0, 0.5, 1e-300, 1e300, 1e-9, math.nan,

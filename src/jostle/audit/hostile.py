@@ -134,8 +134,8 @@ def read_schema(folder: Path) -> Callable[..., Any]:
 
 def read_sql(text: str) -> None:
     """Read a text as an expression, and derive its bound for a grid and for a line."""
-    from jostle.choice._private import Number
     from jostle.choice.expressions import sql
+    from jostle.choice.expressions.private import Number
 
     found = sql(text)
     for domain in ((4, 4), (8,)):
@@ -161,7 +161,7 @@ def read_selector(text: str) -> None:
 
 def read_chooser(folder: Path) -> Callable[..., Any]:
     """Read a text as the file of a chooser among learners."""
-    from jostle.learn.choosing import Chooser
+    from jostle.learn.chooser import Chooser
 
     def call(text: str) -> None:
         file = folder / "chooser.json"

@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from jostle import algorithms, simulate
+from jostle import algorithms, simulate, workloads
 from jostle.algorithms import TASKS, Algorithm
 from jostle.audit.entries import Audited, Pair, Run, of_source
+from jostle.choice.regret_tree import Leaf, Split
 from jostle.choice.selectors import About
 from jostle.choice.tree_selector import TreeSelector
-from jostle.choice.trees import Leaf, Split
 from jostle.kernel.budget import Budget
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import Source
-from jostle.linear import workloads
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 SHAPES = {1: (8,), 2: (4, 4)}
 """The domains, by the number of dimensions."""

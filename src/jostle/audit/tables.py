@@ -126,7 +126,7 @@ def schema() -> Schema:
 
 def opened(side: Rows, neighbours: Neighbours, rows: int) -> Table:
     """A table of these rows, where so many of a person count."""
-    from jostle.audit.remembered import people  # the engines' library, which takes a while to load
+    from jostle.audit.table_cache import people  # the engines' library, which takes a while to load
     from jostle.tables.unit import Unit
 
     unit = Unit("who", max_rows=rows) if rows > 1 else None

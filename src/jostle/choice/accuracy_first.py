@@ -14,9 +14,9 @@ from jostle.kernel.domain import LARGEST_TOTAL, counts
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.queries import LARGEST_ENTRY
-from jostle.linear.workloads import Workload
 from jostle.mechanisms.gradual import GradualRelease
 from jostle.mechanisms.threshold import AboveThreshold
+from jostle.workloads import Workload
 
 FARTHEST = 2**53
 """Errors are told apart so far above and below `within`, in the workload's units: a float holds each of them exactly."""

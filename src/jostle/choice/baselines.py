@@ -12,7 +12,7 @@ from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import SimulatedSource, Source
 from jostle.kernel.statistics import TotalVariation
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 
 def informed_decision(

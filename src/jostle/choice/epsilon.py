@@ -21,15 +21,15 @@ import numpy as np
 
 from jostle import algorithms, plots
 from jostle.algorithms import TASKS, Algorithm
-from jostle.choice import rules
+from jostle.choice import default_algorithm
 from jostle.kernel.budget import exact
 from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts
-from jostle.linear.workloads import Workload
 from jostle.mechanisms import utility
 from jostle.simulate import estimates
+from jostle.workloads import Workload
 
 EVERYWHERE = ("Laplace", "HB", "OPT")
 """Algorithms whose error does not depend on the data: what is tried if none is named."""
@@ -134,7 +134,7 @@ def _plans(workload: Workload, algorithm: str | Algorithm | None, has_stand_in: 
     dimensions = len(workload.domain)
     if dimensions not in TASKS.values():
         raise BadInput("workload", f"has {dimensions} dimensions", f"use {' or '.join(map(str, TASKS.values()))}")
-    names = [*EVERYWHERE, *([rules.usual(workload)[0]] if has_stand_in else [])]
+    names = [*EVERYWHERE, *([default_algorithm.usual(workload)[0]] if has_stand_in else [])]
     return [algorithms.get(name) for name in dict.fromkeys(names)]
 
 

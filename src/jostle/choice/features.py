@@ -22,8 +22,8 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts
 from jostle.kernel.source import Source
 from jostle.kernel.statistics import NonZeroCells, PartitionCost, Scale, Statistic, TotalVariation
-from jostle.linear.workloads import LENGTHS, Workload
 from jostle.simulate.grid import WORKLOADS
+from jostle.workloads import LENGTHS, Workload
 
 PRICE = 1.0
 """What an interval costs in partitionality, in records at ε = 1: about the noise on its total."""

@@ -23,9 +23,9 @@ from typing import Any, final, overload
 
 import numpy as np
 
-from jostle.choice._private import Number, Shape
-from jostle.choice._public import Domain, Public
 from jostle.choice.expressions import Database, sql
+from jostle.choice.expressions.private import Number, Shape
+from jostle.choice.expressions.public import Domain, Public
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput

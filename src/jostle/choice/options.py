@@ -28,10 +28,10 @@ from typing import Any
 import numpy as np
 
 from jostle import algorithms
-from jostle.choice.handed import handed
+from jostle.choice.spend_only import handed
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, BudgetError, JostleError, PlanError, show
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 MOST_OPTIONS = 200
 

@@ -9,18 +9,18 @@ from typing import Final
 import numpy as np
 
 from jostle import algorithms
-from jostle.algorithms._takes import SHARE, TRUTH
+from jostle.algorithms._parameter_rules import SHARE, TRUTH
 from jostle.algorithms.registry import TASKS, algorithm
-from jostle.choice import rules, traces
+from jostle.choice import default_algorithm, traces
 from jostle.choice.features import FEATURES, Feature, exchange_rate
 from jostle.choice.selectors import Decision, Selector, find
 from jostle.choice.traces import Seen, Trace
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
-from jostle.linear.isotonic import isotonic
-from jostle.linear.projections import project_to_scale
-from jostle.linear.workloads import Workload
+from jostle.linear.fitting.isotonic import isotonic
+from jostle.linear.fitting.projections import project_to_scale
+from jostle.workloads import Workload
 
 SLACKS: Final = MappingProxyType({"identity": 1.0, "prefix": 3.0})
 """How many noise scales the true total may lie above the noisy one in the projection of these workloads.
@@ -44,7 +44,7 @@ def settled(
     """
     found = find(selector, _task(workload))
     if found is None:
-        return rules.usual(workload)[0]
+        return default_algorithm.usual(workload)[0]
 
     def public(feature: Feature) -> float:
         if feature.public is None:
@@ -92,7 +92,7 @@ def pythia(
     """
     found = find(selector, _task(workload))
     if found is None:
-        choice, _ = rules.usual(workload)
+        choice, _ = default_algorithm.usual(workload)
         _trace(workload, budget, budget, "the public rule", Decision(choice, {}, ()))
         return algorithms.get(choice).run(x, workload, budget)
     asked = _Asked(x, workload, budget, found, found.about.rho if rho is None else rho)

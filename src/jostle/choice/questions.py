@@ -15,12 +15,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from jostle.choice.features import Feature
-from jostle.choice.handed import is_records
 from jostle.choice.metafeatures import Metafeature
+from jostle.choice.spend_only import is_records
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, JostleError, PlanError
 from jostle.kernel.neighbours import Neighbours
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 
 class Question(Protocol):

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from jostle import algorithms, plots
-from jostle.choice import documents
-from jostle.choice.documents import Entries
+from jostle.choice import strict_json
 from jostle.choice.features import CLASSES, FEATURES, Feature
+from jostle.choice.strict_json import Entries
 from jostle.kernel.errors import BadInput
 
 FORMAT: Final = "jostle selector"
@@ -151,12 +151,12 @@ class Selector(ABC):
     @staticmethod
     def load(file: str | Path, *, task: str | None = None) -> Selector:
         """Read one that was saved; refused if it is for another task or for options that are not registered."""
-        return _read(documents.read(Path(file), "selector"), task)
+        return _read(strict_json.read(Path(file), "selector"), task)
 
     @staticmethod
     def loads(text: str, *, task: str | None = None) -> Selector:
         """Read one from JSON."""
-        return _read(documents.parse(text, "selector"), task)
+        return _read(strict_json.parse(text, "selector"), task)
 
     def summary(self) -> str:
         """What it is for, where it comes from and what it asks, in some lines."""

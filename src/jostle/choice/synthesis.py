@@ -15,13 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from jostle.choice.databases import Outcomes, asked_of
+from jostle.choice.choice_maker import ChoiceMaker
+from jostle.choice.decision_rules import (
+    Calibrated,
+    LossModel,
+    Predictions,
+    Smooth,
+    calibrated,
+    learn_predictions,
+    smooth_model,
+)
 from jostle.choice.expressions import Database, largest, norm, stddev, total_variation
-from jostle.choice.judging import expected_regret
-from jostle.choice.language import ChoiceMaker
+from jostle.choice.held_out import expected_regret
 from jostle.choice.metafeatures import Metafeature
+from jostle.choice.public_databases import Outcomes, asked_of
 from jostle.choice.questions import Of, as_questions
-from jostle.choice.ways import Calibrated, LossModel, Predictions, Smooth, calibrated, learn_predictions, smooth_model
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 

@@ -15,8 +15,8 @@ from html import escape
 from typing import Any, Final
 
 from jostle import plots
-from jostle.choice import documents
-from jostle.choice.documents import Entries
+from jostle.choice import strict_json
+from jostle.choice.strict_json import Entries
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput, show
 
@@ -91,7 +91,7 @@ class Trace:
         >>> Trace.loads(trace.dumps()) == trace
         True
         """
-        entries = documents.parse(text, "trace")
+        entries = strict_json.parse(text, "trace")
         if "format" not in entries or entries.text("format") != FORMAT or entries.whole("schema", 0, 10**6) != SCHEMA:
             raise BadInput("trace", f"is not a trace of schema {SCHEMA}", "pass what `Trace.dumps` gave")
         regrets = entries.table("regrets")

@@ -16,9 +16,9 @@ import numpy as np
 
 from jostle import algorithms
 from jostle.choice.features import FEATURES
+from jostle.choice.regret_tree import Growth, Tree, grow
 from jostle.choice.selectors import About, Selector
 from jostle.choice.tree_selector import TreeSelector
-from jostle.choice.trees import Growth, Tree, grow
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
 from jostle.simulate import grid

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from jostle.choice.documents import Entries
-from jostle.choice.trees import DEEPEST, Leaf, Split, Tree
+from jostle.choice.regret_tree import DEEPEST, Leaf, Split, Tree
+from jostle.choice.strict_json import Entries
 
 MOST_NODES: Final = 10_000
 """In a tree; one of the greatest depth that training allows has fewer."""

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jostle import plots
-from jostle.choice.documents import Entries
 from jostle.choice.features import FEATURES
+from jostle.choice.regret_tree import Leaf, Split, Tree
 from jostle.choice.selectors import About, Decision, Measure, Selector, Step
+from jostle.choice.strict_json import Entries
 from jostle.choice.tree_files import read_tree
-from jostle.choice.trees import Leaf, Split, Tree
 
 MOST_TREES = 100
 

@@ -96,11 +96,11 @@ def classify(
     Exit codes: 0 done, 2 asked wrongly, 3 not enough budget, 4 the ledger cannot be reached. 5: done and charged, but the
     synthetic records could not be written to their file, and are printed instead.
     """
+    from jostle.answers.release import charge_facts, in_ledger
     from jostle.learn import get, held_out
     from jostle.learn.pipeline import read_buckets
     from jostle.learn.synthetic import checked_buckets
-    from jostle.releases import charge_facts, in_ledger
-    from jostle.tables.payers import check_note, legible
+    from jostle.tables.budget_source import check_note, legible
 
     exact(epsilon)
     file = _one_of(data, file)
@@ -208,7 +208,7 @@ def _run(how: _Payment, asked: _Asked, until_done: ExitStack) -> tuple[Tested, t
     import numpy as np
 
     from jostle.learn import held_out
-    from jostle.learn.rehearsal import rehearse
+    from jostle.learn.dry_run import rehearse
 
     task, codes, tunables = asked.task, asked.codes, dict(asked.tunables)
     draw = np.random.default_rng(None if how.seed is None else [how.seed, 1])  # not what the noise is drawn from

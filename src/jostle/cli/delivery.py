@@ -81,7 +81,7 @@ def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseE
     minutes, fail, or be stopped, or have been before. What the file does not take is printed, and what cannot be printed
     goes to standard error.
     """
-    from jostle.tables.plain import plain
+    from jostle.tables.without_intervals import plain
 
     rows, explanation = plain(answer), None
     unwritten = _failure(lambda: _write(answer, rows, explanation, to.out))
@@ -159,7 +159,7 @@ def _draw(answer: Answer, plot: Path | None) -> None:
 
 def to_json(answer: Answer, rows: Rows, explanation: str | None) -> dict[str, Any]:
     """The answers and what is public about them; amounts are exact, as texts, with floats that err on the side of less."""
-    from jostle.releases import charge_facts
+    from jostle.answers.release import charge_facts
 
     facts = {
         "spent": str(answer.spent),
@@ -202,7 +202,7 @@ def _print_answers(answer: Answer, rows: Rows, explanation: str | None, to: Dest
 
 
 def _print_places(answer: Answer, to: Destination) -> None:
-    from jostle.releases import in_ledger
+    from jostle.answers.release import in_ledger
 
     for what, path in (("The answers are in", to.out), ("The picture is in", to.plot)):
         if path is not None:

@@ -12,9 +12,9 @@ import numpy as np
 from jostle.kernel.partition import Counts, Vector
 
 if TYPE_CHECKING:
+    from jostle.answers.previews import Preview
+    from jostle.answers.release import Release
     from jostle.kernel.events import Event
-    from jostle.releases import Release
-    from jostle.tables.previews import Preview
 
 NAME = "people"
 WIDTH, CELLS = 10, 512
@@ -74,7 +74,7 @@ class Story:
 
     def to_json(self) -> dict[str, Any]:
         """For a script: amounts are exact, as texts."""
-        from jostle.releases import charge_facts
+        from jostle.answers.release import charge_facts
 
         released = self.released
         return {

@@ -33,7 +33,7 @@ def schema(
     A draft is refused by every release until each column is confirmed.
     """
     from jostle.schema.files import TO_CONFIRM, write_draft
-    from jostle.tables.drafts import check_first_line, kinds_of
+    from jostle.tables.guess_schema import check_first_line, kinds_of
 
     target = out or Path("schema.toml" if "://" in data else f"{Path(data).stem}.toml")
     check_writable("out", target)

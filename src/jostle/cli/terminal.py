@@ -69,7 +69,7 @@ def _same_file(one: str | Path, other: str | Path) -> bool:
 
 def exit_code(failure: JostleError) -> int:
     """A code for each kind of failure that a script may want to act on."""
-    from jostle.tables.asking import EngineError  # of use only when something failed
+    from jostle.tables.run_in_engine import EngineError  # of use only when something failed
 
     if isinstance(failure, Overdraft):
         return OVERDRAFT

@@ -45,7 +45,7 @@ def train(
     Stop it whenever you like: the same command goes on where it was stopped, and a new option costs its own runs alone.
     """
     from jostle.choice import delphi, selectors
-    from jostle.choice.trees import CRITERIA
+    from jostle.choice.regret_tree import CRITERIA
     from jostle.cli import running
     from jostle.kernel.errors import BadInput
     from jostle.simulate import measure

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from jostle import plots
+from jostle import plots, workloads
+from jostle.answers.previews import Preview
 from jostle.explorer.forms import Form
 from jostle.kernel.errors import BadInput
-from jostle.linear import workloads
 from jostle.schema import Numeric, Schema
-from jostle.tables.previews import Preview
-from jostle.tables.questions import Question
+from jostle.tables.question import Question
 from jostle.tables.totals import Total
 
 if TYPE_CHECKING:

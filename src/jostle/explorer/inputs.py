@@ -13,13 +13,13 @@ from typing import Final
 import numpy as np
 from starlette.concurrency import run_in_threadpool
 
+from jostle import workloads
 from jostle.datasets.shapes import FILES, public_shapes, rebin, scaled, smoothed
 from jostle.explorer import uploads
 from jostle.explorer.forms import Form
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
-from jostle.linear import workloads
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 UPLOADED: Final = "upload"
 LARGEST_SIDE: Final = MappingProxyType({1: 4096, 2: 256})

@@ -75,7 +75,7 @@ class Desk:
 
     async def columns(self, form: Form) -> Shown:
         """The names and declared types of a table's columns, as a form to fill in."""
-        from jostle.tables.engines import connect
+        from jostle.tables.engines.sources import connect
 
         data, table = form.needed("data", "type the path of a file, or a postgresql:// URL"), form.text("table") or None
         names = schema_form.names_in_line(form, data, to_show=True)

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from jostle.answers.release import Release, charge_facts, in_ledger
 from jostle.explorer.asking import Asked
 from jostle.kernel.errors import show
-from jostle.releases import Release, charge_facts, in_ledger
-from jostle.tables.digests import Digest
 from jostle.tables.marginals import Marginals
-from jostle.tables.plain import plain
+from jostle.tables.quantiles_and_top import Digest
+from jostle.tables.without_intervals import plain
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -11,7 +11,7 @@ from typing import Any, Final
 from jostle.explorer.forms import Form
 from jostle.kernel.errors import BadInput
 from jostle.schema import KINDS, Boolean, Category, Column, Date, Integer, Real, Schema
-from jostle.tables.engines import TEXT_FILES
+from jostle.tables.engines.sources import TEXT_FILES
 
 MOST_COLUMNS: Final = 200
 KIND_NAMES: Final = tuple(KINDS)

@@ -25,10 +25,10 @@ from jostle import workloads
 from jostle.choice.selectors import Selector
 from jostle.explorer import classify, compare, release, why
 from jostle.explorer.access import Access, Guard, TooLarge
-from jostle.explorer.ending import end, stopped_gently
 from jostle.explorer.forms import Form
 from jostle.explorer.jobs import Job, Jobs, Shown, in_words
 from jostle.explorer.pages import HERE, render
+from jostle.explorer.shutdown import end, stopped_gently
 from jostle.kernel.errors import BadInput, JostleError
 from jostle.simulate.warm_up import prepare
 

@@ -14,9 +14,9 @@ from jostle import plots
 from jostle.algorithms import TASKS
 from jostle.choice import delphi, selectors
 from jostle.choice.features import FEATURES, Feature
+from jostle.choice.regret_tree import Leaf, Tree
 from jostle.choice.selectors import Decision, Selector
 from jostle.choice.tree_selector import TreeSelector
-from jostle.choice.trees import Leaf, Tree
 from jostle.explorer import inputs, uploads
 from jostle.explorer.forms import Form
 from jostle.explorer.inputs import Input

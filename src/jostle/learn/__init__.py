@@ -14,25 +14,25 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from jostle.algorithms._claims import named
+from jostle.algorithms._registration import named
 from jostle.learn.registry import Learner, Model, learner, registered
 from jostle.learn.task import Task
 
 if TYPE_CHECKING:
-    from jostle.learn.adaptive_tree import PrivateTree
-    from jostle.learn.base import PrivateEstimator
     from jostle.learn.classifier import PrivateClassifier
+    from jostle.learn.estimator import PrivateEstimator
     from jostle.learn.grids import PrivateGrid
     from jostle.learn.joint import PrivateJoint
-    from jostle.learn.learned_tree import LearnedTree
     from jostle.learn.logistic import PrivateLogistic
     from jostle.learn.majority import PrivateMajority
     from jostle.learn.naive_bayes import PrivateGaussianBayes, PrivateMultinomialBayes
     from jostle.learn.pipeline import PrivateSynthetic
-    from jostle.learn.single import PrivateSingle
+    from jostle.learn.single_attribute import PrivateSingle
     from jostle.learn.sparse import PrivateSparse
     from jostle.learn.stacked import PrivateStacked
-    from jostle.learn.tree_estimators import FletcherIslam, FriedmanSchuster, Jagannathan, Mohammed, PatilSingh, SulqTree
+    from jostle.learn.trees.adaptive import PrivateTree
+    from jostle.learn.trees.estimators import FletcherIslam, FriedmanSchuster, Jagannathan, Mohammed, PatilSingh, SulqTree
+    from jostle.learn.trees.learned import LearnedTree
 
 __all__ = [
     "FletcherIslam",
@@ -68,23 +68,23 @@ _HOMES = {
     "PrivateSynthetic": "jostle.learn.pipeline",
     "PrivateSparse": "jostle.learn.sparse",
     "PrivateStacked": "jostle.learn.stacked",
-    "LearnedTree": "jostle.learn.learned_tree",
+    "LearnedTree": "jostle.learn.trees.learned",
     "PrivateMultinomialBayes": "jostle.learn.naive_bayes",
     "PrivateGaussianBayes": "jostle.learn.naive_bayes",
-    "FletcherIslam": "jostle.learn.tree_estimators",
-    "PatilSingh": "jostle.learn.tree_estimators",
-    "Jagannathan": "jostle.learn.tree_estimators",
-    "SulqTree": "jostle.learn.tree_estimators",
-    "Mohammed": "jostle.learn.tree_estimators",
-    "FriedmanSchuster": "jostle.learn.tree_estimators",
-    "PrivateTree": "jostle.learn.adaptive_tree",
+    "FletcherIslam": "jostle.learn.trees.estimators",
+    "PatilSingh": "jostle.learn.trees.estimators",
+    "Jagannathan": "jostle.learn.trees.estimators",
+    "SulqTree": "jostle.learn.trees.estimators",
+    "Mohammed": "jostle.learn.trees.estimators",
+    "FriedmanSchuster": "jostle.learn.trees.estimators",
+    "PrivateTree": "jostle.learn.trees.adaptive",
     "PrivateClassifier": "jostle.learn.classifier",
-    "PrivateEstimator": "jostle.learn.base",
+    "PrivateEstimator": "jostle.learn.estimator",
     "PrivateGrid": "jostle.learn.grids",
     "PrivateJoint": "jostle.learn.joint",
     "PrivateLogistic": "jostle.learn.logistic",
     "PrivateMajority": "jostle.learn.majority",
-    "PrivateSingle": "jostle.learn.single",
+    "PrivateSingle": "jostle.learn.single_attribute",
 }
 """Where each estimator lives: scikit-learn is imported with the first of them."""
 
@@ -104,9 +104,9 @@ def __dir__() -> list[str]:
 
 @cache
 def _load() -> None:
-    """Import every file of this folder: each registers what it defines."""
-    for module in pkgutil.iter_modules(__path__):
-        import_module(f"{__name__}.{module.name}")
+    """Import every file of this folder and of those in it: each registers what it defines."""
+    for module in pkgutil.walk_packages(__path__, f"{__name__}."):
+        import_module(module.name)
 
 
 def every() -> dict[str, Learner]:

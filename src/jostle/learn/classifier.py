@@ -13,8 +13,8 @@ from jostle.kernel.errors import InternalError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import Records
 from jostle.kernel.strategy import identity
-from jostle.learn.base import Fit, PrivateEstimator
-from jostle.learn.choosing import OPTIONS, Chooser, Pick, features, shipped_text
+from jostle.learn.chooser import OPTIONS, Chooser, Pick, features, shipped_text
+from jostle.learn.estimator import Fit, PrivateEstimator
 from jostle.learn.registry import CHOSEN, FloatArray, IntArray, Learner, Model, learner
 from jostle.learn.task import Task
 

@@ -13,7 +13,7 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.records import LARGEST_VECTOR, Records
 from jostle.learn._cells import Leaves, coarse, foreseen, known_total, measure
-from jostle.learn.base import PrivateEstimator
+from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.registry import FloatArray, IntArray, learner
 from jostle.learn.task import Task
 

@@ -15,8 +15,8 @@ from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.records import ReleaseRecords, SimulatedRecords
 from jostle.kernel.strategy import identity
+from jostle.learn.dry_run import rehearse
 from jostle.learn.registry import IntArray, Learner, Model
-from jostle.learn.rehearsal import rehearse
 from jostle.learn.task import Task
 from jostle.schema.files import check_no_database
 

@@ -16,7 +16,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records, Split
 from jostle.learn._cells import CellModel, coarse, foreseen, known_total, measure, room
-from jostle.learn.base import PrivateEstimator
+from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.registry import learner
 from jostle.learn.task import Task, once_a_task
 

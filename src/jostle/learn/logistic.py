@@ -19,7 +19,7 @@ from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records
 from jostle.kernel.statistics import Scale
 from jostle.learn._cells import coarse, foreseen
-from jostle.learn.base import PrivateEstimator
+from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.registry import FloatArray, IntArray, learner
 from jostle.learn.task import Task, once_a_task
 

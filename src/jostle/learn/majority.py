@@ -7,7 +7,7 @@ import numpy as np
 from jostle.kernel.budget import Budget
 from jostle.kernel.records import Records
 from jostle.learn._cells import CellModel, measure
-from jostle.learn.base import PrivateEstimator
+from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.registry import learner
 from jostle.learn.task import Task
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jostle import algorithms
+from jostle import algorithms, workloads
 from jostle.choice.baselines import informed_decision
 from jostle.choice.selectors import shipped
 from jostle.kernel.budget import Budget
@@ -17,11 +17,10 @@ from jostle.kernel.records import Records, SimulatedRecords
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import identity
 from jostle.learn._cells import foreseen
-from jostle.learn.base import PrivateEstimator
+from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.logistic import AdditiveModel
 from jostle.learn.registry import FloatArray, learner
 from jostle.learn.task import Task
-from jostle.linear import workloads
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Account

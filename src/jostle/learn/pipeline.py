@@ -16,7 +16,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records
 from jostle.learn._cells import CellModel, coarse, foreseen, known_total
-from jostle.learn.base import PrivateEstimator
+from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.registry import FloatArray, IntArray, learner
 from jostle.learn.sparse import PERCENT, choose_attributes
 from jostle.learn.synthetic import LARGEST, Buckets, Synthetic, checked_buckets, synthesize, widths

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.algorithms._claims import check_claims, check_tunables, tunables_of
+from jostle.algorithms._registration import check_claims, check_tunables, tunables_of
 from jostle.algorithms.references import REFERENCES, Reference
 from jostle.kernel.budget import Budget
 from jostle.kernel.records import Records

@@ -15,7 +15,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records, Split
 from jostle.learn._cells import coarse, known_total, room
-from jostle.learn.base import PrivateEstimator
+from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.logistic import cells_of, logistic, plenty
 from jostle.learn.majority import majority
 from jostle.learn.registry import Model, learner

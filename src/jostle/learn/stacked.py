@@ -11,12 +11,12 @@ from typing import Final
 from jostle.kernel.budget import Budget
 from jostle.kernel.records import Records
 from jostle.learn._cells import known_total
-from jostle.learn.base import PrivateEstimator
+from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.joint import joint
+from jostle.learn.lookup import told
 from jostle.learn.registry import FloatArray, IntArray, Model, learner
 from jostle.learn.sparse import sparse
 from jostle.learn.task import Task
-from jostle.learn.told import told
 from jostle.schema import Category
 
 FIRST: Final = Fraction(65, 100)

@@ -17,7 +17,7 @@ from jostle.kernel.records import Records
 from jostle.kernel.strategy import identity
 from jostle.learn.registry import FloatArray
 from jostle.learn.task import Task
-from jostle.linear.projections import project_simplex
+from jostle.linear.fitting.projections import project_simplex
 
 if TYPE_CHECKING:
     from pandas import DataFrame

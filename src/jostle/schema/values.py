@@ -1,7 +1,7 @@
 """How a value of a table is read, before a schema says which cell it falls into.
 
 Whatever stands in a table is a text, a number, a day or nothing, by rules that are the same in memory and in every engine,
-and never raise. `jostle.tables.readings` says the same in an engine's terms, and the tests compare the two.
+and never raise. `jostle.tables.cells.readings` says the same in an engine's terms, and the tests compare the two.
 """
 
 from __future__ import annotations

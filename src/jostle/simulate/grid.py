@@ -14,11 +14,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from jostle import algorithms
+from jostle import algorithms, workloads
 from jostle.datasets.shapes import drawn, public_shapes, rebin, scaled
 from jostle.kernel.partition import Counts
-from jostle.linear import workloads
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 SIDES: Final = MappingProxyType(
     {"range-1d": tuple(2**k for k in range(7, 14)), "range-2d": tuple(2**k for k in range(2, 8))}

@@ -14,8 +14,8 @@ from jostle import algorithms
 from jostle.algorithms import Algorithm
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
-from jostle.linear.workloads import Workload
 from jostle.simulate.runner import estimates_together
+from jostle.workloads import Workload
 
 Run: TypeAlias = tuple[Algorithm, Vector, Workload, Fraction, Neighbours, dict[str, Any]]
 """What was released: the algorithm, its estimate, what was asked of it, ε, the neighbours, and its own arguments."""

@@ -18,10 +18,10 @@ from jostle import algorithms
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts
-from jostle.linear.workloads import Workload
 from jostle.simulate.parallel import in_parallel
 from jostle.simulate.results import Measured, Results
 from jostle.simulate.runner import errors
+from jostle.workloads import Workload
 
 _AT_ONCE: Final = 2**14
 """A worker is given algorithms for an input with about so many cells in all: small jobs are not worth a message each, and

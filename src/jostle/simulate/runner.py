@@ -18,8 +18,8 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import SimulatedSource, Source
 from jostle.kernel.strategy import identity
-from jostle.linear import few
-from jostle.linear.workloads import Workload
+from jostle.linear.shrinkage import small_problems
+from jostle.workloads import Workload
 
 MOST_TRIALS = 10**8
 """So many runs may be asked for at once: more would not fit in memory."""
@@ -105,7 +105,7 @@ def estimates_together(
     [(2, 3), (2, 3)]
     """
     plan = algorithms.get(algorithm)
-    at_once = plan.finish is not None and few.suits(workload.shape[1])
+    at_once = plan.finish is not None and small_problems.suits(workload.shape[1])
     run = replace(plan, plan=_measured) if at_once else plan  # under the same name, so the noise is the same
     told: dict[str, Any] = {"trials": trials, "neighbours": neighbours, **tunables}
     found = (estimates(run, x, workload, epsilon, seed=seed, **told) for x, seed in zip(inputs, seeds, strict=True))

@@ -12,14 +12,15 @@ from typing import Final
 
 import numpy as np
 
-from jostle import algorithms
+from jostle import algorithms, workloads
 from jostle.algorithms import Algorithm
 from jostle.algorithms.registry import TASKS
-from jostle.linear import few, loading, workloads
-from jostle.linear.workloads import Workload
+from jostle.linear import loading
+from jostle.linear.shrinkage import small_problems
 from jostle.simulate.runner import errors
+from jostle.workloads import Workload
 
-SHAPES: Final = MappingProxyType({1: (few.FEW,), 2: (12, 12)})
+SHAPES: Final = MappingProxyType({1: (small_problems.FEW,), 2: (12, 12)})
 """Small inputs that need every loop, by their number of dimensions: fewer cells are smoothed without any."""
 
 
@@ -52,7 +53,7 @@ def prepare(asked: Workload, *plans: str | Algorithm) -> Thread | None:
     True
     """
     shape = SHAPES.get(len(asked.domain))
-    if shape is None or prod(asked.domain) < few.FEW:
+    if shape is None or prod(asked.domain) < small_problems.FEW:
         return None
     known = [algorithms.get(plan) for plan in plans]
     names = [plan.name if plan.settled is None else plan.settled(asked) for plan in known]

@@ -4,6 +4,6 @@ The engine that holds the data sorts its rows into the cells of a public schema 
 back, and they go straight into a source of the kernel. Proofs: docs/proofs/tables.md.
 """
 
-from jostle.tables.dialects import load_compilers_when_used
+from jostle.tables.engines.dialects import load_compilers_when_used
 
 load_compilers_when_used()  # before any module here imports Ibis

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jostle.kernel.errors import BadInput
 from jostle.kernel.events import ROWS
-from jostle.tables.payers import legible
+from jostle.tables.budget_source import legible
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Account, Ledger

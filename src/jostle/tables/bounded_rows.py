@@ -18,9 +18,9 @@ import ibis
 
 from jostle.kernel.errors import BadInput
 from jostle.schema.values import LONGEST_TEXT
-from jostle.tables.asking import asked, check, query_of
-from jostle.tables.readings import builtin, octets, typed_text
-from jostle.tables.stages import RESERVED, Expression
+from jostle.tables.cells.readings import builtin, octets, typed_text
+from jostle.tables.cells.staged_columns import RESERVED, Expression
+from jostle.tables.run_in_engine import asked, check, query_of
 
 PERSON, HASH, COPY, ORDER, RANK = (f"{RESERVED}{name}" for name in ("person", "hash", "copy", "order", "rank"))
 

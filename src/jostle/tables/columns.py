@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
-from jostle.tables.cells import MOST_BRANCHES, looked_up, runs
-from jostle.tables.stages import Expression
+from jostle.tables.cells.cells import MOST_BRANCHES, looked_up, runs
+from jostle.tables.cells.staged_columns import Expression
 from jostle.tables.view import CELL, COUNT, Rows, View, whole
 
 

@@ -18,7 +18,7 @@ import ibis.expr.operations as ops
 from jostle.kernel.errors import BadInput
 from jostle.schema import Numeric, Schema
 from jostle.schema.values import is_writable
-from jostle.tables.readings import literal
+from jostle.tables.cells.readings import literal
 
 Range: TypeAlias = tuple[float, float]
 """Between which numbers a value is."""

@@ -1,6 +1,6 @@
 """Histograms over several sets of columns, asked together: they agree with each other, and none is over all columns.
 
-Each set of columns is measured with a share of ε, and all are made consistent by least squares (`jostle.linear.marginals`),
+Each set of columns is measured with a share of ε, and all are made consistent by least squares (`marginals`),
 which lets each profit from the others. The vector over all columns is never built.
 
 Privacy: every measurement is one Laplace measurement of counts with a token of its own; the tokens add up to what is
@@ -20,26 +20,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jostle import plots
+from jostle.answers.previews import Preview, epsilon_within
+from jostle.answers.release import in_ledger, what_is_left
+from jostle.answers.released_numbers import Figures
 from jostle.kernel.budget import exact, round_down, round_up
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate, variance
 from jostle.kernel.source import simulation
 from jostle.kernel.strategy import identity
-from jostle.linear.marginals import Axes, consistent
-from jostle.releases import in_ledger, what_is_left
+from jostle.linear.fitting.marginals import Axes, consistent
 from jostle.schema.names import apart
 from jostle.schema.rows import Rows
 from jostle.tables.columns import EngineColumns
-from jostle.tables.figures import Figures
-from jostle.tables.previews import Preview, epsilon_within
-from jostle.tables.questions import no_rows
+from jostle.tables.question import no_rows
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from jostle.kernel.events import Event
-    from jostle.tables.measure import Measurements
+    from jostle.tables.measurements import Measurements
 
 LARGEST = 2**22
 """So many cells marginals may have together: exact noise takes some microseconds each."""

@@ -11,10 +11,10 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.schema import Column, Schema
 from jostle.tables.accounts import account_of, ledger_at, whom
-from jostle.tables.engines import ENGINES, check_columns, connect, identities, listed
-from jostle.tables.frames import is_frame
-from jostle.tables.payers import AccountPayer, check_note
-from jostle.tables.stages import WHOSE
+from jostle.tables.budget_source import AccountPayer, check_note
+from jostle.tables.cells.staged_columns import WHOSE
+from jostle.tables.engines.frames import is_frame
+from jostle.tables.engines.sources import ENGINES, check_columns, connect, identities, listed
 from jostle.tables.table import Table
 from jostle.tables.unit import Unit
 from jostle.tables.view import View, check_names

@@ -12,7 +12,7 @@ from sqlglot.errors import SqlglotError
 
 from jostle.kernel.errors import BadInput
 from jostle.schema import Date, Schema
-from jostle.tables.stages import Expression
+from jostle.tables.cells.staged_columns import Expression
 
 LONGEST = 10_000
 """So many characters a condition may have."""

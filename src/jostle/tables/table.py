@@ -18,14 +18,14 @@ from jostle.kernel.errors import BadInput, JostleError, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.schema import Boolean, Category, Column, Integer, Schema
-from jostle.tables import measure, predicates, select
+from jostle.tables import measurements, predicates, sql
+from jostle.tables.budget_source import AccountPayer, PartPayer, Payer
+from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import checked
-from jostle.tables.digests import fine_cells
-from jostle.tables.engines import share_files
+from jostle.tables.engines.sources import share_files
 from jostle.tables.lookups import looked_up_column
-from jostle.tables.payers import AccountPayer, PartPayer, Payer
-from jostle.tables.stages import RESERVED
+from jostle.tables.quantiles_and_top import fine_cells
 from jostle.tables.totals import numeric
 from jostle.tables.unit import Unit
 from jostle.tables.view import Derive, InCell, View, Where
@@ -38,7 +38,7 @@ Condition = str | Callable[[Any], Any]
 
 
 @final
-class Table(measure.Measurements):
+class Table(measurements.Measurements):
     """A private table. Make one with `jostle.open`."""
 
     def __init__(self, views: Sequence[View], payer: Payer, name: str, unit: Unit | None) -> None:
@@ -221,7 +221,7 @@ class Table(measure.Measurements):
 
     def ask_sql(self, text: str) -> Any:
         """The question behind `sql`, to preview before it is paid for."""
-        return select.asked(text, self)
+        return sql.asked(text, self)
 
     # --------------------------------------------------------------------------------------------------- the rest
 

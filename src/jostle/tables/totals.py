@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import ibis
 import numpy as np
 
+from jostle.answers.previews import Preview
+from jostle.answers.release import what_is_left
+from jostle.answers.released_numbers import Figure, Figures
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector
-from jostle.releases import what_is_left
 from jostle.schema import Column, Integer, Numeric, Schema
 from jostle.schema.arguments import whole
+from jostle.tables.cells.readings import literal
+from jostle.tables.cells.staged_columns import Expression
 from jostle.tables.columns import EngineColumns
-from jostle.tables.figures import Figure, Figures
-from jostle.tables.previews import Preview
-from jostle.tables.readings import literal
-from jostle.tables.shares import interval, share
-from jostle.tables.stages import Expression
+from jostle.tables.ratios import interval, share
 from jostle.tables.view import Rows
 
 if TYPE_CHECKING:
-    from jostle.tables.measure import Measurements
+    from jostle.tables.measurements import Measurements
 
 STEPS = 2**30
 """Values of a mean are rounded to this part of the bounds' width."""

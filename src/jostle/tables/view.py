@@ -19,12 +19,12 @@ import numpy as np
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.schema import Category, Column, Schema
-from jostle.tables.asking import check, fetched
 from jostle.tables.bounded_rows import PERSON, Sample, bounded, person
-from jostle.tables.cells import Placed, place, place_category, reading
-from jostle.tables.lists import with_long_lists
-from jostle.tables.readings import Raw
-from jostle.tables.stages import NUMBERS, RESERVED, Expression, Stages, run
+from jostle.tables.cells.category_join import with_long_lists
+from jostle.tables.cells.cells import Placed, place, place_category, reading
+from jostle.tables.cells.readings import Raw
+from jostle.tables.cells.staged_columns import NUMBERS, RESERVED, Expression, Stages, run
+from jostle.tables.run_in_engine import check, fetched
 from jostle.tables.unit import Unit
 
 CELL, COUNT, VALUE = (f"{RESERVED}{name}" for name in ("cell", "count", "value"))

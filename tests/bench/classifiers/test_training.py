@@ -8,8 +8,8 @@ import pytest
 
 from jostle.datasets.artificial import SIGNALS
 from jostle.kernel.errors import BadInput
-from jostle.learn.choosing import KINDS
-from jostle.learn.learned_tree import FACTS
+from jostle.learn.chooser import KINDS
+from jostle.learn.trees.learned import FACTS
 from jostle.simulate.results import Measured, Results
 from jostle_bench.classifiers.experiments import run
 from jostle_bench.classifiers.training import tables, teach_trees, train, trials

@@ -10,8 +10,8 @@ import pytest
 
 from jostle import plots, simulate
 from jostle.choice.delphi import ErrorTable
+from jostle.choice.regret_tree import CRITERIA
 from jostle.choice.training import PAPER
-from jostle.choice.trees import CRITERIA
 from jostle.kernel.errors import BadInput
 from jostle.simulate import grid
 from jostle.simulate.grid import SUITE, WORKLOADS

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from jostle.choice.databases import Public
-from jostle.choice.inside import learn
-from jostle.choice.trees import Growth, Tree, grow
+from jostle.choice.choice_point import learn
+from jostle.choice.public_databases import Public
+from jostle.choice.regret_tree import Growth, Tree, grow
 from jostle.kernel.budget import Budget
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
-from jostle.learn.choosing import FEATURES, KINDS, OPTIONS, Chooser, features, fits_facts, kind_of
-from jostle.learn.learned_tree import Points, chosen_trees, points
+from jostle.learn.chooser import FEATURES, KINDS, OPTIONS, Chooser, features, fits_facts, kind_of
 from jostle.learn.registry import FloatArray, IntArray, Model
 from jostle.learn.task import Task
+from jostle.learn.trees.learned import Points, chosen_trees, points
 from jostle.simulate.results import Results
 from jostle_bench.classifiers.collected import names
 from jostle_bench.classifiers.experiments import COLLECTED, Trial, found, parts

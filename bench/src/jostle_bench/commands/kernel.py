@@ -29,7 +29,7 @@ def _overheads() -> list[Row]:
     from jostle.algorithms.hb import best_branching
     from jostle.kernel.source import SimulatedSource
     from jostle.kernel.trees import hierarchy
-    from jostle.linear.trees import tree_least_squares
+    from jostle.linear.fitting.trees import tree_least_squares
 
     cells, trials = 1024, 20
     x = np.arange(cells, dtype=np.int64)

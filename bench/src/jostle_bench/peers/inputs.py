@@ -11,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
+from jostle import workloads
 from jostle.datasets.shapes import public_shapes, rebin, scaled
 from jostle.kernel.partition import Counts, Vector
-from jostle.linear import workloads
-from jostle.linear.workloads import Workload
+from jostle.workloads import Workload
 
 RANGES: Final = 1000
 """So many random ranges or rectangles are asked for."""

@@ -16,8 +16,8 @@ import numpy as np
 
 from jostle.choice import training
 from jostle.choice.delphi import ErrorTable
+from jostle.choice.regret_tree import CRITERIA
 from jostle.choice.selectors import Selector
-from jostle.choice.trees import CRITERIA
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.simulate.grid import SUITE, WORKLOADS

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
+from jostle.choice.regret_tree import ROUNDING
 from jostle.choice.training import Settings
-from jostle.choice.trees import ROUNDING
 from jostle.kernel.partition import Vector
 from jostle.simulate.grid import SUITE
 from jostle_bench.pythia.beside_authors import Beside, groups

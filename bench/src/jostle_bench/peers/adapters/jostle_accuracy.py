@@ -11,7 +11,7 @@ VERSION_OF = "jostle"
 
 
 def _estimates(job: dict[str, Any], counts: Any, epsilon: float) -> Any:
-    from jostle.releases import planned
+    from jostle.answers.release import planned
     from jostle.simulate import estimates
     from jostle_bench.peers.inputs import workload
 
@@ -32,8 +32,8 @@ def quantiles(job: dict[str, Any]) -> dict[str, Any]:
     from fractions import Fraction
 
     from jostle import Neighbours, Real
-    from jostle.releases import Release, planned
-    from jostle.tables.digests import Quantiles
+    from jostle.answers.release import Release, planned
+    from jostle.tables.quantiles_and_top import Quantiles
     from jostle_bench.peers.inputs import workload
 
     values = {}

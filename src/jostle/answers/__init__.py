@@ -1,0 +1,1 @@
+"""What comes back from a release: answers with error bars, and previews of them."""

@@ -1,0 +1,94 @@
+"""How far off answers would be, before anything is paid: from the question, ε and the neighbours alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from jostle import algorithms
+from jostle.algorithms import Algorithm
+from jostle.kernel.budget import exact, round_up
+from jostle.kernel.neighbours import Neighbours
+from jostle.mechanisms.utility import discrete_laplace_error
+from jostle.simulate import estimates
+from jostle.workloads import Workload
+
+TRIALS = 200
+SMALLEST, LARGEST = Fraction(1, 10**6), Fraction(10**4)
+"""Between these an ε is looked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """What to expect of a release, at no cost."""
+
+    epsilon: Fraction
+    """What it would be charged."""
+
+    margin: float
+    """Half the width of a 95 % interval around a typical answer."""
+
+    widest: float
+    """The same, for the answer that is hardest."""
+
+    algorithm: str
+    """What would answer."""
+
+    stand_in: str
+    """By which algorithm this was reckoned: the error of some depends on the data, and they are expected to be no worse."""
+
+    def __str__(self) -> str:
+        so = "" if self.stand_in == self.algorithm else f", expected to be no worse than {self.stand_in}"
+        off = f"±{self.margin:.3g} at 95 % (at most ±{self.widest:.3g})"
+        return f"At ε = {round_up(self.epsilon):g}, {off}, by {self.algorithm}{so}."
+
+
+def preview(plan: Algorithm, asked: Workload, epsilon: Any, neighbours: Neighbours, tunables: dict[str, Any]) -> Preview:
+    """Simulate the algorithm on no rows at all, or one in its place whose error is the same on all data."""
+    stand_in, amount = plan, exact(epsilon)
+    if plan.data_dependent:
+        stand_in, tunables = algorithms.get("Laplace" if asked.kind == "identity" else "HB"), {}
+    if stand_in.name == "Laplace" and asked.kind == "identity":  # the noise of a cell, however many there are
+        off = float(discrete_laplace_error(float(amount), sensitivity=float(neighbours.sensitivity(1, 2))))
+        return Preview(epsilon=amount, margin=off, widest=off, algorithm=plan.name, stand_in=stand_in.name)
+    nothing = np.zeros(asked.domain, dtype=np.int64)
+    runs = estimates(stand_in, nothing, asked, amount, trials=TRIALS, seed=0, neighbours=neighbours, **tunables)
+    each = np.quantile(np.concatenate([np.abs(asked @ batch) for batch in runs]), 0.95, axis=0)
+    typical, widest = float(np.median(each)), float(each.max())
+    return Preview(epsilon=amount, margin=typical, widest=widest, algorithm=plan.name, stand_in=stand_in.name)
+
+
+def epsilon_within(within: Any, previewed: Callable[..., Preview]) -> Fraction:
+    """The smallest ε, to two digits, at which a typical answer is expected to be so close."""
+    wish = exact(within, "within")
+
+    def suffices(epsilon: Fraction) -> bool:
+        return bool(previewed(epsilon=epsilon).margin <= wish)
+
+    # Noise is in proportion to 1/ε, so the guess is near, but for whole numbers that hardly get any.
+    guess = _two_digits(min(max(exact(max(previewed(epsilon=1).margin, 1e-3)) / wish, SMALLEST), LARGEST))
+    if suffices(guess):
+        low, high = guess / 4, guess
+        while low > SMALLEST and suffices(low):
+            low, high = low / 4, low
+    else:
+        low, high = guess, guess * 4
+        while high < LARGEST and not suffices(high):
+            low, high = high, high * 4
+    for _ in range(6):
+        middle = _two_digits((low + high) / 2)
+        if middle in (low, high):
+            break
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return min(max(high, SMALLEST), LARGEST)
+
+
+def _two_digits(amount: Fraction) -> Fraction:
+    """Rounded up."""
+    unit = Fraction(10) ** (math.floor(math.log10(amount)) - 1)
+    return math.ceil(amount / unit) * unit

@@ -1,0 +1,334 @@
+"""Choice makers: a point in a private program where the best of several options is taken, learned on public data.
+
+>>> from jostle import workloads
+>>> from jostle.choice.metafeatures import metafeature
+>>> from jostle.kernel.source import SimulatedSource
+>>> size = metafeature("select sum(values) from db", name="size")
+>>> public = {f"{n} each": [n] * 32 for n in (0, 1, 30, 100)} | {f"a peak of {n}": [0] * 31 + [n] for n in (5, 900, 9000)}
+>>> counts = ChoiceMaker(options=["Laplace", "Uniform"], informed_by=[size], trained_on=public, queries=workloads.identity)
+>>> private = SimulatedSource([0] * 31 + [4], seed=1)
+>>> answers = counts(private, workloads.identity(32), private.grant(1))
+>>> counts.trace.choice
+'Uniform'
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from copy import copy
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from jostle import plots
+from jostle.choice import traces
+from jostle.choice.decision_rules import BySelector, Way, learn_predictions, learn_tree
+from jostle.choice.options import Failed, Option, answered, as_options
+from jostle.choice.public_databases import Loss, Outcomes, outcomes, public_databases, root_mean_square
+from jostle.choice.questions import EPSILON, Question, as_questions
+from jostle.choice.selectors import Decision
+from jostle.choice.spend_only import handed, is_records
+from jostle.choice.traces import Seen, Trace
+from jostle.kernel.budget import Budget, exact
+from jostle.kernel.errors import BadInput, show
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.source import ReleaseSource
+
+if TYPE_CHECKING:
+    from jostle.kernel.ledger import Account
+
+KEPT_TRACES = 10_000
+"""So many of its last traces a choice maker remembers."""
+
+
+class ChoiceMaker:
+    """Chooses among options, privately, by what it learned from their losses on public databases (MkChoiceMaker).
+
+    Call it with a source, a query and a budget: it asks what it needs to know, each question with its share of the budget,
+    takes the option that is expected to lose least, runs it with the rest, and keeps a trace.
+
+    - `options`: functions decorated with `option`, subclasses of `Option`, or names of registered algorithms.
+    - `informed_by`: metafeatures, public facts, or features of Pythia.
+    - `trained_on`: public databases by name or in a list: counts, `ArrayColumns`, or `Public(data=…, query=…, group=…)`.
+    - `loss`: of an answer, given the public data and the query; for workloads the root mean square error, unless said.
+    - `queries`: what is asked of databases that do not say: a query, or a function of the domain such as
+      `workloads.prefix`.
+    - `epsilon`: the budget to train for, or several; with several, the budget is one more question, which is free.
+    - `rho`: the share of the budget for all private questions together.
+    - `by`: "regret tree", or "predictions", which is the default where an option has a `predict`.
+
+    Privacy: each private question is a measurement of the kernel with a fixed share of the budget, rho over the number of
+    private questions that the way of choosing may ask. Which is asked next, which option is run and with how much depends on
+    released values and public facts alone, and the shares and the rest add up to the budget on every path: adaptive
+    sequential composition. The option is private by construction, as it sees the source and its token alone.
+    """
+
+    def __init__(
+        self,
+        *,
+        options: Any,
+        trained_on: Any,
+        informed_by: Any = (),
+        loss: Loss = root_mean_square,
+        queries: Any = None,
+        epsilon: Any = 1,
+        rho: float = 0.05,
+        by: Literal["regret tree", "predictions"] | None = None,
+        neighbours: Neighbours | str = "add_remove",
+        name: str = "choice",
+        trials: int = 8,
+        copies: int = 8,
+        depth: int = 4,
+        least: float = 2.0,
+        seed: int = 0,
+    ) -> None:
+        self.name, self.options, self._questions = name, as_options(options), as_questions(informed_by)
+        self.rho, self.neighbours = check_share(rho), Neighbours.of(neighbours)
+        self._depth, self._least, self.by = depth, least, check_way(by, self.options)
+        epsilons = epsilon if isinstance(epsilon, (list, tuple)) else [epsilon]
+        databases = public_databases(trained_on, queries, epsilons)
+        if len(epsilons) > 1 and "epsilon" not in self.asked_about:
+            self._questions = (*self._questions, EPSILON)
+        for argument, number in (("trials", trials), ("copies", copies)):
+            if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 10_000:
+                raise BadInput(argument, f"must be a whole number from 1 to 10,000, got {number!r}", "leave it out")
+        self.loss, self.trials, self.seed = loss, trials, seed
+        self.outcomes: Outcomes | None = outcomes(
+            databases,
+            self.options,
+            self._questions,
+            loss,
+            rho=self.rho,
+            trials=trials,
+            copies=copies,
+            seed=seed,
+            neighbours=self.neighbours,
+        )
+        self.way: Way = self.learned(self.outcomes)
+        self._for_records: bool | None = is_records(databases[0].source(0, self.neighbours))
+        self._kept: deque[Trace] = deque(maxlen=KEPT_TRACES)
+
+    @classmethod
+    def following(cls, way: Way, *, options: Any, informed_by: Any, rho: Any, name: str = "choice") -> ChoiceMaker:
+        """A choice maker that was not trained here but follows a given way: a selector of Pythia (`BySelector`), for one."""
+        made = cls.__new__(cls)
+        made.name, made.options, made._questions = name, as_options(options), as_questions(informed_by)
+        made.rho, made.neighbours, made.way, made.outcomes = check_share(rho), Neighbours(), way, None
+        made._depth, made._least, made.by, made._for_records = 0, 0.0, "regret tree", None
+        made.loss, made.trials, made.seed = root_mean_square, 0, 0
+        made._kept = deque(maxlen=KEPT_TRACES)
+        missing = [need for need in way.needs if need not in made.asked_about]
+        if missing:
+            raise BadInput("informed_by", f"the way asks for {missing[0]}", "add it")
+        known = {option.name for option in made.options}
+        unknown = [name for name in way.options if name not in known]
+        if unknown:  # found out later, its questions would have been charged for nothing
+            raise BadInput("options", f"the way may take {unknown[0]!r}, which is not among them", "add it")
+        return made
+
+    # ------------------------------------------------------------------------------------------------ choosing
+
+    def __call__(self, db: Any, query: Any = None, budget: Budget | None = None) -> Any:
+        """The answer of the option that is expected to lose least. Everything is checked before anything is charged."""
+        if type(budget) is not Budget:
+            raise BadInput("budget", "must be a token that was granted for the source", "pass for instance db.grant(0.5)")
+        if getattr(db, "trials", None) is not None:
+            raise BadInput("db", "runs several trials at once", "run one at a time: paths differ")
+        asked = _Asked(self, db, query, budget)
+        decision = self.way.decide(asked)
+        chosen = self._option(decision.choice)
+        before, given = db.unspent, asked.rest.epsilon
+        try:
+            answer = answered(chosen, db, query, asked.rest)
+        except Failed as failed:
+            self._keep(asked, decision, (str(failed),))
+            raise
+        left = given - (before - db.unspent)
+        self._keep(asked, decision, (f"{chosen.name} left ε = {show(left)} unspent",) if left > 0 else ())
+        return answer
+
+    def release(self, x: Any, query: Any = None, *, epsilon: Any, account: Account, filtered: bool = False) -> Any:
+        """The answer on private counts, charged to an account of a ledger.
+
+        Under `replace`, say `filtered=True` where some records are in no cell: their number is private then.
+        """
+        if not hasattr(account, "purse"):
+            raise BadInput("account", "must be an account of a ledger", "pass for instance ledger.account('people', cap=1)")
+        source = ReleaseSource(x, purse=account.purse(), note=self.name, filtered=bool(filtered))
+        return self(source, query, source.grant(epsilon))
+
+    def _option(self, name: str) -> Option:
+        return next(option for option in self.options if option.name == name)
+
+    @property
+    def asked_about(self) -> tuple[str, ...]:
+        """The names of all questions."""
+        return tuple(question.name for question in self._questions)
+
+    def question(self, name: str) -> Question:
+        """A question by its name."""
+        return next(question for question in self._questions if question.name == name)
+
+    def learned(self, found: Outcomes) -> Way:
+        """The way of choosing that follows from these outcomes."""
+        if self.by == "predictions":
+            return learn_predictions(found, self.options)
+        return learn_tree(found, rho=float(self.rho), depth=self._depth, least=self._least)
+
+    def with_way(self, way: Way) -> ChoiceMaker:
+        """The same choice maker with another way to choose, and no traces yet."""
+        twin = copy(self)
+        twin.way, twin._kept = way, deque(maxlen=KEPT_TRACES)
+        return twin
+
+    # -------------------------------------------------------------------------------------------------- insight
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Options that failed in training, and are never taken, with the reasons."""
+        return {} if self.outcomes is None else dict(self.outcomes.failed)
+
+    @property
+    def trace(self) -> Trace:
+        """The trace of the last choice."""
+        if not self._kept:
+            raise BadInput("trace", "there is none: no choice was made yet", "call the choice maker first")
+        return self._kept[-1]
+
+    @property
+    def traces(self) -> list[Trace]:
+        """The traces of the last choices, the oldest first."""
+        return list(self._kept)
+
+    def table(self) -> Any:
+        """The traces as a pandas frame: one row a choice."""
+        from jostle.choice.explain import trace_table
+
+        return trace_table(self._kept)
+
+    def explain(self) -> str:
+        """Which metafeatures drive the choice, by how much, and where options cross over."""
+        from jostle.choice.explain import explained
+
+        return explained(self)
+
+    def plot(self) -> Any:
+        """A Plotly figure: the map of choices over the two metafeatures that matter most."""
+        from jostle.choice.explain import choice_map
+
+        return choice_map(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it is, and what drives it where it was trained here."""
+        return plots.in_words(self.explain() if self.outcomes is not None else repr(self))
+
+    def held_out(self, *, trials: int = 4, seed: int = 1) -> Any:
+        """How good its choices are on public databases that it did not learn from, against every single option."""
+        from jostle.choice.held_out import held_out
+
+        return held_out(self, trials=trials, seed=seed)
+
+    def _keep(self, asked: _Asked, decision: Decision, notes: tuple[str, ...]) -> None:
+        trace = Trace(
+            task=self.name,
+            selector=self.way.kind,
+            choice=decision.choice,
+            epsilon=asked.epsilon,
+            remainder=asked.rest.epsilon,
+            features=tuple(asked.seen.values()),
+            path=tuple(f"{step.feature} {step.found}" for step in decision.path),
+            regrets=decision.regrets,
+            notes=(*asked.notes, *notes),
+        )
+        self._kept.append(trace)
+        traces.record(trace)
+
+    def check(self, db: Any, query: Any, budget: Fraction) -> tuple[str, ...]:
+        """Raise, before anything is charged, if it cannot choose here; else the questions that have to be paid for."""
+        if self._for_records is not None and is_records(db) != self._for_records:
+            kinds = ("records", "counts") if self._for_records else ("counts", "records")
+            raise BadInput("db", f"holds {kinds[1]}, and {self.name} was trained on {kinds[0]}", "train one for this kind")
+        for option in self.options:
+            if option.name in self.way.options:  # others are never taken, such as those that failed in training
+                option.check(db, query)
+        needed = [self.question(name) for name in self.way.needs]
+        paid = tuple(question.name for question in needed if question.known(db, query, budget) is None)
+        for question in needed:
+            question.check(db, query, budget, budget * self.share(paid))
+        return paid
+
+    def share(self, paid: Sequence[str]) -> Fraction:
+        """The share of the budget of each question that is paid for."""
+        return self.rho / max(len(paid), 1)
+
+    def __repr__(self) -> str:
+        return f"<ChoiceMaker {self.name} among {', '.join(option.name for option in self.options)}>"
+
+
+class _Asked:
+    """Answers the questions of a way: public ones for nothing, private ones each with its share of the budget, once."""
+
+    def __init__(self, maker: ChoiceMaker, db: Any, query: Any, budget: Budget) -> None:
+        self.seen: dict[str, Seen] = {}
+        self.rest, self.epsilon = budget, budget.epsilon
+        self._maker, self._db, self._query = maker, handed(db), query
+        self._paid = maker.check(self._db, query, budget.epsilon)
+        self._share = budget.epsilon * maker.share(self._paid)
+
+    def __call__(self, name: str) -> float:
+        if name not in self.seen:
+            self.seen[name] = self._ask(self._maker.question(name))
+        return self.seen[name].value
+
+    def _ask(self, question: Question) -> Seen:
+        where = (self._db, self._query, self.epsilon)
+        if question.name not in self._paid:
+            known = question.known(*where)
+            return Seen(name=question.name, value=0.0 if known is None else known)
+        token, self.rest = self.rest.split(self._share, self.rest.epsilon - self._share)
+        value = question.measure(*where, token)
+        return Seen(name=question.name, value=value, epsilon=token.epsilon, noise=question.noise(*where, token.epsilon))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What lies outside of what training saw."""
+        found = self._maker.outcomes
+        if found is None:
+            return ()
+        notes = []
+        for name, seen in self.seen.items():
+            values = found.features[..., found.questions.index(name)]
+            low, high = float(values.min()), float(values.max())
+            if not low <= seen.value <= high:
+                notes.append(f"{name} {seen.value:.6g} is outside of the training range, {low:.6g} to {high:.6g}")
+        return tuple(notes)
+
+
+def pythia_program(selector: Any) -> ChoiceMaker:
+    """Pythia as a program of this language: registered algorithms, its features, and a selector as the way to choose."""
+    from jostle.choice.features import FEATURES
+
+    return ChoiceMaker.following(
+        BySelector(selector),
+        options=list(selector.about.options),
+        informed_by=[FEATURES[name] for name in selector.features_needed],
+        rho=selector.about.rho,
+        name="Pythia",
+    )
+
+
+def check_share(rho: object) -> Fraction:
+    """The share of the budget for questions, exactly."""
+    share = exact(rho, "rho")
+    if share >= 1:
+        raise BadInput("rho", f"must lie between 0 and 1, got {rho!r}", "leave it out, or pass for instance 0.05")
+    return share
+
+
+def check_way(by: str | None, options: Sequence[Option]) -> str:
+    """Which way of choosing is learned."""
+    if by is None:
+        return "predictions" if any(option.predict is not None for option in options) else "regret tree"
+    if by not in ("regret tree", "predictions"):
+        raise BadInput("by", f"{by!r} is unknown", "use 'regret tree' or 'predictions'")
+    return by

@@ -1,0 +1,1 @@
+"""Private decision trees and forests."""

@@ -1,0 +1,1 @@
+"""Strategies that are optimised for a workload."""

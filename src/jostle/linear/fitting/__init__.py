@@ -1,0 +1,1 @@
+"""Least squares and projections: post-processing that makes noisy answers consistent."""

@@ -1,0 +1,137 @@
+"""Least squares for any strategy, from its products alone, with signed counts or with counts of at least 0.
+
+Post-processing alone. Strategies of a known form have faster ways: `tree_least_squares`, `cells_of` a wavelet,
+`PIdentity.least_squares`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jostle.kernel.errors import BadInput
+from jostle.kernel.partition import Vector
+from jostle.kernel.queries import Strategy
+from jostle.kernel.strategy import Boxes
+from jostle.linear.fitting._boxes import fit_boxes
+
+
+def least_squares(strategy: Strategy, answers: Vector, *, deviations: Vector | None = None) -> Vector:
+    """The shortest vector of cells that fits the noisy answers best.
+
+    Fong, Saunders: LSMR, an iterative algorithm for sparse least-squares problems, SIAM J. Sci. Comput. 33(5), 2011.
+
+    `deviations` are the standard deviations of the noise, one a query, where they differ. Leading axes are solved at once.
+
+    >>> from jostle.kernel.strategy import identity, stack, total
+    >>> least_squares(stack(total(2), identity(2)), np.array([10.0, 3.0, 4.0])).round(6).tolist()
+    [4.0, 5.0]
+    """
+    from scipy.sparse.linalg import LinearOperator, lsmr
+
+    scale = _scale(strategy, deviations)
+    values = _rows(strategy, answers)
+
+    def apply(x: Vector) -> Any:
+        return (strategy.apply(x.reshape(-1, strategy.size)) * scale).reshape(-1)
+
+    def adjoint(y: Vector) -> Any:
+        return strategy.adjoint(y.reshape(-1, strategy.rows) * scale).reshape(-1)
+
+    shape = (values.size, len(values) * strategy.size)
+    operator = LinearOperator(shape, matvec=apply, rmatvec=adjoint, dtype=np.float64)
+    weighted = (values * scale * strategy.unit).reshape(-1)
+    found = lsmr(operator, weighted, atol=1e-10, btol=1e-10, conlim=0, maxiter=max(100, 4 * strategy.size))[0]
+    return np.asarray(found.reshape(*answers.shape[:-1], strategy.size))
+
+
+def nonnegative_least_squares(
+    strategy: Strategy,
+    answers: Vector,
+    *,
+    deviations: Vector | None = None,
+    start: Vector | None = None,
+    iterations: int = 2000,
+    slack: float = 1e-5,
+) -> Vector:
+    """The cells of at least 0 that fit the noisy answers best, by projected gradient descent with momentum.
+
+    Beck, Teboulle: A fast iterative shrinkage-thresholding algorithm, SIAM J. Imaging Sci. 2(1), 2009; momentum begins anew
+    whenever it points uphill (O'Donoghue, Candès: Adaptive restart for accelerated gradient schemes, 2015). Ends when twenty
+    iterations improved the squared distance by no more than `slack` of it. Leading axes are solved at once.
+
+    >>> from jostle.kernel.strategy import identity, stack, total
+    >>> nonnegative_least_squares(stack(total(2), identity(2)), np.array([4.0, -3.0, 3.0])).round(4).tolist()
+    [0.0, 3.5]
+    """
+    scale = _scale(strategy, deviations)
+    values = _rows(strategy, answers)
+    shape = (len(values), strategy.size)
+    x = np.zeros(shape) if start is None else np.maximum(np.asarray(start, dtype=np.float64).reshape(shape), 0.0)
+    steps = _steps(strategy, scale)
+    if isinstance(strategy, Boxes) and deviations is None and len(strategy.shape) <= 2:
+        _fit_boxes(strategy, values, steps, x, iterations, slack)
+    else:
+        x = _fit(strategy, scale, values * scale * strategy.unit, steps, x, iterations, slack)
+    return np.asarray(x.reshape(*answers.shape[:-1], strategy.size))
+
+
+def _fit_boxes(boxes: Boxes, values: Vector, steps: Vector, x: Vector, iterations: int, slack: float) -> None:
+    """The same descent on boxes, compiled; in place. A line is a grid of one row."""
+    line = len(boxes.shape) == 1
+    shape = (1, *boxes.shape) if line else boxes.shape
+    lows = np.insert(boxes.lows, 0, 0, axis=1) if line else boxes.lows
+    highs = np.insert(boxes.highs, 0, 1, axis=1) if line else boxes.highs
+    for target, cells in zip(values, x, strict=True):
+        fit_boxes(lows, highs, target, steps.reshape(shape), cells.reshape(shape), iterations, slack)
+
+
+def _fit(strategy: Strategy, scale: Any, targets: Vector, steps: Vector, x: Vector, iterations: int, slack: float) -> Vector:
+    ahead, momentum, before = x, np.ones((len(x), 1)), np.inf
+    for iteration in range(iterations):
+        off = strategy.apply(ahead) * scale - targets
+        new = np.maximum(ahead - steps * strategy.adjoint(off * scale), 0.0)
+        moved = new - x
+        uphill = ((ahead - new) * moved / steps).sum(axis=-1, keepdims=True) > 0
+        grown = np.where(uphill, 1.0, (1 + np.sqrt(1 + 4 * momentum**2)) / 2)
+        ahead = new + np.where(uphill, 0.0, (momentum - 1) / grown) * moved
+        x, momentum = new, grown
+        if iteration % 20 == 0:
+            distance = (off**2).sum(axis=-1)
+            if (distance >= (1 - slack) * before).all():
+                break
+            before = distance
+    return np.asarray(x)
+
+
+def _steps(strategy: Strategy, scale: Any) -> Vector:
+    """A step for each cell under which descent cannot overshoot.
+
+    The row sums of a non-negative symmetric matrix, as a diagonal, exceed the matrix by a positive semidefinite one. Where
+    queries have negative entries: one step for all, from the largest eigenvalue (power iteration from a fixed start).
+    """
+    if strategy.bounds[0] >= 0:
+        curvature = np.asarray(strategy.adjoint(strategy.apply(np.ones(strategy.size)) * scale**2), dtype=np.float64)
+        return 1 / np.where(curvature > 0, curvature, 1.0)
+    x, size = np.random.default_rng(0).uniform(0.5, 1.0, strategy.size), 1.0
+    for _ in range(100):
+        x = strategy.adjoint(strategy.apply(x / size) * scale**2)
+        size = float(np.linalg.norm(x)) or 1.0
+    return np.full(strategy.size, 1 / (1.05 * size))
+
+
+def _scale(strategy: Strategy, deviations: Vector | None) -> Any:
+    """What each query is divided by: its noise, relative to the least, over the unit."""
+    if deviations is None:
+        return 1 / strategy.unit
+    noise = np.asarray(deviations, dtype=np.float64)
+    if noise.shape != (strategy.rows,) or not (noise > 0).all() or not np.isfinite(noise).all():
+        raise BadInput("deviations", "must be one finite number above 0 a query", f"pass {strategy.rows} of them")
+    return noise.min() / noise / strategy.unit
+
+
+def _rows(strategy: Strategy, answers: Vector) -> Vector:
+    if answers.shape[-1:] != (strategy.rows,):
+        raise BadInput("answers", f"have shape {answers.shape}, the strategy {strategy.rows} queries", "pass one a query")
+    return np.asarray(answers, dtype=np.float64).reshape(-1, strategy.rows)

@@ -1,0 +1,1 @@
+"""Empirical Bayes and its relatives: post-processing that shrinks noisy counts."""

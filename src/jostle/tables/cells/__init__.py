@@ -1,0 +1,1 @@
+"""From a value in an engine to the cell that it falls into."""
