@@ -293,18 +293,19 @@ def random_rectangles(
 class Ranks(Strategy):
     """The sums of the first 1, 2, …, n cells less half of the total; the total; and the total less the first or last cell.
 
-    A quantile at level α is read where the estimated sums P̂ reach αT̂. So its rank is off by the error of P − αT there, in which
-    the total's error has a part. Over all levels between 0 and 1, squares at one place add up to
+    A quantile at level α is read where the estimated sums P̂ reach αT̂. So its rank is off by the error of P − αT there, in
+    which the total's error has a part. Over all levels between 0 and 1, squares at one place add up to
 
         ∫ (P − αT)² dα = (P − T/2)² + T²/12.
 
-    Where quantiles lie is private, so places are weighted without a look at data: a quarter for anywhere between the bounds; a
-    quarter for any order of magnitude from the nearer bound, as bounds are declared with room to spare; and half for all of them
-    in the first cell or all in the last, where zeros lie, and whatever was clipped. In such a cell x the rank is read evenly, at
-    αT̂/x̂ of it, and is off by α times the error of x − T, if nearly all is in it: squares add up to (T − x)²/3.
+    Where quantiles lie is private, so places are weighted without a look at data: a quarter for anywhere between the
+    bounds; a quarter for any order of magnitude from the nearer bound, as bounds are declared with room to spare; and half
+    for all of them in the first cell or all in the last, where zeros lie, and whatever was clipped. In such a cell x the
+    rank is read evenly, at αT̂/x̂ of it, and is off by α times the error of x − T, if nearly all is in it: squares add up
+    to (T − x)²/3.
 
-    Each row is a number of records, and rows that count more are there several times. They say what a strategy is to be best
-    for; they are not measured as they stand.
+    Each row is a number of records, and rows that count more are there several times. They say what a strategy is to be
+    best for; they are not measured as they stand.
 
     >>> Ranks(2).copies.tolist()
     [2, 2, 1, 1, 1]
