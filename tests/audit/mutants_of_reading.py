@@ -20,7 +20,7 @@ from jostle.kernel.errors import BadInput
 from jostle.learn import estimator
 from jostle.schema import Integer, values
 from jostle.tables import bounded_rows, columns, run_in_engine
-from jostle.tables.engines import files, frames, lines, spark
+from jostle.tables.engines import frames, lines, parquet, spark
 from tests.audit import test_whose_rows
 from tests.audit.planted import CAPLOG, FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
 from tests.kernel import test_source
@@ -135,7 +135,7 @@ OF_READING = [
     ),
     Mutant(
         "files: a name is taken for a pattern",
-        attribute(files, "_as_pattern", str),
+        attribute(parquet, "_as_pattern", str),
         tested(test_reading_and_paying.test_a_path_is_no_pattern, FOLDER),
     ),
     Mutant(

@@ -62,6 +62,9 @@ FAR: dict[str, tuple[Any, int]] = {
 }
 """A day in May, and one beyond what Python's calendar, or the zone's clock, has."""
 
+NOT_IN_TABLES = ("days in milliseconds of Arrow", "categories of Arrow")
+"""Types that are not on the closed list of tables."""
+
 
 @pytest.mark.parametrize("name", FAR)
 def test_a_far_day_is_a_value_like_others_as_in_a_table(name: str, tmp_path: Path) -> None:
@@ -76,7 +79,8 @@ def test_a_far_day_is_a_value_like_others_as_in_a_table(name: str, tmp_path: Pat
         assert PrivateMajority(1, TASK.columns).fit(X, ["no", "yes"]).spent_ == 1
     assert DAYS.encode(column).tolist() == [MAY, cell]
     assert _as_labels(column).shape == (2,)
-    assert exact(opened(named, tmp_path, {"x": DAYS})).tolist() == np.bincount([MAY, cell], minlength=DAYS.size).tolist()
+    if name not in NOT_IN_TABLES:
+        assert exact(opened(named, tmp_path, {"x": DAYS})).tolist() == np.bincount([MAY, cell], minlength=DAYS.size).tolist()
 
 
 @pytest.mark.parametrize("kind", [pa.time64("us"), pa.duration("s")])
