@@ -13,7 +13,7 @@ import pytest
 from jostle import workloads
 from jostle.choice.choice_maker import ChoiceMaker
 from jostle.choice.options import Failed, Wrong, checked, option
-from jostle.choice.spend_only import handed
+from jostle.choice.spend_only import spend_only
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import ReleaseSource, SimulatedSource
@@ -159,7 +159,7 @@ def test_a_choice_inside_an_option_says_what_was_charged(bad: Any, told: str, le
     source = SimulatedSource([1, 2, 3], seed=0)
     token, _ = source.grant(1).split(1, 1)
     with pytest.raises(Failed, match=f"{told}, and nothing is released"):
-        inner(handed(source), workloads.identity(3), token)
+        inner(spend_only(source), workloads.identity(3), token)
     assert source.unspent == Fraction(left)
 
 

@@ -60,7 +60,7 @@ def taught() -> tuple[ChoicePoint, Any, Any]:
 
 def test_it_learns_to_stop_where_nearly_nothing_is_left(taught: tuple[ChoicePoint, Any, Any]) -> None:
     point, program, lessons = taught
-    assert "size" in point.way.needs
+    assert "size" in point.rule.needs
     chosen = np.mean(held_out_runs(program, lessons, databases(), loss))
     fixed = {branch: np.mean(fixed_runs(program, {"halve": branch}, databases(), loss)) for branch in point.branches}
     assert chosen < min(fixed.values())
@@ -104,7 +104,7 @@ def test_lessons_are_repeatable() -> None:
 
     (first, one), (second, other) = taught(), taught()
     assert one.losses == other.losses
-    assert first.way == second.way
+    assert first.rule == second.rule
 
 
 def test_bad_input_is_refused() -> None:

@@ -156,7 +156,7 @@ def read_selector(text: str) -> None:
 
     found = Selector.loads(text)
     for answer in (-1e300, 0.0, 1.0, 1e300):
-        found.walk(lambda feature, answer=answer: 0.0 if feature.name == "workload" else answer)  # type: ignore[misc]
+        found.decide(lambda feature, answer=answer: 0.0 if feature == "workload" else answer)  # type: ignore[misc]
 
 
 def read_chooser(folder: Path) -> Callable[..., Any]:

@@ -134,7 +134,7 @@ def _plans(workload: Workload, algorithm: str | Algorithm | None, has_stand_in: 
     dimensions = len(workload.domain)
     if dimensions not in TASKS.values():
         raise BadInput("workload", f"has {dimensions} dimensions", f"use {' or '.join(map(str, TASKS.values()))}")
-    names = [*EVERYWHERE, *([default_algorithm.usual(workload)[0]] if has_stand_in else [])]
+    names = [*EVERYWHERE, *([default_algorithm.for_workload(workload)[0]] if has_stand_in else [])]
     return [algorithms.get(name) for name in dict.fromkeys(names)]
 
 

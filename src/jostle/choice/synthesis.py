@@ -22,14 +22,15 @@ from jostle.choice.decision_rules import (
     Predictions,
     Smooth,
     calibrated,
+    fitted_line,
     learn_predictions,
     smooth_model,
 )
 from jostle.choice.expressions import Database, largest, norm, stddev, total_variation
 from jostle.choice.held_out import expected_regret
 from jostle.choice.metafeatures import Metafeature
-from jostle.choice.public_databases import Outcomes, asked_of
-from jostle.choice.questions import Of, as_questions
+from jostle.choice.public_databases import Outcomes, noisy_answers
+from jostle.choice.questions import MetafeatureQuestion, as_questions
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 
@@ -97,7 +98,7 @@ def improve(maker: ChoiceMaker, *, population: int = 300, generations: int = 8, 
     found = maker.outcomes
     if found is None or len(set(found.groups)) < 4 or not found.questions:
         raise BadInput("maker", "has too little to learn from", "train it on four groups at least, and some metafeatures")
-    now = maker.way if isinstance(maker.way, Predictions) else learn_predictions(found, maker.options)
+    now = maker.rule if isinstance(maker.rule, Predictions) else learn_predictions(found, maker.options)
     groups = np.unique(found.groups)
     odd = np.isin(found.groups, np.random.default_rng(seed).permutation(groups)[1::2])
     models: dict[str, LossModel] = {}
@@ -111,7 +112,7 @@ def improve(maker: ChoiceMaker, *, population: int = 300, generations: int = 8, 
         kept = after < before * (1 - WORTH)
         models[option] = _fitted(formula, found.questions, *_rows(found, at)) if kept else model
         story.append(Improvement(option, model.text, formula.text, before, after, kept))
-    maker.way = Predictions(found.options, models)
+    maker.rule = Predictions(found.options, models)
     return story
 
 
@@ -135,9 +136,8 @@ def _again(model: LossModel, names: Sequence[str], features: Vector, logs: Vecto
 
 def _fitted(model: Formula, names: Sequence[str], features: Vector, logs: Vector) -> Formula:
     plain = replace(model, slope=1.0, constant=0.0).log_losses(names, features)
-    spread = plain - plain.mean()
-    slope = float(spread @ logs / max(float(spread @ spread), 1e-12))
-    return replace(model, slope=slope, constant=float(logs.mean() - slope * plain.mean()))
+    slope, constant = fitted_line(plain, logs)
+    return replace(model, slope=slope, constant=constant)
 
 
 def symbolic(
@@ -251,12 +251,12 @@ def propose(maker: ChoiceMaker, *, candidates: Sequence[tuple[str, Metafeature]]
     before = expected_regret(found, maker.learned)
     tried = []
     for text, feature in candidates or list(grammar()):
-        question = Of(feature)
+        question = MetafeatureQuestion(feature)
         if question.name in found.questions:
             continue
         questions = (*(maker.question(name) for name in found.questions), question)
         try:
-            features, paid = asked_of(
+            features, paid = noisy_answers(
                 found.databases,
                 as_questions(questions),
                 rho=maker.rho,
