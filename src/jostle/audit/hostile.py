@@ -135,11 +135,11 @@ def read_schema(folder: Path) -> Callable[..., Any]:
 def read_sql(text: str) -> None:
     """Read a text as an expression, and derive its bound for a grid and for a line."""
     from jostle.choice.expressions import sql
-    from jostle.choice.expressions.private import Number
+    from jostle.choice.expressions.private import PrivateNumber
 
     found = sql(text)
     for domain in ((4, 4), (8,)):
-        if isinstance(found, Number):
+        if isinstance(found, PrivateNumber):
             found.on(domain)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlglot import TokenType, exp, parse, tokenize
 from sqlglot.errors import SqlglotError
 
-from jostle.choice.expressions.public import Public, public, short
+from jostle.choice.expressions.public import PublicNumber, public, short
 from jostle.kernel.errors import BadInput
 
 LONGEST: Final = 2_000
@@ -50,7 +50,7 @@ def tree(text: str) -> Any:
     return statements[0]
 
 
-def literal(node: Any) -> Public:
+def literal(node: Any) -> PublicNumber:
     """A number that was written out; its size is looked at before it is computed."""
     try:
         written = Decimal(node.this)
