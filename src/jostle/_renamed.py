@@ -16,6 +16,7 @@ RENAMED = {
     "jostle.choice.databases": "jostle.choice.public_databases",
     "jostle.choice.documents": "jostle.choice.files",
     "jostle.choice.handed": "jostle.choice.spend_only",
+    "jostle.choice.impurity": "jostle.choice.regret_tree",
     "jostle.choice.inside": "jostle.choice.choice_point",
     "jostle.choice.insight": "jostle.choice.explain",
     "jostle.choice.judging": "jostle.choice.held_out",

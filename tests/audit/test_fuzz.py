@@ -121,7 +121,6 @@ def test_reading_hostile_texts_runs_nothing():
     package = Path(jostle.__file__).parent
     readers = (
         "choice/expressions/sql_reader.py",
-        "choice/expressions/sql_text.py",
         "choice/files.py",
         "choice/selectors.py",
     )

@@ -19,7 +19,7 @@ from jostle.mechanisms.threshold import AboveThreshold
 from jostle.workloads import Workload
 
 FARTHEST = 2**53
-"""Errors further than this from `within`, in units of the workload, are clipped: a float holds each of the others exactly."""
+"""Errors further than this from `within`, in units of the workload, are clipped: a float holds all others exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +49,9 @@ def accuracy_first(
 
     Privacy: the first t gradual releases together are ε_t-differentially private. The largest error of an answer, given what
     was released, is moved by one record as far as one query is; all tests together are one above-threshold search. It is
-    computed in the workload's whole units: no rounding adds to what a record moves. Both run side by side, and pure ε adds up
-    then too. So what is spent is ε_t + ε of the tests: ex-post privacy, as the paper calls it, since t depends on the data;
-    never more than the budget.
+    computed in the workload's whole units: no rounding adds to what a record moves. Both run side by side, and pure ε adds
+    up then, too. So what is spent is ε_t + ε of the tests: ex-post privacy, as the paper calls it, since t depends on the
+    data; never more than the budget.
 
     >>> from jostle import mechanisms, workloads
     >>> budget = mechanisms.simulation(seed=0).grant(4)

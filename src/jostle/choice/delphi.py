@@ -113,7 +113,7 @@ class ErrorTable:
     def where(self, chosen: Any) -> Self:
         """The table of some inputs: a truth value for each."""
         rows = np.asarray(chosen, dtype=bool)
-        parts = {name: getattr(self, name)[rows] for name in ("errors", "stderrs", "seconds")}
+        parts: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("errors", "stderrs", "seconds")}
         return replace(self, inputs=[cell for cell, kept in zip(self.inputs, rows, strict=True) if kept], **parts)
 
     def complete(self) -> Self:
@@ -122,7 +122,9 @@ class ErrorTable:
 
     def only(self, *options: str) -> Self:
         """The table of some options."""
-        parts = {name: self._columns(options, getattr(self, name)) for name in ("errors", "stderrs", "seconds")}
+        parts: dict[str, Any] = {
+            name: self._columns(options, getattr(self, name)) for name in ("errors", "stderrs", "seconds")
+        }
         return replace(self, options=list(options), **parts)
 
     def leave_one_out(self) -> Iterator[tuple[str, Self, Self]]:
@@ -237,7 +239,7 @@ def table_of(
 
 
 def candidates(task: str, options: Sequence[str] | None = None) -> list[str]:
-    """The options to measure: those named, if they are for the task, by default all but algorithms that choose themselves."""
+    """The options to measure: those named, if they are for the task, by default all but those that choose themselves."""
     known = [name for name in algorithms.names(task) if not algorithms.get(name).choosing]
     for name in options or []:
         if name not in known:

@@ -93,9 +93,9 @@ def epsilon_for(
 ) -> EpsilonFor:
     """The least ε at which each answer is off by at most `within`, with this confidence, query by query.
 
-    By default it takes the best algorithm among those whose error is the same on all data. An algorithm whose error depends on
-    the data needs a `stand_in`: public counts like the private ones, such as last year's; the promise holds as far as they are
-    alike. Without a stand-in, only the private data can tell: see `accuracy_first`.
+    By default it takes the best algorithm among those whose error is the same on all data. An algorithm whose error depends
+    on the data needs a `stand_in`: public counts like the private ones, such as last year's; the promise holds as far as
+    they are alike. Without a stand-in, only the private data can tell: see `accuracy_first`.
     """
     if not isinstance(workload, Workload):
         raise BadInput("workload", "must be a workload", "pass for instance jostle.workloads.prefix(100)")

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
-from jostle.choice import impurity
+from jostle.kernel.compiled import compiled
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
 
+GINI, GROUP, AVERAGE, VARIANCE, LEAST = range(5)
+"""The criteria by number, for compiled code."""
+
+
 CRITERIA: Final = MappingProxyType(
     {
-        "best-algorithm": impurity.GINI,
-        "group-regret": impurity.GROUP,
-        "average-regret": impurity.AVERAGE,
-        "regret-variance": impurity.VARIANCE,
-        "expected-regret": impurity.LEAST,
+        "best-algorithm": GINI,
+        "group-regret": GROUP,
+        "average-regret": AVERAGE,
+        "regret-variance": VARIANCE,
+        "expected-regret": LEAST,
     }
 )
 """The paper's four criteria, and the regret of the best single option of a node, which is what a leaf costs.
@@ -279,13 +283,13 @@ def _split(inputs: _Inputs, rows: Counts, paid: frozenset[int], growth: Growth) 
     weights = inputs.weights[rows]
     best = np.bincount(inputs.labels[rows], weights, inputs.regrets.shape[1])
     sums = weights @ inputs.regrets[rows]
-    now = weights.sum() * impurity.impurity(criterion, weights.sum(), best, sums, growth.theta)
+    now = weights.sum() * impurity(criterion, weights.sum(), best, sums, growth.theta)
     found, least = None, now - ROUNDING * abs(now)
     for column in range(len(inputs.names)):
         order = rows[np.argsort(inputs.features[rows, column], kind="stable")]
         columns = (inputs.features[order, column], inputs.weights[order], inputs.labels[order], inputs.regrets[order])
-        both, at = impurity.best_split(criterion, *columns, growth.least, growth.theta)
-        if column not in paid and criterion == impurity.LEAST:
+        both, at = best_split(criterion, *columns, growth.least, growth.theta)
+        if column not in paid and criterion == LEAST:
             both *= 1.0 + inputs.prices[column]
         if both < least:
             found, least = (column, float(at)), both
@@ -300,3 +304,79 @@ def _leaf(regrets: Vector, labels: Counts, weights: Vector, growth: Growth) -> L
     else:
         choice = int((mean + growth.guard * regrets.max(axis=0)).argmin())
     return Leaf(choice, tuple(float(regret) for regret in mean), round(float(weights.sum())), float(shares[choice]))
+
+
+# ---------------------------------------------------------------------------------------------------- impurity
+
+# How mixed a node is (Section 5.3 of the Pythia paper), and where to split it: compiled loops. All criteria are functions of
+# three things about the inputs in a node: how many there are, how often each option is the best, and the sum of each
+# option's regrets. So one sweep over the inputs in the order of a feature tries every split.
+
+
+@compiled
+def group_share(best: Any, mean: Any, theta: float) -> Any:
+    """The largest Σ g² over clusterings of options whose mean regrets differ by at most θ within a cluster.
+
+    By Claim 5.1 clusters are runs of the options in the order of their regrets, so a dynamic program finds the best one.
+    """
+    order = np.argsort(mean)
+    number = order.size
+    reached = np.zeros(number + 1)
+    for last in range(number):
+        share = 0.0
+        top = -1.0
+        for first in range(last, -1, -1):
+            if not mean[order[last]] - mean[order[first]] <= theta:
+                break
+            share += best[order[first]]
+            top = max(top, reached[first] + share * share)
+        reached[last + 1] = top
+    return reached[number]
+
+
+@compiled
+def impurity(criterion: int, weight: float, best: Any, sums: Any, theta: float) -> Any:
+    """The impurity of a node: the total weight of its inputs, of those that each option is best on, and summed regrets."""
+    if criterion == GINI:
+        return 1.0 - (best * best).sum() / weight**2
+    if criterion == GROUP:
+        return 1.0 - group_share(best / weight, sums / weight, theta)
+    if criterion == AVERAGE:
+        return sums.mean() / weight
+    if criterion == VARIANCE:
+        return ((sums / weight - sums.mean() / weight) ** 2).mean()
+    return sums.min() / weight
+
+
+@compiled
+def best_split(
+    criterion: int, values: Any, weights: Any, labels: Any, regrets: Any, least: float, theta: float
+) -> tuple[float, float]:
+    """The threshold on one feature whose two sides are purest, and their weighted impurity; infinity if none leaves enough.
+
+    `values` rise; `labels` and `regrets` are in the same order. A threshold lies half-way between two values.
+    """
+    number = regrets.shape[1]
+    below, above = np.zeros(number), np.zeros(number)
+    best_below, best_above = np.zeros(number), np.zeros(number)
+    weight_below, weight_above = 0.0, 0.0
+    for row in range(values.size):
+        weight_above += weights[row]
+        best_above[labels[row]] += weights[row]
+        above += weights[row] * regrets[row]
+    found, at = np.inf, 0.0
+    for row in range(values.size - 1):
+        weight = weights[row]
+        weight_below += weight
+        weight_above -= weight
+        best_below[labels[row]] += weight
+        best_above[labels[row]] -= weight
+        below += weight * regrets[row]
+        above -= weight * regrets[row]
+        if values[row] == values[row + 1] or weight_below < least or weight_above < least:
+            continue
+        both = weight_below * impurity(criterion, weight_below, best_below, below, theta)
+        both += weight_above * impurity(criterion, weight_above, best_above, above, theta)
+        if both < found:
+            found, at = both, (values[row] + values[row + 1]) / 2
+    return found, at

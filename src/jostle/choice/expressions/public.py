@@ -115,6 +115,30 @@ def fraction(value: object, argument: str) -> Fraction:
     return exact
 
 
+def _arithmetic(sign: str, does: Callable[[Any, Any], Any]) -> tuple[Callable[[Any, object], Any], ...]:
+    """An operator of public numbers, and the same with its operands swapped."""
+
+    def combined(left: PublicNumber, right: PublicNumber) -> PublicNumber:
+        def look_up(domain: Domain) -> Fraction:
+            try:
+                return Fraction(does(left.on(domain), right.on(domain)))
+            except ZeroDivisionError:
+                problem = "divides by zero on this domain"
+                raise BadInput(f"{left.text} / {right.text}", problem, "use another number") from None
+
+        return PublicNumber(short(f"({left.text} {sign} {right.text})"), look_up)
+
+    numbers = (int, float, Fraction, np.integer, np.floating)
+
+    def forward(self: PublicNumber, other: object) -> Any:
+        return combined(self, public(other)) if isinstance(other, (*numbers, PublicNumber)) else NotImplemented
+
+    def swapped(self: PublicNumber, other: object) -> Any:
+        return combined(public(other), self) if isinstance(other, numbers) else NotImplemented
+
+    return forward, swapped
+
+
 @dataclass(frozen=True, eq=False)
 class PublicNumber:
     """A number that is known as soon as the domain is.
@@ -130,45 +154,13 @@ class PublicNumber:
         """Its value over one domain."""
         return fraction(self.look_up(domain), self.text)
 
-    def _with(self, other: object, sign: str, does: Callable[[Any, Any], Any], *, swapped: bool = False) -> PublicNumber:
-        if not isinstance(other, (int, float, Fraction, np.integer, np.floating, PublicNumber)):
-            return NotImplemented  # type: ignore[no-any-return]
-        left, right = (public(other), self) if swapped else (self, public(other))
-        return PublicNumber(short(f"({left.text} {sign} {right.text})"), lambda domain: _both(left, right, does, domain))
-
-    def __add__(self, other: object) -> PublicNumber:
-        return self._with(other, "+", operator.add)
-
-    def __radd__(self, other: object) -> PublicNumber:
-        return self._with(other, "+", operator.add, swapped=True)
-
-    def __sub__(self, other: object) -> PublicNumber:
-        return self._with(other, "-", operator.sub)
-
-    def __rsub__(self, other: object) -> PublicNumber:
-        return self._with(other, "-", operator.sub, swapped=True)
-
-    def __mul__(self, other: object) -> PublicNumber:
-        return self._with(other, "*", operator.mul)
-
-    def __rmul__(self, other: object) -> PublicNumber:
-        return self._with(other, "*", operator.mul, swapped=True)
-
-    def __truediv__(self, other: object) -> PublicNumber:
-        return self._with(other, "/", operator.truediv)
-
-    def __rtruediv__(self, other: object) -> PublicNumber:
-        return self._with(other, "/", operator.truediv, swapped=True)
+    __add__, __radd__ = _arithmetic("+", operator.add)
+    __sub__, __rsub__ = _arithmetic("-", operator.sub)
+    __mul__, __rmul__ = _arithmetic("*", operator.mul)
+    __truediv__, __rtruediv__ = _arithmetic("/", operator.truediv)
 
     def __bool__(self) -> NoReturn:
         raise BadInput(self.text, "is known only for a domain", "use it inside an expression")
-
-
-def _both(left: PublicNumber, right: PublicNumber, does: Callable[[Any, Any], Any], domain: Domain) -> Fraction:
-    try:
-        return Fraction(does(left.on(domain), right.on(domain)))
-    except ZeroDivisionError:
-        raise BadInput(f"{left.text} / {right.text}", "divides by zero on this domain", "use another number") from None
 
 
 def public(value: object, argument: str = "number") -> PublicNumber:
