@@ -280,7 +280,7 @@ def test_a_fact_that_is_no_finite_number_is_refused_before_anything_is_charged(v
 @pytest.mark.parametrize(
     ("told", "message"),
     [
-        ({"options": []}, "options: are none"),
+        ({"options": []}, "options: is empty"),
         ({"options": "HB"}, "options: must be a list of options"),
         ({"options": [cells, cells]}, "options: two are called cells"),
         ({"options": [dict]}, "options: dict is a class without the base class Option"),
@@ -300,7 +300,7 @@ def test_a_fact_that_is_no_finite_number_is_refused_before_anything_is_charged(v
         ({"by": "dice"}, "by: 'dice' is unknown"),
         ({"epsilon": (1, 1)}, "epsilon: must be one number, or different ones"),
         ({"trials": 0}, "trials: must be a whole number"),
-        ({"queries": None}, "all failed on public data .*loss: is needed where no workload is asked"),
+        ({"queries": None}, "all failed on public data .*loss: is needed where the query is no workload"),
     ],
 )
 def test_what_cannot_be_learned_from_is_refused_with_a_remedy(told: dict[str, Any], message: str) -> None:

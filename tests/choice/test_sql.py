@@ -169,7 +169,7 @@ def test_axes_that_differ_by_capitals_alone_are_told_apart() -> None:
 
 
 def test_parameters_that_differ_by_capitals_alone_are_refused() -> None:
-    with pytest.raises(BadInput, match="parameters: have names that differ by capitals alone"):
+    with pytest.raises(BadInput, match="parameters: have names that differ only by capitals"):
         sql("select sum(values) * t from db", t=1, T=5)
 
 

@@ -203,7 +203,7 @@ class ChoiceMaker:
     def trace(self) -> Trace:
         """The trace of the last choice."""
         if not self._kept:
-            raise BadInput("trace", "there is none: no choice was made yet", "call the choice maker first")
+            raise BadInput("trace", "is empty: no choice was made yet", "call the choice maker first")
         return self._kept[-1]
 
     @property

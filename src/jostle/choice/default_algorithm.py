@@ -1,4 +1,4 @@
-"""The public rule: which algorithm answers where no selector was trained, from the workload alone."""
+"""The public rule: which algorithm answers a workload where no selector was trained."""
 
 from __future__ import annotations
 

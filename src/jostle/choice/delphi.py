@@ -165,7 +165,7 @@ def inputs(
     private = {account.name for account in ledger.accounts()} if ledger is not None else set()
     for name in dict.fromkeys(cell.dataset for cell in found):
         if name in private:
-            raise BadInput("shapes", f"the ledger keeps an account for {name}: it is private", "train on public data alone")
+            raise BadInput("shapes", f"the ledger keeps an account for {name}: it is private", "train only on public data")
     return found
 
 

@@ -100,7 +100,7 @@ def explained(maker: ChoiceMaker) -> str:
     chosen = f"{_regret(maker, found, found.features):.3g} (on the same databases, without what it pays)"
     lines = [
         f"{maker.name}: {maker.rule.kind} among {', '.join(found.options)}, {learned}.",
-        f"Mean regret of each option alone: {alone}; of the choice {chosen}.",
+        f"Mean regret of each option by itself: {alone}; of the choice {chosen}.",
     ]
     risen = importances(maker)
     if not risen:

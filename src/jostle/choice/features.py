@@ -135,7 +135,7 @@ def exchange_rate(epsilon: Fraction, neighbours: Neighbours) -> float:
 def workload_class(workload: Workload) -> str:
     """The class of workloads whose training serves this one: its own, else the one with queries of like length.
 
-    On a line, cells (length 1) and prefixes (half the line) are told apart at the geometric mean of their lengths. On a
+    On a line, cells (length 1) and prefixes (half the line) are distinguished at the geometric mean of their lengths. On a
     grid, a query is short, medium or long by its mean side, as in the paper; single cells are short on any grid.
 
     >>> from jostle import workloads

@@ -83,7 +83,7 @@ def held_out(maker: ChoiceMaker, *, trials: int, seed: int) -> HeldOutLosses:
 
 
 def expected_regret(found: Outcomes, learn: Callable[[Outcomes], DecisionRule]) -> float:
-    """The mean regret of choices on held-out groups, from outcomes alone: nothing is run again, and questions are free."""
+    """The mean regret of choices on held-out groups, from known outcomes: nothing is run again, and questions are free."""
     groups, regrets = np.array(found.groups), list[float]()
     for group in dict.fromkeys(found.groups):
         rule = learn(found.where(groups != group))

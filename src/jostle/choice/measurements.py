@@ -1,4 +1,4 @@
-"""Measurements that a choice makes on its way: each is made when it is first needed, and paid for with its share."""
+"""Measurements that inform a choice: each is made when it is first needed, and paid for with its share of the budget."""
 
 from __future__ import annotations
 

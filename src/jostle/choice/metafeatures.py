@@ -35,7 +35,7 @@ from jostle.kernel.noise import calibrate
 from jostle.kernel.source import Source
 
 MOST_EXPRESSIONS = 16
-"""So many expressions may share the budget of one metafeature."""
+"""The most expressions that may share the budget of one metafeature."""
 
 
 @final
@@ -96,11 +96,11 @@ class Metafeature:
         plan = self._define(Database(domain))
         plan = plan if isinstance(plan, MeasuredExpressions) else MeasuredExpressions((plan,), _as_it_is)
         found = tuple(e.on(domain) for e in plan.expressions), plan.then
-        self._last = domain, found  # the last domain alone is kept
+        self._last = domain, found  # only the last domain is kept
         return found
 
     def measure(self, source: Source, budget: Budget) -> Any:
-        """The noisy number; in a simulation of several trials, one a trial. Everything is checked before the first charge.
+        """The noisy number, one per trial in a simulation of several. Everything is checked before the first charge.
 
         >>> from jostle.choice.expressions import largest
         >>> from jostle.kernel.source import SimulatedSource
@@ -131,7 +131,7 @@ class Metafeature:
         return tuple(_moves(s, domain.size, relation) / s.unit(domain.size) for s in self._on(domain)[0])
 
     def noise_scale(self, shape: Shape, epsilon: object, neighbours: Neighbours | str = "add_remove") -> tuple[float, ...]:
-        """The scale of the noise on each expression if the metafeature is measured with so much ε: public numbers.
+        """The scale of the noise on each expression if the metafeature is measured with this ε: public numbers.
 
         >>> metafeature("select count(values) from db where values > 0").noise_scale(64, 0.5)
         (2.0,)

@@ -63,7 +63,7 @@ class Option(ABC):
         cls.name = cls.__dict__.get("name", "") or cls.__name__
 
     def check(self, db: Any, query: Any) -> None:
-        """Raise, before anything is charged, if it cannot answer such a query. Public facts alone may decide."""
+        """Raise, before anything is charged, if it cannot answer the query. It may decide only by public facts."""
 
     def __repr__(self) -> str:
         return f"<option {self.name}>"
@@ -141,7 +141,7 @@ def as_options(options: Any) -> tuple[Option, ...]:
 
     >>> as_options([])
     Traceback (most recent call last):
-    jostle.kernel.errors.BadInput: options: are none. Remedy: pass at least two, such as functions decorated
+    jostle.kernel.errors.BadInput: options: is empty. Remedy: pass at least two, such as functions decorated
     with @option.
     """
     remedy = "pass at least two, such as functions decorated with @option"
@@ -149,7 +149,7 @@ def as_options(options: Any) -> tuple[Option, ...]:
         raise BadInput("options", "must be a list of options", remedy)
     found = [_as_option(one) for one in (options if isinstance(options, Sequence) else sorted(options, key=str))]
     if not found:
-        raise BadInput("options", "are none", remedy)
+        raise BadInput("options", "is empty", remedy)
     if len(found) > MOST_OPTIONS:
         raise BadInput("options", f"are more than {MOST_OPTIONS}", "leave out those that never win")
     names = [one.name for one in found]

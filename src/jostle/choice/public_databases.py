@@ -38,7 +38,7 @@ _REMEDY = "pass public counts, as arrays, or records as ArrayColumns; wrap them 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PublicDatabase:
-    """A public database, what is asked of it, and with how much ε."""
+    """A public database, a query on it, and the ε to answer it with."""
 
     data: Any
     """Counts over a domain, or records as `ArrayColumns`."""
@@ -122,7 +122,7 @@ def root_mean_square(answer: Any, data: Any, query: Any) -> float:
     0.5...
     """
     if not isinstance(query, Workload):
-        raise BadInput("loss", "is needed where no workload is asked", "pass loss=lambda answer, data, query: …")
+        raise BadInput("loss", "is needed where the query is no workload", "pass loss=lambda answer, data, query: …")
     return float(np.sqrt(np.mean((np.asarray(answer) - query @ np.asarray(data)) ** 2)))
 
 
@@ -177,7 +177,7 @@ class Outcomes:
         about: dict[str, Any] = {"database": [d.name for d in self.databases], "group": self.groups}
         about["epsilon"] = [float(d.epsilon) for d in self.databases]
         losses = {f"loss of {name}": self.losses[:, at] for at, name in enumerate(self.options)}
-        columns = apart(self.questions, ["database", "group", *losses])  # ε may be asked for: it is the same number
+        columns = apart(self.questions, ["database", "group", *losses])  # ε may be a question: it is the same number
         features = {name: self.features[..., at].mean(axis=0) for at, name in enumerate(columns)}
         return pd.DataFrame(about | losses | features)
 

@@ -35,7 +35,7 @@ above the bound once in 40 times. Found on HEPTH, NETTRACE and INCOME over 1,024
 def settled(
     workload: Workload, *, selector: Selector | str | Path | None = None, rho: float | None = None, project: bool = True
 ) -> str | None:
-    """The option that a walk comes to by public features alone: it is run with the whole budget, whatever the data are.
+    """The option that a walk reaches by public features only: it runs with the whole budget, whatever the data.
 
     None where the walk asks for a private feature. The other arguments are those of `pythia`, and make no difference here.
 
@@ -82,7 +82,7 @@ def pythia(
     rho: float | None = None,
     project: bool = True,
 ) -> Vector:
-    """Walk a selector from its root, paying for a feature when it is asked, and run the option at the end (Algorithm 3).
+    """Walk a selector from its root, paying for each feature when it is needed, and run the option at the end (Algorithm 3).
 
     `selector` is one that was trained, a file, or the name of a shipped one; without it the one shipped for the task is
     used, and where there is none, a public rule. `rho` is the share of the budget that all private features together may
@@ -90,7 +90,7 @@ def pythia(
 
     Privacy: each private feature is one statistic of the kernel, with a fixed share of the budget: rho over the number of
     private features that the selector can ask. Which feature is asked next, which option is run and with how much depends on
-    released values alone, and on every path the shares and the rest add up to the budget: adaptive sequential composition.
+    released values only, and on every path the shares and the rest add up to the budget: adaptive sequential composition.
     The option is private under the same neighbours. The projection sees its estimate and the released features.
     """
     found = find(selector, _task(workload))

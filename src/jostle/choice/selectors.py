@@ -33,7 +33,7 @@ class About:
     """What a selector is for and where it comes from."""
 
     task: str
-    """What is asked of the data: "range-1d" or "range-2d"."""
+    """The task, "range-1d" or "range-2d"."""
 
     options: tuple[str, ...]
     """The algorithms that it chooses among."""

@@ -35,10 +35,10 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 
 LONGEST = 60
-"""A formula of more parts is not one that a person can learn from."""
+"""The most parts of a formula that a person can still read."""
 
 WORTH = 0.02
-"""By which share something new has to be better to be kept."""
+"""The share by which something new has to be better to be kept."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,9 @@ class Formula:
 
     @property
     def text(self) -> str:
-        """For people."""
         return f"{self.constant:.3g} {self.slope:+.3g}·{self.formula}"
 
     def log_losses(self, names: Sequence[str], features: Vector) -> Vector:
-        """The line, at the formula's values."""
         columns = [features[:, list(names).index(name)] if name in names else np.zeros(len(features)) for name in self.names]
         return np.asarray(self.constant + self.slope * self.of(np.stack(columns, axis=1)))
 
@@ -71,7 +69,7 @@ class Improvement:
 
     option: str
     before: str
-    """The formula that there was."""
+    """The present formula."""
 
     after: str
     """The formula that was found."""
@@ -126,7 +124,7 @@ def _off(model: LossModel, names: Sequence[str], features: Vector, logs: Vector)
 
 
 def _again(model: LossModel, names: Sequence[str], features: Vector, logs: Vector) -> LossModel:
-    """A model of the same kind, fitted to these rows alone: what is compared must have seen the same."""
+    """A model of the same kind, fitted only to these rows: models that are compared must have seen the same."""
     if isinstance(model, Smooth):
         return smooth_model(names, features, logs)
     if isinstance(model, Calibrated):
@@ -167,7 +165,7 @@ def symbolic(
         random_state=seed,
         n_jobs=1,
     )
-    # What search tries on its way may overflow or be constant; such formulas lose, and their warnings say nothing to a user.
+    # Formulas that the search tries may overflow or be constant; they lose, and their warnings say nothing to a user.
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         search.fit(features, logs)
@@ -203,10 +201,10 @@ class Proposal:
     feature: Metafeature
     text: str
     regret_before: float
-    """On held-out groups, with the metafeatures that there were."""
+    """On held-out groups, with the present metafeatures."""
 
     regret_after: float
-    """With this one beside them."""
+    """With this one added."""
 
     kept: bool
 
@@ -240,7 +238,7 @@ def _named(text: str, define: Callable[..., Any]) -> tuple[str, Metafeature]:
 
 
 def propose(maker: ChoiceMaker, *, candidates: Sequence[tuple[str, Metafeature]] | None = None) -> list[Proposal]:
-    """Try metafeatures from a grammar beside those that a choice maker has; the best one first.
+    """Try to add metafeatures from a grammar to those of a choice maker; returns the best one first.
 
     Nothing is run again: the losses are known, and only the new questions are asked of the public databases. What cannot be
     derived for them is left out.

@@ -51,7 +51,7 @@ class Settings:
     lacks some of it. An option of ours that is far ahead on a few inputs then does not make all others look bad there."""
 
     features: Sequence[str] = ("domain", "scale")
-    """What may be asked."""
+    """What the selector may ask for."""
 
     rho: float = 0.01
     """The share of the budget for private features, which sets their noise."""

@@ -171,7 +171,7 @@ def sql(text: str, **parameters: PublicNumber | float) -> Any:
 
     named = {name.lower(): public(value, name) for name, value in parameters.items()}
     if len(named) < len(parameters):
-        raise BadInput("parameters", "have names that differ by capitals alone, which SQL does not see", "rename one")
+        raise BadInput("parameters", "have names that differ only by capitals, which SQL does not see", "rename one")
     return read(text, named)
 
 

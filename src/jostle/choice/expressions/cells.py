@@ -47,7 +47,7 @@ class Cells(Private, Comparable["Condition"]):
         )
 
     def groupby(self, **widths: PublicNumber | float) -> Groups:
-        """Groups of cells that lie within the same interval of so many coordinates along each axis; other axes are added up.
+        """Groups of cells within the same interval along each axis, by its width in coordinates; other axes are added up.
 
         >>> from jostle.choice.expressions import db
         >>> db.groupby(x=2).sum().sum().value([1, 2, 3])
@@ -133,7 +133,7 @@ class Flags(Cells):
         return number(f"{self.text}.count()", total, self)
 
     def where(self, condition: Mask | Flags) -> Any:
-        """In a region alone; or where another condition holds, too."""
+        """Flags within a region, or where another condition holds, too."""
         if isinstance(condition, Flags):
             return self & condition
         kept = super().where(condition)

@@ -81,7 +81,7 @@ class Domain:
 
 
 def check_axis(axis: str, known: Mapping[str, Any]) -> str:
-    """The name, if there is such an axis: as it was written, or else the only one that differs in capitals alone.
+    """The axis of that name: as it was written, or else the one axis that differs only by capitals.
 
     >>> check_axis("age", {"Age": 1})
     'Age'

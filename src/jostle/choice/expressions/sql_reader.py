@@ -208,7 +208,7 @@ class _Reader:
         return value
 
     def condition(self, node: Any, name: str, cells: Cells) -> Any:
-        """A mask, or flags; the two can be connected by AND alone, at the top."""
+        """A mask, or flags; only AND, at the top, can connect the two."""
         if isinstance(node, exp.Paren):
             return self.condition(node.this, name, cells)
         if isinstance(node, exp.Not):
@@ -273,7 +273,7 @@ _FUNCTIONS: Final[Mapping[str, tuple[int, Callable[..., Any]]]] = {
     "clip": (3, lambda of, least, most: e.check_private(of).clip(least, most)),
     "sqrt": (1, e.sqrt),
 }
-"""What a text may call, beside aggregates of rows. `stddev` divides by the number of entries, as it does in Python."""
+"""What a text may call, besides aggregates of rows. `stddev` divides by the number of entries, as it does in Python."""
 _OF_ENTRIES: Final = ("abs", "greatest", "least", "clip", "sqrt")
 _AGGREGATES: Final = {"count", *_FUNCTIONS} - {*_OF_ENTRIES}
 """What makes one number of many rows, so that conditions and groups are about it."""
@@ -333,7 +333,7 @@ def written(node: Any) -> str:
 
 
 def name_of(node: Any) -> str:
-    """The same in small letters. Axes alone may differ by capitals."""
+    """The same in small letters; only axes may differ by capitals."""
     return written(node).lower()
 
 
