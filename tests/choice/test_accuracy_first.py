@@ -39,10 +39,10 @@ def test_accuracy_first_compares_in_whole_units(monkeypatch: pytest.MonkeyPatch)
     class Heard(AboveThreshold):
         def __init__(self, threshold: float, *, sensitivity: Any, budget: Budget, note: str) -> None:
             super().__init__(threshold, sensitivity=sensitivity, budget=budget, note=note)
-            self.told = (threshold, sensitivity[0])
+            self.bounds = (threshold, sensitivity[0])
 
         def above(self, value: float) -> bool:
-            heard.append((*self.told, value))
+            heard.append((*self.bounds, value))
             return True
 
     monkeypatch.setattr(module, "AboveThreshold", Heard)
@@ -69,10 +69,10 @@ def test_accuracy_first_stops_at_the_budget_and_says_so() -> None:
     budget = simulation(seed=0).grant(Fraction(1, 100))
     found = accuracy_first(np.zeros(64, dtype=int), workloads.prefix(64), within=1, budget=budget, steps=3, test=0.9)
     assert (found.enough, found.steps, found.spent) == (False, 3, Fraction(1, 100))
-    for told in ({"within": 0}, {"steps": 0}, {"test": 1}, {"workload": "cells"}, {"budget": 1.0}):
+    for changed in ({"within": 0}, {"steps": 0}, {"test": 1}, {"workload": "cells"}, {"budget": 1.0}):
         usual = {"workload": workloads.identity(2), "within": 1, "budget": simulation(seed=0).grant(1)}
         with pytest.raises(BadInput):
-            accuracy_first([1, 2], **(usual | told))
+            accuracy_first([1, 2], **(usual | changed))
 
 
 @pytest.mark.parametrize("within", [np.float32(40), np.int64(40), Fraction(40), "40"])

@@ -200,9 +200,9 @@ def test_traces_of_many_runs_make_a_table(maker: ChoiceMaker) -> None:
 
 def test_metafeatures_with_names_of_columns_have_columns_of_their_own() -> None:
     seen = tuple(Seen(name=name, value=at) for at, name in enumerate(["choice", "task", "epsilon", "size"], 7))
-    told = {"task": "counts", "selector": "a tree", "choice": "HB", "remainder": Fraction(1)}
+    settings = {"task": "counts", "selector": "a tree", "choice": "HB", "remainder": Fraction(1)}
     table = trace_table(
-        [Trace(**told, epsilon=Fraction(1), features=seen), Trace(**told, epsilon=Fraction(9), features=seen)]
+        [Trace(**settings, epsilon=Fraction(1), features=seen), Trace(**settings, epsilon=Fraction(9), features=seen)]
     )
     assert table["choice"].tolist() == ["HB", "HB"]
     assert table["task"].tolist() == ["counts", "counts"]
@@ -266,8 +266,8 @@ def test_a_fact_that_is_no_finite_number_is_refused_before_anything_is_charged(v
     def odd(db: Any, query: Any, epsilon: float) -> Any:
         return 1.0 if db.size == 8 else value
 
-    way = RegretTree(("cells", "Even"), (InnerNode("odd", 5.0, 1, 2), *(Leaf(at, (1.0, 1.0), 1, 1.0) for at in (0, 1))))
-    maker = ChoiceMaker.following(way, options=[cells, Even], informed_by=[odd], rho="1/5")
+    rule = RegretTree(("cells", "Even"), (InnerNode("odd", 5.0, 1, 2), *(Leaf(at, (1.0, 1.0), 1, 1.0) for at in (0, 1))))
+    maker = ChoiceMaker.following(rule, options=[cells, Even], informed_by=[odd], rho="1/5")
     usual, other = SimulatedSource(line(9), seed=0), SimulatedSource([1, 2], seed=0)
     maker(usual, workloads.identity(8), usual.grant(1))
     with pytest.raises(BadInput, match="informed_by: odd is no finite number here"):
@@ -278,7 +278,7 @@ def test_a_fact_that_is_no_finite_number_is_refused_before_anything_is_charged(v
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("settings", "message"),
     [
         ({"options": []}, "options: is empty"),
         ({"options": "HB"}, "options: must be a list of options"),
@@ -303,9 +303,9 @@ def test_a_fact_that_is_no_finite_number_is_refused_before_anything_is_charged(v
         ({"queries": None}, "all failed on public data .*loss: is needed where the query is no workload"),
     ],
 )
-def test_what_cannot_be_learned_from_is_refused_with_a_remedy(told: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_learned_from_is_refused_with_a_remedy(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        ChoiceMaker(**({"options": [cells, Even], "informed_by": [size]} | USUAL | told))
+        ChoiceMaker(**({"options": [cells, Even], "informed_by": [size]} | USUAL | settings))
 
 
 def test_a_call_is_checked_before_anything_is_charged(maker: ChoiceMaker) -> None:
@@ -409,17 +409,19 @@ def test_a_prediction_may_look_at_more_for_some_databases_and_stumble_over_noise
     assert np.isfinite(model.log_losses(["size"], np.array([[-5.0], [1e10]]))).all()
 
 
-def test_a_way_that_may_take_another_option_is_refused_before_its_questions_are_paid_for() -> None:
-    way = RegretTree(("cells", "nobody"), (InnerNode("size", 100.0, 1, 2), *(Leaf(at, (1.0, 1.0), 1, 1.0) for at in (0, 1))))
+def test_a_rule_that_may_take_another_option_is_refused_before_its_questions_are_paid_for() -> None:
+    rule = RegretTree(
+        ("cells", "nobody"), (InnerNode("size", 100.0, 1, 2), *(Leaf(at, (1.0, 1.0), 1, 1.0) for at in (0, 1)))
+    )
     with pytest.raises(BadInput, match="options: the rule may take 'nobody', which is not among them"):
-        ChoiceMaker.following(way, options=[cells, Even], informed_by=[size], rho="1/5")
+        ChoiceMaker.following(rule, options=[cells, Even], informed_by=[size], rho="1/5")
 
 
 def test_only_the_questions_of_the_walk_are_paid_for() -> None:
     """A large size ends the walk; a small one leads to a second question."""
     leaves = [Leaf(choice, (1.0, 1.0), 1, 1.0) for choice in (0, 1, 1)]
-    way = RegretTree(("cells", "Even"), (InnerNode("size", 100.0, 1, 2), InnerNode("peak", 5.0, 3, 4), *leaves))
-    maker = ChoiceMaker.following(way, options=[cells, Even], informed_by=[size, peak], rho="1/5")
+    rule = RegretTree(("cells", "Even"), (InnerNode("size", 100.0, 1, 2), InnerNode("peak", 5.0, 3, 4), *leaves))
+    maker = ChoiceMaker.following(rule, options=[cells, Even], informed_by=[size, peak], rho="1/5")
     for n, asked in ((9, ["size", "peak"]), (1000, ["size"])):
         source, recorder = recorded(line(n))
         maker(source, workloads.identity(8), source.grant(1))

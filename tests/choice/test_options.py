@@ -151,16 +151,16 @@ def test_a_failure_in_a_part_was_charged_when_the_data_were_split(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("bad", "told", "left"),
+    ("bad", "charged", "left"),
     [(raises, "ε = 0.5 is charged", "1/2"), (raises_late, "ε = 0.125 of 0.5 is spent", "7/8")],
 )
-def test_a_choice_inside_an_option_says_what_was_charged(bad: Any, told: str, left: str) -> None:
+def test_a_choice_inside_an_option_says_what_was_charged(bad: Any, charged: str, left: str) -> None:
     turncoat = Turncoat(bad)
     inner = ChoiceMaker(options=[option(turncoat, name="Turncoat")], trained_on=PUBLIC, queries=workloads.identity)
     turncoat.trained = True
     source = SimulatedSource([1, 2, 3], seed=0)
     token, _ = source.grant(1).split(1, 1)
-    with pytest.raises(OptionFailed, match=f"{told}, and nothing is released"):
+    with pytest.raises(OptionFailed, match=f"{charged}, and nothing is released"):
         inner(spend_only(source), workloads.identity(3), token)
     assert source.unspent == Fraction(left)
 

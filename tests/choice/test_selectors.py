@@ -224,7 +224,7 @@ def test_hostile_text_is_refused(text):
         Selector.loads(text)
 
 
-def test_a_tree_whose_ways_do_not_end_is_refused(line):
+def test_a_tree_whose_walks_do_not_end_is_refused(line):
     saved = json.loads(train(line, least=4).dumps())
     splits = [node for node in saved["trees"]["prefix"][0] if "feature" in node]
     for change in ({"low": 0}, {"high": 10**6}, {"feature": "workload"}, {"feature": "__init__"}, {"at": None}):
@@ -241,21 +241,21 @@ def test_a_tree_whose_ways_do_not_end_is_refused(line):
 END = {"choice": 0, "regrets": [1.0, 2.0], "inputs": 1, "optimal": 1.0}
 
 
-def way_on(low: int, high: int) -> dict[str, object]:
+def inner(low: int, high: int) -> dict[str, object]:
     return {"feature": "scale", "at": 1.0, "low": low, "high": high}
 
 
 def comb(splits: int) -> list[dict[str, object]]:
     """Each split has a leaf on one side and goes on with the other."""
-    return [node for at in range(splits) for node in (way_on(2 * at + 1, 2 * at + 2), END)] + [END]
+    return [node for at in range(splits) for node in (inner(2 * at + 1, 2 * at + 2), END)] + [END]
 
 
 @pytest.mark.parametrize(
     "nodes",
     [
-        [*(way_on(at + 1, at + 1) for at in range(12)), END],  # 4,096 ways to one leaf
-        [way_on(1, 2), way_on(2, 3), END, END],
-        [way_on(1, 2), END, END, END],  # nothing leads to the last one
+        [*(inner(at + 1, at + 1) for at in range(12)), END],  # 4,096 ways to one leaf
+        [inner(1, 2), inner(2, 3), END, END],
+        [inner(1, 2), END, END, END],  # nothing leads to the last one
         [END, END],
     ],
     ids=range(4),

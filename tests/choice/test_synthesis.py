@@ -39,8 +39,8 @@ class Even(Option):
 
 def maker(**more: Any) -> ChoiceMaker:
     public = [Public(data=[n, 0, n, 0, n, 0, n, 0]) for n in (1, 2, 5, 8, 60, 200, 800, 1200, 2000, 3000)]
-    told = {"options": [Cells, Even], "informed_by": [records], "trained_on": public, "queries": workloads.identity}
-    return ChoiceMaker(**(told | {"epsilon": 0.1} | more))
+    settings = {"options": [Cells, Even], "informed_by": [records], "trained_on": public, "queries": workloads.identity}
+    return ChoiceMaker(**(settings | {"epsilon": 0.1} | more))
 
 
 def test_a_useless_prediction_is_replaced_by_a_short_formula_and_a_good_one_is_kept() -> None:

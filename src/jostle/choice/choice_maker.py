@@ -83,17 +83,17 @@ class ChoiceMaker:
         least: float = 2.0,
         seed: int = 0,
     ) -> None:
-        self.name, self.options, self._questions = name, as_options(options), as_questions(informed_by)
-        self.rho, self.neighbours = check_share(rho), Neighbours.of(neighbours)
-        self._depth, self._least, self.by = depth, least, learned_by(by, self.options)
+        questions = as_questions(informed_by)
         epsilons = epsilon if isinstance(epsilon, (list, tuple)) else [epsilon]
+        if len(epsilons) > 1 and "epsilon" not in (question.name for question in questions):
+            questions = (*questions, EPSILON)
+        self._set_up(name, options, questions, rho, neighbours)
+        self._depth, self._least, self.by = depth, least, learned_by(by, self.options)
         databases = public_databases(trained_on, queries, epsilons)
-        if len(epsilons) > 1 and "epsilon" not in self.question_names:
-            self._questions = (*self._questions, EPSILON)
         for argument, number in (("trials", trials), ("copies", copies)):
             if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 10_000:
                 raise BadInput(argument, f"must be a whole number from 1 to 10,000, got {number!r}", "leave it out")
-        self.loss, self.trials, self.seed = loss, trials, seed
+        self.loss, self.seed = loss, seed
         self.outcomes: Outcomes | None = outcomes(
             databases,
             self.options,
@@ -107,17 +107,23 @@ class ChoiceMaker:
         )
         self.rule: DecisionRule = self.learned(self.outcomes)
         self._for_records: bool | None = is_records(databases[0].source(0, self.neighbours))
+
+    def _set_up(self, name: str, options: Any, informed_by: Any, rho: Any, neighbours: Neighbours | str) -> None:
+        self.name = name
+        self.options: tuple[Option, ...] = as_options(options)
+        self._questions: tuple[ChoiceQuestion, ...] = as_questions(informed_by)
+        self.rho: Fraction = check_share(rho)
+        self.neighbours: Neighbours = Neighbours.of(neighbours)
         self._kept: deque[Trace] = deque(maxlen=KEPT_TRACES)
 
     @classmethod
     def following(cls, rule: DecisionRule, *, options: Any, informed_by: Any, rho: Any, name: str = "choice") -> ChoiceMaker:
         """A choice maker that was not trained here but follows a given rule, such as a `Selector` of Pythia."""
         made = cls.__new__(cls)
-        made.name, made.options, made._questions = name, as_options(options), as_questions(informed_by)
-        made.rho, made.neighbours, made.rule, made.outcomes = check_share(rho), Neighbours(), rule, None
-        made._depth, made._least, made.by, made._for_records = 0, 0.0, "regret tree", None
-        made.loss, made.trials, made.seed = root_mean_square, 0, 0
-        made._kept = deque(maxlen=KEPT_TRACES)
+        made._set_up(name, options, informed_by, rho, Neighbours())
+        made.rule, made.outcomes, made._for_records = rule, None, None
+        made._depth, made._least, made.by = 0, 0.0, "regret tree"
+        made.loss, made.seed = root_mean_square, 0
         missing = [need for need in rule.needs if need not in made.question_names]
         if missing:
             raise BadInput("informed_by", f"the rule asks for {missing[0]}", "add it")

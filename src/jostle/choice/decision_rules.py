@@ -83,6 +83,10 @@ class LossModel(Protocol):
         """One per input; features are inputs × names."""
         ...
 
+    def refitted(self, names: Sequence[str], features: Vector, log_losses: Vector) -> LossModel:
+        """A model of the same kind, fitted only to these rows."""
+        ...
+
 
 @dataclass(frozen=True)
 class Predictions:
@@ -137,6 +141,9 @@ class Smooth:
         basis = (_bent(picked, np.array(self.units)) - np.array(self.centre)) / np.array(self.width)
         return np.asarray(basis @ np.array(self.weights) + self.constant)
 
+    def refitted(self, names: Sequence[str], features: Vector, log_losses: Vector) -> Smooth:
+        return smooth_model(names, features, log_losses)
+
 
 def _bent(features: Vector, units: Vector) -> Vector:
     return np.concatenate([features, np.arcsinh(features / units)], axis=1)
@@ -181,6 +188,9 @@ class Calibrated:
     def log_losses(self, names: Sequence[str], features: Vector) -> Vector:
         rows = [dict(self.medians) | dict(zip(names, map(float, row), strict=True)) for row in features]
         return np.asarray(self.constant + self.slope * np.array([_predicted(self.predict, Features(row)) for row in rows]))
+
+    def refitted(self, names: Sequence[str], features: Vector, log_losses: Vector) -> Calibrated:
+        return calibrated(self.predict, names, features, log_losses, "the option")
 
 
 class Features:

@@ -16,16 +16,7 @@ from typing import Any
 import numpy as np
 
 from jostle.choice.choice_maker import ChoiceMaker
-from jostle.choice.decision_rules import (
-    Calibrated,
-    LossModel,
-    Predictions,
-    Smooth,
-    calibrated,
-    fitted_line,
-    learn_predictions,
-    smooth_model,
-)
+from jostle.choice.decision_rules import LossModel, Predictions, fitted_line, learn_predictions
 from jostle.choice.expressions import Database, largest, norm, stddev, total_variation
 from jostle.choice.held_out import expected_regret
 from jostle.choice.metafeatures import Metafeature
@@ -61,6 +52,11 @@ class Formula:
     def log_losses(self, names: Sequence[str], features: Vector) -> Vector:
         columns = [features[:, list(names).index(name)] if name in names else np.zeros(len(features)) for name in self.names]
         return np.asarray(self.constant + self.slope * self.of(np.stack(columns, axis=1)))
+
+    def refitted(self, names: Sequence[str], features: Vector, log_losses: Vector) -> Formula:
+        plain = replace(self, slope=1.0, constant=0.0).log_losses(names, features)
+        slope, constant = fitted_line(plain, log_losses)
+        return replace(self, slope=slope, constant=constant)
 
 
 @dataclass(frozen=True)
@@ -104,11 +100,11 @@ def improve(maker: ChoiceMaker, *, population: int = 300, generations: int = 8, 
     for at, option in enumerate(found.options):
         model = now.models[option]
         made, tested = _rows(found.where(~odd), at), _rows(found.where(odd), at)
-        before = _off(_again(model, found.questions, *made), found.questions, *tested)
+        before = _off(model.refitted(found.questions, *made), found.questions, *tested)  # both have seen the same
         formula = symbolic(found.questions, *made, population=population, generations=generations, seed=seed)
         after = _off(formula, found.questions, *tested)
         kept = after < before * (1 - WORTH)
-        models[option] = _fitted(formula, found.questions, *_rows(found, at)) if kept else model
+        models[option] = formula.refitted(found.questions, *_rows(found, at)) if kept else model
         story.append(Improvement(option, model.text, formula.text, before, after, kept))
     maker.rule = Predictions(found.options, models)
     return story
@@ -121,21 +117,6 @@ def _rows(found: Outcomes, option: int) -> tuple[Vector, Vector]:
 
 def _off(model: LossModel, names: Sequence[str], features: Vector, logs: Vector) -> float:
     return float(np.sqrt(np.mean((model.log_losses(names, features) - logs) ** 2)))
-
-
-def _again(model: LossModel, names: Sequence[str], features: Vector, logs: Vector) -> LossModel:
-    """A model of the same kind, fitted only to these rows: models that are compared must have seen the same."""
-    if isinstance(model, Smooth):
-        return smooth_model(names, features, logs)
-    if isinstance(model, Calibrated):
-        return calibrated(model.predict, names, features, logs, "the option")
-    return model if not isinstance(model, Formula) else _fitted(model, names, features, logs)
-
-
-def _fitted(model: Formula, names: Sequence[str], features: Vector, logs: Vector) -> Formula:
-    plain = replace(model, slope=1.0, constant=0.0).log_losses(names, features)
-    slope, constant = fitted_line(plain, logs)
-    return replace(model, slope=slope, constant=constant)
 
 
 def symbolic(
@@ -179,7 +160,7 @@ def symbolic(
 
     text = str(program)
     used = tuple(name for at, name in enumerate(names) if at in _features_in(program.program))
-    return _fitted(Formula(used, text, 1.0, 0.0, values, tuple(names)), names, features, logs)
+    return Formula(used, text, 1.0, 0.0, values, tuple(names)).refitted(names, features, logs)
 
 
 def _power(x: Vector) -> Vector:
