@@ -66,7 +66,7 @@ PAYERS: dict[str, dict[str, Callable[[Account], Any]]] = {
     "learn.base": {
         "fit": lambda account: PrivateMajority(epsilon=1, label="class", schema=SCHEMA, account=account).fit(FRAME),
     },
-    "choice.language": {"ChoiceMaker.release": chosen},
+    "choice.choice_maker": {"ChoiceMaker.release": chosen},
     "tables.payers": {
         "open": lambda account: table_of_rows(account).count(epsilon=1),
         "payer": lambda account: AccountPayer(account, whom(None)).records(None, 1, filtered=False, note=""),  # type: ignore[arg-type]
