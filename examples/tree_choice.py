@@ -1,6 +1,6 @@
 """A private decision tree that decides at every node whether to go on, and by which score to split (the thesis' L1 and L2).
 
-Children of a node hold disjoint records, so that all of them together spend what one does: the kernel hands each its token.
+Children of a node hold disjoint records, so that all of them together spend what one does: the kernel gives each its token.
 """
 
 from fractions import Fraction
@@ -88,22 +88,22 @@ def _drawn(rng, sizes, places, effects, records):
     return ArrayColumns(codes | {"class": scores.argmax(axis=1)}, sizes | {"class": 2})
 
 
-def teach(**more):
-    """Lessons from whole runs on all tables."""
+def train(**more):
+    """Train on whole runs on all tables."""
     return learn(tree, [L1, L2], trained_on=tables(), loss=mistakes, epsilon=EPSILON, **more)
 
 
-def compared(lessons, runs=4):
-    """Mean regrets on tables: mistakes over those of the best fixed rule. The taught tree did not learn from them."""
+def compared(trained, runs=4):
+    """Mean regrets on tables: mistakes over those of the best fixed rule. The chosen tree did not learn from them."""
     databases = tables()
     rules = {f"split {how}": {"go on": "split", "score": how} for how in L2.branches} | {"stop": {"go on": "stop"}}
     fixed = {name: np.array(fixed_runs(tree, rule, databases, mistakes, runs=runs)) for name, rule in rules.items()}
-    chosen = np.array(held_out_runs(tree, lessons, databases, mistakes, runs=runs))
+    chosen = np.array(held_out_runs(tree, trained, databases, mistakes, runs=runs))
     best = np.min(list(fixed.values()), axis=0)
     return {name: float((losses / best).mean()) for name, losses in ({"chosen": chosen} | fixed).items()}
 
 
 if __name__ == "__main__":
-    lessons = teach()
+    trained = train()
     print(L1.explain(), L2.explain(), sep="\n")
-    print({name: round(regret, 3) for name, regret in compared(lessons).items()})
+    print({name: round(regret, 3) for name, regret in compared(trained).items()})

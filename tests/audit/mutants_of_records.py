@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jostle.choice import pythia
+from jostle.choice.measurements import LazyMeasurements
 from jostle.kernel import expressions, objective, records
 from jostle.kernel.budget import Budget
 from jostle.kernel.criteria import CappedEntropy
@@ -60,9 +61,9 @@ def kept_share(original: Any, self: Any, feature: Any) -> Any:
     return seen
 
 
-def unused_share_again(original: Any, asked: Any, workload: Any) -> Any:
-    asked.rest = Budget(asked.rest.epsilon + asked._share, asked.rest._purse)
-    return original(asked, workload)
+def unused_share_again(original: Any, measured: Any, x: Any, workload: Any) -> Any:
+    measured.rest = Budget(measured.rest.epsilon + measured._share, measured.rest._purse)
+    return original(measured, x, workload)
 
 
 OF_RECORDS = [
@@ -146,7 +147,7 @@ OF_RECORDS = [
     # -------------------------------------------------------------------------------------------- selectors
     Mutant("Pythia: a feature is measured but not charged", without_charge("statistic"), charges("Pythia")),
     Mutant(
-        "Pythia: a feature's share goes to the option, too", wrapped(pythia._Asked, "_ask", kept_share), charges("Pythia")
+        "Pythia: a feature's share goes to the option, too", wrapped(LazyMeasurements, "_ask", kept_share), charges("Pythia")
     ),
     Mutant("Pythia: an unused share is returned twice", wrapped(pythia, "_bound", unused_share_again), charges("Pythia")),
     # ------------------------------------------------------------------------------------- the rest

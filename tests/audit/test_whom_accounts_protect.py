@@ -29,7 +29,7 @@ from jostle.schema import Boolean, Integer
 from jostle.tables.accounts import whom
 from jostle.tables.budget_source import AccountPayer
 from jostle.tables.unit import Unit
-from tests.choice import test_language
+from tests.choice import test_choice_maker
 
 SOURCE = Path(jostle.__file__).parent
 FRAME = pd.DataFrame({"age": [1, 2, 3], "class": [True, False, True], "pid": [1, 1, 2], "row": [1, 1, 2]})
@@ -50,8 +50,8 @@ def chosen(account: Account) -> Any:
     def zeros(db: Any, query: Any, budget: Any) -> Any:
         return np.zeros(8)
 
-    maker = ChoiceMaker(options=[zeros], trained_on=test_language.PUBLIC, queries=workloads.identity)
-    return maker.release(test_language.line(5), workloads.identity(8), epsilon=1, account=account)
+    maker = ChoiceMaker(options=[zeros], trained_on=test_choice_maker.PUBLIC, queries=workloads.identity)
+    return maker.release(test_choice_maker.line(5), workloads.identity(8), epsilon=1, account=account)
 
 
 def changed(account: Account) -> Account:

@@ -26,7 +26,7 @@ def test_an_informed_decision_is_refused_on_private_data(tmp_path):
     with jostle.Ledger(tmp_path / "ledger.db") as ledger:
         account = ledger.account("d", cap=1)
         source = ReleaseSource(FLAT, purse=account.purse())
-        with pytest.raises(PlanError, match="public data alone"):
+        with pytest.raises(PlanError, match="only for simulations on public data"):
             informed_decision(source, FLAT, workloads.identity(128), 0.1, ["Laplace"])
         assert account.spent == 0
 

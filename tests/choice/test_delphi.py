@@ -40,11 +40,11 @@ def test_inputs_are_every_shape_domain_scale_and_workload():
     assert len(inputs("range-2d", {"one": np.ones((128, 128), dtype=int)})) == 6 * 20 * 4
 
 
-def test_shapes_that_are_handed_over_give_the_data_that_their_file_gives(tmp_path):
+def test_shapes_that_are_passed_give_the_data_that_their_file_gives(tmp_path):
     np.savez(tmp_path / "dpbench_1d.npz", **SHAPES)
-    handed, read = (inputs("range-1d", shapes, sides=[64, 512], exponents=[9]) for shapes in (SHAPES, str(tmp_path)))
-    assert [cell.key for cell in handed] == [cell.key for cell in read]
-    assert [measure.digest(cell) for cell in handed] == [measure.digest(cell) for cell in read]
+    passed, read = (inputs("range-1d", shapes, sides=[64, 512], exponents=[9]) for shapes in (SHAPES, str(tmp_path)))
+    assert [cell.key for cell in passed] == [cell.key for cell in read]
+    assert [measure.digest(cell) for cell in passed] == [measure.digest(cell) for cell in read]
 
 
 def test_the_public_data_give_the_papers_grid(jostle_data):

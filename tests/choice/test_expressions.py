@@ -17,7 +17,7 @@ from jostle.choice.expressions import (
     Cells,
     Database,
     Domain,
-    Number,
+    PrivateNumber,
     db,
     largest,
     mean,
@@ -101,7 +101,7 @@ CELLS = st.recursive(LEAVES, of_cells, max_leaves=6)
 
 
 @st.composite
-def of_numbers(draw: Any, inner: Any) -> Number:
+def of_numbers(draw: Any, inner: Any) -> PrivateNumber:
     """One operation on numbers."""
     one, kind = draw(inner), draw(st.integers(0, 4))
     if kind == 0:
@@ -119,7 +119,7 @@ REDUCED = st.builds(lambda reduce, cells: reduce(cells), st.sampled_from(REDUCTI
 EXPRESSIONS = st.recursive(REDUCED, of_numbers, max_leaves=3)
 
 
-def derived(expression: Number, shape: tuple[int, ...]) -> rules.Derived:
+def derived(expression: PrivateNumber, shape: tuple[int, ...]) -> rules.Derived:
     """The statistic; expressions that keep no cell, or divide by nothing, are refused and not what is tested here."""
     try:
         return expression.on(shape)
@@ -138,7 +138,7 @@ def test_no_neighbour_of_a_small_vector_moves_a_random_expression_further_than_d
 
     @settings(max_examples=120)
     @given(EXPRESSIONS)
-    def all_neighbours(expression: Number) -> None:
+    def all_neighbours(expression: PrivateNumber) -> None:
         statistic = derived(expression, (2, 2))
         once, replaced = statistic.moves(4)
         value = {tuple(x): statistic.value(x) for x in small_vectors(4, 2)}
@@ -155,7 +155,7 @@ def test_no_neighbour_of_a_small_vector_moves_a_random_expression_further_than_d
 @settings(max_examples=150)
 @given(EXPRESSIONS, st.lists(st.sampled_from([0, 1, 2, 3, 7, 1000, 2**30]), min_size=4, max_size=4))
 def test_no_neighbour_of_a_random_vector_moves_a_random_expression_further_than_derived(
-    expression: Number, counts: list[int]
+    expression: PrivateNumber, counts: list[int]
 ) -> None:
     x = np.array(counts)
     statistic = derived(expression, (2, 2))
@@ -166,7 +166,7 @@ def test_no_neighbour_of_a_random_vector_moves_a_random_expression_further_than_
 
 @settings(max_examples=100)
 @given(EXPRESSIONS)
-def test_every_value_and_bound_of_a_random_expression_fits_in_64_bits_on_the_largest_data(expression: Number) -> None:
+def test_every_value_and_bound_of_a_random_expression_fits_in_64_bits_on_the_largest_data(expression: PrivateNumber) -> None:
     statistic = derived(expression, (2, 2))
     for x in ([LARGEST_TOTAL, 0, 0, 0], [0, 0, 0, LARGEST_TOTAL], [LARGEST_TOTAL // 4] * 4):
         assert abs(statistic.value(np.array(x))) < 2**62
@@ -182,7 +182,7 @@ def root(square: float) -> float:
     return math.sqrt(square)
 
 
-CLOSED_FORMS: list[tuple[Number, float, float]] = [
+CLOSED_FORMS: list[tuple[PrivateNumber, float, float]] = [
     (db.values.sum(), 1, 0),
     (db.where(db.x < 2).sum(), 1, 1),
     (db.where(db.x == 1).sum(), 1, 1),
@@ -220,7 +220,7 @@ CLOSED_FORMS: list[tuple[Number, float, float]] = [
 ]
 
 
-def check_attained(expression: Number, cells: int, most: int, once: float, replaced: float) -> None:
+def check_attained(expression: PrivateNumber, cells: int, most: int, once: float, replaced: float) -> None:
     statistic = expression.on(cells)
     unit, bounds, far = statistic.unit(cells), statistic.moves(cells), furthest(statistic, cells, most)
     assert far[0] / unit == pytest.approx(once, abs=3 / LATTICE)
@@ -231,7 +231,7 @@ def check_attained(expression: Number, cells: int, most: int, once: float, repla
 
 @pytest.mark.parametrize(("expression", "once", "replaced"), CLOSED_FORMS, ids=lambda part: getattr(part, "text", ""))
 def test_the_derived_sensitivity_is_that_of_a_closed_form_and_is_attained(
-    expression: Number, once: float, replaced: float
+    expression: PrivateNumber, once: float, replaced: float
 ) -> None:
     check_attained(expression, LINE, 3, once, replaced)
 
@@ -255,7 +255,7 @@ SIGNED = db.values.weighted([1, -1] * 3).groupby(x=2).sum()
     ids=lambda part: getattr(part, "text", ""),
 )
 def test_a_replaced_record_may_move_what_is_not_monotone_up_to_twice_as_far(
-    expression: Number, once: float, replaced: float
+    expression: PrivateNumber, once: float, replaced: float
 ) -> None:
     check_attained(expression, 6, 2, once, replaced)
 
@@ -273,7 +273,7 @@ def test_a_replaced_record_may_move_what_is_not_monotone_up_to_twice_as_far(
     ids=lambda part: part.name if isinstance(part, Statistic) else "",
 )
 def test_the_calculus_finds_the_values_and_the_lemmas_of_the_kernels_own_statistics(
-    expression: Number, statistic: Statistic
+    expression: PrivateNumber, statistic: Statistic
 ) -> None:
     mine = expression.on(10)
     rng = np.random.default_rng(1)
@@ -289,7 +289,7 @@ def test_the_calculus_finds_the_values_and_the_lemmas_of_the_kernels_own_statist
 def test_values_are_those_of_a_plain_computation(counts: list[int]) -> None:
     x = np.array(counts).reshape(3, 4)
     flat, groups = x.ravel().astype(float), np.add.reduceat(np.add.reduceat(x, [0, 2], axis=0), [0, 3], axis=1).ravel()
-    expected: list[tuple[Number, float]] = [
+    expected: list[tuple[PrivateNumber, float]] = [
         (stddev(db.groupby(x=2, y=3).sum()), groups.std()),
         (stddev(db.where(db.y < 2), ddof=1), x[:, :2].std(ddof=1)),
         (mean(db.where((db.x < 1) | (db.y > 2))), np.mean([*x[0], x[1, 3], x[2, 3]])),
@@ -326,7 +326,7 @@ def test_weights_and_groups_may_be_real_numbers_of_the_domain() -> None:
 
 @pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
 @pytest.mark.parametrize("expression", [stddev(db.groupby(x=2).sum()), (db.values > 0).count() / db.size], ids=str)
-def test_the_noise_is_sensitivity_times_neighbours_over_epsilon(neighbours: Neighbours, expression: Number) -> None:
+def test_the_noise_is_sensitivity_times_neighbours_over_epsilon(neighbours: Neighbours, expression: PrivateNumber) -> None:
     source, recorder = recorded(np.arange(8), neighbours)
     statistic = expression.on(8)
     measured = expression.measure(source, source.grant(0.1))
@@ -506,7 +506,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: db.where(3), "must be on coordinates or on values"),
     (lambda: db.groupby().sum(), "names no axis"),
 ]
-REFUSED_OVER_A_DOMAIN: list[tuple[Number, str]] = [
+REFUSED_OVER_A_DOMAIN: list[tuple[PrivateNumber, str]] = [
     (TOTAL / 0, "divides by zero"),
     (TOTAL / (db.size - 4), "divides by zero"),
     (db.groupby(z=2).sum().sum(), "there is no axis 'z'. Remedy: use one of x"),
@@ -527,7 +527,7 @@ def test_what_cannot_be_derived_is_refused_with_the_part_and_the_reason(build: C
 
 
 @pytest.mark.parametrize(("expression", "message"), REFUSED_OVER_A_DOMAIN, ids=str)
-def test_what_does_not_fit_a_domain_is_refused_with_the_part_and_the_reason(expression: Number, message: str) -> None:
+def test_what_does_not_fit_a_domain_is_refused_with_the_part_and_the_reason(expression: PrivateNumber, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         expression.on(4)
 

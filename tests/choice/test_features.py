@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -22,8 +24,9 @@ X = np.array([[5, 0, 0, 9], [1, 1, 1, 1], [0, 0, 0, 0], [30, 2, 0, 4]])
 @pytest.mark.parametrize("x", [X, X.reshape(-1)], ids=["grid", "line"])
 def test_a_source_measures_what_public_data_show(name, x):
     source = SimulatedSource(x, seed=1)
-    value = FEATURES[name].value(x, workloads.identity(x.shape), rate=0.5)
-    assert FEATURES[name].measure(source, source.grant(10**9), 0.5) == pytest.approx(value, abs=1e-3)
+    workload = workloads.identity(x.shape)
+    value = FEATURES[name].value(x, workload, rate=0.5)
+    assert FEATURES[name].measure(source, workload, Fraction(1, 2), source.grant(10**9)) == pytest.approx(value, abs=1e-3)
     assert source.unspent == 0
 
 
@@ -70,15 +73,14 @@ def test_scale_and_epsilon_are_exchanged(factor):
 
 def test_the_rate_of_exchange_knows_the_neighbours():
     for relation, rows, rate in (("add_remove", 1, 0.5), ("replace", 1, 0.25), ("add_remove", 5, 0.1)):
-        source = SimulatedSource([1, 2], seed=0, neighbours=Neighbours(relation, rows=rows))
-        assert exchange_rate(source.grant(0.5), source.neighbours) == pytest.approx(rate)
+        assert exchange_rate(Fraction(1, 2), Neighbours(relation, rows=rows)) == pytest.approx(rate)
 
 
 def test_the_scale_is_free_where_it_is_public():
     asked = workloads.identity(2)
-    assert FEATURES["scale"].known(SimulatedSource([1, 2], seed=0, neighbours="replace"), asked, 0.5) == 1.5
-    assert FEATURES["scale"].known(SimulatedSource([1, 2], seed=0), asked, 0.5) is None
-    assert FEATURES["nonzeros"].known(SimulatedSource([1, 2], seed=0, neighbours="replace"), asked, 0.5) is None
+    assert FEATURES["scale"].known(SimulatedSource([1, 2], seed=0, neighbours="replace"), asked, Fraction(1)) == 1.5
+    assert FEATURES["scale"].known(SimulatedSource([1, 2], seed=0), asked, Fraction(1)) is None
+    assert FEATURES["nonzeros"].known(SimulatedSource([1, 2], seed=0, neighbours="replace"), asked, Fraction(1)) is None
 
 
 @pytest.mark.parametrize("task", list(WORKLOADS))
@@ -103,4 +105,4 @@ def test_other_workloads_go_to_the_nearest_class():
 def test_a_public_feature_is_not_measured():
     source = SimulatedSource([1, 2], seed=0)
     with pytest.raises(PlanError, match="public"):
-        FEATURES["domain"].measure(source, source.grant(1), 1.0)
+        FEATURES["domain"].measure(source, workloads.identity(2), Fraction(1), source.grant(1))

@@ -11,7 +11,7 @@ import pytest
 
 from jostle.choice.expressions import Database, db, largest, sql, stddev
 from jostle.choice.expressions.public import Domain
-from jostle.choice.metafeatures import Measured, Metafeature, measured, metafeature
+from jostle.choice.metafeatures import MeasuredExpressions, Metafeature, measured, metafeature
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.source import ReleaseSource, SimulatedSource
@@ -108,7 +108,7 @@ def test_a_metafeature_gives_private_numbers() -> None:
     with pytest.raises(BadInput, match="must be a function"):
         metafeature(3)  # type: ignore[call-overload]
     with pytest.raises(BadInput, match="must be 1 to 16"):
-        Measured((db.values.sum(),) * 17, max)
+        MeasuredExpressions((db.values.sum(),) * 17, max)
 
 
 def test_axes_can_be_named() -> None:

@@ -12,10 +12,9 @@ import pytest
 
 import jostle
 from jostle import algorithms, simulate, workloads
-from jostle.choice.regret_tree import Leaf, Split
-from jostle.choice.selectors import About
+from jostle.choice.regret_tree import InnerNode, Leaf
+from jostle.choice.selectors import About, Selector
 from jostle.choice.traces import Trace, collect_traces
-from jostle.choice.tree_selector import TreeSelector
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import SimulatedSource
@@ -28,16 +27,16 @@ def leaf(choice: int) -> Leaf:
     return Leaf(choice, (1.0, 2.0, 3.0), 10, 0.5)
 
 
-def selector(*nodes: Split | Leaf) -> TreeSelector:
+def selector(*nodes: InnerNode | Leaf) -> Selector:
     """The same tree for cells and for prefixes."""
     about = About(
         task="range-1d", options=OPTIONS, versions=(1, 1, 1), rho=0.1, cells=(32.0, 4096.0), scales=(32.0, 2.0**24)
     )
-    return TreeSelector(about, {"identity": (nodes,), "prefix": (nodes,)})
+    return Selector(about, {"identity": (nodes,), "prefix": (nodes,)})
 
 
 ASKS_TWO = selector(
-    Split("scale", 100.0, 1, 2), Split("nonzeros", 8.0, 3, 4), leaf(0), leaf(2), leaf(1)
+    InnerNode("scale", 100.0, 1, 2), InnerNode("nonzeros", 8.0, 3, 4), leaf(0), leaf(2), leaf(1)
 )  # a small scale leads to a second question, a large one does not
 
 
@@ -82,13 +81,13 @@ def test_a_feature_is_paid_for_when_it_is_asked_and_the_rest_goes_to_the_option(
 
 
 ASKS_ALL = [
-    Split("scale", -(10.0**18), 1, 2),
+    InnerNode("scale", -(10.0**18), 1, 2),
     leaf(0),
-    Split("nonzeros", -(10.0**18), 3, 4),
+    InnerNode("nonzeros", -(10.0**18), 3, 4),
     leaf(0),
-    Split("variation", -(10.0**18), 5, 6),
+    InnerNode("variation", -(10.0**18), 5, 6),
     leaf(0),
-    Split("partitionality", 5.0, 7, 8),
+    InnerNode("partitionality", 5.0, 7, 8),
     leaf(1),
     leaf(2),
 ]  # every private feature, one after the other
@@ -99,7 +98,7 @@ ASKS_ALL = [
 def test_all_of_the_budget_is_spent_whatever_is_asked(shape, neighbours):
     x = np.random.default_rng(5).poisson(3.0, size=shape)
     about = replace(ASKS_TWO.about, task=f"range-{len(shape)}d")
-    asks_all = TreeSelector(about, {name: (tuple(ASKS_ALL),) for name in about.classes})
+    asks_all = Selector(about, {name: (tuple(ASKS_ALL),) for name in about.classes})
     estimate, _, trace = run(x, workloads.identity(shape), Fraction(1, 3), neighbours=neighbours, selector=asks_all)
     assert estimate.shape == (x.size,)
     assert sum(seen.epsilon for seen in trace.features) == Fraction(1, 30)
@@ -108,7 +107,7 @@ def test_all_of_the_budget_is_spent_whatever_is_asked(shape, neighbours):
 
 
 def test_a_walk_without_private_features_costs_nothing():
-    tree = selector(Split("domain", 50.0, 1, 2), leaf(1), leaf(0))
+    tree = selector(InnerNode("domain", 50.0, 1, 2), leaf(1), leaf(0))
     _, paid, trace = run(X, workloads.identity(64), 1, selector=tree)
     assert paid == [("laplace", Fraction(1))]
     assert trace.remainder == trace.epsilon == 1
@@ -124,14 +123,14 @@ def test_the_scale_is_free_where_it_is_public_and_its_share_goes_to_the_other_fe
 
 @pytest.mark.parametrize(("epsilon", "factor"), [(0.001, 1000), (10, 0.1)])
 def test_scale_and_epsilon_are_exchanged(epsilon, factor):
-    tree = selector(Split("scale", 5000.0, 1, 2), leaf(2), leaf(0))
+    tree = selector(InnerNode("scale", 5000.0, 1, 2), leaf(2), leaf(0))
     for scale, choice in ((500, "Uniform"), (50_000, "Laplace")):
         x = np.full(64, int(scale * factor / 64))
         assert run(x, workloads.identity(64), epsilon, selector=tree, rho=0.5)[2].choice == choice
 
 
 def test_rho_can_be_told():
-    tree = selector(Split("scale", 5000.0, 1, 2), leaf(2), leaf(0))
+    tree = selector(InnerNode("scale", 5000.0, 1, 2), leaf(2), leaf(0))
     _, paid, _ = run(X, workloads.identity(64), 1, selector=tree, rho=0.25)
     assert paid[0] == ("Scale", Fraction(1, 4))
     with pytest.raises(BadInput, match="rho"):
@@ -139,7 +138,7 @@ def test_rho_can_be_told():
 
 
 def test_a_plain_option_is_projected_on_the_noisy_total():
-    tree = selector(Split("scale", 10.0**9, 1, 2), leaf(0), leaf(0))
+    tree = selector(InnerNode("scale", 10.0**9, 1, 2), leaf(0), leaf(0))
     x = np.zeros(4096, dtype=int)
     x[5] = 2000
     how = {"trials": 6, "seed": 0, "selector": tree}
@@ -150,7 +149,7 @@ def test_a_plain_option_is_projected_on_the_noisy_total():
 
 
 def test_an_option_that_adapts_is_left_as_it_is():
-    tree = selector(Split("scale", 10.0**9, 1, 2), leaf(2), leaf(2))
+    tree = selector(InnerNode("scale", 10.0**9, 1, 2), leaf(2), leaf(2))
     assert run(X, workloads.identity(64), 1, selector=tree)[2].projection == ""
 
 
@@ -241,7 +240,7 @@ def test_traces_are_for_those_who_collect_them():
 def test_choosing_is_quick():
     """Loose: the measured figure is some tenths of a millisecond, and machines differ."""
     x, asked = np.full(4096, 3), workloads.identity(4096)
-    tree = selector(Split("scale", 5000.0, 1, 2), leaf(0), leaf(0))
+    tree = selector(InnerNode("scale", 5000.0, 1, 2), leaf(0), leaf(0))
     took = []
     for name, tunables in (("Pythia", {"selector": tree, "project": False}), ("Laplace", {})):
         runs = []

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from jostle.choice import selectors, training
+from jostle.choice.files import Entries, read_tree
 from jostle.choice.regret_tree import CRITERIA, DEEPEST, Growth
 from jostle.choice.selectors import Selector, find, train
-from jostle.choice.strict_json import Entries
-from jostle.choice.tree_files import read_tree
 from jostle.kernel.errors import BadInput
 from jostle.simulate import grid
 from tests.choice.tables import MadeUp, made_up
@@ -33,9 +32,9 @@ def answers(selector: Selector, queries: str, **values: float):
     """A measure that knows these features, and the names of those that were asked for."""
     asked = []
 
-    def measure(feature):
-        asked.append(feature.name)
-        return float(selector.about.classes.index(queries)) if feature.name == "workload" else values[feature.name]
+    def measure(name):
+        asked.append(name)
+        return float(selector.about.classes.index(queries)) if name == "workload" else values[name]
 
     return measure, asked
 
@@ -45,16 +44,16 @@ def test_every_kind_learns_walks_and_travels(table, criterion):
     selector = train(table, criterion=criterion, least=4)
     again = Selector.loads(selector.dumps())
     assert again.dumps() == selector.dumps()
-    assert again.features_needed == selector.features_needed
+    assert again.needs == selector.needs
     kinds = selector.about.classes
     for queries in kinds:
         for scale in (-50.0, 40.0, 1e4, 1e6, 1e12):
             decisions = []
             for one in (selector, again):
                 measure, asked = answers(one, queries, domain=128.0, scale=scale)
-                decisions.append(one.walk(measure))
+                decisions.append(one.decide(measure))
                 assert len(set(asked)) == len(asked)
-                assert set(asked) <= set(one.features_needed)
+                assert set(asked) <= set(one.needs)
             assert decisions[0].choice == decisions[1].choice
             assert decisions[0].regrets == pytest.approx(decisions[1].regrets, rel=1e-3)
             assert set(decisions[0].regrets) == set(table.options)
@@ -68,7 +67,7 @@ def test_what_is_best_on_large_and_small_scales_is_learnt(line, criterion):
     found = {}
     for scale in (2.0**5, 2.0**9, 2.0**18):
         measure, _ = answers(selector, "prefix", domain=128.0, scale=scale)
-        found[scale] = selector.walk(measure).choice
+        found[scale] = selector.decide(measure).choice
     assert found[2.0**9] == "Laplace"
     assert found[2.0**18] == "HB"
 
@@ -78,7 +77,7 @@ def test_what_does_not_matter_is_not_asked(line):
     selector = train(dull)
     assert selector.private_features == ()
     measure, asked = answers(selector, "identity", domain=128.0)
-    assert selector.walk(measure).choice == "Laplace"
+    assert selector.decide(measure).choice == "Laplace"
     assert "scale" not in asked
 
 
@@ -110,7 +109,7 @@ def test_several_trees_vote(line):
     selector = train(line, trees=5, least=4, depth=3)
     assert all(len(trees) == 5 for trees in selector.trees.values())
     measure, asked = answers(selector, "prefix", domain=128.0, scale=2.0**18)
-    decision = selector.walk(measure)
+    decision = selector.decide(measure)
     assert decision.choice == min(decision.regrets, key=decision.regrets.get) == "HB"
     assert len(asked) == len(set(asked))
 
@@ -127,7 +126,7 @@ def test_a_selector_expects_what_noise_on_features_will_do(line):
     for copies in (0, 8):
         selector = train(line, copies=copies, rho=0.001, least=2, depth=2)
         measure, _ = answers(selector, "identity", domain=128.0, scale=33.0)
-        found.append(selector.walk(measure).regrets["Uniform"])
+        found.append(selector.decide(measure).regrets["Uniform"])
     assert found[0] == 1
     assert found[1] > 1.1
 
@@ -225,7 +224,7 @@ def test_hostile_text_is_refused(text):
         Selector.loads(text)
 
 
-def test_a_tree_whose_ways_do_not_end_is_refused(line):
+def test_a_tree_whose_walks_do_not_end_is_refused(line):
     saved = json.loads(train(line, least=4).dumps())
     splits = [node for node in saved["trees"]["prefix"][0] if "feature" in node]
     for change in ({"low": 0}, {"high": 10**6}, {"feature": "workload"}, {"feature": "__init__"}, {"at": None}):
@@ -242,21 +241,21 @@ def test_a_tree_whose_ways_do_not_end_is_refused(line):
 END = {"choice": 0, "regrets": [1.0, 2.0], "inputs": 1, "optimal": 1.0}
 
 
-def way_on(low: int, high: int) -> dict[str, object]:
+def inner(low: int, high: int) -> dict[str, object]:
     return {"feature": "scale", "at": 1.0, "low": low, "high": high}
 
 
 def comb(splits: int) -> list[dict[str, object]]:
     """Each split has a leaf on one side and goes on with the other."""
-    return [node for at in range(splits) for node in (way_on(2 * at + 1, 2 * at + 2), END)] + [END]
+    return [node for at in range(splits) for node in (inner(2 * at + 1, 2 * at + 2), END)] + [END]
 
 
 @pytest.mark.parametrize(
     "nodes",
     [
-        [*(way_on(at + 1, at + 1) for at in range(12)), END],  # 4,096 ways to one leaf
-        [way_on(1, 2), way_on(2, 3), END, END],
-        [way_on(1, 2), END, END, END],  # nothing leads to the last one
+        [*(inner(at + 1, at + 1) for at in range(12)), END],  # 4,096 ways to one leaf
+        [inner(1, 2), inner(2, 3), END, END],
+        [inner(1, 2), END, END, END],  # nothing leads to the last one
         [END, END],
     ],
     ids=range(4),
@@ -281,7 +280,7 @@ def test_regrets_whose_sum_may_be_no_number_are_refused(saved, regret):
     with pytest.raises(BadInput, match="regrets must lie between -1e\\+300 and 1e\\+300"):
         Selector.loads(changed(saved, trees=trees))
     fits = {name: [[END | {"regrets": [1e300, 1.0, 1.0]}]] * 100 for name in saved["trees"]}
-    found = Selector.loads(changed(saved, trees=fits)).walk(lambda feature: 0.0)
+    found = Selector.loads(changed(saved, trees=fits)).decide(lambda feature: 0.0)
     assert max(found.regrets.values()) == pytest.approx(1e300)
 
 

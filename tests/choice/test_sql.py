@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from jostle.choice.expressions import (
-    Number,
+    PrivateNumber,
     db,
     largest,
     mean,
@@ -28,7 +28,7 @@ SHAPE = (6, 4)
 GROUPED = db.groupby(x=3, y=2).sum()
 REGION = db.where(db.x < 4)
 
-SAME: list[tuple[str, dict[str, Any], Number]] = [
+SAME: list[tuple[str, dict[str, Any], PrivateNumber]] = [
     ("stddev(select sum(values) from db group by x/3, y/2)", {}, stddev(GROUPED)),
     ("stddev(select sum(values) from db groupby x/xgrp, y/ygrp)", {"xgrp": 3, "ygrp": 2.0}, stddev(GROUPED)),
     ("STDDEV((SELECT SUM(VALUES) FROM DB GROUP BY floor(X / :w), y / 2))", {"w": 3}, stddev(GROUPED)),
@@ -69,7 +69,7 @@ SAME: list[tuple[str, dict[str, Any], Number]] = [
 
 @pytest.mark.parametrize(("text", "parameters", "expression"), SAME, ids=[text for text, _, _ in SAME])
 def test_a_text_is_the_same_number_with_the_same_bounds_as_in_python(
-    text: str, parameters: dict[str, Any], expression: Number
+    text: str, parameters: dict[str, Any], expression: PrivateNumber
 ) -> None:
     read, meant = sql(text, **parameters).on(SHAPE), expression.on(SHAPE)
     rng = np.random.default_rng(2)
@@ -169,7 +169,7 @@ def test_axes_that_differ_by_capitals_alone_are_told_apart() -> None:
 
 
 def test_parameters_that_differ_by_capitals_alone_are_refused() -> None:
-    with pytest.raises(BadInput, match="parameters: have names that differ by capitals alone"):
+    with pytest.raises(BadInput, match="parameters: have names that differ only by capitals"):
         sql("select sum(values) * t from db", t=1, T=5)
 
 

@@ -253,8 +253,8 @@ def test_the_marked_way_through_the_tree_ends_at_the_choice(selector):
     for scale in ("60", "100000000"):
         fields = {"selector": "it", "dataset": "hills 1D (made up)", "workload": "identity", "cells": "64", "scale": scale}
         read = asyncio.run(inputs.read(form(**fields)))
-        values = {n: why.FEATURES[n].value(read.data, read.workload, read.epsilon) for n in selector.features_needed}
-        decision = selector.walk(lambda feature, values=values: values[feature.name])
+        values = {n: why.FEATURES[n].value(read.data, read.workload, read.epsilon) for n in selector.needs}
+        decision = selector.decide(values.__getitem__)
         node = why.nested(selector.trees["identity"][0], values, selector.about.options)
         while "leaf" not in node:
             node = next(way for way in node["ways"] if way["taken"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jostle.choice.regret_tree import Leaf, Split
+from jostle.choice.regret_tree import InnerNode, Leaf
 from jostle.kernel.errors import BadInput
 from jostle.learn.chooser import FEATURES, FEWEST, KINDS, OPTIONS, Chooser, features
 from jostle.learn.classifier import PrivateClassifier
@@ -25,7 +25,7 @@ def leaf(*regrets: float) -> Leaf:
 
 
 def chooser() -> Chooser:
-    tree = (Split("worth", 3.0, 1, 2), leaf(0.0, 0.2, 0.1), leaf(0.5, 0.0, 0.1))
+    tree = (InnerNode("worth", 3.0, 1, 2), leaf(0.0, 0.2, 0.1), leaf(0.5, 0.0, 0.1))
     return Chooser(("Majority", "Grid", "Joint"), dict.fromkeys(KINDS, (tree,)), {"tables": 3})
 
 

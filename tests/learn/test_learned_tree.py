@@ -120,16 +120,16 @@ def test_the_shipped_rules_are_learned_ones_and_public() -> None:
     assert document["about"]["tables"] > 0
     made = points(shipped_text())
     for point in made.every():
-        assert set(point.way.needs) <= set(FACTS)
+        assert set(point.rule.needs) <= set(FACTS)
         assert not point.questions  # nothing is asked of the records: choices cost nothing beside the number of records
-    assert any(len(point.way.tree) > 1 for point in made.every())
+    assert any(len(point.rule.tree) > 1 for point in made.every())
 
 
 def test_what_was_learned_is_read_as_it_was_written(tmp_path: Path) -> None:
     made = points(shipped_text())
     made.save(tmp_path / "t.json", {"tables": 1})
     again = points((tmp_path / "t.json").read_text("utf-8"))
-    assert [point.way for point in again.every()] == [point.way for point in made.every()]
+    assert [point.rule for point in again.every()] == [point.rule for point in made.every()]
     for spoilt in ("{", "{}", '{"trees": [], "stopping": [], "split": []}'):
         with pytest.raises(BadInput, match="tree"):
             points(spoilt)

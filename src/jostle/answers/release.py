@@ -222,7 +222,7 @@ def release(
 
 def planned(asked: Workload, algorithm: str | Algorithm | None, tunables: dict[str, Any]) -> tuple[Algorithm, str]:
     """Which algorithm answers, and why: the one that was named, Pythia, or one by a public rule; checked."""
-    usual, why = default_algorithm.usual(asked)
+    usual, why = default_algorithm.for_workload(asked)
     if usual in default_algorithm.FOR_RANGES:
         usual, why = "Pythia", "because the choice was left to it"
     plan = algorithms.get(usual if algorithm is None else algorithm)

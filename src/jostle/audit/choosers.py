@@ -37,13 +37,13 @@ def entries() -> list[Audited]:
     ]
 
 
-def _way(options: tuple[str, ...]) -> Any:
+def _rule(options: tuple[str, ...]) -> Any:
     """Few records lead to a second question, and many do not."""
     from jostle.choice.decision_rules import RegretTree
-    from jostle.choice.regret_tree import Leaf, Split
+    from jostle.choice.regret_tree import InnerNode, Leaf
 
     leaves = [Leaf(choice, (0.0,) * len(options), 1, 1.0) for choice in (0, 1, len(options) - 1)]
-    return RegretTree(options, (Split("size", 6.0, 1, 2), Split("spread", 2.0, 3, 4), *leaves))
+    return RegretTree(options, (InnerNode("size", 6.0, 1, 2), InnerNode("spread", 2.0, 3, 4), *leaves))
 
 
 def _questions() -> list[Any]:
@@ -58,7 +58,7 @@ def _questions() -> list[Any]:
 def _maker() -> Any:
     from jostle.choice.choice_maker import ChoiceMaker
 
-    maker = ChoiceMaker.following(_way(OPTIONS), options=list(OPTIONS), informed_by=_questions(), rho="1/2")
+    maker = ChoiceMaker.following(_rule(OPTIONS), options=list(OPTIONS), informed_by=_questions(), rho="1/2")
     asked = workloads.prefix(CELLS)
 
     def ask(source: Source, budget: Budget) -> Vector:
@@ -71,7 +71,7 @@ def _point() -> Any:
     from jostle.choice.choice_point import ChoicePoint
 
     point = ChoicePoint("grain", ["cells", "total"], informed_by=_questions(), share="1/2")
-    point.way = _way(("cells", "total"))
+    point.rule = _rule(("cells", "total"))
 
     def ask(source: Source, budget: Budget) -> Vector:
         """The branch, and what was measured there; a total stands for all cells alike."""

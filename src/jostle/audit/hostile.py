@@ -135,11 +135,11 @@ def read_schema(folder: Path) -> Callable[..., Any]:
 def read_sql(text: str) -> None:
     """Read a text as an expression, and derive its bound for a grid and for a line."""
     from jostle.choice.expressions import sql
-    from jostle.choice.expressions.private import Number
+    from jostle.choice.expressions.private import PrivateNumber
 
     found = sql(text)
     for domain in ((4, 4), (8,)):
-        if isinstance(found, Number):
+        if isinstance(found, PrivateNumber):
             found.on(domain)
 
 
@@ -156,7 +156,7 @@ def read_selector(text: str) -> None:
 
     found = Selector.loads(text)
     for answer in (-1e300, 0.0, 1.0, 1e300):
-        found.walk(lambda feature, answer=answer: 0.0 if feature.name == "workload" else answer)  # type: ignore[misc]
+        found.decide(lambda feature, answer=answer: 0.0 if feature == "workload" else answer)  # type: ignore[misc]
 
 
 def read_chooser(folder: Path) -> Callable[..., Any]:

@@ -11,9 +11,8 @@ import numpy as np
 from jostle import algorithms, simulate, workloads
 from jostle.algorithms import TASKS, Algorithm
 from jostle.audit.entries import Audited, Pair, Run, of_source
-from jostle.choice.regret_tree import Leaf, Split
-from jostle.choice.selectors import About
-from jostle.choice.tree_selector import TreeSelector
+from jostle.choice.regret_tree import InnerNode, Leaf
+from jostle.choice.selectors import About, Selector
 from jostle.kernel.budget import Budget
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
@@ -26,9 +25,12 @@ SHAPES = {1: (8,), 2: (4, 4)}
 _OPTIONS = ("Laplace", "Uniform", "HB")
 _LEAVES = [Leaf(choice, (0.0,) * len(_OPTIONS), 1, 1.0) for choice in range(len(_OPTIONS))]
 
-SELECTOR = TreeSelector(
+SELECTOR = Selector(
     About(task="range-1d", options=_OPTIONS, versions=(1, 1, 1), rho=0.2, cells=(1, 64), scales=(0, 64)),
-    {name: ((Split("scale", 3.0, 1, 2), Split("nonzeros", 2.0, 3, 4), *_LEAVES),) for name in ("identity", "prefix")},
+    {
+        name: ((InnerNode("scale", 3.0, 1, 2), InnerNode("nonzeros", 2.0, 3, 4), *_LEAVES),)
+        for name in ("identity", "prefix")
+    },
 )
 """Few records lead to a second question, and many do not: so both the choice and what is left for it depend on noise."""
 

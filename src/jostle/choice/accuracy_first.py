@@ -1,4 +1,4 @@
-"""Accuracy first: raise ε step by step until the answers are good enough, and pay for the last step and the tests alone."""
+"""Accuracy first: raise ε step by step until the answers are good enough, and pay only for the last step and the tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jostle.mechanisms.threshold import AboveThreshold
 from jostle.workloads import Workload
 
 FARTHEST = 2**53
-"""Errors are told apart so far above and below `within`, in the workload's units: a float holds each of them exactly."""
+"""Errors further than this from `within`, in units of the workload, are clipped: a float holds all others exactly."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +29,9 @@ class Accurate:
     answers: Vector
     estimate: Vector
     enough: bool
-    """Whether the test said so; it is a noisy test."""
+    """The result of a noisy test."""
 
     steps: int
-    """How many steps were taken."""
-
     spent: Fraction
     """The last step's ε and the test's."""
 
@@ -43,17 +41,17 @@ def accuracy_first(
 ) -> Accurate:
     """Answer a workload on counts so that no answer is off by more than `within`, with as little ε as that takes.
 
-    `budget` is the most that may be spent; `test` is the share of it for all tests together. The steps' ε double. What was
-    not reached is not charged.
+    `budget` is the most to spend; `test` is the share of it for all tests together. ε doubles with each step. Steps that are
+    not reached are not charged.
 
     Ligett, Neel, Roth, Waggoner, Wu: Accuracy first: selecting a differential privacy level for accuracy-constrained ERM,
     NIPS 2017, Algorithms 2 and 4.
 
     Privacy: the first t gradual releases together are ε_t-differentially private. The largest error of an answer, given what
     was released, is moved by one record as far as one query is; all tests together are one above-threshold search. It is
-    told in the workload's whole units: no rounding adds to what a record moves. Both run side by side, and pure ε adds up
-    then too. So what is spent is ε_t + ε of the tests: ex-post privacy, as the paper calls it, since t depends on the data;
-    never more than the budget.
+    computed in the workload's whole units: no rounding adds to what a record moves. Both run side by side, and pure ε adds
+    up then, too. So what is spent is ε_t + ε of the tests: ex-post privacy, as the paper calls it, since t depends on the
+    data; never more than the budget.
 
     >>> from jostle import mechanisms, workloads
     >>> budget = mechanisms.simulation(seed=0).grant(4)
@@ -90,7 +88,7 @@ def accuracy_first(
 
 
 def _in_bounds(released: Counts) -> Counts:
-    """What was released; with more noise than any data have records, clipped so that no answer overflows 64 bits.
+    """The released counts, clipped where noise exceeds the largest number of records, so that no answer overflows 64 bits.
 
     >>> _in_bounds(np.array([-3, 2**62])).tolist()
     [-3, 549755813888]

@@ -20,7 +20,7 @@ def informed_decision(
 ) -> str:
     """The option with the least mean error on these very data: what a perfect choice would be, and not private.
 
-    For public data alone: it wants the simulation that the data are in, and refuses a release.
+    Only for public data: it takes the simulation that the data are in, and refuses a release.
 
     >>> from jostle import workloads
     >>> x = np.full(64, 5)
@@ -28,9 +28,9 @@ def informed_decision(
     'Uniform'
     """
     if type(source) is not SimulatedSource:
-        raise PlanError("informed decision looks at the true answers: it is for simulations on public data alone")
+        raise PlanError("informed decision looks at the true answers: it is only for simulations on public data")
     if not options:
-        raise BadInput("options", "are none", "pass the names of some algorithms")
+        raise BadInput("options", "is empty", "pass the names of some algorithms")
     means = [simulate.errors(name, x, workload, epsilon, trials=trials, seed=seed).mean() for name in options]
     return options[int(np.argmin(means))]
 

@@ -1,4 +1,4 @@
-"""Choice makers: a point in a private program where the best of several options is taken, learned on public data.
+"""Choice makers take the best of several private programs for a database; which that is they learn on public data.
 
 >>> from jostle import workloads
 >>> from jostle.choice.metafeatures import metafeature
@@ -22,23 +22,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from jostle import plots
 from jostle.choice import traces
-from jostle.choice.decision_rules import BySelector, Way, learn_predictions, learn_tree
-from jostle.choice.options import Failed, Option, answered, as_options
+from jostle.choice.decision_rules import DecisionRule, learn_predictions, learn_tree
+from jostle.choice.measurements import ChoiceQuestion, LazyMeasurements
+from jostle.choice.options import Option, OptionFailed, answered, as_options
 from jostle.choice.public_databases import Loss, Outcomes, outcomes, public_databases, root_mean_square
-from jostle.choice.questions import EPSILON, Question, as_questions
-from jostle.choice.selectors import Decision
-from jostle.choice.spend_only import handed, is_records
-from jostle.choice.traces import Seen, Trace
+from jostle.choice.questions import EPSILON, as_questions
+from jostle.choice.regret_tree import Decision
+from jostle.choice.spend_only import is_records, spend_only
+from jostle.choice.traces import Trace
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput, show
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import ReleaseSource
 
 if TYPE_CHECKING:
+    from jostle.choice.selectors import Selector
     from jostle.kernel.ledger import Account
 
 KEPT_TRACES = 10_000
-"""So many of its last traces a choice maker remembers."""
+"""The number of traces that a choice maker remembers."""
 
 
 class ChoiceMaker:
@@ -50,17 +52,16 @@ class ChoiceMaker:
     - `options`: functions decorated with `option`, subclasses of `Option`, or names of registered algorithms.
     - `informed_by`: metafeatures, public facts, or features of Pythia.
     - `trained_on`: public databases by name or in a list: counts, `ArrayColumns`, or `Public(data=…, query=…, group=…)`.
-    - `loss`: of an answer, given the public data and the query; for workloads the root mean square error, unless said.
-    - `queries`: what is asked of databases that do not say: a query, or a function of the domain such as
-      `workloads.prefix`.
+    - `loss`: of an answer, given the public data and the query; the default for workloads is the root mean square error.
+    - `queries`: the query for databases that come without one, or a function of the domain such as `workloads.prefix`.
     - `epsilon`: the budget to train for, or several; with several, the budget is one more question, which is free.
     - `rho`: the share of the budget for all private questions together.
     - `by`: "regret tree", or "predictions", which is the default where an option has a `predict`.
 
     Privacy: each private question is a measurement of the kernel with a fixed share of the budget, rho over the number of
-    private questions that the way of choosing may ask. Which is asked next, which option is run and with how much depends on
-    released values and public facts alone, and the shares and the rest add up to the budget on every path: adaptive
-    sequential composition. The option is private by construction, as it sees the source and its token alone.
+    private questions that the decision rule may ask. Which is asked next, which option is run and with how much depends only
+    on released values and public facts, and the shares and the rest add up to the budget on every path: adaptive
+    sequential composition. The option is private by construction, as it sees only the source and its token.
     """
 
     def __init__(
@@ -82,17 +83,17 @@ class ChoiceMaker:
         least: float = 2.0,
         seed: int = 0,
     ) -> None:
-        self.name, self.options, self._questions = name, as_options(options), as_questions(informed_by)
-        self.rho, self.neighbours = check_share(rho), Neighbours.of(neighbours)
-        self._depth, self._least, self.by = depth, least, check_way(by, self.options)
+        questions = as_questions(informed_by)
         epsilons = epsilon if isinstance(epsilon, (list, tuple)) else [epsilon]
+        if len(epsilons) > 1 and "epsilon" not in (question.name for question in questions):
+            questions = (*questions, EPSILON)
+        self._set_up(name, options, questions, rho, neighbours)
+        self._depth, self._least, self.by = depth, least, learned_by(by, self.options)
         databases = public_databases(trained_on, queries, epsilons)
-        if len(epsilons) > 1 and "epsilon" not in self.asked_about:
-            self._questions = (*self._questions, EPSILON)
         for argument, number in (("trials", trials), ("copies", copies)):
             if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 10_000:
                 raise BadInput(argument, f"must be a whole number from 1 to 10,000, got {number!r}", "leave it out")
-        self.loss, self.trials, self.seed = loss, trials, seed
+        self.loss, self.seed = loss, seed
         self.outcomes: Outcomes | None = outcomes(
             databases,
             self.options,
@@ -104,26 +105,32 @@ class ChoiceMaker:
             seed=seed,
             neighbours=self.neighbours,
         )
-        self.way: Way = self.learned(self.outcomes)
+        self.rule: DecisionRule = self.learned(self.outcomes)
         self._for_records: bool | None = is_records(databases[0].source(0, self.neighbours))
+
+    def _set_up(self, name: str, options: Any, informed_by: Any, rho: Any, neighbours: Neighbours | str) -> None:
+        self.name = name
+        self.options: tuple[Option, ...] = as_options(options)
+        self._questions: tuple[ChoiceQuestion, ...] = as_questions(informed_by)
+        self.rho: Fraction = check_share(rho)
+        self.neighbours: Neighbours = Neighbours.of(neighbours)
         self._kept: deque[Trace] = deque(maxlen=KEPT_TRACES)
 
     @classmethod
-    def following(cls, way: Way, *, options: Any, informed_by: Any, rho: Any, name: str = "choice") -> ChoiceMaker:
-        """A choice maker that was not trained here but follows a given way: a selector of Pythia (`BySelector`), for one."""
+    def following(cls, rule: DecisionRule, *, options: Any, informed_by: Any, rho: Any, name: str = "choice") -> ChoiceMaker:
+        """A choice maker that was not trained here but follows a given rule, such as a `Selector` of Pythia."""
         made = cls.__new__(cls)
-        made.name, made.options, made._questions = name, as_options(options), as_questions(informed_by)
-        made.rho, made.neighbours, made.way, made.outcomes = check_share(rho), Neighbours(), way, None
-        made._depth, made._least, made.by, made._for_records = 0, 0.0, "regret tree", None
-        made.loss, made.trials, made.seed = root_mean_square, 0, 0
-        made._kept = deque(maxlen=KEPT_TRACES)
-        missing = [need for need in way.needs if need not in made.asked_about]
+        made._set_up(name, options, informed_by, rho, Neighbours())
+        made.rule, made.outcomes, made._for_records = rule, None, None
+        made._depth, made._least, made.by = 0, 0.0, "regret tree"
+        made.loss, made.seed = root_mean_square, 0
+        missing = [need for need in rule.needs if need not in made.question_names]
         if missing:
-            raise BadInput("informed_by", f"the way asks for {missing[0]}", "add it")
+            raise BadInput("informed_by", f"the rule asks for {missing[0]}", "add it")
         known = {option.name for option in made.options}
-        unknown = [name for name in way.options if name not in known]
+        unknown = [name for name in rule.options if name not in known]
         if unknown:  # found out later, its questions would have been charged for nothing
-            raise BadInput("options", f"the way may take {unknown[0]!r}, which is not among them", "add it")
+            raise BadInput("options", f"the rule may take {unknown[0]!r}, which is not among them", "add it")
         return made
 
     # ------------------------------------------------------------------------------------------------ choosing
@@ -134,18 +141,28 @@ class ChoiceMaker:
             raise BadInput("budget", "must be a token that was granted for the source", "pass for instance db.grant(0.5)")
         if getattr(db, "trials", None) is not None:
             raise BadInput("db", "runs several trials at once", "run one at a time: paths differ")
-        asked = _Asked(self, db, query, budget)
-        decision = self.way.decide(asked)
-        chosen = self._option(decision.choice)
-        before, given = db.unspent, asked.rest.epsilon
+        measured = self._prepared(spend_only(db), query, budget)
+        decision = self.rule.decide(measured)
+        chosen = next(option for option in self.options if option.name == decision.choice)
+        before, given = db.unspent, measured.rest.epsilon
         try:
-            answer = answered(chosen, db, query, asked.rest)
-        except Failed as failed:
-            self._keep(asked, decision, (str(failed),))
+            answer = answered(chosen, db, query, measured.rest)
+        except OptionFailed as failed:
+            self._keep(measured, decision, str(failed))
             raise
         left = given - (before - db.unspent)
-        self._keep(asked, decision, (f"{chosen.name} left ε = {show(left)} unspent",) if left > 0 else ())
+        self._keep(measured, decision, *([f"{chosen.name} left ε = {show(left)} unspent"] if left > 0 else []))
         return answer
+
+    def _prepared(self, db: Any, query: Any, budget: Budget) -> LazyMeasurements:
+        """The measurements to choose by; raises, before anything is charged, if it cannot choose here."""
+        if self._for_records is not None and is_records(db) != self._for_records:
+            kinds = ("records", "counts") if self._for_records else ("counts", "records")
+            raise BadInput("db", f"holds {kinds[1]}, and {self.name} was trained on {kinds[0]}", "train one for this kind")
+        for option in self.options:
+            if option.name in self.rule.options:  # others are never taken, such as those that failed in training
+                option.check(db, query)
+        return LazyMeasurements([self.question(name) for name in self.rule.needs], db, query, budget, self.rho)
 
     def release(self, x: Any, query: Any = None, *, epsilon: Any, account: Account, filtered: bool = False) -> Any:
         """The answer on private counts, charged to an account of a ledger.
@@ -157,31 +174,31 @@ class ChoiceMaker:
         source = ReleaseSource(x, purse=account.purse(), note=self.name, filtered=bool(filtered))
         return self(source, query, source.grant(epsilon))
 
-    def _option(self, name: str) -> Option:
-        return next(option for option in self.options if option.name == name)
-
     @property
-    def asked_about(self) -> tuple[str, ...]:
-        """The names of all questions."""
+    def question_names(self) -> tuple[str, ...]:
         return tuple(question.name for question in self._questions)
 
-    def question(self, name: str) -> Question:
-        """A question by its name."""
+    def question(self, name: str) -> ChoiceQuestion:
         return next(question for question in self._questions if question.name == name)
 
-    def learned(self, found: Outcomes) -> Way:
-        """The way of choosing that follows from these outcomes."""
+    def learned(self, found: Outcomes) -> DecisionRule:
+        """The decision rule that follows from these outcomes."""
         if self.by == "predictions":
             return learn_predictions(found, self.options)
         return learn_tree(found, rho=float(self.rho), depth=self._depth, least=self._least)
 
-    def with_way(self, way: Way) -> ChoiceMaker:
-        """The same choice maker with another way to choose, and no traces yet."""
+    def with_rule(self, rule: DecisionRule) -> ChoiceMaker:
+        """The same choice maker with another rule, and no traces yet."""
         twin = copy(self)
-        twin.way, twin._kept = way, deque(maxlen=KEPT_TRACES)
+        twin.rule, twin._kept = rule, deque(maxlen=KEPT_TRACES)
         return twin
 
-    # -------------------------------------------------------------------------------------------------- insight
+    # ----------------------------------------------------------------------------------------------- explaining
+
+    @property
+    def way(self) -> DecisionRule:
+        """The old name of `rule`."""
+        return self.rule
 
     @property
     def failed(self) -> dict[str, str]:
@@ -192,7 +209,7 @@ class ChoiceMaker:
     def trace(self) -> Trace:
         """The trace of the last choice."""
         if not self._kept:
-            raise BadInput("trace", "there is none: no choice was made yet", "call the choice maker first")
+            raise BadInput("trace", "is empty: no choice was made yet", "call the choice maker first")
         return self._kept[-1]
 
     @property
@@ -201,7 +218,7 @@ class ChoiceMaker:
         return list(self._kept)
 
     def table(self) -> Any:
-        """The traces as a pandas frame: one row a choice."""
+        """The traces as a pandas frame: one row per choice."""
         from jostle.choice.explain import trace_table
 
         return trace_table(self._kept)
@@ -219,7 +236,6 @@ class ChoiceMaker:
         return choice_map(self)
 
     def _repr_html_(self) -> str:
-        """For notebooks: what it is, and what drives it where it was trained here."""
         return plots.in_words(self.explain() if self.outcomes is not None else repr(self))
 
     def held_out(self, *, trials: int = 4, seed: int = 1) -> Any:
@@ -228,90 +244,35 @@ class ChoiceMaker:
 
         return held_out(self, trials=trials, seed=seed)
 
-    def _keep(self, asked: _Asked, decision: Decision, notes: tuple[str, ...]) -> None:
-        trace = Trace(
-            task=self.name,
-            selector=self.way.kind,
-            choice=decision.choice,
-            epsilon=asked.epsilon,
-            remainder=asked.rest.epsilon,
-            features=tuple(asked.seen.values()),
-            path=tuple(f"{step.feature} {step.found}" for step in decision.path),
-            regrets=decision.regrets,
-            notes=(*asked.notes, *notes),
-        )
+    def _keep(self, measured: LazyMeasurements, decision: Decision, *notes: str) -> None:
+        trace = measured.trace(self.name, self.rule.kind, decision, notes=[*self._outside(measured), *notes])
         self._kept.append(trace)
         traces.record(trace)
 
-    def check(self, db: Any, query: Any, budget: Fraction) -> tuple[str, ...]:
-        """Raise, before anything is charged, if it cannot choose here; else the questions that have to be paid for."""
-        if self._for_records is not None and is_records(db) != self._for_records:
-            kinds = ("records", "counts") if self._for_records else ("counts", "records")
-            raise BadInput("db", f"holds {kinds[1]}, and {self.name} was trained on {kinds[0]}", "train one for this kind")
-        for option in self.options:
-            if option.name in self.way.options:  # others are never taken, such as those that failed in training
-                option.check(db, query)
-        needed = [self.question(name) for name in self.way.needs]
-        paid = tuple(question.name for question in needed if question.known(db, query, budget) is None)
-        for question in needed:
-            question.check(db, query, budget, budget * self.share(paid))
-        return paid
-
-    def share(self, paid: Sequence[str]) -> Fraction:
-        """The share of the budget of each question that is paid for."""
-        return self.rho / max(len(paid), 1)
+    def _outside(self, measured: LazyMeasurements) -> list[str]:
+        """Notes about values outside of what training saw."""
+        found, notes = self.outcomes, list[str]()
+        if found is None:
+            return notes
+        for name, seen in measured.seen.items():
+            values = found.features[..., found.questions.index(name)]
+            low, high = float(values.min()), float(values.max())
+            if not low <= seen.value <= high:
+                notes.append(f"{name} {seen.value:.6g} is outside of the training range, {low:.6g} to {high:.6g}")
+        return notes
 
     def __repr__(self) -> str:
         return f"<ChoiceMaker {self.name} among {', '.join(option.name for option in self.options)}>"
 
 
-class _Asked:
-    """Answers the questions of a way: public ones for nothing, private ones each with its share of the budget, once."""
-
-    def __init__(self, maker: ChoiceMaker, db: Any, query: Any, budget: Budget) -> None:
-        self.seen: dict[str, Seen] = {}
-        self.rest, self.epsilon = budget, budget.epsilon
-        self._maker, self._db, self._query = maker, handed(db), query
-        self._paid = maker.check(self._db, query, budget.epsilon)
-        self._share = budget.epsilon * maker.share(self._paid)
-
-    def __call__(self, name: str) -> float:
-        if name not in self.seen:
-            self.seen[name] = self._ask(self._maker.question(name))
-        return self.seen[name].value
-
-    def _ask(self, question: Question) -> Seen:
-        where = (self._db, self._query, self.epsilon)
-        if question.name not in self._paid:
-            known = question.known(*where)
-            return Seen(name=question.name, value=0.0 if known is None else known)
-        token, self.rest = self.rest.split(self._share, self.rest.epsilon - self._share)
-        value = question.measure(*where, token)
-        return Seen(name=question.name, value=value, epsilon=token.epsilon, noise=question.noise(*where, token.epsilon))
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What lies outside of what training saw."""
-        found = self._maker.outcomes
-        if found is None:
-            return ()
-        notes = []
-        for name, seen in self.seen.items():
-            values = found.features[..., found.questions.index(name)]
-            low, high = float(values.min()), float(values.max())
-            if not low <= seen.value <= high:
-                notes.append(f"{name} {seen.value:.6g} is outside of the training range, {low:.6g} to {high:.6g}")
-        return tuple(notes)
-
-
-def pythia_program(selector: Any) -> ChoiceMaker:
-    """Pythia as a program of this language: registered algorithms, its features, and a selector as the way to choose."""
+def pythia_program(selector: Selector) -> ChoiceMaker:
+    """Pythia as a choice maker: registered algorithms, its features, and a selector as the decision rule."""
     from jostle.choice.features import FEATURES
 
     return ChoiceMaker.following(
-        BySelector(selector),
-        options=list(selector.about.options),
-        informed_by=[FEATURES[name] for name in selector.features_needed],
+        selector,
+        options=list(selector.options),
+        informed_by=[FEATURES[name] for name in selector.needs],
         rho=selector.about.rho,
         name="Pythia",
     )
@@ -325,8 +286,8 @@ def check_share(rho: object) -> Fraction:
     return share
 
 
-def check_way(by: str | None, options: Sequence[Option]) -> str:
-    """Which way of choosing is learned."""
+def learned_by(by: str | None, options: Sequence[Option]) -> str:
+    """The kind of decision rule that is learned."""
     if by is None:
         return "predictions" if any(option.predict is not None for option in options) else "regret tree"
     if by not in ("regret tree", "predictions"):

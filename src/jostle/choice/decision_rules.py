@@ -1,7 +1,7 @@
-"""Ways to choose: from what was asked about a database to the option to run. All are learned on public data, and free.
+"""Decision rules: from answers to questions about a database to the option to run. All are learned on public data, and free.
 
-A regret tree asks for features one at a time, as Pythia does. Predictions ask for all features that their formulas use, and
-take the option whose predicted loss is least. A selector of Pythia is a way, too.
+A regret tree asks for features one at a time, as Pythia does; a `Selector` of Pythia is a decision rule, too. Predictions
+ask for all features that their formulas use, and take the option with the least predicted loss.
 """
 
 from __future__ import annotations
@@ -12,23 +12,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jostle.choice.features import Feature
 from jostle.choice.options import Option
 from jostle.choice.public_databases import Outcomes
-from jostle.choice.regret_tree import Growth, Leaf, Split, Tree, grow
-from jostle.choice.selectors import Decision, Selector, Step
+from jostle.choice.regret_tree import Ask, Decision, Growth, Step, Tree, features_of, grow, tree_lines, walk
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 
 GUARD = 0.02
-"""How much of an option's worst regret in a leaf counts beside its mean, as for Pythia."""
-
-Ask = Callable[[str], float]
-"""The value of a question, by its name."""
+"""How much of an option's worst regret in a leaf counts in addition to its mean, as for Pythia."""
 
 
-class Way(Protocol):
-    """How a choice is made from what was asked."""
+class DecisionRule(Protocol):
+    """How a choice is made from the answers to questions."""
 
     @property
     def kind(self) -> str:
@@ -56,7 +51,7 @@ class Way(Protocol):
 
 @dataclass(frozen=True)
 class RegretTree:
-    """Walks from the root to a leaf, and takes the leaf's option."""
+    """Walks from the root to a leaf, and takes the leaf's option; a question that the walk does not reach is not asked."""
 
     options: tuple[str, ...]
     tree: Tree
@@ -64,47 +59,32 @@ class RegretTree:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """What the tree splits on, in the order of the nodes."""
-        return tuple(dict.fromkeys(node.feature for node in self.tree if isinstance(node, Split)))
+        return features_of(self.tree)
 
     def decide(self, ask: Ask) -> Decision:
-        """Lazily: a question that the walk does not reach is not asked."""
-        node, path = self.tree[0], list[Step]()
-        while isinstance(node, Split):
-            value = ask(node.feature)
-            low = value <= node.at
-            path.append(Step(node.feature, value, f"{'≤' if low else '>'} {node.at:.6g}"))
-            node = self.tree[node.low if low else node.high]
-        regrets = dict(zip(self.options, map(float, node.regrets), strict=True))
-        return Decision(self.options[node.choice], regrets, tuple(path))
+        leaf, path = walk(self.tree, ask)
+        regrets = dict(zip(self.options, map(float, leaf.regrets), strict=True))
+        return Decision(self.options[leaf.choice], regrets, tuple(path))
 
     def lines(self) -> list[str]:
-        """The tree, indented."""
-        return self._drawn(0, "")
-
-    def _drawn(self, number: int, indent: str) -> list[str]:
-        node = self.tree[number]
-        if isinstance(node, Leaf):
-            return [f"{indent}{self.options[node.choice]} (expected regret {node.regrets[node.choice]:.3g})"]
-        low, high = (self._drawn(way, indent + "  ") for way in (node.low, node.high))
-        return [f"{indent}{node.feature} ≤ {node.at:.4g}:", *low, f"{indent}else:", *high]
+        return tree_lines(self.tree, self.options)
 
 
 class LossModel(Protocol):
     """Predicts the logarithm of an option's loss from features."""
 
     @property
-    def needs(self) -> tuple[str, ...]:
-        """The features that it looks at."""
-        ...
+    def needs(self) -> tuple[str, ...]: ...
 
     @property
-    def text(self) -> str:
-        """The formula."""
-        ...
+    def text(self) -> str: ...
 
     def log_losses(self, names: Sequence[str], features: Vector) -> Vector:
-        """One row an input, one column a name."""
+        """One per input; features are inputs × names."""
+        ...
+
+    def refitted(self, names: Sequence[str], features: Vector, log_losses: Vector) -> LossModel:
+        """A model of the same kind, fitted only to these rows."""
         ...
 
 
@@ -118,11 +98,10 @@ class Predictions:
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """What some formula looks at."""
         return tuple(dict.fromkeys(name for option in self.options for name in self.models[option].needs))
 
     def decide(self, ask: Ask) -> Decision:
-        """All questions are asked: every formula has to be known for the least to be."""
+        """Ask all questions: the least loss is known only if every formula is."""
         names = self.needs
         row = np.array([[ask(name) for name in names]])
         logs = {option: float(self.models[option].log_losses(names, row)[0]) for option in self.options}
@@ -132,42 +111,7 @@ class Predictions:
         return Decision(min(logs, key=logs.__getitem__), regrets, path)
 
     def lines(self) -> list[str]:
-        """One formula an option."""
         return [f"log loss of {option} ≈ {self.models[option].text}" for option in self.options]
-
-
-@dataclass(frozen=True)
-class BySelector:
-    """A selector of Pythia, whose options must be among those of the choice."""
-
-    selector: Selector
-
-    @property
-    def kind(self) -> str:
-        """What traces of Pythia call it."""
-        return f"a {self.selector.kind}"
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The selector's."""
-        return self.selector.about.options
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """The selector's features."""
-        return self.selector.features_needed
-
-    def decide(self, ask: Ask) -> Decision:
-        """Walk it."""
-
-        def measure(feature: Feature) -> float:
-            return ask(feature.name)
-
-        return self.selector.walk(measure)
-
-    def lines(self) -> list[str]:
-        """Its summary."""
-        return self.selector.summary().splitlines()
 
 
 @dataclass(frozen=True)
@@ -185,7 +129,6 @@ class Smooth:
 
     @property
     def text(self) -> str:
-        """The largest terms."""
         terms = sorted(zip(self._columns(), self.weights, strict=True), key=lambda term: -abs(term[1]))
         shown = [f"{weight:+.3g}·{name}" for name, weight in terms[:4] if abs(weight) > 1e-3]
         return " ".join([f"{self.constant:.3g}", *shown]) + (" (features standardised)" if shown else "")
@@ -194,10 +137,12 @@ class Smooth:
         return [*self.needs, *(f"log {name}" for name in self.needs)]
 
     def log_losses(self, names: Sequence[str], features: Vector) -> Vector:
-        """The sum."""
         picked = features[:, [list(names).index(name) for name in self.needs]]
         basis = (_bent(picked, np.array(self.units)) - np.array(self.centre)) / np.array(self.width)
         return np.asarray(basis @ np.array(self.weights) + self.constant)
+
+    def refitted(self, names: Sequence[str], features: Vector, log_losses: Vector) -> Smooth:
+        return smooth_model(names, features, log_losses)
 
 
 def _bent(features: Vector, units: Vector) -> Vector:
@@ -205,7 +150,7 @@ def _bent(features: Vector, units: Vector) -> Vector:
 
 
 def smooth_model(names: Sequence[str], features: Vector, log_losses: Vector) -> Smooth:
-    """Fit one; how strongly it is held back is what would have predicted best with each row left out."""
+    """Fit a smooth model by ridge regression; the penalty is the one that predicts best with each row left out."""
     scale = np.quantile(np.abs(features), 0.1, axis=0) if len(features) else np.zeros(len(names))
     units = np.maximum(scale, 1e-3 * np.abs(features).max(axis=0, initial=1e-9))
     basis = _bent(features, units)
@@ -231,19 +176,21 @@ class Calibrated:
     predict: Callable[[Any], float]
     slope: float
     constant: float
-    usual: Mapping[str, float]
-    """The median of every feature in training: what `predict` sees of those that it did not look at there."""
+    medians: Mapping[str, float]
+    """The median of every feature in training: `predict` sees it for features that it did not use there."""
 
     @property
     def text(self) -> str:
-        """The line; a slope above 0 says that the programmer's belief is the wrong way round."""
+        """The line; a slope above 0 says that the prediction is the wrong way round."""
         doubt = " (more performance was predicted where the loss was larger)" if self.slope > 0 else ""
         return f"{self.constant:.3g} {self.slope:+.3g}·predict({', '.join(self.needs)}){doubt}"
 
     def log_losses(self, names: Sequence[str], features: Vector) -> Vector:
-        """The line, at what was predicted."""
-        rows = [dict(self.usual) | dict(zip(names, map(float, row), strict=True)) for row in features]
-        return np.asarray(self.constant + self.slope * np.array([_believed(self.predict, Features(row)) for row in rows]))
+        rows = [dict(self.medians) | dict(zip(names, map(float, row), strict=True)) for row in features]
+        return np.asarray(self.constant + self.slope * np.array([_predicted(self.predict, Features(row)) for row in rows]))
+
+    def refitted(self, names: Sequence[str], features: Vector, log_losses: Vector) -> Calibrated:
+        return calibrated(self.predict, names, features, log_losses, "the option")
 
 
 class Features:
@@ -263,12 +210,11 @@ class Features:
         return self._values[name]
 
     def looked_at(self) -> tuple[str, ...]:
-        """Those that were asked for."""
         return tuple(self._looked_at)
 
 
-def _believed(predict: Callable[[Any], float], seen: Features) -> float:
-    """What a programmer's function predicts. Noise leads anywhere: where it cannot compute a finite number, it is 0."""
+def _predicted(predict: Callable[[Any], float], seen: Features) -> float:
+    """What a programmer's function predicts; 0 where noise leads it to no finite number."""
     try:
         with np.errstate(all="ignore"):
             value = predict(seen)
@@ -298,7 +244,7 @@ def learn_tree(found: Outcomes, *, rho: float, depth: int, least: float, worth: 
 
 
 def learn_predictions(found: Outcomes, options: Sequence[Option]) -> Predictions:
-    """A model an option: its own `predict`, calibrated, if there is one that works, else a smooth one."""
+    """One model per option: its own `predict`, calibrated, if it has one, else a smooth one."""
     copies = len(found.features)
     rows = found.features.reshape(copies * len(found.databases), -1)
     models: dict[str, LossModel] = {}
@@ -324,12 +270,17 @@ def calibrated(
     """
     rows = [Features(dict(zip(names, map(float, row), strict=True))) for row in features]
     try:
-        predicted = np.array([_believed(predict, row) for row in rows])
+        predicted = np.array([_predicted(predict, row) for row in rows])
     except Exception as error:
         problem = f"the predict of {option} raised {type(error).__name__}: {error}"
         raise BadInput("options", problem, f"let it use some of {', '.join(names) or 'no feature'}") from error
-    spread = predicted - predicted.mean()
-    slope = float(spread @ log_losses / max(float(spread @ spread), 1e-12))
     used = tuple(dict.fromkeys(name for row in rows for name in row.looked_at()))
-    usual = {name: float(np.median(features[:, at])) for at, name in enumerate(names)}
-    return Calibrated(used, predict, slope, float(log_losses.mean() - slope * predicted.mean()), usual)
+    medians = {name: float(np.median(features[:, at])) for at, name in enumerate(names)}
+    return Calibrated(used, predict, *fitted_line(predicted, log_losses), medians)
+
+
+def fitted_line(x: Vector, y: Vector) -> tuple[float, float]:
+    """The slope and the constant of the line that fits best; flat where `x` does not vary."""
+    spread = x - x.mean()
+    slope = float(spread @ y / max(float(spread @ spread), 1e-12))
+    return slope, float(y.mean() - slope * x.mean())

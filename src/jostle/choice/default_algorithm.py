@@ -1,26 +1,26 @@
-"""The public rule: which algorithm answers where no selector was trained, from the question alone."""
+"""The public rule: which algorithm answers a workload where no selector was trained."""
 
 from __future__ import annotations
 
 from jostle.workloads import Workload
 
 FEW = 16
-"""So many queries are few: a strategy made for them beats one that serves all."""
+"""Up to this number of queries, a strategy made for them beats one that serves all."""
 
 FOR_RANGES = ("Bayes", "Adaptive", "AdaptiveGrid")
-"""What answers the questions that selectors are trained for: there Pythia can choose."""
+"""The defaults for workloads that selectors are trained for: there Pythia can choose."""
 
 
-def usual(asked: Workload) -> tuple[str, str]:
-    """Which algorithm answers if none is named, and why. The data have no part in it.
+def for_workload(workload: Workload) -> tuple[str, str]:
+    """The algorithm that answers if you name none, and the reason. It does not depend on the data.
 
     >>> from jostle import workloads
-    >>> usual(workloads.prefix(100))[0], usual(workloads.identity(100))[0], usual(workloads.total(100))[0]
-    ('Adaptive', 'Bayes', 'OPT')
+    >>> [for_workload(ask(100))[0] for ask in (workloads.prefix, workloads.identity, workloads.total)]
+    ['Adaptive', 'Bayes', 'OPT']
     """
-    if asked.kind == "identity":
+    if workload.kind == "identity":
         return "Bayes", "because single cells are asked for: each is shrunk to what cells like it seem to hold"
-    if asked.kind not in ("prefix", "ranges", "rectangles", "all ranges") or asked.shape[0] <= FEW:
+    if workload.kind not in ("prefix", "ranges", "rectangles", "all ranges") or workload.shape[0] <= FEW:
         return "OPT", "because these queries can be measured nearly as they are"
-    better = "Adaptive" if len(asked.domain) == 1 else "AdaptiveGrid"
+    better = "Adaptive" if len(workload.domain) == 1 else "AdaptiveGrid"
     return better, "because many ranges are asked for: their resolution follows the data"

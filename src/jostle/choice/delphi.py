@@ -1,14 +1,14 @@
 """Delphi: the errors of many options on many public inputs, from which selectors are trained (Sections 5.2 and 6).
 
-Privacy: nothing here is private. Training looks at public data alone, and refuses what might be anything else: it takes
-histograms as plain numbers, never a table, a source or a release, and none under a name that a ledger keeps an account for.
+Privacy: nothing here is private. Training looks only at public data, and refuses what might be private: it takes histograms
+as plain numbers, never a table, a source or a release, and none under a name that a ledger keeps an account for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any, Final, Self
@@ -29,7 +29,7 @@ TRIALS: Final = 20
 """The paper's number of runs of an option on an input."""
 
 _LEAST: Final = 1e-12
-"""So much is added to every error: an error of nothing has no multiples."""
+"""Added to every error, so that an error of 0 has multiples."""
 
 Shapes = Mapping[str, Any] | str | Path | None
 
@@ -47,14 +47,12 @@ class ErrorTable:
     """
 
     task: str
-    """What is asked: "range-1d" or "range-2d"."""
+    """The task, "range-1d" or "range-2d"."""
 
     inputs: list[GridCell]
     """The inputs, each with its data set, domain, scale and workload."""
 
     options: list[str]
-    """The algorithms."""
-
     errors: Vector
     """Mean L2 errors: inputs × options; NaN where there is no measurement."""
 
@@ -62,7 +60,7 @@ class ErrorTable:
     """The standard error of each mean."""
 
     seconds: Vector
-    """How much processor time a run took."""
+    """Processor time per run."""
 
     @classmethod
     def of(cls, task: str, inputs: Sequence[GridCell], options: Sequence[str], measured: Iterable[Measured]) -> Self:
@@ -88,7 +86,6 @@ class ErrorTable:
         return plots.shares(self.options, self.complete().regrets(), title=f"Regret for {self.task}", y="regret")
 
     def _repr_html_(self) -> str:
-        """For notebooks: what it is, and each option's mean regret."""
         means = np.nanmean(self.complete().regrets(), axis=0)
         ranked = sorted(zip(means, self.options, strict=True))
         rows = "".join(f"<tr><td>{escape(name)}</td><td>{mean:.3g}</td></tr>" for mean, name in ranked)
@@ -100,11 +97,11 @@ class ErrorTable:
         return list(dict.fromkeys(cell.dataset for cell in self.inputs))
 
     def regrets(self, against: Sequence[str] | None = None) -> Vector:
-        """Every error over the least error of these options (of all, unless said) on the same input.
+        """Every error over the least error of these options, by default of all, on the same input.
 
         NaN where the option, or one of those that it is compared with, was not measured.
         """
-        best = self._columns(self.options if against is None else against).min(axis=1, initial=np.inf)
+        best = self._columns(self.options if against is None else against, self.errors).min(axis=1, initial=np.inf)
         return np.asarray((self.errors + _LEAST) / (best + _LEAST)[:, None])
 
     def features(self, *names: str) -> Vector:
@@ -116,14 +113,8 @@ class ErrorTable:
     def where(self, chosen: Any) -> Self:
         """The table of some inputs: a truth value for each."""
         rows = np.asarray(chosen, dtype=bool)
-        return type(self)(
-            task=self.task,
-            inputs=[cell for cell, kept in zip(self.inputs, rows, strict=True) if kept],
-            options=list(self.options),
-            errors=self.errors[rows],
-            stderrs=self.stderrs[rows],
-            seconds=self.seconds[rows],
-        )
+        parts: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("errors", "stderrs", "seconds")}
+        return replace(self, inputs=[cell for cell, kept in zip(self.inputs, rows, strict=True) if kept], **parts)
 
     def complete(self) -> Self:
         """The table of the inputs on which every option was measured."""
@@ -131,14 +122,10 @@ class ErrorTable:
 
     def only(self, *options: str) -> Self:
         """The table of some options."""
-        return type(self)(
-            task=self.task,
-            inputs=list(self.inputs),
-            options=list(options),
-            errors=self._columns(options),
-            stderrs=self._columns(options, self.stderrs),
-            seconds=self._columns(options, self.seconds),
-        )
+        parts: dict[str, Any] = {
+            name: self._columns(options, getattr(self, name)) for name in ("errors", "stderrs", "seconds")
+        }
+        return replace(self, options=list(options), **parts)
 
     def leave_one_out(self) -> Iterator[tuple[str, Self, Self]]:
         """For each data set its name, the table of all others to train on, and its own to be judged by (Section 8.2)."""
@@ -146,12 +133,11 @@ class ErrorTable:
             held = np.array([cell.dataset == dataset for cell in self.inputs])
             yield dataset, self.where(~held), self.where(held)
 
-    def _columns(self, names: Sequence[str], values: Vector | None = None) -> Vector:
+    def _columns(self, names: Sequence[str], values: Vector) -> Vector:
         for name in names:
             if name not in self.options:
                 raise BadInput("options", f"{name!r} is not in the table", f"use some of {', '.join(self.options)}")
-        found = self.errors if values is None else values
-        return found[:, [self.options.index(name) for name in names]]
+        return values[:, [self.options.index(name) for name in names]]
 
 
 def inputs(
@@ -164,9 +150,9 @@ def inputs(
 ) -> list[GridCell]:
     """The training inputs of a task: public shapes × domain sizes × scales × workloads, at ε = 1.
 
-    Shapes come from a folder of public data (the one that JOSTLE_DATA names, unless said), or are handed over by name, as
-    counts. The domains and scales are those of the paper, unless said: `sides` in cells of an axis, scales as `exponents`
-    of two. With a ledger, a name that it has an account for is refused.
+    `shapes` is a folder of public data, by default the one that JOSTLE_DATA names, or counts by name. The domains and scales
+    are by default those of the paper: `sides` in cells per axis, scales as `exponents` of two. With a ledger, a name that it
+    has an account for is refused.
     """
     if task not in grid.WORKLOADS:
         raise BadInput("task", f"{task!r} is unknown", f"use one of {', '.join(grid.WORKLOADS)}")
@@ -179,7 +165,7 @@ def inputs(
     private = {account.name for account in ledger.accounts()} if ledger is not None else set()
     for name in dict.fromkeys(cell.dataset for cell in found):
         if name in private:
-            raise BadInput("shapes", f"the ledger keeps an account for {name}: it is private", "train on public data alone")
+            raise BadInput("shapes", f"the ledger keeps an account for {name}: it is private", "train only on public data")
     return found
 
 
@@ -221,10 +207,10 @@ def collect(
     store: str | Path | None = None,
     ledger: Ledger | None = None,
 ) -> ErrorTable:
-    """The table of a task: what is in the store is taken from there, and the rest is measured and kept there.
+    """Measure the table of a task; errors that are in the store are taken from there, and new ones are kept there.
 
-    Options are all registered algorithms for the task, unless said. Runs go to so many worker processes (as many as there
-    are cores, unless said), or to a Dask cluster ("tcp://host:8786", or "local:2" for one of two processes here).
+    By default, all registered algorithms for the task are measured. Runs go to worker processes, by default one per core, or
+    to a Dask cluster ("tcp://host:8786", or "local:2" for a cluster of two processes on this machine).
     """
     cells = inputs(task, shapes, sides=sides, exponents=exponents, ledger=ledger)
     names = candidates(task, options)
@@ -253,7 +239,7 @@ def table_of(
 
 
 def candidates(task: str, options: Sequence[str] | None = None) -> list[str]:
-    """The options to measure: those that are named, if they are for the task, else all but those that choose themselves."""
+    """The options to measure: those named, if they are for the task, by default all but those that choose themselves."""
     known = [name for name in algorithms.names(task) if not algorithms.get(name).choosing]
     for name in options or []:
         if name not in known:

@@ -1,4 +1,4 @@
-"""Choosing ε: the least that keeps answers within a wished-for error, known before anything is spent.
+"""Choosing ε: the least that keeps answers within the error that you can accept, known before you spend anything.
 
 >>> from jostle import workloads
 >>> wish = epsilon_for(workloads.identity(100), within=10, confidence=0.95, algorithm="Laplace")
@@ -35,7 +35,7 @@ EVERYWHERE = ("Laplace", "HB", "OPT")
 """Algorithms whose error does not depend on the data: what is tried if none is named."""
 
 LARGEST = 1e4
-"""No larger ε is looked for: it would promise nothing."""
+"""The largest ε to try: a larger one would promise nothing."""
 
 SURE = 0.95
 """How sure a simulated quantile is not to be too small."""
@@ -51,7 +51,7 @@ class EpsilonFor:
     """Rounded up to three digits."""
 
     algorithm: str
-    """What answers with so little."""
+    """The algorithm that needs this little."""
 
     within: float
     confidence: float
@@ -69,7 +69,7 @@ class EpsilonFor:
 
     def plot(self) -> Any:
         """A Plotly figure of the curve, with the wish."""
-        title = f"Each answer is within so much with {self.confidence:.0%} confidence"
+        title = f"Error of each answer with {self.confidence:.0%} confidence"
         x, y = zip(*self.curve, strict=True)
         figure = plots.new(title, x="ε", y="error", log_x=True, log_y=True)
         figure.add_scatter(x=x, y=y, mode="lines+markers", name=self.algorithm)
@@ -78,7 +78,6 @@ class EpsilonFor:
         return figure
 
     def _repr_html_(self) -> str:
-        """For notebooks: in words."""
         return plots.in_words(str(self))
 
 
@@ -94,9 +93,9 @@ def epsilon_for(
 ) -> EpsilonFor:
     """The least ε at which each answer is off by at most `within`, with this confidence, query by query.
 
-    Without an algorithm, the best of those whose error is the same on all data is taken. One whose error depends on the data
-    needs a `stand_in`: public counts that look like the private ones, such as last year's; the promise then holds as far as
-    they do. Where no stand-in is to be had, the answer can only be known by looking: see `accuracy_first`.
+    By default it takes the best algorithm among those whose error is the same on all data. An algorithm whose error depends
+    on the data needs a `stand_in`: public counts like the private ones, such as last year's; the promise holds as far as
+    they are alike. Without a stand-in, only the private data can tell: see `accuracy_first`.
     """
     if not isinstance(workload, Workload):
         raise BadInput("workload", "must be a workload", "pass for instance jostle.workloads.prefix(100)")
@@ -134,7 +133,7 @@ def _plans(workload: Workload, algorithm: str | Algorithm | None, has_stand_in: 
     dimensions = len(workload.domain)
     if dimensions not in TASKS.values():
         raise BadInput("workload", f"has {dimensions} dimensions", f"use {' or '.join(map(str, TASKS.values()))}")
-    names = [*EVERYWHERE, *([default_algorithm.usual(workload)[0]] if has_stand_in else [])]
+    names = [*EVERYWHERE, *([default_algorithm.for_workload(workload)[0]] if has_stand_in else [])]
     return [algorithms.get(name) for name in dict.fromkeys(names)]
 
 
@@ -144,8 +143,7 @@ class _Errors:
     def __init__(
         self, plan: Algorithm, workload: Workload, data: Counts, confidence: float, neighbours: Neighbours, seed: int
     ) -> None:
-        self.plan = plan
-        self._workload, self._data, self._confidence = workload, data, confidence
+        self.plan, self._workload, self._data, self._confidence = plan, workload, data, confidence
         self._neighbours, self._seed = neighbours, seed
         self._known: dict[Fraction, float] = {}
         closed = plan.name == "Laplace" and workload.kind == "identity"

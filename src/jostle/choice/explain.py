@@ -1,4 +1,4 @@
-"""What a choice maker has learned, for people: which metafeatures matter, where options cross over, and a map."""
+"""Explains what a choice maker has learned: which metafeatures matter, where options cross over, and a map."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ COLUMNS = ("task", "selector", "choice", "epsilon", "for features", "path", "not
 """Of every table of traces."""
 
 STEPS = 64
-"""Along so many values a feature is varied to find where options cross over."""
+"""The number of values of a feature that are tried to find where options cross over."""
 
 
 def trace_table(traces: Iterable[Trace]) -> Any:
-    """Traces as a pandas frame, one row a choice: what was chosen, what was seen, what it cost.
+    """Traces as a pandas frame, one row per choice: what was chosen, what was seen, what it cost.
 
     >>> from fractions import Fraction
     >>> one = Trace(task="counts", selector="a regret tree", choice="HB", epsilon=Fraction(1), remainder=Fraction(1, 2))
@@ -52,19 +52,19 @@ def trace_table(traces: Iterable[Trace]) -> Any:
 
 
 def _is_budget(seen: Seen, trace: Trace) -> bool:
-    """Whether it is the fact that has a column anyway."""
+    """Whether it is the budget, which has a column anyway."""
     return seen.name == "epsilon" and seen.value == float(trace.epsilon)
 
 
 def importances(maker: ChoiceMaker) -> dict[str, float]:
-    """By how much the mean regret on the training databases rises if a metafeature is shuffled among them; most first."""
+    """How much the mean regret on the training databases rises if a metafeature is shuffled among them, largest first."""
     found = _known(maker)
     names = found.questions
     base = _regret(maker, found, found.features)
     rng = np.random.default_rng(0)
     risen = {}
     for column, name in enumerate(names):
-        if name not in maker.way.needs:
+        if name not in maker.rule.needs:
             continue
         shuffled = found.features.copy()
         for copy in shuffled:
@@ -90,27 +90,27 @@ def crossings(maker: ChoiceMaker, name: str) -> list[tuple[float, str, str]]:
 
 
 def explained(maker: ChoiceMaker) -> str:
-    """The insight in words and numbers."""
+    """What a choice maker has learned, in words and numbers."""
     if maker.outcomes is None:
-        return "\n".join([f"{maker.name} follows {maker.way.kind}:", *maker.way.lines()])
+        return "\n".join([f"{maker.name} follows {maker.rule.kind}:", *maker.rule.lines()])
     found = maker.outcomes
     means = dict(zip(found.options, found.regrets.mean(axis=0), strict=True))
     learned = f"learned from {len(found.databases)} public databases in {len(set(found.groups))} groups"
     alone = ", ".join(f"{name} {regret:.3g}" for name, regret in sorted(means.items(), key=lambda one: one[1]))
     chosen = f"{_regret(maker, found, found.features):.3g} (on the same databases, without what it pays)"
     lines = [
-        f"{maker.name}: {maker.way.kind} among {', '.join(found.options)}, {learned}.",
-        f"Mean regret of each option alone: {alone}; of the choice {chosen}.",
+        f"{maker.name}: {maker.rule.kind} among {', '.join(found.options)}, {learned}.",
+        f"Mean regret of each option by itself: {alone}; of the choice {chosen}.",
     ]
     risen = importances(maker)
     if not risen:
-        lines.append(f"No metafeature is asked: {_choice(maker, found, {})} is taken always.")
+        lines.append(f"No metafeature is asked: it always takes {_choice(maker, found, {})}.")
     for name, rise in risen.items():
         lines.append(f"{name}: without it the mean regret would be {rise:.3g} higher.")
         for value, before, after in crossings(maker, name):
             lines.append(f"  up to {value:.4g} {before}, above it {after} (the other metafeatures at their medians).")
     lines += [f"Left out: {name}, which failed ({story})." for name, story in found.failed.items()]
-    return "\n".join([*lines, "How it decides:", *(f"  {line}" for line in maker.way.lines())])
+    return "\n".join([*lines, "How it decides:", *(f"  {line}" for line in maker.rule.lines())])
 
 
 def choice_map(maker: ChoiceMaker) -> Any:
@@ -118,7 +118,7 @@ def choice_map(maker: ChoiceMaker) -> Any:
     import plotly.graph_objects as go
 
     found = _known(maker)
-    names = [*importances(maker), *(name for name in found.questions if name not in maker.way.needs)][:2]
+    names = [*importances(maker), *(name for name in found.questions if name not in maker.rule.needs)][:2]
     if not names:
         raise BadInput("choice", "has no metafeature to draw a map over", "pass some to informed_by")
     axes = [_span(found, name) for name in names]
@@ -157,16 +157,10 @@ def _span(found: Outcomes, name: str) -> Vector:
     return np.asarray(np.linspace(low, high, STEPS))
 
 
-def _choice(maker: ChoiceMaker, found: Outcomes, told: dict[str, float]) -> str:
+def _choice(maker: ChoiceMaker, found: Outcomes, given: dict[str, float]) -> str:
     medians = {name: float(np.median(found.features[..., at])) for at, name in enumerate(found.questions)}
-    values = medians | told
-    return maker.way.decide(values.__getitem__).choice
+    return maker.rule.decide((medians | given).__getitem__).choice
 
 
 def _regret(maker: ChoiceMaker, found: Outcomes, features: Vector) -> float:
-    regrets, total = found.regrets, 0.0
-    for copy in features:
-        for row, values in enumerate(copy):
-            seen = dict(zip(found.questions, map(float, values), strict=True))
-            total += regrets[row, found.options.index(maker.way.decide(seen.__getitem__).choice)]
-    return total / max(features.shape[0] * features.shape[1], 1)
+    return float(np.mean([found.regret_of(maker.rule, row, values) for copy in features for row, values in enumerate(copy)]))

@@ -1,4 +1,4 @@
-"""What a selector may ask about an input, what each answer costs, and how noisy it is (Section 8.1 of the Pythia paper).
+"""What a selector may ask about an input, what each answer costs and how noisy it is (Section 8.1 of the Pythia paper).
 
 Selectors are trained at ε = 1. Another ε is reached by exchange (Section 6.3): the data are taken to be εx, so a feature
 that grows with the counts is multiplied by ε, and so is its noise. The number of non-zero cells does not grow, and is not.
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts
-from jostle.kernel.source import Source
 from jostle.kernel.statistics import NonZeroCells, PartitionCost, Scale, Statistic, TotalVariation
 from jostle.simulate.grid import WORKLOADS
 from jostle.workloads import LENGTHS, Workload
@@ -32,16 +32,17 @@ CLASSES: Final = MappingProxyType({TASKS[task]: kinds for task, kinds in WORKLOA
 """The classes of workloads that selectors tell apart, by the number of dimensions."""
 
 NEARLY_ALL = 0.8
-"""A workload of rectangles is of a class if so many of its queries are; else it is mixed."""
+"""A workload of rectangles is of a class if this share of its queries is; else it is mixed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Feature:
-    """A number about an input: public, or a statistic of the kernel that is paid for when it is asked."""
+    """A number about an input: public, or a statistic of the kernel; a question that a choice may ask.
+
+    Its values are at ε = 1: `rate` is the exchange rate of the budget.
+    """
 
     name: str
-    """How selectors call it."""
-
     about: str
     """What it is, in words."""
 
@@ -62,19 +63,31 @@ class Feature:
         """Whether it has to be paid for."""
         return self.statistic is not None
 
-    def known(self, x: Source, workload: Workload, rate: float) -> float | None:
-        """Its value where that is public: always for some, and the scale under `replace`. It costs nothing."""
+    def known(self, db: Any, query: Any, epsilon: Fraction) -> float | None:
+        """Its value where that is public: always for some, and the scale under `replace`."""
+        if not isinstance(query, Workload):
+            raise BadInput("informed_by", f"{self.name} is about workloads", "use a metafeature instead")
         if self.public is not None:
-            return self.public(workload)
-        return None if self.name != "scale" or x.total is None else x.total * rate
+            return self.public(query)
+        return None if self.name != "scale" or db.total is None else db.total * exchange_rate(epsilon, db.neighbours)
 
-    def measure(self, x: Source, budget: Budget, rate: float) -> float:
+    def check(self, db: Any, query: Any, epsilon: Fraction, share: Fraction) -> None:
+        """Some statistics are exact only on domains of moderate size."""
+        if self.known(db, query, epsilon) is None:
+            self._statistic(db.size, exchange_rate(epsilon, db.neighbours)).check(db.size)
+
+    def measure(self, db: Any, query: Any, epsilon: Fraction, token: Budget) -> float:
         """The noisy value at a source.
 
         Privacy: one statistic of the kernel, calibrated to its lemma and paid for with the token.
         """
-        noisy = float(self._laid_out(x).statistic(self._statistic(x.size, rate), budget))
+        line = db.reduce(hilbert_line((db.shape[0], db.shape[1]))) if self.along_curve and len(db.shape) == 2 else db
+        rate = exchange_rate(epsilon, db.neighbours)
+        noisy = float(line.statistic(self._statistic(db.size, rate), token))
         return noisy * rate if self.exchanges else noisy
+
+    def noise(self, db: Any, query: Any, epsilon: Fraction, share: Fraction) -> float:
+        return self.noise_scale(db.size, float(share), exchange_rate(epsilon, db.neighbours), db.neighbours)
 
     def value(self, x: Counts, workload: Workload, rate: float = 1.0) -> float:
         """The true value on public data.
@@ -104,34 +117,25 @@ class Feature:
         moved = Neighbours.of(neighbours).sensitivity(*statistic.moves(size))
         return float(moved) / statistic.unit(size) / epsilon * (rate if self.exchanges else 1.0)
 
-    def check(self, size: int, rate: float) -> None:
-        """Raise, before anything is charged, if it cannot be asked of so many cells."""
-        if self.statistic is not None:
-            self._statistic(size, rate).check(size)
-
-    def _laid_out(self, x: Source) -> Source:
-        return x.reduce(hilbert_line((x.shape[0], x.shape[1]))) if self.along_curve and len(x.shape) == 2 else x
-
     def _statistic(self, size: int, rate: float) -> Statistic:
         if self.statistic is None:
             raise PlanError(f"the feature {self.name} is public: there is nothing to measure")
-        return self.statistic(max(rate, size * 2.0**-36))  # a rate so small would ask for prices beyond what is exact
+        return self.statistic(max(rate, size * 2.0**-36))  # a smaller rate would ask for prices beyond what is exact
 
 
-def exchange_rate(budget: Budget, neighbours: Neighbours) -> float:
+def exchange_rate(epsilon: Fraction, neighbours: Neighbours) -> float:
     """By what the counts are multiplied to reach ε = 1 under `add_remove`.
 
-    >>> from jostle.kernel.source import simulation
-    >>> exchange_rate(simulation(seed=0).grant(0.5), Neighbours("replace"))
+    >>> exchange_rate(Fraction(1, 2), Neighbours("replace"))
     0.25
     """
-    return float(budget.epsilon / neighbours.sensitivity(1, 2))
+    return float(epsilon / neighbours.sensitivity(1, 2))
 
 
 def workload_class(workload: Workload) -> str:
     """The class of workloads whose training serves this one: its own, else the one with queries of like length.
 
-    On a line, cells (length 1) and prefixes (half the line) are told apart at the geometric mean of their lengths. On a
+    On a line, cells (length 1) and prefixes (half the line) are distinguished at the geometric mean of their lengths. On a
     grid, a query is short, medium or long by its mean side, as in the paper; single cells are short on any grid.
 
     >>> from jostle import workloads

@@ -1,4 +1,4 @@
-"""How good choices are on public databases that were left out of training: one group after the other is held out."""
+"""How good choices are on public databases that were left out of training, one group after the other."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jostle.choice.decision_rules import Way
-from jostle.choice.public_databases import Outcomes, Public
+from jostle.choice.decision_rules import DecisionRule
+from jostle.choice.public_databases import Outcomes, PublicDatabase
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Judged:
+class HeldOutLosses:
     """What choosing cost on every held-out database, and what each single option would have."""
 
     databases: list[str]
     losses: Vector
-    """Of the choice maker, run from end to end: what it paid for its questions is in them."""
+    """Of the choice maker, run from end to end, so that the price of its questions counts."""
 
     singles: dict[str, Vector]
     """Of each option with the whole budget."""
@@ -33,7 +33,6 @@ class Judged:
     """How often each option was taken."""
 
     def _regret(self, losses: Vector) -> Vector:
-        """Of each database, over the least mean loss of a single option there."""
         best = np.min(list(self.singles.values()), axis=0)
         tiny = 1e-9 * max(float(best.max()), 1e-300)
         return np.asarray((losses + tiny) / (best + tiny))
@@ -54,7 +53,6 @@ class Judged:
         return min(self.regrets, key=self.regrets.__getitem__)
 
     def to_pandas(self) -> Any:
-        """One row a database."""
         import pandas as pd
 
         return pd.DataFrame({"database": self.databases, "choice": self.losses} | dict(self.singles))
@@ -64,7 +62,7 @@ class Judged:
         return f"mean regret over {len(self.databases)} held-out databases: choice {self.regret:.3g}; {every}"
 
 
-def held_out(maker: ChoiceMaker, *, trials: int, seed: int) -> Judged:
+def held_out(maker: ChoiceMaker, *, trials: int, seed: int) -> HeldOutLosses:
     """Learn without each group in turn, and choose on its databases, `trials` times each, from end to end."""
     found = maker.outcomes
     if found is None or len(set(found.groups)) < 2:
@@ -72,11 +70,11 @@ def held_out(maker: ChoiceMaker, *, trials: int, seed: int) -> Judged:
     groups, losses = np.array(found.groups), np.zeros(len(found.databases))
     choices = [dict[str, int]() for _ in found.databases]
     for group in dict.fromkeys(found.groups):
-        judged = maker.with_way(maker.learned(found.where(groups != group)))
+        learner = maker.with_rule(maker.learned(found.where(groups != group)))
         for row in np.flatnonzero(groups == group):
             one = found.databases[row]
-            losses[row] = np.mean([_run(judged, one, [seed, int(row), trial], choices[row]) for trial in range(trials)])
-    return Judged(
+            losses[row] = np.mean([_run(learner, one, [seed, int(row), trial], choices[row]) for trial in range(trials)])
+    return HeldOutLosses(
         databases=[one.name for one in found.databases],
         losses=losses,
         singles={name: found.losses[:, at] for at, name in enumerate(found.options)},
@@ -84,21 +82,19 @@ def held_out(maker: ChoiceMaker, *, trials: int, seed: int) -> Judged:
     )
 
 
-def expected_regret(found: Outcomes, learn: Callable[[Outcomes], Way]) -> float:
-    """The mean regret of choices on held-out groups, from outcomes alone: nothing is run again, and features are free."""
-    groups, regrets, total = np.array(found.groups), found.regrets, 0.0
+def expected_regret(found: Outcomes, learn: Callable[[Outcomes], DecisionRule]) -> float:
+    """The mean regret of choices on held-out groups, from known outcomes: nothing is run again, and questions are free."""
+    groups, regrets = np.array(found.groups), list[float]()
     for group in dict.fromkeys(found.groups):
-        way = learn(found.where(groups != group))
-        for row in np.flatnonzero(groups == group):
-            for copy in found.features:
-                seen = dict(zip(found.questions, map(float, copy[row]), strict=True))
-                total += regrets[row, found.options.index(way.decide(seen.__getitem__).choice)]
-    return float(total / max(len(found.features) * len(groups), 1))
+        rule = learn(found.where(groups != group))
+        held = np.flatnonzero(groups == group)
+        regrets += [found.regret_of(rule, int(row), copy[row]) for row in held for copy in found.features]
+    return float(np.mean(regrets))
 
 
-def _run(maker: ChoiceMaker, one: Public, seed: list[int], taken: dict[str, int]) -> float:
+def _run(maker: ChoiceMaker, one: PublicDatabase, seed: list[int], choices: dict[str, int]) -> float:
     entropy = np.random.SeedSequence([*seed, zlib.crc32(maker.name.encode())])
     source = one.source(entropy, maker.neighbours)
     answer = maker(source, one.query, source.grant(one.epsilon))
-    taken[maker.trace.choice] = taken.get(maker.trace.choice, 0) + 1
-    return float(maker.loss(answer, one.data if one.truth is None else one.truth, one.query))
+    choices[maker.trace.choice] = choices.get(maker.trace.choice, 0) + 1
+    return one.cost(answer, maker.loss)

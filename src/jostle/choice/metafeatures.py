@@ -24,8 +24,8 @@ from typing import Any, final, overload
 import numpy as np
 
 from jostle.choice.expressions import Database, sql
-from jostle.choice.expressions.private import Number, Shape
-from jostle.choice.expressions.public import Domain, Public
+from jostle.choice.expressions.private import PrivateNumber, Shape
+from jostle.choice.expressions.public import Domain, PublicNumber
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput
@@ -35,20 +35,20 @@ from jostle.kernel.noise import calibrate
 from jostle.kernel.source import Source
 
 MOST_EXPRESSIONS = 16
-"""So many expressions may share the budget of one metafeature."""
+"""The most expressions that may share the budget of one metafeature."""
 
 
 @final
 @dataclass(frozen=True)
-class Measured:
+class MeasuredExpressions:
     """Private expressions, and what to make of them once they were measured.
 
     >>> from jostle.choice.expressions import db, largest
-    >>> Measured((largest(db.values), db.values.sum()), lambda most, all_: most / all_).then(1.0, 4.0)
+    >>> MeasuredExpressions((largest(db.values), db.values.sum()), lambda most, all_: most / all_).then(1.0, 4.0)
     0.25
     """
 
-    expressions: tuple[Number, ...]
+    expressions: tuple[PrivateNumber, ...]
     """Each is measured on its own."""
 
     then: Callable[..., Any]
@@ -58,12 +58,12 @@ class Measured:
         if not 1 <= len(self.expressions) <= MOST_EXPRESSIONS:
             raise BadInput("expressions", f"must be 1 to {MOST_EXPRESSIONS}", "split the metafeature")
         for expression in self.expressions:
-            if not isinstance(expression, Number):
+            if not isinstance(expression, PrivateNumber):
                 kind = type(expression).__name__
                 raise BadInput("expressions", f"must be private numbers, got {kind}", "reduce cells with sum(), stddev, …")
 
 
-def measured(*expressions: Number, then: Callable[..., Any]) -> Measured:
+def measured(*expressions: PrivateNumber, then: Callable[..., Any]) -> MeasuredExpressions:
     """Measure all expressions, then apply a free function to them: for ratios and whatever else has no bound of its own.
 
     >>> @metafeature
@@ -73,7 +73,7 @@ def measured(*expressions: Number, then: Callable[..., Any]) -> Measured:
     >>> concentration.value([3, 1])
     0.75
     """
-    return Measured(expressions, then)
+    return MeasuredExpressions(expressions, then)
 
 
 @final
@@ -94,13 +94,13 @@ class Metafeature:
         if last is not None and list(last[0].sizes.items()) == list(domain.sizes.items()):
             return last[1]
         plan = self._define(Database(domain))
-        plan = plan if isinstance(plan, Measured) else Measured((plan,), _as_it_is)
+        plan = plan if isinstance(plan, MeasuredExpressions) else MeasuredExpressions((plan,), _as_it_is)
         found = tuple(e.on(domain) for e in plan.expressions), plan.then
-        self._last = domain, found  # the last domain alone is kept
+        self._last = domain, found  # only the last domain is kept
         return found
 
     def measure(self, source: Source, budget: Budget) -> Any:
-        """The noisy number; in a simulation of several trials, one a trial. Everything is checked before the first charge.
+        """The noisy number, one per trial in a simulation of several. Everything is checked before the first charge.
 
         >>> from jostle.choice.expressions import largest
         >>> from jostle.kernel.source import SimulatedSource
@@ -131,7 +131,7 @@ class Metafeature:
         return tuple(_moves(s, domain.size, relation) / s.unit(domain.size) for s in self._on(domain)[0])
 
     def noise_scale(self, shape: Shape, epsilon: object, neighbours: Neighbours | str = "add_remove") -> tuple[float, ...]:
-        """The scale of the noise on each expression if the metafeature is measured with so much ε: public numbers.
+        """The scale of the noise on each expression if the metafeature is measured with this ε: public numbers.
 
         >>> metafeature("select count(values) from db where values > 0").noise_scale(64, 0.5)
         (2.0,)
@@ -149,7 +149,7 @@ class Metafeature:
 def metafeature(definition: Callable[..., Any], *, axes: tuple[str, ...] | None = None) -> Metafeature: ...
 @overload
 def metafeature(
-    definition: str, *, name: str = "", axes: tuple[str, ...] | None = None, **parameters: Public | float
+    definition: str, *, name: str = "", axes: tuple[str, ...] | None = None, **parameters: PublicNumber | float
 ) -> Metafeature: ...
 def metafeature(definition: Any, *, name: str = "", axes: tuple[str, ...] | None = None, **parameters: Any) -> Metafeature:
     """A metafeature from a function of the database, as a decorator, or from SQL text with its public parameters.
@@ -162,7 +162,7 @@ def metafeature(definition: Any, *, name: str = "", axes: tuple[str, ...] | None
     """
     if isinstance(definition, str):
         expression = sql(definition, **parameters)
-        if not isinstance(expression, Number):
+        if not isinstance(expression, PrivateNumber):
             raise BadInput("definition", "gives many numbers", "reduce them, for instance with stddev(…)")
         return Metafeature(name or definition, lambda _: expression, axes, definition)
     if not callable(definition) or parameters:

@@ -1,4 +1,4 @@
-"""Options: the ways to answer among which a choice is made, as functions or as classes.
+"""Options: private programs that answer a query, among which a choice is made, as functions or as classes.
 
 >>> from jostle.kernel.strategy import identity
 >>> @option
@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from jostle import algorithms
-from jostle.choice.spend_only import handed
+from jostle.choice.spend_only import spend_only
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, BudgetError, JostleError, PlanError, show
 from jostle.workloads import Workload
@@ -36,14 +36,14 @@ from jostle.workloads import Workload
 MOST_OPTIONS = 200
 
 
-class Failed(PlanError):
-    """An option did not give an answer that can be released. What it was handed is charged, whatever it did with it."""
+class OptionFailed(PlanError):
+    """An option gave no answer that can be released. Its whole budget is charged, whatever it did with it."""
 
 
 class Option(ABC):
-    """A way to answer a query on a private database, and perhaps what is believed of its performance.
+    """A program that answers a query on a private database, and perhaps predicts its own performance.
 
-    Subclass it, or decorate a function with `option`. Its name is that of the class, unless `name` says otherwise.
+    Subclass it, or decorate a function with `option`. Its name is `name`, or else the name of the class.
     """
 
     name: str = ""
@@ -63,26 +63,23 @@ class Option(ABC):
         cls.name = cls.__dict__.get("name", "") or cls.__name__
 
     def check(self, db: Any, query: Any) -> None:
-        """Raise, before anything is charged, if it cannot answer such a query. Public facts alone may decide."""
+        """Raise, before anything is charged, if it cannot answer the query. It may decide only by public facts."""
 
     def __repr__(self) -> str:
         return f"<option {self.name}>"
 
 
 class _FromFunction(Option):
-    """An option around a function."""
-
     def __init__(self, function: Callable[..., Any], name: str, predict: Callable[[Any], float] | None) -> None:
         self._function, self.name, self.__doc__ = function, name, function.__doc__
         if predict is not None:
             self.predict = predict
 
     def answer(self, db: Any, query: Any, budget: Budget) -> Any:
-        """What the function gives."""
         return self._function(db, query, budget)
 
     def predicts(self, predict: Callable[[Any], float]) -> Callable[[Any], float]:
-        """Decorates the function that says how well this option is expected to do."""
+        """Decorator for the function that predicts how well this option does."""
         self.predict = predict
         return predict
 
@@ -130,31 +127,29 @@ class Registered(Option):
         self.name, self.version = self._algorithm.name, self._algorithm.version
 
     def check(self, db: Any, query: Any) -> None:
-        """It must be for such a workload, over such a domain."""
         if not isinstance(query, Workload):
             raise BadInput("query", f"{self.name} answers workloads", "pass for instance jostle.workloads.prefix(100)")
         query.check(db.shape)
         self._algorithm.check(query, self._tunables)
 
     def answer(self, db: Any, query: Any, budget: Budget) -> Any:
-        """The workload on the estimate that the algorithm makes."""
         return query @ self._algorithm.run(db, query, budget, **self._tunables)
 
 
 def as_options(options: Any) -> tuple[Option, ...]:
-    """The options that are meant: instances, classes, functions, and names of registered algorithms; checked.
+    """Options from instances, classes, functions and names of registered algorithms, checked.
 
     >>> as_options([])
     Traceback (most recent call last):
-    jostle.kernel.errors.BadInput: options: are none. Remedy: pass at least two ways to answer, such as functions
-    decorated with @option.
+    jostle.kernel.errors.BadInput: options: is empty. Remedy: pass at least two, such as functions decorated
+    with @option.
     """
-    remedy = "pass at least two ways to answer, such as functions decorated with @option"
+    remedy = "pass at least two, such as functions decorated with @option"
     if isinstance(options, (str, bytes)) or not isinstance(options, (Sequence, set, frozenset)):
         raise BadInput("options", "must be a list of options", remedy)
     found = [_as_option(one) for one in (options if isinstance(options, Sequence) else sorted(options, key=str))]
     if not found:
-        raise BadInput("options", "are none", remedy)
+        raise BadInput("options", "is empty", remedy)
     if len(found) > MOST_OPTIONS:
         raise BadInput("options", f"are more than {MOST_OPTIONS}", "leave out those that never win")
     names = [one.name for one in found]
@@ -181,50 +176,50 @@ def _as_option(one: Any) -> Option:
 
 
 def answered(one: Option, db: Any, query: Any, budget: Budget) -> Any:
-    """The option's answer on a source; if there is none, the budget is charged and the release refused.
+    """The option's answer on a source; if it fails, its budget is charged and nothing is released.
 
-    The message names the option and the kind of the error, and nothing that the option said: that might be private. In
-    training, on public data, `Outcomes.failed` has the whole story.
+    The message names the option and the type of the error, but not the option's own message, which might be private. In
+    training, on public data, `Outcomes.failed` has it.
     """
     before, amount = db.unspent, budget.epsilon
     try:
-        return checked(one.answer(handed(db), query, budget), query)
-    except Wrong as wrong:
+        return checked(one.answer(spend_only(db), query, budget), query)
+    except UnfitAnswer as wrong:
         problem = str(wrong)
     except Exception as error:  # noqa: BLE001  # whatever the option raised, its budget is charged
         problem = f"it raised {type(error).__name__}"
     left = _forfeit(db, budget, amount - (before - db.unspent), one.name)
     paid = f"ε = {show(amount - left)} of {show(amount)} is spent" if left else f"ε = {show(amount)} is charged"
-    raise Failed(f"the option {one.name} failed: {problem}. {paid}, and nothing is released") from None
+    raise OptionFailed(f"the option {one.name} failed: {problem}. {paid}, and nothing is released") from None
 
 
-class Wrong(JostleError):
-    """What an option returned cannot be released."""
+class UnfitAnswer(JostleError):
+    """The answer of an option cannot be released."""
 
 
 def checked(answer: Any, query: Any) -> Any:
-    """The answer, if it is of finite numbers and, for a workload, one a query; other kinds of answers pass as they are."""
+    """The answer, if its numbers are finite and, for a workload, there is one per query; other kinds of answers pass."""
     if answer is None:
-        raise Wrong("it returned nothing")
+        raise UnfitAnswer("it returned nothing")
     if isinstance(query, Workload):
         try:
             numbers = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
-            raise Wrong("it returned no numbers") from None
+            raise UnfitAnswer("it returned no numbers") from None
         if numbers.shape != query.shape[:1]:
-            raise Wrong(f"it returned numbers of shape {numbers.shape}, not {query.shape[:1]}")
+            raise UnfitAnswer(f"it returned numbers of shape {numbers.shape}, not {query.shape[:1]}")
         answer = numbers
     real = answer.dtype.kind in "fc" if isinstance(answer, (np.ndarray, np.generic)) else isinstance(answer, float)
     if real and not np.isfinite(answer).all():  # texts, objects and whole numbers of any size have nothing to test
-        raise Wrong("it returned numbers that are not finite")
+        raise UnfitAnswer("it returned numbers that are not finite")
     return answer
 
 
 def _forfeit(db: Any, budget: Budget, left: Fraction, name: str) -> Fraction:
-    """Charge what a failed option had left, else trying again until it works would be free; give what could not be charged.
+    """Charge what a failed option had left, else trying again until it works would be free; return what cannot be charged.
 
-    That is by the token itself, if nothing was done with it, else by another for the rest. None is granted in a part of a
-    split, all of which was charged when it was split, nor in a choice within another option, which fails with it.
+    The token itself is charged if it was not used, else another one for the rest. None is granted in a part of a split,
+    which was charged as a whole when it was split, nor in a choice within another option, which fails with it.
     """
     for token in (lambda: budget, lambda: db.grant(left)):
         try:

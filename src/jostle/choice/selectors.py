@@ -1,60 +1,31 @@
 """Selectors: from features of an input to the option that is expected to err least, as a small JSON file.
 
-A selector asks for features one at a time, and only for those that its way needs; `Pythia` pays for each when it is asked.
-Regret trees (`TreeSelector`), one or several that vote, are the kind that there is; others fit behind the same interface.
+A selector asks for features one at a time, and only for those on its way; `Pythia` pays for each when it is needed. It holds
+regret trees for each class of workloads (Section 6.2): one, or several whose expected regrets are averaged.
 """
 
 from __future__ import annotations
 
-import json
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+import numpy as np
+
 from jostle import algorithms, plots
-from jostle.choice import strict_json
-from jostle.choice.features import CLASSES, FEATURES, Feature
-from jostle.choice.strict_json import Entries
+from jostle.choice import files
+from jostle.choice.features import CLASSES, FEATURES
+from jostle.choice.files import Entries
+from jostle.choice.regret_tree import Ask, Decision, InnerNode, Leaf, Step, Tree, features_of, tree_lines, walk
 from jostle.kernel.errors import BadInput
 
 FORMAT: Final = "jostle selector"
+KIND: Final = "tree"
 SCHEMA: Final = 1
 """Raised when the meaning of a selector's file changes; files of another schema are refused."""
-
-Measure = Callable[[Feature], float]
-"""What a walk asks: the value of a feature, which may be noisy."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """One question of a walk."""
-
-    feature: str
-    """What was asked."""
-
-    value: float
-    """The answer, as the selector saw it."""
-
-    found: str
-    """What followed from it, in words."""
-
-
-@dataclass(frozen=True)
-class Decision:
-    """Where a walk ended."""
-
-    choice: str
-    """The option to run."""
-
-    regrets: dict[str, float]
-    """The expected regret of every option, as training saw it on inputs like this one."""
-
-    path: tuple[Step, ...]
-    """The questions on the way, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +33,7 @@ class About:
     """What a selector is for and where it comes from."""
 
     task: str
-    """What is asked of the data: "range-1d" or "range-2d"."""
+    """The task, "range-1d" or "range-2d"."""
 
     options: tuple[str, ...]
     """The algorithms that it chooses among."""
@@ -80,11 +51,10 @@ class About:
     """The least and the largest scale in training, at ε = 1."""
 
     provenance: dict[str, Any] = field(default_factory=dict)
-    """The data, the grid, the settings, the seed and the version of jostle behind it."""
+    """The data, the grid, the settings, the seed and the version of jostle that it was trained with."""
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """The classes of workloads that it tells apart."""
         return CLASSES[algorithms.TASKS[self.task]]
 
     def notes(self, feature: str, value: float) -> list[str]:
@@ -101,32 +71,62 @@ class About:
         return [n for n, v in zip(self.options, self.versions, strict=True) if n in now and now[n].version != v]
 
 
-class Selector(ABC):
-    """Chooses an option for an input from features that it asks for one by one."""
-
-    kind: ClassVar[str]
-    """What its file calls it."""
+@dataclass(frozen=True, repr=False)
+class Selector:
+    """Chooses an option for an input by the trees of the workload's class; several vote with the regrets they expect."""
 
     about: About
-    """What it is for."""
+    trees: Mapping[str, tuple[Tree, ...]]
+    """The trees for each class of workloads."""
+
+    kind: ClassVar[str] = "a tree"
+    """What traces call it."""
 
     @property
-    @abstractmethod
-    def features_needed(self) -> tuple[str, ...]:
-        """Every feature that some walk may ask for."""
+    def options(self) -> tuple[str, ...]:
+        return self.about.options
 
-    @abstractmethod
-    def walk(self, measure: Measure) -> Decision:
-        """Ask for features until the option is clear. No feature is asked twice."""
-
-    @abstractmethod
-    def body(self) -> dict[str, Any]:
-        """What its file holds beside `about`."""
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Every feature that some walk may ask for: the workload's class, and what the trees split on."""
+        used = features_of(*(tree for trees in self.trees.values() for tree in trees))
+        return ("workload", *(name for name in FEATURES if name in used and name != "workload"))
 
     @property
     def private_features(self) -> tuple[str, ...]:
         """Those of its features that have to be paid for."""
-        return tuple(name for name in self.features_needed if FEATURES[name].private)
+        return tuple(name for name in self.needs if FEATURES[name].private)
+
+    def decide(self, ask: Ask) -> Decision:
+        """Walk each tree of the workload's class to a leaf. No feature is asked for twice."""
+        known = cache(ask)
+        number = known("workload")
+        workload_class = self.about.classes[int(number)]
+        path, leaves = [Step("workload", number, workload_class)], list[Leaf]()
+        for tree in self.trees[workload_class]:
+            leaf, steps = walk(tree, known)
+            leaves.append(leaf)
+            path += steps
+        regrets = np.mean([leaf.regrets for leaf in leaves], axis=0)
+        choice = leaves[0].choice if len(leaves) == 1 else int(regrets.argmin())
+        return Decision(self.options[choice], dict(zip(self.options, map(float, regrets), strict=True)), tuple(path))
+
+    def lines(self) -> list[str]:
+        """How it decides, in words; of several trees, the first of each class."""
+        lines = []
+        for name, trees in self.trees.items():
+            lines += [f"{name}: {len(trees)} tree{'s' if len(trees) > 1 else ''}", *tree_lines(trees[0], self.options, "  ")]
+        return lines
+
+    def summary(self) -> str:
+        """What it is for, where it comes from, what it asks and how it decides."""
+        data = self.about.provenance.get("data", [])
+        lines = [
+            f"{KIND} for {self.about.task}, among {', '.join(self.options)}",
+            f"asks for: {', '.join(self.needs)}",
+            f"trained on: {', '.join(map(str, data)) if isinstance(data, list) else data}",
+        ]
+        return "\n".join(lines + self.lines())
 
     def dumps(self) -> str:
         """The selector as JSON."""
@@ -134,15 +134,16 @@ class Selector(ABC):
         head = {
             "format": FORMAT,
             "schema": SCHEMA,
-            "kind": self.kind,
+            "kind": KIND,
             "task": about.task,
-            "options": [{"name": n, "version": v} for n, v in zip(about.options, about.versions, strict=True)],
+            "options": files.option_entries(about.options, about.versions),
             "rho": about.rho,
             "cells": list(about.cells),
             "scales": list(about.scales),
             "provenance": about.provenance,
         }
-        return json.dumps(head | self.body(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        shown = {name: [files.tree_entries(tree, digits=4) for tree in trees] for name, trees in self.trees.items()}
+        return files.written(head | {"trees": shown})
 
     def save(self, file: str | Path) -> None:
         """Write it to a file."""
@@ -150,42 +151,73 @@ class Selector(ABC):
 
     @staticmethod
     def load(file: str | Path, *, task: str | None = None) -> Selector:
-        """Read one that was saved; refused if it is for another task or for options that are not registered."""
-        return _read(strict_json.read(Path(file), "selector"), task)
+        """Read a saved selector; refused if it is for another task or for options that are not registered."""
+        return _read(files.read(Path(file), "selector"), task)
 
     @staticmethod
     def loads(text: str, *, task: str | None = None) -> Selector:
         """Read one from JSON."""
-        return _read(strict_json.parse(text, "selector"), task)
+        return _read(files.parse(text, "selector"), task)
 
-    def summary(self) -> str:
-        """What it is for, where it comes from and what it asks, in some lines."""
-        from_data = self.about.provenance.get("data", [])
-        lines = [
-            f"{self.kind} for {self.about.task}, among {', '.join(self.about.options)}",
-            f"asks for: {', '.join(self.features_needed)}",
-            f"trained on: {', '.join(map(str, from_data)) if isinstance(from_data, list) else from_data}",
-        ]
-        return "\n".join(lines + self.details())
-
-    @abstractmethod
-    def details(self) -> list[str]:
-        """Lines of the summary about how it decides."""
-
-    @abstractmethod
     def plot(self) -> Any:
-        """A Plotly figure of how it decides."""
+        """The first tree of each class, drawn from the root down, with the leaves' choices and how often they were best."""
+        import plotly.graph_objects as go
+        from plotly.subplots import make_subplots
+
+        figure = make_subplots(rows=len(self.trees), cols=1, subplot_titles=list(self.trees))
+        for row, trees in enumerate(self.trees.values(), start=1):
+            tree = trees[0]
+            where = _places(tree)
+            for number, node in enumerate(tree):
+                for child in (node.low, node.high) if isinstance(node, InnerNode) else ():
+                    x, y = zip(where[number], where[child], strict=True)
+                    edge = go.Scatter(x=x, y=y, mode="lines", line_color=plots.MUTED, hoverinfo="skip")
+                    figure.add_trace(edge, row=row, col=1)
+            texts = [
+                f"{node.feature} ≤ {node.at:.4g}"
+                if isinstance(node, InnerNode)
+                else f"{self.options[node.choice]}<br>{node.optimal:.0%} of {node.inputs}"
+                for node in tree
+            ]
+            x, y = zip(*(where[number] for number in range(len(tree))), strict=True)
+            nodes = go.Scatter(x=x, y=y, text=texts, mode="markers+text", textposition="top center")
+            figure.add_trace(nodes, row=row, col=1)
+        figure.update_xaxes(visible=False).update_yaxes(visible=False)
+        plots.themed(figure, f"Selector for {self.about.task}")
+        return figure.update_layout(showlegend=False, height=420 * len(self.trees))
 
     def _repr_html_(self) -> str:
-        """For notebooks: its summary."""
         return plots.in_words(self.summary())
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} for {self.about.task} among {len(self.about.options)} options>"
+        return f"<Selector for {self.about.task} among {len(self.options)} options>"
+
+
+TreeSelector = Selector
+"""Its name while there were to be other kinds."""
+
+
+def _places(tree: Tree) -> dict[int, tuple[float, float]]:
+    """Leaves side by side, each inner node above the middle of its children."""
+    places: dict[int, tuple[float, float]] = {}
+    leaves = 0
+
+    def place(number: int, depth: int) -> float:
+        nonlocal leaves
+        node = tree[number]
+        if isinstance(node, Leaf):
+            across, leaves = float(leaves), leaves + 1
+        else:
+            across = (place(node.low, depth + 1) + place(node.high, depth + 1)) / 2
+        places[number] = (across, -float(depth))
+        return across
+
+    place(0, 0)
+    return places
 
 
 def find(selector: Selector | str | Path | None, task: str) -> Selector | None:
-    """The selector that is meant: itself, a shipped one by its name, a file; without any, the one shipped for the task."""
+    """A selector, as it is, by the name of a shipped one or from a file; by default the one shipped for the task."""
     if isinstance(selector, Selector):
         if selector.about.task != task:
             raise _other_task(selector.about.task, task)
@@ -193,8 +225,7 @@ def find(selector: Selector | str | Path | None, task: str) -> Selector | None:
     if selector is None:
         return shipped(task) if task in shipped_names() else None
     if isinstance(selector, str) and selector in shipped_names():
-        found = shipped(selector)
-        return find(found, task)
+        return find(shipped(selector), task)
     if isinstance(selector, (str, Path)):
         file = Path(selector)
         if not file.is_file():
@@ -205,7 +236,7 @@ def find(selector: Selector | str | Path | None, task: str) -> Selector | None:
 
 @lru_cache(maxsize=16)
 def _from_file(file: Path, changed: int, task: str) -> Selector:
-    """A file is read once, however many runs use it, unless it changes."""
+    """A file is read again only if it has changed."""
     return Selector.load(file, task=task)
 
 
@@ -213,8 +244,6 @@ def _from_file(file: Path, changed: int, task: str) -> Selector:
 def shipped_names() -> tuple[str, ...]:
     """The selectors that come with jostle."""
     folder = resources.files("jostle.choice") / "shipped"
-    if not folder.is_dir():
-        return ()
     return tuple(sorted(file.name.removesuffix(".json") for file in folder.iterdir() if file.name.endswith(".json")))
 
 
@@ -235,9 +264,7 @@ def train(table: Any, *, criterion: str = "expected-regret", seed: int = 0, **se
 
 
 def _known() -> str:
-    return (
-        f"one of {', '.join(shipped_names())}, or a file that `Selector.save` wrote" if shipped_names() else "a saved file"
-    )
+    return f"one of {', '.join(shipped_names())}, or a file that `Selector.save` wrote"
 
 
 def _other_task(found: str, task: str) -> BadInput:
@@ -245,46 +272,39 @@ def _other_task(found: str, task: str) -> BadInput:
 
 
 def _read(entries: Entries, task: str | None) -> Selector:
-    from jostle.choice.tree_selector import TreeSelector
-
-    if "format" not in entries or entries.text("format") != FORMAT:
+    if not entries.is_format(FORMAT):
         raise BadInput("selector", "is not a selector's file", "name a file that `Selector.save` wrote")
     schema = entries.whole("schema", 0, 10**6)
     if schema != SCHEMA:
         remedy = "train it again with `jostle train`" if schema < SCHEMA else "use a newer version of jostle"
         raise BadInput("selector", f"has schema {schema}, this version of jostle reads {SCHEMA}", remedy)
-    kinds = {known.kind: known for known in (TreeSelector,)}
-    kind = entries.text("kind")
-    if kind not in kinds:
-        raise entries.bad("kind", f"must be one of {', '.join(kinds)}")
+    if entries.text("kind") != KIND:
+        raise entries.bad("kind", f"must be {KIND}")
     about = _read_about(entries)
     if task is not None and about.task != task:
         raise _other_task(about.task, task)
-    found = kinds[kind].read(about, entries)
+    trees, features = entries.table("trees"), [name for name in FEATURES if name != "workload"]
+    found = {name: files.read_trees(trees, name, len(about.options), features) for name in about.classes}
+    trees.done()
     entries.done()
-    return found
+    return Selector(about, found)
 
 
 def _read_about(entries: Entries) -> About:
     task = entries.text("task")
     if task not in algorithms.TASKS:
         raise entries.bad("task", f"must be one of {', '.join(algorithms.TASKS)}")
-    listed = [(one.text("name"), one.whole("version", 0, 10**6), one) for one in entries.each("options")]
-    for *_, one in listed:
-        one.done()
-    names = tuple(name for name, *_ in listed)
+    listed = files.read_options(entries)
+    names = tuple(name for name, _ in listed)
     unknown = [name for name in names if name not in algorithms.names(task) or algorithms.get(name).choosing]
     if unknown or not names or len(set(names)) != len(names) or len(names) > 200:
-        what = (
-            f"unknown options for {task}: {', '.join(name[:50] for name in unknown[:5])}"
-            if unknown
-            else "no list of options"
-        )
-        raise BadInput("selector", f"has {what}", "register them first, or train it again with `jostle train`")
+        listing = ", ".join(name[:50] for name in unknown[:5])
+        problem = f"has unknown options for {task}: {listing}" if unknown else "has no list of options"
+        raise BadInput("selector", problem, "register them first, or train it again with `jostle train`")
     return About(
         task=task,
         options=names,
-        versions=tuple(version for _, version, _ in listed),
+        versions=tuple(version for _, version in listed),
         rho=entries.number("rho", 0.0, 0.9),
         cells=_span(entries, "cells"),
         scales=_span(entries, "scales"),

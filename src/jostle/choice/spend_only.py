@@ -1,7 +1,7 @@
-"""What an option is given in place of a database: the operators, and no way to ask for more budget.
+"""Spend-only sources: what an option is given in place of a database. They have all operators, and grant no budget.
 
-A source can grant tokens, for whoever runs a plan. An option spends the one that it is handed, so what it gets is the same
-source without that door. It guards against mistakes, not against hostile code in the same process.
+A source can grant tokens, for whoever runs a plan. An option spends the one token that came with the source, so it gets the
+same source without `grant`. This guards against mistakes, not against hostile code in the same process.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from jostle.kernel.records import ReleaseRecords, SimulatedRecords
 from jostle.kernel.source import ReleaseSource, SimulatedSource
 
 
-class _Handed:
-    """Everything of a source but its grants; what is derived from it is handed over in the same way."""
+class _SpendOnly:
+    """Everything of a source but its grants; what is derived from it is spend-only, too."""
 
     __slots__ = ("_inner",)
 
@@ -30,8 +30,7 @@ class _Handed:
         return getattr(self._inner, name)
 
     def grant(self, epsilon: object) -> NoReturn:
-        """Refused: the token that came with the source is all there is."""
-        raise PlanError("an option spends the budget that it was handed, and is granted no other: split that one")
+        raise PlanError("an option spends the budget that came with its source, and is granted no other: split that one")
 
     def __repr__(self) -> str:
         return repr(self._inner)
@@ -40,55 +39,51 @@ class _Handed:
         raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
 
 
-class HandedSource(_Handed):
+class SpendOnlySource(_SpendOnly):
     """A source of counts for an option.
 
-    >>> source = handed(SimulatedSource([3, 0, 4], seed=1))
+    >>> source = spend_only(SimulatedSource([3, 0, 4], seed=1))
     >>> source.shape, source.grant(1)
     Traceback (most recent call last):
-    jostle.kernel.errors.PlanError: an option spends the budget that it was handed, and is granted no other: split that one
+    jostle.kernel.errors.PlanError: an option spends the budget that came with its source, and is granted no other: split
+    that one
     """
 
     __slots__ = ()
 
-    def reduce(self, partition: Partition) -> HandedSource:
-        """As the source's."""
-        return HandedSource(self._inner.reduce(partition))
+    def reduce(self, partition: Partition) -> SpendOnlySource:
+        return SpendOnlySource(self._inner.reduce(partition))
 
-    def split(self, partition: Partition, budget: Budget) -> list[tuple[HandedSource, Budget]]:
-        """As the source's."""
-        return [(HandedSource(part), token) for part, token in self._inner.split(partition, budget)]
+    def split(self, partition: Partition, budget: Budget) -> list[tuple[SpendOnlySource, Budget]]:
+        return [(SpendOnlySource(part), token) for part, token in self._inner.split(partition, budget)]
 
 
-class HandedRecords(_Handed):
+class SpendOnlyRecords(_SpendOnly):
     """Records for an option."""
 
     __slots__ = ()
 
-    def vector(self, *names: str) -> HandedSource:
-        """As the records'."""
-        return HandedSource(self._inner.vector(*names))
+    def vector(self, *names: str) -> SpendOnlySource:
+        return SpendOnlySource(self._inner.vector(*names))
 
-    def derive(self, name: str, of: Any, table: Any) -> HandedRecords:
-        """As the records'."""
-        return HandedRecords(self._inner.derive(name, of, table))
+    def derive(self, name: str, of: Any, table: Any) -> SpendOnlyRecords:
+        return SpendOnlyRecords(self._inner.derive(name, of, table))
 
-    def split(self, by: str, budget: Budget) -> list[tuple[HandedRecords, Budget]]:
-        """As the records'."""
-        return [(HandedRecords(part), token) for part, token in self._inner.split(by, budget)]
+    def split(self, by: str, budget: Budget) -> list[tuple[SpendOnlyRecords, Budget]]:
+        return [(SpendOnlyRecords(part), token) for part, token in self._inner.split(by, budget)]
 
 
 _KINDS: dict[type, Callable[[Any], Any]] = {
-    ReleaseSource: HandedSource,
-    SimulatedSource: HandedSource,
-    ReleaseRecords: HandedRecords,
-    SimulatedRecords: HandedRecords,
+    ReleaseSource: SpendOnlySource,
+    SimulatedSource: SpendOnlySource,
+    ReleaseRecords: SpendOnlyRecords,
+    SimulatedRecords: SpendOnlyRecords,
 }
 
 
-def handed(db: Any) -> Any:
-    """A source or records without their grants; what was handed over already stays as it is."""
-    if isinstance(db, _Handed):
+def spend_only(db: Any) -> Any:
+    """A source or records without their grants; a spend-only one stays as it is."""
+    if isinstance(db, _SpendOnly):
         return db
     if type(db) not in _KINDS:
         raise PlanError(f"a choice is made on a source of the kernel, not on {type(db).__name__}: it could not be charged")
@@ -97,4 +92,4 @@ def handed(db: Any) -> Any:
 
 def is_records(db: Any) -> bool:
     """Whether it is records rather than counts."""
-    return isinstance(db, (HandedRecords, ReleaseRecords, SimulatedRecords))
+    return isinstance(db, (SpendOnlyRecords, ReleaseRecords, SimulatedRecords))

@@ -16,28 +16,20 @@ from typing import Any
 import numpy as np
 
 from jostle.choice.choice_maker import ChoiceMaker
-from jostle.choice.decision_rules import (
-    Calibrated,
-    LossModel,
-    Predictions,
-    Smooth,
-    calibrated,
-    learn_predictions,
-    smooth_model,
-)
+from jostle.choice.decision_rules import LossModel, Predictions, fitted_line, learn_predictions
 from jostle.choice.expressions import Database, largest, norm, stddev, total_variation
 from jostle.choice.held_out import expected_regret
 from jostle.choice.metafeatures import Metafeature
-from jostle.choice.public_databases import Outcomes, asked_of
-from jostle.choice.questions import Of, as_questions
+from jostle.choice.public_databases import Outcomes, noisy_answers
+from jostle.choice.questions import MetafeatureQuestion, as_questions
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 
 LONGEST = 60
-"""A formula of more parts is not one that a person can learn from."""
+"""The most parts of a formula that a person can still read."""
 
 WORTH = 0.02
-"""By which share something new has to be better to be kept."""
+"""The share by which something new has to be better to be kept."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +47,16 @@ class Formula:
 
     @property
     def text(self) -> str:
-        """For people."""
         return f"{self.constant:.3g} {self.slope:+.3g}·{self.formula}"
 
     def log_losses(self, names: Sequence[str], features: Vector) -> Vector:
-        """The line, at the formula's values."""
         columns = [features[:, list(names).index(name)] if name in names else np.zeros(len(features)) for name in self.names]
         return np.asarray(self.constant + self.slope * self.of(np.stack(columns, axis=1)))
+
+    def refitted(self, names: Sequence[str], features: Vector, log_losses: Vector) -> Formula:
+        plain = replace(self, slope=1.0, constant=0.0).log_losses(names, features)
+        slope, constant = fitted_line(plain, log_losses)
+        return replace(self, slope=slope, constant=constant)
 
 
 @dataclass(frozen=True)
@@ -70,7 +65,7 @@ class Improvement:
 
     option: str
     before: str
-    """The formula that there was."""
+    """The present formula."""
 
     after: str
     """The formula that was found."""
@@ -97,7 +92,7 @@ def improve(maker: ChoiceMaker, *, population: int = 300, generations: int = 8, 
     found = maker.outcomes
     if found is None or len(set(found.groups)) < 4 or not found.questions:
         raise BadInput("maker", "has too little to learn from", "train it on four groups at least, and some metafeatures")
-    now = maker.way if isinstance(maker.way, Predictions) else learn_predictions(found, maker.options)
+    now = maker.rule if isinstance(maker.rule, Predictions) else learn_predictions(found, maker.options)
     groups = np.unique(found.groups)
     odd = np.isin(found.groups, np.random.default_rng(seed).permutation(groups)[1::2])
     models: dict[str, LossModel] = {}
@@ -105,13 +100,13 @@ def improve(maker: ChoiceMaker, *, population: int = 300, generations: int = 8, 
     for at, option in enumerate(found.options):
         model = now.models[option]
         made, tested = _rows(found.where(~odd), at), _rows(found.where(odd), at)
-        before = _off(_again(model, found.questions, *made), found.questions, *tested)
+        before = _off(model.refitted(found.questions, *made), found.questions, *tested)  # both have seen the same
         formula = symbolic(found.questions, *made, population=population, generations=generations, seed=seed)
         after = _off(formula, found.questions, *tested)
         kept = after < before * (1 - WORTH)
-        models[option] = _fitted(formula, found.questions, *_rows(found, at)) if kept else model
+        models[option] = formula.refitted(found.questions, *_rows(found, at)) if kept else model
         story.append(Improvement(option, model.text, formula.text, before, after, kept))
-    maker.way = Predictions(found.options, models)
+    maker.rule = Predictions(found.options, models)
     return story
 
 
@@ -122,22 +117,6 @@ def _rows(found: Outcomes, option: int) -> tuple[Vector, Vector]:
 
 def _off(model: LossModel, names: Sequence[str], features: Vector, logs: Vector) -> float:
     return float(np.sqrt(np.mean((model.log_losses(names, features) - logs) ** 2)))
-
-
-def _again(model: LossModel, names: Sequence[str], features: Vector, logs: Vector) -> LossModel:
-    """A model of the same kind, fitted to these rows alone: what is compared must have seen the same."""
-    if isinstance(model, Smooth):
-        return smooth_model(names, features, logs)
-    if isinstance(model, Calibrated):
-        return calibrated(model.predict, names, features, logs, "the option")
-    return model if not isinstance(model, Formula) else _fitted(model, names, features, logs)
-
-
-def _fitted(model: Formula, names: Sequence[str], features: Vector, logs: Vector) -> Formula:
-    plain = replace(model, slope=1.0, constant=0.0).log_losses(names, features)
-    spread = plain - plain.mean()
-    slope = float(spread @ logs / max(float(spread @ spread), 1e-12))
-    return replace(model, slope=slope, constant=float(logs.mean() - slope * plain.mean()))
 
 
 def symbolic(
@@ -167,7 +146,7 @@ def symbolic(
         random_state=seed,
         n_jobs=1,
     )
-    # What search tries on its way may overflow or be constant; such formulas lose, and their warnings say nothing to a user.
+    # Formulas that the search tries may overflow or be constant; they lose, and their warnings say nothing to a user.
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         search.fit(features, logs)
@@ -181,7 +160,7 @@ def symbolic(
 
     text = str(program)
     used = tuple(name for at, name in enumerate(names) if at in _features_in(program.program))
-    return _fitted(Formula(used, text, 1.0, 0.0, values, tuple(names)), names, features, logs)
+    return Formula(used, text, 1.0, 0.0, values, tuple(names)).refitted(names, features, logs)
 
 
 def _power(x: Vector) -> Vector:
@@ -203,10 +182,10 @@ class Proposal:
     feature: Metafeature
     text: str
     regret_before: float
-    """On held-out groups, with the metafeatures that there were."""
+    """On held-out groups, with the present metafeatures."""
 
     regret_after: float
-    """With this one beside them."""
+    """With this one added."""
 
     kept: bool
 
@@ -240,7 +219,7 @@ def _named(text: str, define: Callable[..., Any]) -> tuple[str, Metafeature]:
 
 
 def propose(maker: ChoiceMaker, *, candidates: Sequence[tuple[str, Metafeature]] | None = None) -> list[Proposal]:
-    """Try metafeatures from a grammar beside those that a choice maker has; the best one first.
+    """Try to add metafeatures from a grammar to those of a choice maker; returns the best one first.
 
     Nothing is run again: the losses are known, and only the new questions are asked of the public databases. What cannot be
     derived for them is left out.
@@ -251,12 +230,12 @@ def propose(maker: ChoiceMaker, *, candidates: Sequence[tuple[str, Metafeature]]
     before = expected_regret(found, maker.learned)
     tried = []
     for text, feature in candidates or list(grammar()):
-        question = Of(feature)
+        question = MetafeatureQuestion(feature)
         if question.name in found.questions:
             continue
         questions = (*(maker.question(name) for name in found.questions), question)
         try:
-            features, paid = asked_of(
+            features, paid = noisy_answers(
                 found.databases,
                 as_questions(questions),
                 rho=maker.rho,

@@ -15,8 +15,8 @@ from html import escape
 from typing import Any, Final
 
 from jostle import plots
-from jostle.choice import strict_json
-from jostle.choice.strict_json import Entries
+from jostle.choice import files
+from jostle.choice.files import Entries
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput, show
 
@@ -31,8 +31,6 @@ class Seen:
     """A feature as a choice saw it."""
 
     name: str
-    """What it is."""
-
     value: float
     """Its value at ε = 1, by exchange; noisy if it was paid for."""
 
@@ -48,7 +46,7 @@ class Trace:
     """One choice of an algorithm."""
 
     task: str
-    """What was asked of the data."""
+    """What the data were used for."""
 
     selector: str
     """What chose: a kind of selector, or the public rule."""
@@ -63,7 +61,7 @@ class Trace:
     """What of it went to the algorithm."""
 
     features: tuple[Seen, ...] = ()
-    """Everything that was asked, in order."""
+    """Every question and its answer, in order."""
 
     path: tuple[str, ...] = ()
     """The steps of the walk, in words."""
@@ -91,8 +89,8 @@ class Trace:
         >>> Trace.loads(trace.dumps()) == trace
         True
         """
-        entries = strict_json.parse(text, "trace")
-        if "format" not in entries or entries.text("format") != FORMAT or entries.whole("schema", 0, 10**6) != SCHEMA:
+        entries = files.parse(text, "trace")
+        if not entries.is_format(FORMAT) or entries.whole("schema", 0, 10**6) != SCHEMA:
             raise BadInput("trace", f"is not a trace of schema {SCHEMA}", "pass what `Trace.dumps` gave")
         regrets = entries.table("regrets")
         found = Trace(
@@ -111,11 +109,10 @@ class Trace:
         return found
 
     def __rich__(self) -> Any:
-        """Two tables for a terminal: the walk with its costs, and the options by expected regret."""
         from rich.console import Group
         from rich.table import Table
 
-        walk = Table("asked", "value", "noise", "ε", title=f"{self.choice}, chosen by {self.selector} for {self.task}")
+        walk = Table("question", "value", "noise", "ε", title=f"{self.choice}, chosen by {self.selector} for {self.task}")
         for seen in self.features:
             paid = show(seen.epsilon) if seen.epsilon else "public"
             walk.add_row(seen.name, f"{seen.value:.6g}", f"±{seen.noise:.3g}" if seen.noise else "none", paid)
@@ -128,15 +125,14 @@ class Trace:
         return Group(walk, *lines, *self.notes, *([options] if self.regrets else []))
 
     def _repr_html_(self) -> str:
-        """For notebooks: the walk, the choice and what each part cost."""
-        asked = "".join(
+        rows = "".join(
             f"<tr><td>{escape(seen.name)}</td><td>{seen.value:.6g}</td><td>±{seen.noise:.3g}</td><td>{show(seen.epsilon)}</td></tr>"
             for seen in self.features
         )
-        head = "<tr><th>asked</th><th>value</th><th>noise</th><th>ε</th></tr>"
+        head = "<tr><th>question</th><th>value</th><th>noise</th><th>ε</th></tr>"
         chosen = f"<tr><th>{escape(self.choice)}</th><td></td><td></td><td>{show(self.remainder)}</td></tr>"
         said = f"{self.choice}, chosen by {self.selector} for {self.task}. {' → '.join(self.path)}"
-        return f"<p>{escape(said)}</p><table>{head}{asked}{chosen}</table>"
+        return f"<p>{escape(said)}</p><table>{head}{rows}{chosen}</table>"
 
     def plot(self) -> Any:
         """A Plotly figure: what each option was expected to cost, and where the budget went."""
@@ -161,7 +157,7 @@ class Trace:
 
 @contextmanager
 def collect_traces() -> Iterator[list[Trace]]:
-    """Every choice that is made inside adds its trace to the list; also those of simulations, one a run.
+    """Every choice that is made inside adds its trace to the list; simulations add one per run.
 
     Collectors nest: what an inner one has found, an outer one has too, once the inner one is done.
 
@@ -188,7 +184,7 @@ def collecting() -> bool:
 
 
 def record(trace: Trace) -> None:
-    """Hand a trace to whoever collects them."""
+    """Give a trace to whoever collects them."""
     found = _collecting.get()
     if found is not None:
         found.append(trace)

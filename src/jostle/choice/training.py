@@ -18,7 +18,6 @@ from jostle import algorithms
 from jostle.choice.features import FEATURES
 from jostle.choice.regret_tree import Growth, Tree, grow
 from jostle.choice.selectors import About, Selector
-from jostle.choice.tree_selector import TreeSelector
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
 from jostle.simulate import grid
@@ -31,22 +30,18 @@ LARGEST_REGRET: Final = 1e3
 """Regrets count for no more than this in training: an option that is a million times worse is bad enough."""
 
 
-class Table(Protocol):
+class MeasuredErrors(Protocol):
     """The errors of options on inputs."""
 
     inputs: list[GridCell]
-    """The inputs."""
-
     options: list[str]
-    """The algorithms."""
-
     errors: Vector
     """Mean errors: inputs × options; NaN where there is no measurement."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What training can be told besides the criterion."""
+    """The settings of training, besides the criterion."""
 
     options: Sequence[str] | None = None
     """The algorithms to choose among; all of the table if left out."""
@@ -56,7 +51,7 @@ class Settings:
     lacks some of it. An option of ours that is far ahead on a few inputs then does not make all others look bad there."""
 
     features: Sequence[str] = ("domain", "scale")
-    """What may be asked."""
+    """What the selector may ask for."""
 
     rho: float = 0.01
     """The share of the budget for private features, which sets their noise."""
@@ -65,10 +60,9 @@ class Settings:
     """How many times each input is seen, each time with other noise; 0 trains on exact features, as the paper does."""
 
     trees: int = 1
-    """How many trees a class of workloads; each of several is grown on a random sample of the data sets."""
+    """The number of trees per class of workloads; each of several is grown on a random sample of the data sets."""
 
     depth: int = 6
-    """The depth of a tree."""
 
     least: float = 20.0
     """The fewest inputs of a leaf."""
@@ -77,7 +71,7 @@ class Settings:
     """How alike the options of a group are (group regret)."""
 
     guard: float = 0.02
-    """How much of an option's worst regret counts beside its mean."""
+    """How much of an option's worst regret counts in addition to its mean."""
 
     prune: bool = True
     """Whether branches are cut back that do not pay for their features on data sets left out of the choice; the paper's
@@ -96,49 +90,49 @@ class Settings:
             raise BadInput("copies, trees", "are out of bounds", "pass 0 to 100 copies and 1 to 100 trees")
 
 
-def train(table: Table, *, criterion: str = "expected-regret", seed: int = 0, **settings: Any) -> Selector:
+def train(table: MeasuredErrors, *, criterion: str = "expected-regret", seed: int = 0, **settings: Any) -> Selector:
     """A selector for the table's task, of trees grown by one of the criteria of `trees.CRITERIA`."""
     return fit(table, *understood(criterion, settings), seed)
 
 
 def understood(criterion: str, settings: dict[str, Any]) -> tuple[Settings, Growth]:
-    """What training was told, checked."""
+    """The settings of training, checked."""
     unknown = [name for name in settings if name not in Settings.__dataclass_fields__]
     if unknown:
         raise BadInput(unknown[0], "is no setting of training", f"use some of {', '.join(Settings.__dataclass_fields__)}")
-    told = Settings(**settings)
-    limits = {name: getattr(told, name) for name in ("depth", "least", "theta", "guard", "worth")}
-    return told, Growth(criterion=criterion, **limits)
+    found = Settings(**settings)
+    limits = {name: getattr(found, name) for name in ("depth", "least", "theta", "guard", "worth")}
+    return found, Growth(criterion=criterion, **limits)
 
 
-def fit(table: Table, told: Settings, growth: Growth, seed: int, exact: Vector | None = None) -> TreeSelector:
+def fit(table: MeasuredErrors, settings: Settings, growth: Growth, seed: int, exact: Vector | None = None) -> Selector:
     """Train on the inputs of the table that were measured whole; `exact` are their true features, if known already."""
-    options = tuple(told.options or table.options)
-    told = replace(told, against=tuple(told.against or _usual(table, options)))
-    whole, regrets = regrets_of(table, options, told.against or options)
+    options = tuple(settings.options or table.options)
+    settings = replace(settings, against=tuple(settings.against or _default_against(table, options)))
+    whole, regrets = regrets_of(table, options, settings.against or options)
     inputs = [table.inputs[row] for row in whole]
     rng = np.random.default_rng(seed)
-    true = exact_features(inputs, told.features) if exact is None else exact[whole]
-    features = noisy_features(inputs, told, true, rng)
-    about = _about(table, inputs, options, told, growth.criterion, seed)
+    true = exact_features(inputs, settings.features) if exact is None else exact[whole]
+    features = noisy_features(inputs, settings, true, rng)
+    about = _about(table, inputs, options, settings, growth.criterion, seed)
     kinds = {name: np.array([cell.queries == name for cell in inputs]) for name in about.classes}
     for name, rows in kinds.items():
         if not rows.any():
             raise BadInput("table", f"has no input with the workload {name}", "measure all workloads of the task")
     datasets = np.array([cell.dataset for cell in inputs])
     trees = {
-        name: _trees(features[:, rows], regrets[rows], datasets[rows], told, growth, rng) for name, rows in kinds.items()
+        name: _trees(features[:, rows], regrets[rows], datasets[rows], settings, growth, rng) for name, rows in kinds.items()
     }
-    return TreeSelector(about, trees)
+    return Selector(about, trees)
 
 
-def _usual(table: Table, options: Sequence[str]) -> Sequence[str]:
-    """What regrets are counted against if nobody says."""
+def _default_against(table: MeasuredErrors, options: Sequence[str]) -> Sequence[str]:
+    """What regrets are counted against by default."""
     suite = grid.suite(table.inputs[0].task) if table.inputs else ()
     return suite if suite and set(suite) <= set(table.options) else options
 
 
-def regrets_of(table: Table, options: Sequence[str], against: Sequence[str]) -> tuple[Counts, Vector]:
+def regrets_of(table: MeasuredErrors, options: Sequence[str], against: Sequence[str]) -> tuple[Counts, Vector]:
     """The inputs, by number, on which all of these were measured, and the regret of every option on each."""
     missing = [name for name in (*options, *against) if name not in table.options]
     if missing:
@@ -148,18 +142,18 @@ def regrets_of(table: Table, options: Sequence[str], against: Sequence[str]) -> 
     whole = np.flatnonzero(np.isfinite(errors).all(axis=1) & np.isfinite(best))
     if not whole.size:
         raise BadInput("table", "has no input on which every option was measured", "let the measurements finish first")
-    tiny = 1e-12  # an error of exactly nothing, on an empty table for one
+    tiny = 1e-12  # for errors of exactly 0, such as on an empty table
     return whole, np.minimum((errors[whole] + tiny) / (best[whole, None] + tiny), LARGEST_REGRET)
 
 
-def noisy_features(inputs: Sequence[GridCell], told: Settings, true: Vector, rng: np.random.Generator) -> Vector:
+def noisy_features(inputs: Sequence[GridCell], settings: Settings, true: Vector, rng: np.random.Generator) -> Vector:
     """Features as a selector will see them: copies × inputs × features; without copies, the exact values once."""
-    if told.copies == 0:
+    if settings.copies == 0:
         return true[None]
-    features = [FEATURES[name] for name in told.features]
-    share = told.rho / max(sum(feature.private for feature in features), 1)
+    features = [FEATURES[name] for name in settings.features]
+    share = settings.rho / max(sum(feature.private for feature in features), 1)
     scales = np.array([[one.noise_scale(math.prod(cell.domain), share) for one in features] for cell in inputs])
-    return np.asarray(true + rng.laplace(size=(told.copies, *true.shape)) * scales)
+    return np.asarray(true + rng.laplace(size=(settings.copies, *true.shape)) * scales)
 
 
 def exact_features(inputs: Sequence[GridCell], names: Sequence[str]) -> Vector:
@@ -177,38 +171,43 @@ def exact_features(inputs: Sequence[GridCell], names: Sequence[str]) -> Vector:
 
 
 def _trees(
-    features: Vector, regrets: Vector, datasets: Any, told: Settings, growth: Growth, rng: np.random.Generator
+    features: Vector, regrets: Vector, datasets: Any, settings: Settings, growth: Growth, rng: np.random.Generator
 ) -> tuple[Tree, ...]:
     copies = len(features)
     names, groups = np.unique(datasets, return_inverse=True)
-    private = [FEATURES[name].private for name in told.features]
-    share = told.rho / max(sum(private), 1)
+    private = [FEATURES[name].private for name in settings.features]
+    share = settings.rho / max(sum(private), 1)
     prices = [share / (1 - share) if paid else 0.0 for paid in private]  # an error grows as ε shrinks
     grown = []
-    for _ in range(told.trees):
+    for _ in range(settings.trees):
         weights = np.ones(len(regrets))
-        if told.trees > 1:  # draw data sets, not inputs: those of one data set are alike
+        if settings.trees > 1:  # draw data sets, not inputs: those of one data set are alike
             drawn = rng.multinomial(names.size, np.full(names.size, 1 / names.size))
             weights = drawn[groups].astype(np.float64)
         rows = np.tile(weights > 0, copies)
         stacked, repeated = features.reshape(-1, features.shape[-1])[rows], np.tile(regrets, (copies, 1))[rows]
-        cut_back = np.tile(groups, copies)[rows] if told.prune and growth.criterion == "expected-regret" else None
+        cut_back = np.tile(groups, copies)[rows] if settings.prune and growth.criterion == "expected-regret" else None
         weighed = np.tile(weights, copies)[rows] / copies
-        grown.append(grow(list(told.features), stacked, repeated, weighed, growth, groups=cut_back, prices=prices))
+        grown.append(grow(list(settings.features), stacked, repeated, weighed, growth, groups=cut_back, prices=prices))
     return tuple(grown)
 
 
 def _about(
-    table: Table, inputs: Sequence[GridCell], options: tuple[str, ...], told: Settings, criterion: str, seed: int
+    table: MeasuredErrors,
+    inputs: Sequence[GridCell],
+    options: tuple[str, ...],
+    settings: Settings,
+    criterion: str,
+    seed: int,
 ) -> About:
     cells, scales = [math.prod(cell.domain) for cell in inputs], [2.0**cell.exponent for cell in inputs]
-    chosen = {name: list(value) if isinstance(value, (tuple, list)) else value for name, value in asdict(told).items()}
+    chosen = {name: list(value) if isinstance(value, (tuple, list)) else value for name, value in asdict(settings).items()}
     measured = {name: getattr(table, name) for name in ("trials", "neighbours") if hasattr(table, name)}
     return About(
         task=inputs[0].task,
         options=options,
         versions=tuple(algorithms.get(name).version for name in options),
-        rho=told.rho,
+        rho=settings.rho,
         cells=(float(min(cells)), float(max(cells))),
         scales=(min(scales), max(scales)),
         provenance={

@@ -13,10 +13,9 @@ from starlette.concurrency import run_in_threadpool
 from jostle import plots
 from jostle.algorithms import TASKS
 from jostle.choice import delphi, selectors
-from jostle.choice.features import FEATURES, Feature
-from jostle.choice.regret_tree import Leaf, Tree
-from jostle.choice.selectors import Decision, Selector
-from jostle.choice.tree_selector import TreeSelector
+from jostle.choice.features import FEATURES
+from jostle.choice.regret_tree import Decision, Leaf, Tree
+from jostle.choice.selectors import Selector
 from jostle.explorer import inputs, uploads
 from jostle.explorer.forms import Form
 from jostle.explorer.inputs import Input
@@ -126,20 +125,20 @@ async def look(form: Form, known: Mapping[str, Selector]) -> Shown:
 
 def _looked(selector: Selector, given: Input, axes: Sequence[str], number: int) -> Shown:
     across, along = _axes(selector, axes)
-    told = dict.fromkeys((*selector.features_needed, across, along))
+    told = dict.fromkeys((*selector.needs, across, along))
     values = {name: FEATURES[name].value(given.data, given.workload, given.epsilon) for name in told}
-    decision = selector.walk(lambda feature: values[feature.name])
+    decision = selector.decide(values.__getitem__)
     figures = {"regrets": regret_figure(decision), "map": map_figure(selector, values, across, along)}
-    trees = selector.trees[selector.about.classes[int(values["workload"])]] if isinstance(selector, TreeSelector) else ()
+    trees = selector.trees[selector.about.classes[int(values["workload"])]]
     html = render(
         "why_result.html",
         given=given,
         decision=decision,
-        values={name: values[name] for name in selector.features_needed if name != "workload"},
+        values={name: values[name] for name in selector.needs if name != "workload"},
         named=selector.about.classes[int(values["workload"])],
         about={name: FEATURES[name] for name in values},
-        tree=nested(trees[number % len(trees)], values, selector.about.options) if trees else None,
-        number=number % len(trees) + 1 if trees else 0,
+        tree=nested(trees[number % len(trees)], values, selector.about.options),
+        number=number % len(trees) + 1,
         trees=len(trees),
         notes=[note for name, value in values.items() for note in selector.about.notes(name, value)],
         selector=selector,
@@ -194,12 +193,9 @@ def map_figure(selector: Selector, values: Mapping[str, float], across: str, alo
     picked = np.empty((STEPS, STEPS), dtype=np.int64)
     names: list[str] = []
 
-    def measured(told: Mapping[str, float]) -> Callable[[Feature], float]:
-        return lambda feature: told[feature.name]
-
     for row, upward in enumerate(ranges[1]):
         for column, sideways in enumerate(ranges[0]):
-            choice = selector.walk(measured({**values, across: float(sideways), along: float(upward)})).choice
+            choice = selector.decide({**values, across: float(sideways), along: float(upward)}.__getitem__).choice
             if choice not in names:
                 names.append(choice)
             picked[row, column] = names.index(choice)
@@ -235,7 +231,7 @@ def _coloured(
 
 def _axes(selector: Selector, wanted: Sequence[str]) -> tuple[str, str]:
     """Those that were asked for; else what the selector looks at, and scale and domain where that is too little."""
-    ranked = dict.fromkeys([*(name for name in wanted if name), *selector.features_needed, "scale", "domain"])
+    ranked = dict.fromkeys([*(name for name in wanted if name), *selector.needs, "scale", "domain"])
     across, along = [name for name in ranked if name != "workload"][:2]
     return across, along
 

@@ -5,9 +5,8 @@ The file that comes with the package says which options there are and what each 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from math import log10
@@ -16,8 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from jostle.choice.regret_tree import Leaf, Split, Tree
-from jostle.choice.strict_json import LARGEST
+from jostle.choice import files as choice_files
+from jostle.choice.regret_tree import Tree, walk
 from jostle.kernel.errors import BadInput
 from jostle.learn._cells import foreseen
 from jostle.learn.grids import fits
@@ -132,31 +131,26 @@ class Chooser:
         """Walk the trees for the task's kind; a grid is an option only where there is one."""
         if facts["worth"] < log10(FEWEST) and not facts["grid"] and "Majority" in self.options:
             return Pick("Majority", (f"worth = {facts['worth']:.3g} < {log10(FEWEST):.3g}",), {"Majority": 0.0})
-        path: list[str] = []
-        leaves: list[Leaf] = []
-        for tree in self.trees[kind_of(facts)]:
-            node = tree[0]
-            while isinstance(node, Split):
-                low = facts[node.feature] <= node.at
-                if not leaves:
-                    path.append(f"{node.feature} = {facts[node.feature]:.3g} {'≤' if low else '>'} {node.at:.3g}")
-                node = tree[node.low if low else node.high]
-            leaves.append(node)
-        mean = np.mean([leaf.regrets for leaf in leaves], axis=0)
+        walks = [walk(tree, facts.__getitem__) for tree in self.trees[kind_of(facts)]]
+        path = [f"{step.feature} = {step.value:.3g} {step.found}" for step in walks[0][1]]
+        mean = np.mean([leaf.regrets for leaf, _ in walks], axis=0)
         every = dict(zip(self.options, map(float, mean), strict=True))
         expected = {name: loss for name, loss in every.items() if fits_facts(name, facts)}
         return Pick(min(expected, key=lambda name: expected[name] * TWO_MODELS.get(name, 1.0)), tuple(path), expected)
 
     def save(self, path: Path) -> None:
         """Write the file."""
-        trees = {kind: [[_shown(node) for node in tree] for tree in grown] for kind, grown in self.trees.items()}
+        trees = {
+            kind: [choice_files.tree_entries(tree, digits=4, threshold_digits=5) for tree in grown]
+            for kind, grown in self.trees.items()
+        }
         document = {"about": dict(self.about), "options": list(self.options), "trees": trees}
-        path.write_text(json.dumps(document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        path.write_text(choice_files.written(document), encoding="utf-8")
 
     @classmethod
     def load(cls, path: Path | None = None) -> Chooser:
         """Read a file, or the one that comes with the package."""
-        return _shipped() if path is None else _parsed(_text(path), str(path))
+        return _shipped() if path is None else _parsed(_content(path), str(path))
 
 
 def shipped_text() -> str:
@@ -164,54 +158,26 @@ def shipped_text() -> str:
     return (files("jostle.learn") / "shipped" / SHIPPED).read_text("utf-8")
 
 
+def _content(path: Path) -> bytes:
+    """One byte more than a document may have, so that a file from elsewhere cannot fill the memory."""
+    check_no_database(path, "chooser")
+    try:
+        with path.open("rb") as stream:
+            return stream.read(choice_files.LARGEST + 1)
+    except OSError:
+        raise BadInput("chooser", f"{path} cannot be read", "name a file that `Chooser.save` wrote") from None
+
+
 @lru_cache(maxsize=1)
 def _shipped() -> Chooser:
     return _parsed(shipped_text(), SHIPPED)
 
 
-def _text(path: Path) -> str:
-    """No more than a document may have, so that a file from elsewhere cannot fill the memory."""
-    check_no_database(path, "chooser")
+def _parsed(text: str | bytes, name: str) -> Chooser:
     try:
-        with path.open("rb") as stream:
-            return stream.read(LARGEST).decode("utf-8", "replace")
-    except OSError:
-        raise BadInput("chooser", f"{path} cannot be read", "name a file that `Chooser.save` wrote") from None
-
-
-def _shown(node: Split | Leaf) -> dict[str, Any]:
-    if isinstance(node, Split):
-        return asdict(node) | {"at": float(f"{node.at:.5g}")}
-    regrets = [float(f"{loss:.4g}") for loss in node.regrets]
-    return asdict(node) | {"regrets": regrets, "optimal": round(node.optimal, 3)}
-
-
-def _parsed(text: str, name: str) -> Chooser:
-    try:
-        document = json.loads(text)
-        options = tuple(map(str, document["options"]))
-        trees = {
-            kind: tuple(
-                tuple(_node(node, at, len(tree)) for at, node in enumerate(tree)) for tree in document["trees"][kind]
-            )
-            for kind in KINDS
-        }
-        every = [tree for grown in trees.values() for tree in grown]
-        leaves = [node for tree in every for node in tree if isinstance(node, Leaf)]
-        sound = all(trees.values()) and all(every) and all(len(leaf.regrets) == len(options) for leaf in leaves)
-    except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
-        sound = False
-    if not sound:
-        raise BadInput("chooser", f"{name} is no file of a chooser", "write one with `jostle bench learn --train`")
-    return Chooser(options, trees, document.get("about", {}))
-
-
-def _node(node: Mapping[str, Any], number: int, nodes: int) -> Split | Leaf:
-    """Ways lead to later nodes only, so every walk ends."""
-    if "feature" not in node:
-        regrets = tuple(float(loss) for loss in node["regrets"])
-        return Leaf(int(node["choice"]), regrets, int(node["inputs"]), float(node["optimal"]))
-    low, high = int(node["low"]), int(node["high"])
-    if node["feature"] not in FEATURES or not (number < low < nodes and number < high < nodes):
-        raise ValueError
-    return Split(str(node["feature"]), float(node["at"]), low, high)
+        entries = choice_files.parse(text, "chooser")
+        about, options, kinds = entries.plain("about"), entries.texts("options"), entries.table("trees")
+        trees = {kind: choice_files.read_trees(kinds, kind, len(options), FEATURES) for kind in KINDS}
+    except BadInput:
+        raise BadInput("chooser", f"{name} is no file of a chooser", "write one with `jostle bench learn --train`") from None
+    return Chooser(options, trees, about)

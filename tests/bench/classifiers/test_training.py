@@ -34,5 +34,5 @@ def test_a_chooser_can_be_grown_and_goes_on_where_it_stopped(tmp_path: Path) -> 
 def test_the_points_can_be_taught_anew() -> None:
     made = teach_trees(1, runs=1, rounds=1)
     for point in made.every():
-        assert set(point.way.needs) <= set(FACTS)
-        assert point.way.options == point.branches
+        assert set(point.rule.needs) <= set(FACTS)
+        assert point.rule.options == point.branches

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from jostle.choice.features import FEATURES, Feature
+from jostle.choice.features import FEATURES
 from jostle.choice.selectors import Selector
-from jostle.choice.training import Settings, Table, exact_features, fit, understood
+from jostle.choice.training import MeasuredErrors, Settings, exact_features, fit, understood
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
 from jostle.simulate.grid import GridCell
@@ -33,14 +33,14 @@ class Outcome:
     choices: list[list[str]]
     """The options that were chosen: draws × inputs."""
 
-    def regrets(self, table: Table, against: Sequence[str]) -> Vector:
+    def regrets(self, table: MeasuredErrors, against: Sequence[str]) -> Vector:
         """The mean over draws of the error on each input, over the least error of these options."""
         best = np.asarray(table.errors)[self.rows][:, [table.options.index(name) for name in against]].min(axis=1)
         return np.asarray(self.errors.mean(axis=0) / np.maximum(best, 1e-12))
 
 
 def leave_one_out(
-    table: Table,
+    table: MeasuredErrors,
     *,
     criterion: str = "expected-regret",
     draws: int = 4,
@@ -80,7 +80,7 @@ def leave_one_out(
 class _Part:
     """Some inputs of a table."""
 
-    def __init__(self, table: Table, rows: Counts) -> None:
+    def __init__(self, table: MeasuredErrors, rows: Counts) -> None:
         self.inputs, self.options = [table.inputs[row] for row in rows], table.options
         self.errors = np.asarray(table.errors)[rows]
 
@@ -90,13 +90,13 @@ def _walk(selector: Selector, cell: GridCell, told: Settings, exact: Vector, rng
     share = selector.about.rho / max(len(selector.private_features), 1)
     asked = []
 
-    def measure(feature: Feature) -> float:
-        if feature is FEATURES["workload"]:
+    def measure(name: str) -> float:
+        if name == "workload":
             return float(selector.about.classes.index(cell.queries))
-        value = float(exact[list(told.features).index(feature.name)])
+        feature, value = FEATURES[name], float(exact[list(told.features).index(name)])
         if not feature.private:
             return value
-        asked.append(feature.name)
+        asked.append(name)
         return value + float(rng.laplace()) * feature.noise_scale(math.prod(cell.domain), share)
 
-    return selector.walk(measure).choice, share * len(asked)
+    return selector.decide(measure).choice, share * len(asked)

@@ -18,8 +18,8 @@ from fractions import Fraction
 from typing import Any, Literal, final
 
 from jostle.choice.expressions.cells import Cells, Filtered
-from jostle.choice.expressions.private import Draft, Number, Private, Scope, number, text_of, total
-from jostle.choice.expressions.public import Coordinate, Domain, Public, check_axis, public, root
+from jostle.choice.expressions.private import Draft, Private, PrivateNumber, Scope, number, text_of, total
+from jostle.choice.expressions.public import Coordinate, Domain, PublicNumber, check_axis, public, root
 from jostle.kernel import expressions as rules
 from jostle.kernel.errors import BadInput
 
@@ -29,7 +29,7 @@ class Database:
     """What expressions start from: cells with coordinates and counts.
 
     >>> db.x_range, db.values
-    (Public(text='db.x_range', ...), <private db.values>)
+    (PublicNumber(text='db.x_range', ...), <private db.values>)
     """
 
     def __init__(self, domain: Domain | None = None) -> None:
@@ -42,10 +42,10 @@ class Database:
         """The number of cells: a number if the domain is known, else what stands for it."""
         return self._known("db.size", lambda domain: domain.size)
 
-    def _known(self, text: str, look_up: Callable[[Domain], int]) -> int | Public:
+    def _known(self, text: str, look_up: Callable[[Domain], int]) -> int | PublicNumber:
         if self.domain is not None:
             return look_up(self.domain)
-        return Public(text, lambda domain: Fraction(look_up(domain)))
+        return PublicNumber(text, lambda domain: Fraction(look_up(domain)))
 
     def __getattr__(self, name: str) -> Any:
         """`db.x` is the coordinate along axis x, `db.x_range` the axis's size."""
@@ -56,7 +56,7 @@ class Database:
         return Coordinate(check_axis(name, self.domain.sizes) if self.domain else name)
 
 
-def stddev(of: Cells, *, ddof: Literal[0, 1] = 0) -> Number:
+def stddev(of: Cells, *, ddof: Literal[0, 1] = 0) -> PrivateNumber:
     """The standard deviation of the entries.
 
     >>> stddev(db.values).value([1, 3]), stddev(db.values, ddof=1).value([1, 1])
@@ -76,7 +76,7 @@ def _check_ddof(ddof: object) -> int:
     return less
 
 
-def mean(of: Cells) -> Number:
+def mean(of: Cells) -> PrivateNumber:
     """The mean of the entries: their sum over their number, which is public.
 
     >>> mean(db.values).value([1, 2])
@@ -86,7 +86,7 @@ def mean(of: Cells) -> Number:
     return number(f"mean({cells.text})", lambda v: rules.weighted(total(v), [1], v.entries), cells)
 
 
-def norm(of: Cells, order: float = 2) -> Number:
+def norm(of: Cells, order: float = 2) -> PrivateNumber:
     """The sum of absolute values (1), the root of the sum of squares (2), or the largest absolute value (infinity).
 
     >>> norm(db.values).value([3, 4]), norm(db.values, 1).value([3, 4]), norm(db.values, math.inf).value([3, 4])
@@ -126,7 +126,7 @@ def smallest(of: Private, other: object = None) -> Any:
     return -largest(-check_private(of), negative)
 
 
-def total_variation(of: Cells) -> Number:
+def total_variation(of: Cells) -> PrivateNumber:
     """Half the L1 distance from the vector whose entries all are the mean.
 
     >>> total_variation(db.values).value([3, 0, 3])
@@ -136,7 +136,7 @@ def total_variation(of: Cells) -> Number:
     return number(f"total_variation({cells.text})", rules.variation, cells)
 
 
-def median_deviation(of: Cells) -> Number:
+def median_deviation(of: Cells) -> PrivateNumber:
     """The sum of the entries' distances from their median.
 
     >>> median_deviation(db.values).value([3, 0, 5])
@@ -146,7 +146,7 @@ def median_deviation(of: Cells) -> Number:
     return number(f"median_deviation({cells.text})", rules.deviation, cells)
 
 
-def sqrt(number: Public | float) -> Public:
+def sqrt(number: PublicNumber | float) -> PublicNumber:
     """The square root of a public number; that of a private one is refused, as it moves without bound near 0.
 
     >>> stddev(db.groupby(x=sqrt(db.x_range)).sum()).on(64).term.entries
@@ -157,7 +157,7 @@ def sqrt(number: Public | float) -> Public:
     return root(number)
 
 
-def sql(text: str, **parameters: Public | float) -> Any:
+def sql(text: str, **parameters: PublicNumber | float) -> Any:
     """The private expression that a SQL text stands for: a number, or cells. Named parameters are public numbers.
 
     The table `db` has a row for every cell: its coordinates, such as x and y, and its count, `values`.
@@ -171,7 +171,7 @@ def sql(text: str, **parameters: Public | float) -> Any:
 
     named = {name.lower(): public(value, name) for name, value in parameters.items()}
     if len(named) < len(parameters):
-        raise BadInput("parameters", "have names that differ by capitals alone, which SQL does not see", "rename one")
+        raise BadInput("parameters", "have names that differ only by capitals, which SQL does not see", "rename one")
     return read(text, named)
 
 

@@ -8,26 +8,28 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
+from operator import add
 from typing import Any, NoReturn, final
 
 import numpy as np
 
-from jostle.choice.expressions.private import Draft, Number, Private, Scope, number, text_of, total
-from jostle.choice.expressions.public import REGION_FIRST, Mask, Public, check_axis, public, short
+from jostle.choice.expressions.private import Draft, Private, PrivateNumber, Scope, number, text_of, total
+from jostle.choice.expressions.public import REGION_FIRST, Comparable, Mask, PublicNumber, check_axis, public, short
 from jostle.kernel import expressions as rules
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Partition
 from jostle.kernel.queries import lattice
 
 
-class Cells(Private):
-    """One private number a cell, or a group of cells."""
+class Cells(Private, Comparable["Condition"]):
+    """One private number per cell, or per group of cells."""
 
     @classmethod
     def _plain(cls) -> type[Private]:
         return Cells
 
-    def sum(self) -> Number:
+    def sum(self) -> PrivateNumber:
         """The sum over all entries.
 
         >>> from jostle.choice.expressions import db
@@ -44,8 +46,8 @@ class Cells(Private):
             "use db.size, or count a condition such as (db.values > 0)",
         )
 
-    def groupby(self, **widths: Public | float) -> Groups:
-        """Groups of cells that lie within the same interval of so many coordinates along each axis; other axes are added up.
+    def groupby(self, **widths: PublicNumber | float) -> Groups:
+        """Groups of cells within the same interval along each axis, by its width in coordinates; other axes are added up.
 
         >>> from jostle.choice.expressions import db
         >>> db.groupby(x=2).sum().sum().value([1, 2, 3])
@@ -80,7 +82,7 @@ class Cells(Private):
         factors = [int(w) for w in np.ravel(whole)]
         return self._derived(lambda term: rules.weighted(term, factors, unit), f"{self.text}.weighted(…)")
 
-    def _step(self, limit: Public, *, strict: bool) -> Cells:
+    def _step(self, limit: PublicNumber, *, strict: bool) -> Cells:
         """1 where an entry is above the limit (or at it, unless strict), else 0: a clip to one unit, stretched."""
 
         def draft(scope: Scope) -> Draft:
@@ -94,33 +96,12 @@ class Cells(Private):
         return Cells(f"({self.text} {'>' if strict else '>='} {limit.text})", draft, self)
 
     def compared(self, sign: str, other: object) -> Condition:
-        """Which entries compare so with a public number."""
         text = f"({self.text} {sign} {text_of(other)})"
         if isinstance(other, Private):
             raise BadInput(f"`{text}`", "compares with a private number", "measure the limit, then compare with that")
         limit = public(other, f"`{text}`")
         constant, steps = _STEPS[sign]
         return Condition(self, text, constant, tuple((factor, limit, strict) for factor, strict in steps))
-
-    def __lt__(self, other: object) -> Condition:
-        return self.compared("<", other)
-
-    def __le__(self, other: object) -> Condition:
-        return self.compared("<=", other)
-
-    def __gt__(self, other: object) -> Condition:
-        return self.compared(">", other)
-
-    def __ge__(self, other: object) -> Condition:
-        return self.compared(">=", other)
-
-    def __eq__(self, other: object) -> Condition:  # type: ignore[override]
-        return self.compared("=", other)
-
-    def __ne__(self, other: object) -> Condition:  # type: ignore[override]
-        return self.compared("<>", other)
-
-    __hash__ = object.__hash__
 
 
 _STEPS: dict[str, tuple[int, tuple[tuple[int, bool], ...]]] = {
@@ -142,7 +123,7 @@ class Flags(Cells):
         """The cells whose values the condition is on; None if they are several."""
         super().__init__(text, whole._draft, whole)
 
-    def count(self) -> Number:  # type: ignore[override]
+    def count(self) -> PrivateNumber:  # type: ignore[override]
         """How many entries satisfy it.
 
         >>> from jostle.choice.expressions import db
@@ -152,7 +133,7 @@ class Flags(Cells):
         return number(f"{self.text}.count()", total, self)
 
     def where(self, condition: Mask | Flags) -> Any:
-        """In a region alone; or where another condition holds, too."""
+        """Flags within a region, or where another condition holds, too."""
         if isinstance(condition, Flags):
             return self & condition
         kept = super().where(condition)
@@ -176,9 +157,9 @@ class Flags(Cells):
 class Condition(Flags):
     """Which entries compare so with one public number."""
 
-    def __init__(self, of: Cells, text: str, constant: int, steps: tuple[tuple[int, Public, bool], ...]) -> None:
+    def __init__(self, of: Cells, text: str, constant: int, steps: tuple[tuple[int, PublicNumber, bool], ...]) -> None:
         self.cells, self.constant, self.steps = of, constant, steps
-        whole = _sum([of._step(limit, strict=strict) * factor for factor, limit, strict in steps]) + constant
+        whole = reduce(add, [of._step(limit, strict=strict) * factor for factor, limit, strict in steps]) + constant
         super().__init__(whole, text, of)
 
     def selected(self) -> Cells:
@@ -190,7 +171,7 @@ class Condition(Flags):
         for factor, limit, strict in self.steps:
             above = self.cells._joined(limit, rules.larger, self.text) - limit
             parts.append((above + self.cells._step(limit, strict=strict) * limit) * factor)
-        whole = _sum(parts)
+        whole = reduce(add, parts)
         return Cells(f"{self.cells.text}.where({self.text})", whole._draft, whole)
 
     def __invert__(self) -> Condition:
@@ -208,7 +189,6 @@ class Filtered:
 
     @property
     def text(self) -> str:
-        """How it was written."""
         return f"{self.cells.text}.where({self.condition.text})"
 
     def _selected(self) -> Cells:
@@ -217,16 +197,13 @@ class Filtered:
             raise BadInput(f"`{self.text}`", problem, "compare the summed values once, or count")
         return self.condition.selected()
 
-    def sum(self) -> Number:
-        """The sum of the entries that satisfy the condition."""
+    def sum(self) -> PrivateNumber:
         return self._selected().sum()
 
-    def count(self) -> Number:
-        """How many there are."""
+    def count(self) -> PrivateNumber:
         return self.condition.count()
 
-    def groupby(self, **widths: Public | float) -> Groups:
-        """By group."""
+    def groupby(self, **widths: PublicNumber | float) -> Groups:
         return Groups(self, widths)
 
 
@@ -236,7 +213,7 @@ class Groups:
     """Cells by group, to be summed or counted."""
 
     of: Cells | Filtered
-    widths: dict[str, Public | float]
+    widths: dict[str, PublicNumber | float]
 
     def _grouped(self, cells: Cells, verb: str) -> Cells:
         widths = {axis: public(width, axis) for axis, width in self.widths.items()}
@@ -247,7 +224,6 @@ class Groups:
         return Cells(text, lambda scope: _by_group(scope, cells, widths), cells)
 
     def sum(self) -> Cells:
-        """The sum of each group."""
         return self._grouped(self.of._selected() if isinstance(self.of, Filtered) else self.of, "sum")
 
     def count(self) -> Cells:
@@ -264,7 +240,7 @@ def _kept(scope: Scope, cells: Cells, mask: Mask) -> Draft:
     return rules.taken(term, kept), {axis: along[kept] for axis, along in places.items()}
 
 
-def _by_group(scope: Scope, cells: Cells, widths: dict[str, Public]) -> Draft:
+def _by_group(scope: Scope, cells: Cells, widths: dict[str, PublicNumber]) -> Draft:
     """One group for each combination of intervals that some entry lies in."""
     term, places = scope(cells)
     along: dict[str, Counts] = {}
@@ -292,10 +268,3 @@ def _check_flags(value: object, text: str) -> Flags:
     if not isinstance(value, Flags):
         raise BadInput(f"`{short(text)}`", "connects a condition on values with something else", REGION_FIRST)
     return value
-
-
-def _sum(parts: list[Cells]) -> Cells:
-    whole = parts[0]
-    for part in parts[1:]:
-        whole = whole + part
-    return whole

@@ -15,7 +15,7 @@ from typing import NoReturn, Self, final
 
 import numpy as np
 
-from jostle.choice.expressions.public import Domain, Mask, Places, Public, public, short
+from jostle.choice.expressions.public import Domain, Mask, Places, PublicNumber, public, short
 from jostle.kernel import expressions as rules
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.domain import counts
@@ -26,7 +26,7 @@ from jostle.kernel.partition import Partition, Vector
 from jostle.kernel.source import Source
 
 DEEPEST = 60
-"""So many operations may be nested in one expression."""
+"""The most operations that may be nested in one expression."""
 
 Shape = int | tuple[int, ...] | Domain
 Draft = tuple[rules.Term, Places]
@@ -45,7 +45,7 @@ class Private(ABC):
     @classmethod
     @abstractmethod
     def _plain(cls) -> type[Private]:
-        """Number or Cells: what operations on it give."""
+        """PrivateNumber or Cells: what operations on it give."""
 
     def _like(self, text: str, draft: Callable[[Scope], Draft], *parts: Private) -> Self:
         return self._plain()(text, draft, *parts)  # type: ignore[return-value]  # a condition becomes plain cells
@@ -53,7 +53,7 @@ class Private(ABC):
     def _derived(self, rule: Callable[[rules.Term], rules.Term], text: str) -> Self:
         return self._like(text, lambda scope: then(scope(self), rule), self)
 
-    def _scaled(self, number: Public, text: str, *, inverse: bool = False) -> Self:
+    def _scaled(self, number: PublicNumber, text: str, *, inverse: bool = False) -> Self:
         def draft(scope: Scope) -> Draft:
             factor = number.on(scope.domain)
             if inverse and factor == 0:
@@ -123,7 +123,7 @@ class Private(ABC):
     def __abs__(self) -> Self:
         return self._joined(-self, rules.larger, f"abs({self.text})")
 
-    def clip(self, least: Public | float, most: Public | float) -> Self:
+    def clip(self, least: PublicNumber | float, most: PublicNumber | float) -> Self:
         """Not below and not above public numbers, which bounds how far one record moves it.
 
         >>> from jostle.choice.expressions import db
@@ -153,7 +153,7 @@ class Private(ABC):
 
 
 @final
-class Number(Private):
+class PrivateNumber(Private):
     """One private number: what can be measured."""
 
     def on(self, shape: Shape, axes: tuple[str, ...] | None = None) -> rules.Derived:
@@ -186,7 +186,7 @@ class Number(Private):
         *,
         axes: tuple[str, ...] | None = None,
     ) -> float:
-        """The scale of the noise that measuring it with so much ε adds: a public number.
+        """The scale of the noise if it is measured with this ε: a public number.
 
         >>> from jostle.choice.expressions import db, largest
         >>> largest(db.values).noise_scale(4, 0.1)
@@ -197,7 +197,7 @@ class Number(Private):
         return float(calibrate(moves, exact(epsilon)) / statistic.unit(size))
 
     def measure(self, source: Source, budget: Budget, *, axes: tuple[str, ...] | None = None) -> Vector:
-        """The number with noise by its derived sensitivity; one a trial in a simulation of several.
+        """The number with noise by its derived sensitivity; one per trial in a simulation of several.
 
         >>> from jostle.choice.expressions import db
         >>> from jostle.kernel.source import SimulatedSource
@@ -220,7 +220,7 @@ class Number(Private):
 
     @classmethod
     def _plain(cls) -> type[Private]:
-        return Number
+        return PrivateNumber
 
     def _refuse_comparison(self, other: object) -> NoReturn:
         raise BadInput(
@@ -250,9 +250,9 @@ class Scope:
         return self._known[id(expression)]
 
 
-def number(text: str, rule: Callable[[rules.Term], rules.Term], of: Private) -> Number:
+def number(text: str, rule: Callable[[rules.Term], rules.Term], of: Private) -> PrivateNumber:
     """What a rule makes of cells."""
-    return Number(text, lambda scope: (rule(scope(of)[0]), {}), of)
+    return PrivateNumber(text, lambda scope: (rule(scope(of)[0]), {}), of)
 
 
 def then(draft: Draft, rule: Callable[[rules.Term], rules.Term]) -> Draft:
@@ -267,14 +267,14 @@ def total(term: rules.Term) -> rules.Term:
 
 def text_of(value: object) -> str:
     """What is shown of an operand."""
-    return value.text if isinstance(value, (Private, Public, Mask)) else short(str(value))
+    return value.text if isinstance(value, (Private, PublicNumber, Mask)) else short(str(value))
 
 
 def _refusal(text: str, problem: str, instead: str) -> BadInput:
     return BadInput(f"`{short(text)}`", problem, f"{instead}: what is done with measured numbers is free")
 
 
-def _only_public(value: object, text: str, problem: str, instead: str) -> Public:
+def _only_public(value: object, text: str, problem: str, instead: str) -> PublicNumber:
     """The number; a private one is refused, as no rule can bound what it would do."""
     if isinstance(value, Private):
         raise _refusal(text, problem, instead)

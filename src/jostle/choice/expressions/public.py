@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
@@ -80,7 +81,7 @@ class Domain:
 
 
 def check_axis(axis: str, known: Mapping[str, Any]) -> str:
-    """The name, if there is such an axis: as it was written, or else the only one that differs in capitals alone.
+    """The axis of that name: as it was written, or else the one axis that differs only by capitals.
 
     >>> check_axis("age", {"Age": 1})
     'Age'
@@ -114,11 +115,35 @@ def fraction(value: object, argument: str) -> Fraction:
     return exact
 
 
+def _arithmetic(sign: str, does: Callable[[Any, Any], Any]) -> tuple[Callable[[Any, object], Any], ...]:
+    """An operator of public numbers, and the same with its operands swapped."""
+
+    def combined(left: PublicNumber, right: PublicNumber) -> PublicNumber:
+        def look_up(domain: Domain) -> Fraction:
+            try:
+                return Fraction(does(left.on(domain), right.on(domain)))
+            except ZeroDivisionError:
+                problem = "divides by zero on this domain"
+                raise BadInput(f"{left.text} / {right.text}", problem, "use another number") from None
+
+        return PublicNumber(short(f"({left.text} {sign} {right.text})"), look_up)
+
+    numbers = (int, float, Fraction, np.integer, np.floating)
+
+    def forward(self: PublicNumber, other: object) -> Any:
+        return combined(self, public(other)) if isinstance(other, (*numbers, PublicNumber)) else NotImplemented
+
+    def swapped(self: PublicNumber, other: object) -> Any:
+        return combined(public(other), self) if isinstance(other, numbers) else NotImplemented
+
+    return forward, swapped
+
+
 @dataclass(frozen=True, eq=False)
-class Public:
+class PublicNumber:
     """A number that is known as soon as the domain is.
 
-    >>> (Public("db.size", lambda domain: Fraction(domain.size)) / 4).on(Domain.of((8, 8)))
+    >>> (PublicNumber("db.size", lambda domain: Fraction(domain.size)) / 4).on(Domain.of((8, 8)))
     Fraction(16, 1)
     """
 
@@ -129,61 +154,29 @@ class Public:
         """Its value over one domain."""
         return fraction(self.look_up(domain), self.text)
 
-    def _with(self, other: object, sign: str, does: Callable[[Any, Any], Any], *, swapped: bool = False) -> Public:
-        if not isinstance(other, (int, float, Fraction, np.integer, np.floating, Public)):
-            return NotImplemented  # type: ignore[no-any-return]
-        left, right = (public(other), self) if swapped else (self, public(other))
-        return Public(short(f"({left.text} {sign} {right.text})"), lambda domain: _both(left, right, does, domain))
-
-    def __add__(self, other: object) -> Public:
-        return self._with(other, "+", operator.add)
-
-    def __radd__(self, other: object) -> Public:
-        return self._with(other, "+", operator.add, swapped=True)
-
-    def __sub__(self, other: object) -> Public:
-        return self._with(other, "-", operator.sub)
-
-    def __rsub__(self, other: object) -> Public:
-        return self._with(other, "-", operator.sub, swapped=True)
-
-    def __mul__(self, other: object) -> Public:
-        return self._with(other, "*", operator.mul)
-
-    def __rmul__(self, other: object) -> Public:
-        return self._with(other, "*", operator.mul, swapped=True)
-
-    def __truediv__(self, other: object) -> Public:
-        return self._with(other, "/", operator.truediv)
-
-    def __rtruediv__(self, other: object) -> Public:
-        return self._with(other, "/", operator.truediv, swapped=True)
+    __add__, __radd__ = _arithmetic("+", operator.add)
+    __sub__, __rsub__ = _arithmetic("-", operator.sub)
+    __mul__, __rmul__ = _arithmetic("*", operator.mul)
+    __truediv__, __rtruediv__ = _arithmetic("/", operator.truediv)
 
     def __bool__(self) -> NoReturn:
         raise BadInput(self.text, "is known only for a domain", "use it inside an expression")
 
 
-def _both(left: Public, right: Public, does: Callable[[Any, Any], Any], domain: Domain) -> Fraction:
-    try:
-        return Fraction(does(left.on(domain), right.on(domain)))
-    except ZeroDivisionError:
-        raise BadInput(f"{left.text} / {right.text}", "divides by zero on this domain", "use another number") from None
-
-
-def public(value: object, argument: str = "number") -> Public:
+def public(value: object, argument: str = "number") -> PublicNumber:
     """A public number that may depend on the domain, from one that does not, or as it is.
 
     >>> public(3).text
     '3'
     """
-    if isinstance(value, Public):
+    if isinstance(value, PublicNumber):
         return value
     exact = fraction(value, argument)
     text = str(exact.numerator) if exact.denominator == 1 else repr(float(exact))
-    return Public(text, lambda _: exact)
+    return PublicNumber(text, lambda _: exact)
 
 
-def root(value: Public | float) -> Public:
+def root(value: PublicNumber | float) -> PublicNumber:
     """The square root of a public number, to six digits.
 
     >>> root(64).on(Domain.of(2)), root(2).on(Domain.of(2))
@@ -197,7 +190,7 @@ def root(value: Public | float) -> Public:
             raise BadInput(f"sqrt({number.text})", "is the root of a negative number", "use another number")
         return Fraction(math.isqrt(10**12 * inside.numerator // inside.denominator), 10**6)
 
-    return Public(short(f"sqrt({number.text})"), look_up)
+    return PublicNumber(short(f"sqrt({number.text})"), look_up)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,8 +219,39 @@ class Mask:
         raise BadInput(self.text, "is a condition, not a truth value", "combine conditions with &, | and ~")
 
 
+Compared = TypeVar("Compared")
+
+
+class Comparable(ABC, Generic[Compared]):
+    """Can be compared with public numbers; a comparison gives a condition, not a truth value."""
+
+    @abstractmethod
+    def compared(self, sign: str, other: object) -> Compared:
+        """Where the comparison holds."""
+
+    def __lt__(self, other: object) -> Compared:
+        return self.compared("<", other)
+
+    def __le__(self, other: object) -> Compared:
+        return self.compared("<=", other)
+
+    def __gt__(self, other: object) -> Compared:
+        return self.compared(">", other)
+
+    def __ge__(self, other: object) -> Compared:
+        return self.compared(">=", other)
+
+    def __eq__(self, other: object) -> Compared:  # type: ignore[override]
+        return self.compared("=", other)
+
+    def __ne__(self, other: object) -> Compared:  # type: ignore[override]
+        return self.compared("<>", other)
+
+    __hash__ = object.__hash__
+
+
 @dataclass(frozen=True, eq=False)
-class Coordinate:
+class Coordinate(Comparable[Mask]):
     """Where a cell lies along an axis, from 0: to be compared with public numbers.
 
     >>> (Coordinate("x") < 2).look_up(Domain.of(4).places, Domain.of(4)).tolist()
@@ -237,7 +261,6 @@ class Coordinate:
     axis: str
 
     def compared(self, sign: str, other: object) -> Mask:
-        """Where the comparison holds, in exact integers."""
         number, does = public(other, f"db.{self.axis} {sign}"), COMPARISONS[sign]
 
         def look_up(places: Places, domain: Domain) -> Flags:
@@ -248,26 +271,6 @@ class Coordinate:
             return np.asarray(does(along, limit.numerator), dtype=np.bool_)
 
         return Mask(short(f"(db.{self.axis} {sign} {number.text})"), look_up)
-
-    def __lt__(self, other: object) -> Mask:
-        return self.compared("<", other)
-
-    def __le__(self, other: object) -> Mask:
-        return self.compared("<=", other)
-
-    def __gt__(self, other: object) -> Mask:
-        return self.compared(">", other)
-
-    def __ge__(self, other: object) -> Mask:
-        return self.compared(">=", other)
-
-    def __eq__(self, other: object) -> Mask:  # type: ignore[override]
-        return self.compared("=", other)
-
-    def __ne__(self, other: object) -> Mask:  # type: ignore[override]
-        return self.compared("<>", other)
-
-    __hash__ = object.__hash__
 
 
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {

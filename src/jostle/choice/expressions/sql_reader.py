@@ -7,47 +7,47 @@ private meaning here (joins, orders, windows, …) is refused by its name, and s
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from functools import reduce
 from typing import Any, Final
 
-from sqlglot import exp
+from sqlglot import TokenType, exp, parse, tokenize
+from sqlglot.errors import SqlglotError
 
 from jostle.choice import expressions as e
 from jostle.choice.expressions.cells import Cells, Filtered, Flags
 from jostle.choice.expressions.private import Private
-from jostle.choice.expressions.public import Coordinate, Mask, Public, public
-from jostle.choice.expressions.sql_text import (
-    arguments,
-    check_clauses,
-    conjuncts,
-    literal,
-    name_of,
-    refused,
-    shown,
-    tree,
-    unalias,
-    written,
-)
+from jostle.choice.expressions.public import Coordinate, Mask, PublicNumber, public, short
 from jostle.kernel.errors import BadInput
+
+LONGEST: Final = 2_000
+MOST_TOKENS: Final = 400
+DEEPEST: Final = 20
+"""Limits of a text: characters, tokens, and parentheses within each other."""
+
+_QUOTED: Final = '"values"'
 
 VALUES: Final = "values"
 TABLE: Final = "db"
 
-Value = Private | Public | Filtered
+Value = Private | PublicNumber | Filtered
 
 
 @dataclass(frozen=True)
-class Rows:
+class SelectedCells:
     """What a SELECT selects from: cells under a name, a condition on their values, and how they are grouped."""
 
     name: str
     cells: Cells
     flags: Flags | None
-    widths: Mapping[str, Public]
+    widths: Mapping[str, PublicNumber]
 
 
-def read(text: str, parameters: Mapping[str, Public]) -> Private:
+def read(text: str, parameters: Mapping[str, PublicNumber]) -> Private:
     """The expression that a text stands for."""
     try:
         return _Reader(parameters).private(tree(text))
@@ -58,7 +58,7 @@ def read(text: str, parameters: Mapping[str, Public]) -> Private:
 class _Reader:
     """One text, with its parameters. Methods read one kind of node each; what has no method is refused."""
 
-    def __init__(self, parameters: Mapping[str, Public]) -> None:
+    def __init__(self, parameters: Mapping[str, PublicNumber]) -> None:
         self.parameters = parameters
 
     def private(self, node: Any) -> Private:
@@ -68,7 +68,7 @@ class _Reader:
             raise BadInput("sql", "is no private expression", "select something from db")
         return value
 
-    def value(self, node: Any, rows: Rows | None) -> Any:
+    def value(self, node: Any, rows: SelectedCells | None) -> Any:
         """A node inside (or, without rows, outside) a SELECT."""
         if isinstance(node, (exp.Paren, exp.Subquery)):
             check_clauses(node, "this")
@@ -87,7 +87,7 @@ class _Reader:
             return self.function(node, rows)
         raise refused(node)
 
-    def named(self, node: Any, rows: Rows | None) -> Any:
+    def named(self, node: Any, rows: SelectedCells | None) -> Any:
         """The values, a parameter, or a public number of the domain."""
         name = name_of(node)
         if rows is not None and isinstance(node, exp.Column) and name == rows.name:
@@ -103,7 +103,7 @@ class _Reader:
             return getattr(e.db, written(node)[: -len("_range")] + "_range")
         raise BadInput(f"`{name}`", "is neither the values nor a parameter here", f"pass it: sql(…, {name}=8)")
 
-    def function(self, node: Any, rows: Rows | None) -> Any:
+    def function(self, node: Any, rows: SelectedCells | None) -> Any:
         """An aggregate of rows, or a function of numbers, or of the cells that a SELECT gives."""
         name = (node.name if isinstance(node, exp.Anonymous) else node.sql_name()).lower()
         if rows is not None and name in _AGGREGATES:
@@ -116,7 +116,7 @@ class _Reader:
             raise BadInput(f"`{shown(node)}`", f"takes {arity} arguments, not {len(values)}", "leave out the others")
         return does(*values)
 
-    def aggregate(self, node: Any, name: str, rows: Rows) -> Any:
+    def aggregate(self, node: Any, name: str, rows: SelectedCells) -> Any:
         """Over all rows that satisfy the condition, or by group."""
         inside = arguments(node)
         if len(inside) != 1:
@@ -134,7 +134,7 @@ class _Reader:
             raise BadInput(f"`{shown(node)}`", "has no derived bound by group", "use sum or count by group")
         return getattr(of.groupby(**rows.widths), name)()
 
-    def inner(self, node: Any, rows: Rows | None) -> Any:
+    def inner(self, node: Any, rows: SelectedCells | None) -> Any:
         """A SELECT as an argument; within another, which has rows of its own, it must give one number."""
         found = self.select(node)
         if rows is not None and isinstance(found, Cells):
@@ -148,7 +148,7 @@ class _Reader:
             raise BadInput(f"`{shown(node)}`", "selects more or less than one thing", "select one expression")
         return self.value(unalias(node.expressions[0])[0], self.rows(node))
 
-    def rows(self, node: Any) -> Rows:
+    def rows(self, node: Any) -> SelectedCells:
         """FROM, WHERE and GROUP BY: first the region, then the condition on the values in it."""
         name, cells = self.table(node)
         where = node.args.get("where")
@@ -157,11 +157,9 @@ class _Reader:
         for part in parts:
             if part not in on_values:
                 cells = cells.where(self.condition(part, name, cells))
-        flags: Flags | None = None
-        for part in on_values:
-            found = self.condition(part, name, cells)
-            flags = found if flags is None else flags & found
-        return Rows(name, cells, flags, self.widths(node.args.get("group")))
+        conditions = [self.condition(part, name, cells) for part in on_values]
+        flags: Flags | None = reduce(operator.and_, conditions) if conditions else None
+        return SelectedCells(name, cells, flags, self.widths(node.args.get("group")))
 
     def table(self, node: Any) -> tuple[str, Cells]:
         """The data, or the cells of an inner SELECT under the name of its column."""
@@ -180,9 +178,9 @@ class _Reader:
         check_clauses(inner, "this")
         return VALUES, e.db.values
 
-    def widths(self, group: exp.Group | None) -> dict[str, Public]:
+    def widths(self, group: exp.Group | None) -> dict[str, PublicNumber]:
         """GROUP BY x/8, y: intervals of coordinates."""
-        widths: dict[str, Public] = {}
+        widths: dict[str, PublicNumber] = {}
         if group is not None:
             check_clauses(group, "expressions")
             for key in group.expressions:
@@ -192,7 +190,7 @@ class _Reader:
                 widths[axis] = width
         return widths
 
-    def interval(self, key: Any) -> tuple[str, Public]:
+    def interval(self, key: Any) -> tuple[str, PublicNumber]:
         """x, x/8, floor(x/8) or x div 8."""
         if isinstance(key, (exp.Paren, exp.Floor)):
             check_clauses(key, "this")
@@ -203,15 +201,14 @@ class _Reader:
             return written(key.this), self.number(key.expression)
         raise BadInput(f"`{shown(key)}`", "is no interval of coordinates", "group by x, or by x/8")
 
-    def number(self, node: Any) -> Public:
-        """A public number."""
+    def number(self, node: Any) -> PublicNumber:
         value = self.value(node, None)
-        if not isinstance(value, Public):
+        if not isinstance(value, PublicNumber):
             raise BadInput(f"`{shown(node)}`", "must be public", "measure it first, then pass it as a parameter")
         return value
 
     def condition(self, node: Any, name: str, cells: Cells) -> Any:
-        """A mask, or flags; the two can be connected by AND alone, at the top."""
+        """A mask, or flags; only AND, at the top, can connect the two."""
         if isinstance(node, exp.Paren):
             return self.condition(node.this, name, cells)
         if isinstance(node, exp.Not):
@@ -230,16 +227,12 @@ class _Reader:
         if isinstance(node, exp.In) and node.expressions:
             check_clauses(node, "this", "expressions")
             at = self.operand(node.this, name, cells)
-            first, *others = (at.compared("=", self.number(item)) for item in node.expressions)
-            for other in others:
-                first = first | other
-            return first
+            return reduce(operator.or_, [at.compared("=", self.number(item)) for item in node.expressions])
         if type(node) in _SIGNS:
             return self.comparison(node, name, cells)
         raise refused(node)
 
     def comparison(self, node: Any, name: str, cells: Cells) -> Any:
-        """X < 8, or 8 > x."""
         sign, left, right = _SIGNS[type(node)], node.this, node.expression
         if not isinstance(left, exp.Column) or name_of(left) in self.parameters:
             sign, left, right = _FLIPPED[sign], right, left
@@ -255,10 +248,10 @@ class _Reader:
 _SIGNS: Final = {exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.EQ: "=", exp.NEQ: "<>"}
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
 _ARITHMETIC: Final[Mapping[type, Callable[[Any, Any], Any]]] = {
-    exp.Add: lambda a, b: a + b,
-    exp.Sub: lambda a, b: a - b,
-    exp.Mul: lambda a, b: a * b,
-    exp.Div: lambda a, b: a / b,
+    exp.Add: operator.add,
+    exp.Sub: operator.sub,
+    exp.Mul: operator.mul,
+    exp.Div: operator.truediv,
 }
 _FUNCTIONS: Final[Mapping[str, tuple[int, Callable[..., Any]]]] = {
     "sum": (1, lambda of: e.check_cells(of, "sum").sum()),
@@ -280,7 +273,7 @@ _FUNCTIONS: Final[Mapping[str, tuple[int, Callable[..., Any]]]] = {
     "clip": (3, lambda of, least, most: e.check_private(of).clip(least, most)),
     "sqrt": (1, e.sqrt),
 }
-"""What a text may call, beside aggregates of rows. `stddev` divides by the number of entries, as it does in Python."""
+"""What a text may call, besides aggregates of rows. `stddev` divides by the number of entries, as it does in Python."""
 _OF_ENTRIES: Final = ("abs", "greatest", "least", "clip", "sqrt")
 _AGGREGATES: Final = {"count", *_FUNCTIONS} - {*_OF_ENTRIES}
 """What makes one number of many rows, so that conditions and groups are about it."""
@@ -288,3 +281,102 @@ _AGGREGATES: Final = {"count", *_FUNCTIONS} - {*_OF_ENTRIES}
 
 def _first_private(function: Callable[[Any, Any], Any], one: Any, other: Any) -> Any:
     return function(one, other) if isinstance(one, Private) else function(other, one)
+
+
+# ----------------------------------------------------------------------------------------------- text and nodes
+
+
+def tree(text: str) -> Any:
+    """The parsed text, within the limits. `groupby` in one word is understood.
+
+    >>> tree("select sum(values) from db groupby x").sql()
+    'SELECT SUM("values") FROM db GROUP BY x'
+    """
+    if len(text) > LONGEST:
+        raise BadInput("sql", f"has more than {LONGEST} characters", "split it into several expressions")
+    try:
+        tokens = tokenize(text)
+        deep = most = 0
+        for token in tokens:
+            deep += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
+            most = max(most, deep)
+        if len(tokens) > MOST_TOKENS or most > DEEPEST:
+            raise BadInput("sql", f"has more than {MOST_TOKENS} words or {DEEPEST} nested parentheses", "make it simpler")
+        for token in reversed(tokens):
+            if token.token_type is TokenType.VAR and token.text.lower() == "groupby":
+                text = f"{text[: token.start]}group by{text[token.end + 1 :]}"
+            elif token.token_type is TokenType.VALUES:  # a word of SQL's own, unless it is quoted
+                text = f"{text[: token.start]}{_QUOTED}{text[token.end + 1 :]}"
+        statements = parse(text)
+    except SqlglotError as error:
+        reason = short(str(error).splitlines()[0])
+        raise BadInput("sql", f"cannot be parsed: {reason}", "write for instance select sum(values) from db") from None
+    if len(statements) != 1 or statements[0] is None:
+        raise BadInput("sql", "must be one expression or one SELECT", "leave out what follows the semicolon")
+    return statements[0]
+
+
+def literal(node: Any) -> PublicNumber:
+    """A number that was written out; its size is looked at before it is computed."""
+    try:
+        written = Decimal(node.this)
+        if not written.is_finite() or len(node.this) > 40 or abs(written.adjusted()) > 20:
+            raise ValueError
+        return public(Fraction(written))
+    except (ValueError, ArithmeticError, BadInput):
+        raise BadInput(f"`{shown(node)}`", "is no number of reasonable length", "write for instance 8 or 0.5") from None
+
+
+def written(node: Any) -> str:
+    """A column or a parameter, without its table."""
+    return str(node.this if isinstance(node.this, str) else node.name)
+
+
+def name_of(node: Any) -> str:
+    """The same in small letters; only axes may differ by capitals."""
+    return written(node).lower()
+
+
+def unalias(node: Any) -> tuple[Any, str]:
+    """What is selected, and under which name."""
+    return (node.this, node.alias.lower()) if isinstance(node, exp.Alias) else (node, "")
+
+
+def conjuncts(node: Any) -> list[Any]:
+    """The parts of a chain of ANDs, without recursion."""
+    parts, left = [], [node]
+    while left:
+        at = left.pop()
+        if isinstance(at, (exp.And, exp.Paren)) and (isinstance(at, exp.And) or isinstance(at.this, exp.And)):
+            left += [at.expression, at.this] if isinstance(at, exp.And) else [at.this]
+        else:
+            parts.append(at)
+    return parts
+
+
+def arguments(node: Any) -> list[Any]:
+    """In order; an argument that is a list of them counts as many."""
+    found: list[Any] = []
+    names = ("expressions",) if isinstance(node, exp.Anonymous) else tuple(node.arg_types)
+    for name in names:
+        value = node.args.get(name)
+        found += value if isinstance(value, list) else [value] if isinstance(value, exp.Expr) else []
+    return found
+
+
+def check_clauses(node: Any, *allowed: str) -> None:
+    """Refuse every clause that was written and is not understood."""
+    for clause, value in node.args.items():
+        if value and clause not in allowed:
+            raise BadInput(f"`{shown(node)}`", f"has a clause that is not supported: {clause.strip('_')}", "leave it out")
+
+
+def shown(node: Any) -> str:
+    """A node as SQL, no longer than what is shown."""
+    return short(node.sql().replace(_QUOTED, "values"))
+
+
+def refused(node: Any) -> BadInput:
+    """What to raise for a node that has no private meaning."""
+    remedy = "use sums and counts by group, and Lipschitz functions of them such as stddev"
+    return BadInput(f"`{shown(node)}`", f"is not supported in private expressions ({type(node).__name__})", remedy)

@@ -6,9 +6,8 @@ learned come with the package. With a fixed answer at each of them, the program 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from importlib.resources import files
@@ -18,10 +17,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from jostle.choice import strict_json
+from jostle.choice import files as choice_files
 from jostle.choice.choice_point import ChoicePoint
 from jostle.choice.decision_rules import RegretTree
-from jostle.choice.tree_files import read_tree
 from jostle.kernel.budget import Budget
 from jostle.kernel.criteria import Gini, Majority
 from jostle.kernel.records import Records
@@ -77,8 +75,10 @@ class Points:
 
     def save(self, path: Path, about: Mapping[str, Any]) -> None:
         """Write what they learned."""
-        learned = {point.name: [_short(node) for node in point.way.tree] for point in self.every()}
-        path.write_text(json.dumps({"about": dict(about)} | learned, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        learned = {
+            point.name: choice_files.tree_entries(point.rule.tree, digits=4, threshold_digits=5) for point in self.every()
+        }
+        path.write_text(choice_files.written({"about": dict(about)} | learned), encoding="utf-8")
 
 
 def points(text: str | None = None) -> Points:
@@ -89,9 +89,9 @@ def points(text: str | None = None) -> Points:
         ChoicePoint("split", SPLITTING, facts=FACTS),
     )
     if text is not None:
-        entries = strict_json.parse(text, "tree")
+        entries = choice_files.parse(text, "tree")
         for point in made.every():
-            point.way = RegretTree(point.branches, read_tree(entries, point.name, len(point.branches)))
+            point.rule = RegretTree(point.branches, choice_files.read_tree(entries, point.name, len(point.branches)))
     return made
 
 
@@ -200,14 +200,6 @@ def _splitting(branch: str, draw: np.random.Generator) -> Splitting:
     if branch == "random":
         return RandomSplit(draw)
     return BestSplit({"max": Majority(), "gini": Gini(), "entropy": None}[branch])
-
-
-def _short(node: Any) -> dict[str, Any]:
-    """With five digits, which is more than was learned."""
-    shown = asdict(node)
-    if "at" in shown:
-        return shown | {"at": float(f"{node.at:.5g}")}
-    return shown | {"regrets": [float(f"{loss:.4g}") for loss in node.regrets], "optimal": round(node.optimal, 3)}
 
 
 class LearnedTree(TreeEstimator):

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jostle.choice import impurity
-from jostle.choice.regret_tree import CRITERIA, Growth, Leaf, grow
+from jostle.choice.regret_tree import CRITERIA, Growth, Leaf, best_split, grow, impurity
 from jostle.kernel.errors import BadInput
 
 REGRETS = st.integers(2, 5).flatmap(
@@ -48,7 +47,7 @@ def plain(criterion: str, regrets: np.ndarray, theta: float) -> float:
 def test_impurities_are_those_of_the_paper(criterion, rows, theta):
     regrets = np.array(rows)
     best = np.bincount(regrets.argmin(axis=1), minlength=regrets.shape[1]).astype(float)
-    found = impurity.impurity(CRITERIA[criterion], float(len(rows)), best, regrets.sum(axis=0), theta)
+    found = impurity(CRITERIA[criterion], float(len(rows)), best, regrets.sum(axis=0), theta)
     exact = plain(criterion, regrets, theta)
     slightly = plain(criterion, regrets, max(theta - 1e-9, 0)), plain(criterion, regrets, theta + 1e-9)  # rounding of means
     assert min(exact, *slightly) - 1e-9 <= found <= max(exact, *slightly) + 1e-9
@@ -60,7 +59,7 @@ def test_the_best_split_is_found(criterion, rows, data, least):
     regrets = np.array(rows)
     values = np.sort(np.array(data.draw(st.lists(st.integers(0, 5), min_size=len(rows), max_size=len(rows))), dtype=float))
     theta = 1.23456789
-    found, at = impurity.best_split(
+    found, at = best_split(
         CRITERIA[criterion], values, np.ones(len(rows)), regrets.argmin(axis=1), regrets, float(least), theta
     )
     tried = {}

@@ -39,8 +39,8 @@ class Even(Option):
 
 def maker(**more: Any) -> ChoiceMaker:
     public = [Public(data=[n, 0, n, 0, n, 0, n, 0]) for n in (1, 2, 5, 8, 60, 200, 800, 1200, 2000, 3000)]
-    told = {"options": [Cells, Even], "informed_by": [records], "trained_on": public, "queries": workloads.identity}
-    return ChoiceMaker(**(told | {"epsilon": 0.1} | more))
+    settings = {"options": [Cells, Even], "informed_by": [records], "trained_on": public, "queries": workloads.identity}
+    return ChoiceMaker(**(settings | {"epsilon": 0.1} | more))
 
 
 def test_a_useless_prediction_is_replaced_by_a_short_formula_and_a_good_one_is_kept() -> None:
@@ -51,7 +51,7 @@ def test_a_useless_prediction_is_replaced_by_a_short_formula_and_a_good_one_is_k
     assert "records" in even.after
     assert "kept" in str(even)
     assert not cells.kept  # its loss depends on nothing, as it says
-    assert isinstance(choosing.way, Predictions)
+    assert isinstance(choosing.rule, Predictions)
     source = SimulatedSource([2000, 0] * 4, seed=0)
     choosing(source, workloads.identity(8), source.grant(0.1))
     assert choosing.trace.choice == "Cells"
@@ -71,7 +71,7 @@ def test_proposals_have_derived_sensitivities_and_are_judged_on_other_groups() -
     assert best.regret_after < 0.9 * best.regret_before
     assert "worth adding" in str(best)
     seeing = maker(informed_by=[best.feature], by="regret tree", rho=0.2)
-    assert seeing.way.needs == (best.feature.name,)
+    assert seeing.rule.needs == (best.feature.name,)
 
 
 def test_too_little_to_learn_from_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Four ways to choose among three private classifiers: learned on public tables, and three that look at the private records.
+"""Four choices among three private classifiers: one learned on public tables, and three that look at the private records.
 
 The score of a classifier is the number of records that it gets right, which one record moves by at most one.
 """
@@ -11,7 +11,7 @@ from jostle.choice.expressions import largest
 from jostle.choice.choice_maker import ChoiceMaker
 from jostle.choice.metafeatures import metafeature
 from jostle.choice.options import as_options, option
-from jostle.choice.alternatives import ByLargeMargin, ByValidation, Candidates, Learned, Single, compare
+from jostle.choice.alternatives import ByLargeMargin, ByValidation, LearnedChoice, PrivateCandidates, Single, compare
 from jostle.choice.questions import of
 from jostle.kernel.criteria import Majority
 from jostle.kernel.records import Split
@@ -48,7 +48,7 @@ def stump(db, query, budget):
 
 @option
 def deep(db, query, budget):
-    """Three splits on every way."""
+    """Three splits on every path."""
     return grown(db, budget, list(COLUMNS[:-1]), 3)
 
 
@@ -86,13 +86,13 @@ def worth(name, data, query):
 
 
 def rules(trained_on):
-    """The ways to compare, and the options by themselves."""
-    told = {"trained_on": trained_on, "loss": mistakes, "epsilon": EPSILON, "trials": 4}
-    maker = ChoiceMaker(options=OPTIONS, informed_by=[of(size, "class"), of(common, "class")], **told)
+    """The alternatives to compare, and the options by themselves."""
+    settings = {"trained_on": trained_on, "loss": mistakes, "epsilon": EPSILON, "trials": 4}
+    maker = ChoiceMaker(options=OPTIONS, informed_by=[of(size, "class"), of(common, "class")], **settings)
     return [
-        Learned(maker),
+        LearnedChoice(maker),
         ByValidation(OPTIONS, right, on=COLUMNS),
-        Candidates(OPTIONS, right, threshold=600, otherwise=lambda db, query: 0, on=COLUMNS),
+        PrivateCandidates(OPTIONS, right, threshold=600, otherwise=lambda db, query: 0, on=COLUMNS),
         ByLargeMargin(OPTIONS, worth, sensitivity=1),
         *(Single(one) for one in as_options(OPTIONS)),
     ]

@@ -52,22 +52,22 @@ def databases() -> list[Public]:
 
 
 @pytest.fixture(scope="module")
-def taught() -> tuple[ChoicePoint, Any, Any]:
+def trained() -> tuple[ChoicePoint, Any, Any]:
     point = ChoicePoint("halve", ["even", "halve"], informed_by=[size], facts=["depth"])
     program = halving(point)
     return point, program, learn(program, [point], trained_on=databases(), loss=loss, epsilon=EPSILON, runs=4)
 
 
-def test_it_learns_to_stop_where_nearly_nothing_is_left(taught: tuple[ChoicePoint, Any, Any]) -> None:
-    point, program, lessons = taught
-    assert "size" in point.way.needs
-    chosen = np.mean(held_out_runs(program, lessons, databases(), loss))
+def test_it_learns_to_stop_where_nearly_nothing_is_left(trained: tuple[ChoicePoint, Any, Any]) -> None:
+    point, program, runs = trained
+    assert "size" in point.rule.needs
+    chosen = np.mean(held_out_runs(program, runs, databases(), loss))
     fixed = {branch: np.mean(fixed_runs(program, {"halve": branch}, databases(), loss)) for branch in point.branches}
     assert chosen < min(fixed.values())
 
 
-def test_all_parts_together_are_charged_once(taught: tuple[ChoicePoint, Any, Any], tmp_path: Path) -> None:
-    _, program, _ = taught
+def test_all_parts_together_are_charged_once(trained: tuple[ChoicePoint, Any, Any], tmp_path: Path) -> None:
+    _, program, _ = trained
     account = Ledger(tmp_path / "budget.db").account("people", cap=1)
     source = ReleaseSource([0] * 12 + [9000, 0, 7000, 0], purse=account.purse())
     with collect_traces() as traces:
@@ -96,15 +96,15 @@ def test_a_token_of_one_part_buys_nothing_in_another() -> None:
         left.laplace(identity(2), other)
 
 
-def test_lessons_are_repeatable() -> None:
-    def taught() -> tuple[ChoicePoint, Any]:
+def test_training_is_repeatable() -> None:
+    def trained() -> tuple[ChoicePoint, Any]:
         point = ChoicePoint("halve", ["even", "halve"], informed_by=[size], facts=["depth"])
-        told = {"trained_on": databases()[:2], "loss": loss, "epsilon": EPSILON, "runs": 1}
-        return point, learn(halving(point), [point], **told)
+        settings = {"trained_on": databases()[:2], "loss": loss, "epsilon": EPSILON, "runs": 1}
+        return point, learn(halving(point), [point], **settings)
 
-    (first, one), (second, other) = taught(), taught()
+    (first, one), (second, other) = trained(), trained()
     assert one.losses == other.losses
-    assert first.way == second.way
+    assert first.rule == second.rule
 
 
 def test_bad_input_is_refused() -> None:

@@ -57,7 +57,7 @@ def test_what_depends_on_the_data_needs_a_stand_in() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "argument"),
+    ("settings", "argument"),
     [
         ({"within": 0}, "within"),
         ({"within": True}, "within"),
@@ -70,9 +70,9 @@ def test_what_depends_on_the_data_needs_a_stand_in() -> None:
         ({"stand_in": [1, 2, 3]}, "workload|x"),
     ],
 )
-def test_bad_wishes_are_refused(told: dict[str, Any], argument: str) -> None:
+def test_bad_wishes_are_refused(settings: dict[str, Any], argument: str) -> None:
     with pytest.raises(BadInput, match=f"^({argument})"):
-        epsilon_for(**({"workload": workloads.identity(4), "within": 5} | told))
+        epsilon_for(**({"workload": workloads.identity(4), "within": 5} | settings))
 
 
 def test_an_exact_answer_is_a_wish_that_some_epsilon_meets() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from jostle import workloads
 from jostle.choice.choice_maker import ChoiceMaker
-from jostle.choice.options import Failed, Wrong, checked, option
-from jostle.choice.spend_only import handed
+from jostle.choice.options import OptionFailed, UnfitAnswer, checked, option
+from jostle.choice.spend_only import spend_only
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import ReleaseSource, SimulatedSource
@@ -92,7 +92,9 @@ def test_a_failed_option_is_charged_and_named_and_says_nothing_private(bad: Any,
     maker = ChoiceMaker(options=[option(turncoat, name="Turncoat")], trained_on=PUBLIC, queries=workloads.identity)
     turncoat.trained = True
     account = Ledger(tmp_path / "budget.db").account("people", cap=1)
-    with pytest.raises(Failed, match="the option Turncoat failed: .*ε = 0.5 is charged, and nothing is released") as failed:
+    with pytest.raises(
+        OptionFailed, match="the option Turncoat failed: .*ε = 0.5 is charged, and nothing is released"
+    ) as failed:
         maker.release([1, 2, 3], workloads.identity(3), epsilon="1/2", account=account)
     assert account.remaining * 2 == 1
     assert str(SECRET) not in str(failed.value)
@@ -131,7 +133,7 @@ def test_answers_that_are_no_floats_pass_as_they_are(answer: Any) -> None:
 
 @pytest.mark.parametrize("answer", [math.inf, np.float32("nan"), np.array([1, math.nan]), np.array([1j * math.inf])])
 def test_numbers_that_are_not_finite_are_no_answer(answer: Any) -> None:
-    with pytest.raises(Wrong, match="not finite"):
+    with pytest.raises(UnfitAnswer, match="not finite"):
         checked(answer, None)
 
 
@@ -143,23 +145,23 @@ def test_a_failure_in_a_part_was_charged_when_the_data_were_split(tmp_path: Path
     source = ReleaseSource([1, 2, 3, 4, 5, 6], purse=account.purse())
     parts = source.split(Partition.intervals([0, 3], 6), source.grant("1/2"))
     for part, token in parts:
-        with pytest.raises(Failed):
+        with pytest.raises(OptionFailed):
             maker(part, workloads.identity(3), token)
     assert account.remaining * 2 == 1
 
 
 @pytest.mark.parametrize(
-    ("bad", "told", "left"),
+    ("bad", "charged", "left"),
     [(raises, "ε = 0.5 is charged", "1/2"), (raises_late, "ε = 0.125 of 0.5 is spent", "7/8")],
 )
-def test_a_choice_inside_an_option_says_what_was_charged(bad: Any, told: str, left: str) -> None:
+def test_a_choice_inside_an_option_says_what_was_charged(bad: Any, charged: str, left: str) -> None:
     turncoat = Turncoat(bad)
     inner = ChoiceMaker(options=[option(turncoat, name="Turncoat")], trained_on=PUBLIC, queries=workloads.identity)
     turncoat.trained = True
     source = SimulatedSource([1, 2, 3], seed=0)
     token, _ = source.grant(1).split(1, 1)
-    with pytest.raises(Failed, match=f"{told}, and nothing is released"):
-        inner(handed(source), workloads.identity(3), token)
+    with pytest.raises(OptionFailed, match=f"{charged}, and nothing is released"):
+        inner(spend_only(source), workloads.identity(3), token)
     assert source.unspent == Fraction(left)
 
 
@@ -174,6 +176,6 @@ def test_a_choice_inside_an_option_fails_with_it(tmp_path: Path) -> None:
     maker = ChoiceMaker(options=[outer], trained_on=PUBLIC, queries=workloads.identity)
     turncoat.trained = True
     account = Ledger(tmp_path / "budget.db").account("people", cap=1)
-    with pytest.raises(Failed, match="the option outer failed: it raised Failed"):
+    with pytest.raises(OptionFailed, match="the option outer failed: it raised OptionFailed"):
         maker.release([1, 2, 3], workloads.identity(3), epsilon=1, account=account)
     assert account.remaining == 0

@@ -1,4 +1,4 @@
-"""Other ways to choose: what they cost, what they promise, and that they can be compared."""
+"""Alternatives to learned choices: what they cost, what they promise, and that they can be compared."""
 
 from __future__ import annotations
 
@@ -10,22 +10,18 @@ import numpy as np
 import pytest
 
 from jostle import workloads
-from jostle.choice import accuracy_first as module
-from jostle.choice.accuracy_first import accuracy_first
-from jostle.choice.alternatives import ByLargeMargin, ByValidation, Candidates, Learned, Single, compare
+from jostle.choice.alternatives import ByLargeMargin, ByValidation, LearnedChoice, PrivateCandidates, Single, compare
 from jostle.choice.choice_maker import ChoiceMaker
 from jostle.choice.metafeatures import metafeature
 from jostle.choice.options import as_options, option
 from jostle.choice.public_databases import Public, root_mean_square
-from jostle.kernel.budget import Budget
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import SimulatedRecords
-from jostle.kernel.source import ReleaseSource, SimulatedSource, simulation
+from jostle.kernel.source import ReleaseSource, SimulatedSource
 from jostle.kernel.strategy import identity
-from jostle.mechanisms.threshold import AboveThreshold
 from tests.kernel.helpers import recorded
 
 
@@ -115,7 +111,7 @@ def test_weights_that_never_are_one_a_cell_are_refused() -> None:
 
 def test_candidates_reach_the_threshold_or_give_up() -> None:
     one = Public(data=[0, 0, 500, 500])
-    trying = Candidates([low, high], fits, threshold=800, otherwise=lambda db, query: -1, stop=0.01)
+    trying = PrivateCandidates([low, high], fits, threshold=800, otherwise=lambda db, query: -1, stop=0.01)
     runs = [trying.run(one, np.random.SeedSequence(seed), Neighbours()) for seed in range(40)]
     taken = [ran.answer for ran in runs]
     # A round gives up with probability 0.01 and succeeds with 0.495: 1 in 50 runs gives up, and 12 of 40 nearly never do.
@@ -123,10 +119,10 @@ def test_candidates_reach_the_threshold_or_give_up() -> None:
     assert 0 not in taken
     assert {ran.epsilon for ran in runs} == {1}
     with pytest.raises(BadInput, match="stop: must lie between 0 and 1"):
-        Candidates([low], fits, threshold=1, otherwise=lambda db, query: 0, stop=0)
+        PrivateCandidates([low], fits, threshold=1, otherwise=lambda db, query: 0, stop=0)
 
 
-def test_ways_are_compared_on_public_databases() -> None:
+def test_alternatives_are_compared_on_public_databases() -> None:
     size = metafeature("select sum(values) from db", name="size")
     names = ["Laplace", "Uniform"]
     public = [
@@ -143,10 +139,10 @@ def test_ways_are_compared_on_public_databases() -> None:
         return -float(np.std(data)) if name == "Uniform" else -1.4
 
     rules = [
-        Learned(maker),
+        LearnedChoice(maker),
         *(Single(one) for one in as_options(names)),
         ByValidation(names, near),
-        Candidates(names, near, threshold=100, otherwise=lambda db, query: np.zeros(16)),
+        PrivateCandidates(names, near, threshold=100, otherwise=lambda db, query: np.zeros(16)),
         ByLargeMargin(names, error, sensitivity=1),
     ]
     table = compare(rules, public, root_mean_square, trials=3)
@@ -162,76 +158,3 @@ def test_ways_are_compared_on_public_databases() -> None:
     assert np.isfinite(table.iloc[:, 1:].to_numpy()).all()
     means = table.iloc[:, 1:].mean()
     assert means["learned"] < min(means["Laplace"] * 1.2, means["Uniform"])
-
-
-def test_accuracy_first_pays_for_the_last_step_and_the_tests_alone(tmp_path: Path) -> None:
-    account = Ledger(tmp_path / "budget.db").account("people", cap=10)
-    x = np.arange(40) * 7
-    found = accuracy_first(x, workloads.identity(40), within=60, budget=account.purse().grant(8))
-    assert found.enough
-    assert found.spent < 8
-    assert account.remaining == 10 - found.spent  # what was not reached is not charged
-    # Both noises of a test, of scales 1.62 and 2.04, add up to 40 with probability 4e-9, and there are eight tests at most.
-    assert np.abs(found.answers - x).max() < 60 + 40
-    assert found.spent == Fraction(8) * 4 / 5 / 2 ** (8 - found.steps) + Fraction(8, 5)
-
-
-def test_accuracy_first_compares_in_whole_units(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With real weights, answers of many records lie beyond what a float tells apart; a record still moves one entry."""
-    heard: list[tuple[float, Fraction, float]] = []
-    estimate = np.array([2**39, 5])
-
-    class Heard(AboveThreshold):
-        def __init__(self, threshold: float, *, sensitivity: Any, budget: Budget, note: str) -> None:
-            super().__init__(threshold, sensitivity=sensitivity, budget=budget, note=note)
-            self.told = (threshold, sensitivity[0])
-
-        def above(self, value: float) -> bool:
-            heard.append((*self.told, value))
-            return True
-
-    monkeypatch.setattr(module, "AboveThreshold", Heard)
-    monkeypatch.setattr(module.GradualRelease, "next", lambda release: setattr(release, "_steps", 1) or estimate)
-    workload, within = workloads.matrix([[0.7000001, 0.1], [0.3, 1.0]]), 1.3
-    for x in ([2**39 - 10**6, 0], [2**39 - 10**6 + 1, 0], [2**39 - 10**6, 1]):
-        accuracy_first(x, workload, within=within, budget=simulation(seed=0).grant(1))
-        threshold, sensitivity, value = heard[-1]
-        rows, unit = np.round(workload.queries.dense() * workload.queries.unit).astype(int).tolist(), workload.queries.unit
-        error = max(abs(sum(w * (int(a) - b) for w, a, b in zip(row, estimate, x, strict=True))) for row in rows)
-        assert Fraction(value) - Fraction(threshold) == Fraction(within) * unit - error
-        assert sensitivity == max(map(max, rows))
-    assert max(abs(heard[0][2] - other[2]) for other in heard[1:]) <= heard[0][1]
-
-
-def test_accuracy_first_answers_where_noise_is_larger_than_any_data() -> None:
-    budget = simulation(seed=0).grant(Fraction(1, 2**32))
-    found = accuracy_first([1, 2], workloads.matrix([[0.5, 1]]), within=2**38, budget=budget, test=0.9)
-    assert np.isfinite(found.answers).all()
-    assert np.abs(found.estimate).max() <= 2**39
-
-
-def test_accuracy_first_stops_at_the_budget_and_says_so() -> None:
-    budget = simulation(seed=0).grant(Fraction(1, 100))
-    found = accuracy_first(np.zeros(64, dtype=int), workloads.prefix(64), within=1, budget=budget, steps=3, test=0.9)
-    assert (found.enough, found.steps, found.spent) == (False, 3, Fraction(1, 100))
-    for told in ({"within": 0}, {"steps": 0}, {"test": 1}, {"workload": "cells"}, {"budget": 1.0}):
-        usual = {"workload": workloads.identity(2), "within": 1, "budget": simulation(seed=0).grant(1)}
-        with pytest.raises(BadInput):
-            accuracy_first([1, 2], **(usual | told))
-
-
-@pytest.mark.parametrize("within", [np.float32(40), np.int64(40), Fraction(40), "40"])
-def test_accuracy_first_takes_any_kind_of_number(within: Any) -> None:
-    found = [
-        accuracy_first([9, 2], workloads.identity(2), within=w, budget=simulation(seed=0).grant(1)) for w in (within, 40)
-    ]
-    assert found[0].spent == found[1].spent
-    assert found[0].answers.tolist() == found[1].answers.tolist()
-
-
-@pytest.mark.parametrize("within", [10**400, True, "far", None, np.nan, -1], ids=range(6))
-def test_accuracy_first_refuses_other_wishes_before_the_budget_is_used(within: Any) -> None:
-    budget = simulation(seed=0).grant(1)
-    with pytest.raises(BadInput, match="^within: "):
-        accuracy_first([9, 2], workloads.identity(2), within=within, budget=budget)
-    budget.split(1, 1)

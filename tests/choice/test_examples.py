@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from examples import figure_1_2, means, other_ways, tree_choice
+from examples import alternatives, figure_1_2, means, tree_choice
 from jostle import workloads
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.records import SimulatedRecords
@@ -41,8 +41,8 @@ def test_a_choice_among_three_means() -> None:
 
 
 def test_choices_inside_a_tree() -> None:
-    lessons = tree_choice.teach(runs=2)
-    found = tree_choice.compared(lessons, runs=2)
+    trained = tree_choice.train(runs=2)
+    found = tree_choice.compared(trained, runs=2)
     assert found.pop("chosen") < min(found.values())
     table = tree_choice.tables()[2]
     records = SimulatedRecords(table.data, seed=0)
@@ -51,9 +51,9 @@ def test_choices_inside_a_tree() -> None:
     assert tree_choice.mistakes(grown, table.truth, None) < 0.5
 
 
-def test_other_ways_side_by_side() -> None:
-    means_ = other_ways.compared(trials=1).iloc[:, 1:].mean()
+def test_alternatives_side_by_side() -> None:
+    means_ = alternatives.compared(trials=1).iloc[:, 1:].mean()
     assert list(means_.index[:4]) == ["learned", "validation", "candidates", "large margin"]
-    for way in ("learned", "validation", "large margin"):
-        assert means_[way] < min(means_["majority"], means_["deep"])
+    for name in ("learned", "validation", "large margin"):
+        assert means_[name] < min(means_["majority"], means_["deep"])
     assert means_["learned"] < 1.1 * means_["stump"]  # hardly anything is lost where there is nothing to gain

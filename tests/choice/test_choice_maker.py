@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jostle import workloads
-from jostle.choice import choice_maker_files
+from jostle.choice import files
 from jostle.choice.choice_maker import ChoiceMaker
 from jostle.choice.decision_rules import RegretTree
 from jostle.choice.explain import trace_table
@@ -22,7 +22,7 @@ from jostle.choice.metafeatures import measured, metafeature
 from jostle.choice.options import Option, as_options, option
 from jostle.choice.public_databases import Public
 from jostle.choice.questions import CELLS, QUERIES, as_questions, fact, of
-from jostle.choice.regret_tree import Leaf, Split
+from jostle.choice.regret_tree import InnerNode, Leaf
 from jostle.choice.traces import Seen, Trace, collect_traces
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, PlanError
@@ -67,7 +67,7 @@ def test_it_learns_where_the_options_cross_over(maker: ChoiceMaker) -> None:
 
 
 def test_shares_of_questions_and_the_rest_add_up_to_the_budget(maker: ChoiceMaker) -> None:
-    assert len(maker.way.needs) == 1  # one of the two tells all, and the other is never paid for
+    assert len(maker.rule.needs) == 1  # one of the two tells all, and the other is never paid for
     source, recorder = recorded(line(9000))
     maker(source, workloads.identity(8), source.grant("1/2"))
     asked, given_ = Fraction(1, 2) * maker.rho, Fraction(1, 2) * (1 - maker.rho)
@@ -135,7 +135,7 @@ def test_several_budgets_make_the_budget_a_free_question() -> None:
         maker(source, workloads.identity(8), source.grant(epsilon))
         choices.append(maker.trace.choice)
         assert maker.trace.remainder == maker.trace.epsilon
-    assert (maker.way.needs, choices) == (("epsilon",), ["Even", "cells"])
+    assert (maker.rule.needs, choices) == (("epsilon",), ["Even", "cells"])
 
 
 def test_a_prediction_is_calibrated_and_decides() -> None:
@@ -170,7 +170,7 @@ def test_a_prediction_from_what_is_not_there_is_refused() -> None:
 
 
 def test_it_explains_itself_in_words_numbers_and_pictures(maker: ChoiceMaker) -> None:
-    (needed,) = maker.way.needs
+    (needed,) = maker.rule.needs
     story = maker.explain()
     assert f"{needed}: without it the mean regret would be" in story
     assert "Even, above it cells" in story
@@ -186,23 +186,23 @@ def test_on_databases_that_it_did_not_learn_from_it_beats_every_option(maker: Ch
 
 
 def test_traces_of_many_runs_make_a_table(maker: ChoiceMaker) -> None:
-    twin = maker.with_way(maker.way)
+    twin = maker.with_rule(maker.rule)
     for n in (1, 9_000):
         source = SimulatedSource(line(n), seed=0)
         twin(source, workloads.identity(8), source.grant(0.1))
     table = twin.table()
     assert table["choice"].tolist() == ["Even", "cells"]
     assert table["for features"].tolist() == [0.005, 0.005]
-    assert maker.way.needs[0] in table.columns
+    assert maker.rule.needs[0] in table.columns
     with pytest.raises(BadInput, match="no choice was made yet"):
-        _ = maker.with_way(maker.way).trace
+        _ = maker.with_rule(maker.rule).trace
 
 
 def test_metafeatures_with_names_of_columns_have_columns_of_their_own() -> None:
     seen = tuple(Seen(name=name, value=at) for at, name in enumerate(["choice", "task", "epsilon", "size"], 7))
-    told = {"task": "counts", "selector": "a tree", "choice": "HB", "remainder": Fraction(1)}
+    settings = {"task": "counts", "selector": "a tree", "choice": "HB", "remainder": Fraction(1)}
     table = trace_table(
-        [Trace(**told, epsilon=Fraction(1), features=seen), Trace(**told, epsilon=Fraction(9), features=seen)]
+        [Trace(**settings, epsilon=Fraction(1), features=seen), Trace(**settings, epsilon=Fraction(9), features=seen)]
     )
     assert table["choice"].tolist() == ["HB", "HB"]
     assert table["task"].tolist() == ["counts", "counts"]
@@ -266,8 +266,8 @@ def test_a_fact_that_is_no_finite_number_is_refused_before_anything_is_charged(v
     def odd(db: Any, query: Any, epsilon: float) -> Any:
         return 1.0 if db.size == 8 else value
 
-    way = RegretTree(("cells", "Even"), (Split("odd", 5.0, 1, 2), *(Leaf(at, (1.0, 1.0), 1, 1.0) for at in (0, 1))))
-    maker = ChoiceMaker.following(way, options=[cells, Even], informed_by=[odd], rho="1/5")
+    rule = RegretTree(("cells", "Even"), (InnerNode("odd", 5.0, 1, 2), *(Leaf(at, (1.0, 1.0), 1, 1.0) for at in (0, 1))))
+    maker = ChoiceMaker.following(rule, options=[cells, Even], informed_by=[odd], rho="1/5")
     usual, other = SimulatedSource(line(9), seed=0), SimulatedSource([1, 2], seed=0)
     maker(usual, workloads.identity(8), usual.grant(1))
     with pytest.raises(BadInput, match="informed_by: odd is no finite number here"):
@@ -278,9 +278,9 @@ def test_a_fact_that_is_no_finite_number_is_refused_before_anything_is_charged(v
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("settings", "message"),
     [
-        ({"options": []}, "options: are none"),
+        ({"options": []}, "options: is empty"),
         ({"options": "HB"}, "options: must be a list of options"),
         ({"options": [cells, cells]}, "options: two are called cells"),
         ({"options": [dict]}, "options: dict is a class without the base class Option"),
@@ -300,12 +300,12 @@ def test_a_fact_that_is_no_finite_number_is_refused_before_anything_is_charged(v
         ({"by": "dice"}, "by: 'dice' is unknown"),
         ({"epsilon": (1, 1)}, "epsilon: must be one number, or different ones"),
         ({"trials": 0}, "trials: must be a whole number"),
-        ({"queries": None}, "all failed on public data .*loss: is needed where no workload is asked"),
+        ({"queries": None}, "all failed on public data .*loss: is needed where the query is no workload"),
     ],
 )
-def test_what_cannot_be_learned_from_is_refused_with_a_remedy(told: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_learned_from_is_refused_with_a_remedy(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=message):
-        ChoiceMaker(**({"options": [cells, Even], "informed_by": [size]} | USUAL | told))
+        ChoiceMaker(**({"options": [cells, Even], "informed_by": [size]} | USUAL | settings))
 
 
 def test_a_call_is_checked_before_anything_is_charged(maker: ChoiceMaker) -> None:
@@ -333,8 +333,8 @@ def test_names_of_registered_algorithms_are_options() -> None:
 
 def test_a_choice_is_saved_and_read_back(maker: ChoiceMaker, tmp_path: Path) -> None:
     file = tmp_path / "choice.json"
-    choice_maker_files.save(maker, file)
-    again = choice_maker_files.load(file, options=[cells, Even], informed_by=[size, peak])
+    files.save(maker, file)
+    again = files.load(file, options=[cells, Even], informed_by=[size, peak])
     answers = []
     for one in (maker, again):
         source = SimulatedSource(line(9000), seed=4)
@@ -342,9 +342,9 @@ def test_a_choice_is_saved_and_read_back(maker: ChoiceMaker, tmp_path: Path) -> 
     assert np.array_equal(*answers)
     assert again.trace == maker.trace
     with pytest.raises(BadInput, match="options: lack 'Even' in version 1"):
-        choice_maker_files.load(file, options=[cells], informed_by=[size, peak])
-    with pytest.raises(BadInput, match="informed_by: the way asks for"):
-        choice_maker_files.load(file, options=[cells, Even])
+        files.load(file, options=[cells], informed_by=[size, peak])
+    with pytest.raises(BadInput, match="informed_by: the rule asks for"):
+        files.load(file, options=[cells, Even])
 
 
 def test_a_release_needs_an_account(maker: ChoiceMaker) -> None:
@@ -356,7 +356,7 @@ def test_a_saved_choice_answers_where_the_original_does() -> None:
     names = ["Laplace", "Uniform", "AGrid"]  # the last is not for one dimension: it failed in training, and is never taken
     first = ChoiceMaker(options=names, trained_on=[[0, 9, 3], [5, 5, 5]], queries=workloads.identity)
     assert list(first.failed) == ["AGrid"]
-    for one in (first, choice_maker_files.loads(choice_maker_files.dumps(first), options=names)):
+    for one in (first, files.loads(files.dumps(first), options=names)):
         source = SimulatedSource([1, 2, 3], seed=0)
         assert one(source, workloads.identity(3), source.grant(1)).shape == (3,)
 
@@ -372,10 +372,10 @@ def test_a_saved_choice_answers_where_the_original_does() -> None:
     ],
 )
 def test_a_damaged_file_is_refused(maker: ChoiceMaker, old: str, new: str) -> None:
-    text = choice_maker_files.dumps(maker)
+    text = files.dumps(maker)
     assert old in text
     with pytest.raises(BadInput, match="^choice: "):
-        choice_maker_files.loads(text.replace(old, new, 1), options=[cells, Even], informed_by=[size, peak])
+        files.loads(text.replace(old, new, 1), options=[cells, Even], informed_by=[size, peak])
 
 
 def test_a_metafeature_that_fails_is_named() -> None:
@@ -404,22 +404,24 @@ def test_a_prediction_may_look_at_more_for_some_databases_and_stumble_over_noise
             return math.log(F.size)  # noisy sizes may be negative
 
     maker = ChoiceMaker(options=[cells, Careful], informed_by=[size, peak], **USUAL | {"by": "predictions"})
-    model = maker.way.models["Careful"]
+    model = maker.rule.models["Careful"]
     assert model.needs == ("size",)
     assert np.isfinite(model.log_losses(["size"], np.array([[-5.0], [1e10]]))).all()
 
 
-def test_a_way_that_may_take_another_option_is_refused_before_its_questions_are_paid_for() -> None:
-    way = RegretTree(("cells", "nobody"), (Split("size", 100.0, 1, 2), *(Leaf(at, (1.0, 1.0), 1, 1.0) for at in (0, 1))))
-    with pytest.raises(BadInput, match="options: the way may take 'nobody', which is not among them"):
-        ChoiceMaker.following(way, options=[cells, Even], informed_by=[size], rho="1/5")
+def test_a_rule_that_may_take_another_option_is_refused_before_its_questions_are_paid_for() -> None:
+    rule = RegretTree(
+        ("cells", "nobody"), (InnerNode("size", 100.0, 1, 2), *(Leaf(at, (1.0, 1.0), 1, 1.0) for at in (0, 1)))
+    )
+    with pytest.raises(BadInput, match="options: the rule may take 'nobody', which is not among them"):
+        ChoiceMaker.following(rule, options=[cells, Even], informed_by=[size], rho="1/5")
 
 
 def test_only_the_questions_of_the_walk_are_paid_for() -> None:
     """A large size ends the walk; a small one leads to a second question."""
     leaves = [Leaf(choice, (1.0, 1.0), 1, 1.0) for choice in (0, 1, 1)]
-    way = RegretTree(("cells", "Even"), (Split("size", 100.0, 1, 2), Split("peak", 5.0, 3, 4), *leaves))
-    maker = ChoiceMaker.following(way, options=[cells, Even], informed_by=[size, peak], rho="1/5")
+    rule = RegretTree(("cells", "Even"), (InnerNode("size", 100.0, 1, 2), InnerNode("peak", 5.0, 3, 4), *leaves))
+    maker = ChoiceMaker.following(rule, options=[cells, Even], informed_by=[size, peak], rho="1/5")
     for n, asked in ((9, ["size", "peak"]), (1000, ["size"])):
         source, recorder = recorded(line(n))
         maker(source, workloads.identity(8), source.grant(1))

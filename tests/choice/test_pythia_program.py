@@ -69,11 +69,9 @@ def test_trained_on_the_same_inputs_it_picks_like_pythia(learned: tuple[Selector
     assert losses["own"] <= losses["Pythia"] + 0.1 * len(public)
 
 
-def test_a_way_that_asks_for_what_is_not_there_is_refused(learned: tuple[Selector, list[Public]]) -> None:
-    from jostle.choice.decision_rules import BySelector
-
-    with pytest.raises(BadInput, match="informed_by: the way asks for"):
-        ChoiceMaker.following(BySelector(learned[0]), options=OPTIONS, informed_by=[], rho=0.1)
+def test_a_rule_that_asks_for_what_is_not_there_is_refused(learned: tuple[Selector, list[Public]]) -> None:
+    with pytest.raises(BadInput, match="informed_by: the rule asks for"):
+        ChoiceMaker.following(learned[0], options=OPTIONS, informed_by=[], rho=0.1)
     with pytest.raises(BadInput, match="was not trained here"):
         pythia_program(learned[0]).plot()
 
