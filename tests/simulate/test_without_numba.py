@@ -228,11 +228,11 @@ def test_nothing_is_prepared_where_nothing_is_needed() -> None:
 
 
 def test_loops_are_made_ready_in_the_background() -> None:
-    from jostle.linear.shrinkage import _plateaus
+    from jostle.linear.shrinkage import plateaus
 
     thread = warm_up.prepare(workloads.identity(4096), "Pythia")
     assert thread is not None
     assert not thread.daemon
     thread.join()
-    assert _plateaus.forward.made.signatures
+    assert plateaus.forward.made.signatures
     assert jostle.algorithms.get("Bayes").finish is shrunk

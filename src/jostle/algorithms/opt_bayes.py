@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jostle.algorithms.bayes import REACHES, bayes
-from jostle.algorithms.opt_nonnegative import opt_nonnegative
+from jostle.algorithms.opt import opt_nonnegative
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
