@@ -8,7 +8,7 @@ from itertools import pairwise, zip_longest
 import numpy as np
 
 from jostle.algorithms._grids import known_total
-from jostle.algorithms._parameter_rules import OneOf
+from jostle.algorithms._parameter_rules import one_of
 from jostle.algorithms.bayes import bayes
 from jostle.algorithms.opt_bayes import LARGEST, opt_bayes
 from jostle.algorithms.registry import algorithm
@@ -28,7 +28,7 @@ from jostle.workloads import Workload
     cite="qardaji2013differentially",
     data_dependent=True,
     version=8,
-    takes={"stages": OneOf(1, 3)},
+    takes={"stages": one_of(1, 3)},
 )
 def adaptive_grid(
     x: Source,

@@ -6,7 +6,7 @@ from math import log, log10, sqrt
 
 import numpy as np
 
-from jostle.algorithms._parameter_rules import SHARE, Number
+from jostle.algorithms._parameter_rules import SHARE, number
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.compiled import compiled
@@ -29,7 +29,7 @@ public histograms: five of DPBench's in one dimension and four in two."""
     tasks=("range-1d", "range-2d"),
     cite="zhang2014towards",
     data_dependent=True,
-    takes={"to_cells": SHARE, "cut_off": Number(0, 1e6)},
+    takes={"to_cells": SHARE, "cut_off": number(0, 1e6)},
 )
 def ahp(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.85, cut_off: float = 0.35) -> Vector:
     """Clusters of cells with similar noisy counts, wherever they lie, each counted anew (Algorithm 1).

@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from jostle.algorithms._parameter_rules import SHARE, Number, OneOf
+from jostle.algorithms._parameter_rules import SHARE, number, one_of
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.intervals import cheapest_cut, deviations, lengths
@@ -56,7 +56,7 @@ BRANCHING: Final = 4
     tasks=("range-1d", "range-2d"),
     cite="li2014data",
     data_dependent=True,
-    takes={"partition": OneOf(*SHARES), "first_stage": SHARE, "price": Number(0, 1e6)},
+    takes={"partition": one_of(*SHARES), "first_stage": SHARE, "price": number(0, 1e6)},
 )
 def dawa(
     x: Source,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jostle.algorithms._parameter_rules import TRUTH, Whole
+from jostle.algorithms._parameter_rules import TRUTH, whole_number
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -18,7 +18,7 @@ from jostle.workloads import Workload
     cite="hay2010boosting",
     data_dependent=False,
     batched=True,
-    takes={"branching": Whole(2, 2**24), "root": TRUTH},
+    takes={"branching": whole_number(2, 2**24), "root": TRUTH},
 )
 def h(x: Source, workload: Workload, budget: Budget, *, branching: int = 2, root: bool = False) -> Vector:
     """A binary tree of counts with the same noise on every level, made consistent (Section 4).

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from math import ceil, log
 
-from jostle.algorithms._parameter_rules import TRUTH, Whole
+from jostle.algorithms._parameter_rules import TRUTH, whole_number
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -21,7 +21,7 @@ from jostle.workloads import Workload
     cite="qardaji2013understanding",
     data_dependent=False,
     batched=True,
-    takes={"branching": Whole(2, 2**24), "root": TRUTH},
+    takes={"branching": whole_number(2, 2**24), "root": TRUTH},
 )
 def hb(x: Source, workload: Workload, budget: Budget, *, branching: int | None = None, root: bool = False) -> Vector:
     """A tree of counts whose branching minimises the variance of a range (Section 4, Equation 3), made consistent.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jostle.algorithms._parameter_rules import SHARE, Whole
+from jostle.algorithms._parameter_rules import SHARE, whole_number
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.compiled import compiled
@@ -34,7 +34,7 @@ Set on public histograms, DPBench's; between 0.05 and 0.2 it hardly matters."""
     tasks=("range-1d", "range-2d"),
     cite="hardt2012simple",
     data_dependent=True,
-    takes={"rounds": Whole(1, 10_000), "to_select": SHARE, "sweeps": Whole(1, 10_000)},
+    takes={"rounds": whole_number(1, 10_000), "to_select": SHARE, "sweeps": whole_number(1, 10_000)},
 )
 def mwem(
     x: Source,
@@ -65,7 +65,7 @@ def mwem(
     tasks=("range-1d", "range-2d"),
     cite="hay2016principled",
     data_dependent=True,
-    takes={"to_rounds": SHARE, "to_select": SHARE, "sweeps": Whole(1, 10_000)},
+    takes={"to_rounds": SHARE, "to_select": SHARE, "sweeps": whole_number(1, 10_000)},
 )
 def mwem_adaptive(
     x: Source,

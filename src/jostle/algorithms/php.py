@@ -7,7 +7,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from jostle.algorithms._parameter_rules import SHARE, Whole
+from jostle.algorithms._parameter_rules import SHARE, whole_number
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Partition, Vector
@@ -25,7 +25,7 @@ FINEST = 64
     tasks=("range-1d",),
     cite="acs2012differentially",
     data_dependent=True,
-    takes={"to_cuts": SHARE, "levels": Whole(1, 1_000)},
+    takes={"to_cuts": SHARE, "levels": whole_number(1, 1_000)},
 )
 def php(x: Source, workload: Workload, budget: Budget, *, to_cuts: float = 0.5, levels: int | None = None) -> Vector:
     """Bisection by private choices, then one noisy count a part (Section IV-B: P-HPartition).

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jostle.algorithms._parameter_rules import Number
+from jostle.algorithms._parameter_rules import number
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -18,7 +18,7 @@ from jostle.workloads import Workload
     cite="cormode2012differentially",
     data_dependent=False,
     batched=True,
-    takes={"growth": Number(0.01, 100)},
+    takes={"growth": number(0.01, 100)},
 )
 def quadtree(x: Source, workload: Workload, budget: Budget, *, growth: float = 2 ** (1 / 3)) -> Vector:
     """A grid that is halved along both axes down to the cells, made consistent.
