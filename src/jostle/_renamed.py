@@ -57,7 +57,7 @@ RENAMED = {
     "jostle.linear.prefix_rows": "jostle.linear.design.prefix_rows",
     "jostle.linear.projections": "jostle.linear.fitting.projections",
     "jostle.linear.ranks": "jostle.workloads",
-    "jostle.linear.smoothing": "jostle.linear.shrinkage.smoothing",
+    "jostle.linear.smoothing": "jostle.linear.shrinkage.bayes",
     "jostle.linear.tents": "jostle.linear.design.tents",
     "jostle.linear.trees": "jostle.linear.fitting.trees",
     "jostle.linear.workloads": "jostle.workloads",

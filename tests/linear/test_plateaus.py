@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jostle.linear.shrinkage import plateaus
-from jostle.linear.shrinkage.bayes import Fit, left_out
-from jostle.linear.shrinkage.smoothing import Opinion, average, smooth
+from jostle.linear.shrinkage.bayes import Opinion, average, smooth
+from jostle.linear.shrinkage.priors import CountPrior, left_out
 
 
 def posterior_by_paths(noisy, scale, first, number, place, prior, moves, near):
@@ -117,7 +117,7 @@ def test_a_few_large_counts_do_not_hide_that_the_rest_are_zeros():
     rng = np.random.default_rng(2)
     noise = rng.geometric(1 - np.exp(-1), size=4000) - rng.geometric(1 - np.exp(-1), size=4000)
     y = np.sort(np.append(noise, [300.0, 5000.0]))
-    means = Fit(y, 1.0, apart=True).posterior()[0]
+    means = CountPrior(y, 1.0, split_at_gap=True).posterior()[0]
     assert means[:-2].sum() < 1
     np.testing.assert_allclose(means[-2:], [300, 5000], atol=1)
 

@@ -10,7 +10,7 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import total
-from jostle.linear.shrinkage.leaves import Leaves
+from jostle.linear.shrinkage.leaves import BoxLeaves
 
 
 def known_total(x: Source, budget: Budget, share: float) -> tuple[float, float, Budget]:
@@ -40,11 +40,11 @@ def boxes_of_width(shape: tuple[int, ...], widths: tuple[int, ...]) -> Leaves:
     >>> boxes_of_width((5,), (2,)).lows.reshape(-1).tolist()
     [0, 2, 4]
     """
-    whole = Leaves(shape, np.zeros((1, len(shape)), dtype=np.int64), np.array([shape]), np.zeros(1, dtype=np.int64))
+    whole = BoxLeaves(shape, np.zeros((1, len(shape)), dtype=np.int64), np.array([shape]), np.zeros(1, dtype=np.int64))
     return cut_to_width(whole, np.array([widths]))
 
 
-def cut_to_width(leaves: Leaves, widths: Counts) -> Leaves:
+def cut_to_width(leaves: BoxLeaves, widths: Counts) -> Leaves:
     """Cut each leaf into boxes of its own row of `widths`; the last along each axis may be narrower.
 
     >>> cut_to_width(boxes_of_width((5,), (4,)), np.array([[3], [1]])).lows.reshape(-1).tolist()
@@ -59,4 +59,4 @@ def cut_to_width(leaves: Leaves, widths: Counts) -> Leaves:
         pieces = along[parents, axis]
         lows[:, axis] = leaves.lows[parents, axis] + within % pieces * widths[parents, axis]
         within = within // pieces
-    return Leaves(leaves.shape, lows, np.minimum(lows + widths[parents], leaves.highs[parents]), parents)
+    return BoxLeaves(leaves.shape, lows, np.minimum(lows + widths[parents], leaves.highs[parents]), parents)

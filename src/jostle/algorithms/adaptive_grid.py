@@ -18,7 +18,7 @@ from jostle.kernel.source import Source
 from jostle.kernel.strategy import blocks, total
 from jostle.linear.shrinkage.bayes import shrink_by_scale
 from jostle.linear.shrinkage.fusion import Sums, fuse_nested, shared_errors
-from jostle.linear.shrinkage.leaves import Leaves, cut, regular
+from jostle.linear.shrinkage.leaves import BoxLeaves, cut, regular
 from jostle.workloads import Workload
 
 
@@ -131,12 +131,12 @@ def _in_stages(x: Source, budget: Budget) -> Vector:
         _join_uncut(coarse, fine)
     last = stages[-1]
     around = boxes.surroundings(last.noisy, (1, 3, 6))
-    leaves = shrink_by_scale(last.noisy, np.sqrt(last.variances / 2), around, apart=True)
+    leaves = shrink_by_scale(last.noisy, np.sqrt(last.variances / 2), around, split_at_gap=True)
     levels = [Sums(fine.boxes.parents, coarse.noisy, coarse.variances) for coarse, fine in pairwise(stages)]
     return boxes.partition.spread(fuse_nested(leaves, shared_errors(leaves, last.variances), levels[::-1]))
 
 
-def dimension_of(boxes: Leaves, noisy: Vector, noise: float, guess: float) -> float:
+def dimension_of(boxes: BoxLeaves, noisy: Vector, noise: float, guess: float) -> float:
     """The dimension of the data, by how the records of a box gather in few of the pieces that it was cut into.
 
     Of k pieces along each axis, k^D hold records if the data have dimension D (the correlation dimension of Grassberger and
@@ -169,7 +169,7 @@ def dimension_of(boxes: Leaves, noisy: Vector, noise: float, guess: float) -> fl
 class Stage:
     """Boxes and their noisy counts."""
 
-    boxes: Leaves
+    boxes: BoxLeaves
     """Where."""
 
     noisy: Vector

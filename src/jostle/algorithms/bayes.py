@@ -10,10 +10,10 @@ from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import identity
 from jostle.linear.shrinkage import small_problems
-from jostle.linear.shrinkage.bayes import SHARP
+from jostle.linear.shrinkage.bayes import smooth
 from jostle.linear.shrinkage.leaves import regular
 from jostle.linear.shrinkage.plateaus import snakes
-from jostle.linear.shrinkage.smoothing import smooth
+from jostle.linear.shrinkage.priors import SHARP
 from jostle.workloads import Workload
 
 REACHES = {1: (4, 16, 64), 2: (1, 3, 6)}

@@ -20,7 +20,7 @@ _POINTS = 384
 _CELL_WEIGHTS = (0.15, 0.25, 0.35, 0.45)
 _BENT = (0.0, 0.5)
 
-Gram = Callable[[Vector], Vector]
+GramProduct = Callable[[Vector], Vector]
 
 
 def leaf_rows(widths: Counts) -> tuple[float, Vector]:
@@ -71,7 +71,7 @@ def _bent(widths: Counts, by: float) -> Vector:
     return np.asarray(bent / bent.sum(axis=0))
 
 
-def prefix_gram(widths: Counts) -> tuple[Gram, float]:
+def prefix_gram(widths: Counts) -> tuple[GramProduct, float]:
     """WᵀW of the prefix sums of cells as functions of the leaves, whose cells share their count evenly, and its trace.
 
     A prefix that ends k cells into a leaf of w cells is the sum s of the leaves before plus k/w of the leaf. Over
@@ -89,7 +89,7 @@ def prefix_gram(widths: Counts) -> tuple[Gram, float]:
     return gram, float((np.cumsum(whole[::-1])[::-1] - whole + own).sum())
 
 
-def _variance(roots: Vector, rows_: int, d: float, gram: Gram, trace: float) -> tuple[float, Vector]:
+def _variance(roots: Vector, rows_: int, d: float, gram: GramProduct, trace: float) -> tuple[float, Vector]:
     """tr(W (d²I + R'R)⁻¹ W') over the trace of W'W, and its gradient in the square roots of R before normalisation."""
     free = roots.reshape(rows_, -1)
     squares = free**2 + 1e-9

@@ -17,7 +17,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.kernel.strategy import Matrix, matrix
 
-Gram = Callable[[Vector], Vector]
+GramProduct = Callable[[Vector], Vector]
 """From rows r to r WᵀW, for a workload W."""
 
 
@@ -67,7 +67,7 @@ class PIdentity:
         fitted = own + self.theta.T @ (self._inverse @ (sums - self.theta @ own))
         return np.asarray((fitted / self.cells[:, None]).T.reshape(*lead, size))
 
-    def variance(self, gram: Gram, diagonal: Vector) -> float:
+    def variance(self, gram: GramProduct, diagonal: Vector) -> float:
         """The workload's total variance after least squares, for noise of variance 1 at a norm of 1."""
         norm = self.queries.norm / self.queries.unit
         scaled = self.theta.toarray() / self.cells
@@ -75,7 +75,7 @@ class PIdentity:
         return float(norm**2 * ((diagonal / self.cells**2).sum() - (self._inverse * inner).sum()))
 
 
-def refine(theta: Vector, gram: Gram, diagonal: Vector, *, iterations: int) -> Vector:
+def refine(theta: Vector, gram: GramProduct, diagonal: Vector, *, iterations: int) -> Vector:
     """Better sums for a workload from given ones, by gradient descent (L-BFGS) on the total variance.
 
     A step takes one product with the workload's Gram matrix and O(np²) besides.
@@ -109,7 +109,7 @@ def refine(theta: Vector, gram: Gram, diagonal: Vector, *, iterations: int) -> V
     return np.asarray(found.x.reshape(p, n))
 
 
-def total_variance(theta: Vector, gram: Gram, diagonal: Vector) -> tuple[float, Vector]:
+def total_variance(theta: Vector, gram: GramProduct, diagonal: Vector) -> tuple[float, Vector]:
     """The workload's total variance as a function of Θ, for noise of variance 1 at a norm of 1, and its gradient.
 
     With d = 1 + the columns' sums, X = Θ diag(d) and C = (I + ΘΘᵀ)⁻¹ it is Σ diag(WᵀW) d² − tr(C X WᵀW Xᵀ).

@@ -73,10 +73,10 @@ def regular(shape: tuple[int, ...], cells: tuple[int, ...]) -> Leaves:
     )
     lows = np.stack([axis[where[:, k]] for k, axis in enumerate(axes)], axis=1)
     highs = np.stack([axis[where[:, k] + 1] for k, axis in enumerate(axes)], axis=1)
-    return Leaves(shape, lows, highs, np.zeros(len(lows), dtype=np.int64))
+    return BoxLeaves(shape, lows, highs, np.zeros(len(lows), dtype=np.int64))
 
 
-def cut(leaves: Leaves, pieces: Counts) -> Leaves:
+def cut(leaves: BoxLeaves, pieces: Counts) -> Leaves:
     """Cut each leaf into that many pieces along each axis, or into its cells where it has fewer.
 
     >>> cut(regular((8,), (2,)), np.array([1, 2])).lows.reshape(-1).tolist()
@@ -94,4 +94,4 @@ def cut(leaves: Leaves, pieces: Counts) -> Leaves:
         within = within // k
         lows[:, axis] = leaves.lows[parents, axis] + position * size[parents, axis] // k
         highs[:, axis] = leaves.lows[parents, axis] + (position + 1) * size[parents, axis] // k
-    return Leaves(leaves.shape, lows, highs, parents)
+    return BoxLeaves(leaves.shape, lows, highs, parents)
