@@ -7,11 +7,11 @@ from itertools import pairwise, zip_longest
 
 import numpy as np
 
-from jostle.algorithms._grids import known_total
 from jostle.algorithms._parameter_rules import one_of
 from jostle.algorithms.bayes import bayes
 from jostle.algorithms.opt_bayes import LARGEST, opt_bayes
 from jostle.algorithms.registry import algorithm
+from jostle.algorithms.ugrid import known_total
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import Source
