@@ -1,4 +1,4 @@
-"""AdaptiveGrid: boxes within boxes, each as fine as the data can fill, and empirical Bayes."""
+"""AdaptiveGrid: boxes within boxes, each as fine as the data can fill; empirical Bayes (after Qardaji, Yang, Li 2013)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def adaptive_grid(
     and fused with the coarser counts. On small domains, for short queries and where records are many, one stage that
     measures all cells is best (OPT-Bayes, Bayes).
 
-    Privacy: one Laplace measurement a stage, of boxes that depend on the noisy counts of the stages before alone; and a
+    Privacy: one Laplace measurement per stage, of boxes that depend only on the noisy counts of earlier stages; and a
     small one of the number of records, if that is not public and decides how many stages there are.
     """
     number, rest = (stages, budget) if stages is not None else _usual_stages(x, workload, budget)
@@ -76,13 +76,13 @@ SHORT, MEDIUM = 1 / 24, 1 / 11
 """What share of the domain's side short queries' have at most, on average, and medium ones'."""
 
 FEW_CELLS = 24.0
-"""Sums of so few cells on average gain little from overlapping sums, and more from what cells beside them say."""
+"""Sums of this few cells on average gain little from overlapping sums, and more from neighbouring cells."""
 
 FULL = 0.25
-"""With so many records a cell, for noise of scale 1, there is little resolution to save, and one stage is best.
+"""With this many records per cell, for noise of scale 1, there is little resolution to save, and one stage is best.
 
 Found on the public grids that selectors are trained on, with 32×32 cells; on grids that they are not trained on, three
-stages win at 0.17 records a cell and lose at 17.
+stages win at 0.17 records per cell and lose at 17.
 """
 
 LOOK = 0.01
@@ -191,6 +191,6 @@ def _join_uncut(coarse: Stage, fine: Stage) -> None:
 
 
 def _pieces(noisy: Vector, records: float, dimension: float) -> Counts:
-    """Into how many pieces along each axis, for so many records in each piece that holds any."""
+    """Into how many pieces along each axis, for this many records in each piece that holds any."""
     along = (np.maximum(noisy, 0) / records) ** (1 / dimension)
     return np.ceil(np.minimum(along, _CELLS)).astype(np.int64)

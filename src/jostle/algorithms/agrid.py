@@ -1,4 +1,4 @@
-"""AGrid: a coarse grid, each box of which is cut as finely as its own count allows."""
+"""AGrid: a coarse grid, each box of which is cut as finely as its own count allows (Qardaji, Yang, Li 2013)."""
 
 from __future__ import annotations
 

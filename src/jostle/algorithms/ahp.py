@@ -1,4 +1,4 @@
-"""AHP: cells whose noisy counts are alike share one fresh count."""
+"""AHP: cells whose noisy counts are alike share one fresh count (Zhang et al. 2014)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PRICE = 0.5
 histograms, DPBench's."""
 
 TRAINED = ([-1, 0, 1, 2, 3, 4], [0.75, 0.88, 0.9, 0.82, 0.7, 0.6], [0.35, 0.2, 0.2, 0.5, 0.7, 0.7])
-"""By the logarithm of the records a cell times ε: the share of the first stage, and the cut-off. Read off a grid of both on
-public histograms: five of DPBench's in one dimension and four in two."""
+"""By the logarithm of the records per cell times ε: the share of the first stage, and the cut-off. Read off a grid of both
+on public histograms: five of DPBench's in one dimension and four in two."""
 
 
 @algorithm(
@@ -38,8 +38,8 @@ def ahp(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.85
     programming, where the paper goes greedily. A cluster's estimate is its new count averaged with the noisy counts of its
     cells, which the paper throws away: without those that lie so low that noise alone would have brought them there.
 
-    Privacy: one Laplace measurement of the cells (`to_cells` of the budget) and one of the clusters, which depend on the
-    first measurement alone. The rest is post-processing.
+    Privacy: one Laplace measurement of the cells (`to_cells` of the budget) and one of the clusters, which depend only on
+    the first measurement. The rest is post-processing.
     """
     first, second = budget.split(to_cells, 1 - to_cells)
     cells = x.laplace(identity(x.shape), first)
@@ -98,7 +98,7 @@ def _average(clusters: Partition, kept: Counts, cells: Vector, cell: float, coun
         below = np.ones(cells.size, dtype=bool)
         below[kept] = False
         level = max(float(np.median(cells[below])), 0.0) if low else 0.0
-        # Of the cells below, noise alone lifts so many as high as the cluster's lowest (Laplace's tail, twice for safety).
+        # Of the cells below, noise alone lifts this many as high as the cluster's lowest (Laplace's tail, twice for safety).
         lifted = low * np.exp(-(lowest - level) / sqrt(cell / 2))
         false = np.minimum(lifted / (kept.size - np.cumsum(sizes[above]) + sizes[above]), 1.0)
         means = sums / sizes[above]

@@ -1,4 +1,4 @@
-"""DAWA: buckets of cells that are nearly even, and a tree over the buckets that suits the workload."""
+"""DAWA: buckets of cells that are nearly even, and a tree over the buckets that suits the workload (Li et al. 2014)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from jostle.linear.fitting.trees import Nested
 from jostle.workloads import Workload
 
 LONG: Final = 32
-"""From so many cells a query on average, what queries need to know is coarse."""
+"""For queries of this many cells on average, coarse counts are enough."""
 
 SHARES: Final = MappingProxyType(
     {
@@ -82,8 +82,8 @@ def dawa(
     stages' numbers meet in one least squares estimate.
 
     Privacy: the kernel's `partition`, or a Laplace measurement of cells or of blocks that the domain fixes, from which
-    buckets are made by post-processing; then a Laplace measurement of a tree over the buckets, which depends on them and
-    on the workload alone. The rest is post-processing.
+    buckets are made by post-processing; then a Laplace measurement of a tree over the buckets, which depends only on them
+    and on the workload. The rest is post-processing.
     """
     kind = len(x.shape) if workload.average_length >= LONG else 0
     operator = partition or ("exponential" if kind == 1 else "counts")
@@ -199,7 +199,7 @@ CERTAIN = 1e9
 """The precision of a number that is known exactly, in place of infinity."""
 
 LEAST = 1e-2
-"""Levels of less than so much of the largest weight are not measured; the buckets themselves always are."""
+"""Levels of less than this share of the largest weight are not measured; the buckets themselves always are."""
 
 
 @dataclass(frozen=True)
@@ -256,7 +256,7 @@ class Buckets:
         return np.repeat(totals / sizes, sizes) + self.within
 
     def _weights(self, queries: Strategy) -> Vector:
-        """A weight a level: those of a regular tree, each at the level whose number of groups comes closest."""
+        """One weight per level: those of a regular tree, each at the level whose number of groups comes closest."""
         scale = round(log2(self.starts.size))
         sizes = np.log2([level.size for level in self.levels])
         weights = np.zeros(sizes.size)
@@ -277,7 +277,7 @@ def _regular_weights(queries: Strategy, scale: int) -> Vector:
 
 @lru_cache(maxsize=64)
 def _energies(queries: Strategy) -> tuple[Vector, Vector]:
-    """How much of the queries can be told with equal blocks of cells: the logarithm of how many, and squared lengths."""
+    """How much of the queries can be answered with equal blocks of cells: the logarithm of how many, and squared lengths."""
     tree = hierarchy(queries.shape, 2)
     return np.log2([np.prod(grid) for grid in tree.grids]), np.cumsum(level_energies(tree, queries))
 
@@ -316,7 +316,7 @@ def _steps(rows: Counts, columns: Counts, bits: int) -> Counts:
 
 
 _GRAIN = 2**10
-"""Costs are whole numbers of so many parts of the noise's scale, or of a record where that is more."""
+"""Costs are whole numbers of this many parts of the noise's scale, or of a record where that is more."""
 
 
 def even_intervals(noisy: Vector, scale: float, price: float) -> Counts:
@@ -342,6 +342,6 @@ def pruned(x: Source, workload: Workload, budget: Budget) -> Vector:
     Along Hilbert's curve the blocks of a grid are squares, as in a quadtree. Both stages' counts meet in one estimate.
 
     Privacy: a Laplace measurement of blocks that the domain fixes, from which buckets are made by post-processing; then a
-    Laplace measurement of a tree over the buckets, which depends on them and on the workload alone.
+    Laplace measurement of a tree over the buckets, which depends only on them and on the workload.
     """
     return dawa.plan(x, workload, budget, partition="blocks")

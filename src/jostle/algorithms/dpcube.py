@@ -1,4 +1,4 @@
-"""DPCube: noisy cells show where the data are even, and what is even is counted once more."""
+"""DPCube: noisy cells show where the data are even, and what is even is counted once more (Xiao et al. 2014)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def dpcube(x: Source, workload: Workload, budget: Budget, *, first_stage: float 
     cells say little about them. Leaves, blocks and cells are fused by least squares.
 
     Privacy: Laplace measurements of the cells and, for long ranges, of fixed blocks (together `first_stage` of the budget),
-    then one of the leaves, which are disjoint and depend on the first stage alone; each has noise of its own (the authors'
+    then one of the leaves, which are disjoint and depend only on the first stage; each has noise of its own (the authors'
     code in two dimensions draws the same noise in both stages, which takes it off again). The rest is post-processing.
     """
     tree = halves(x.shape)
@@ -133,7 +133,7 @@ class Halves(NamedTuple):
         return Partition.of(labels)
 
     def nodes_within(self, size: int) -> Counts:
-        """Where the largest nodes of at most so many cells begin."""
+        """Where the largest nodes of at most that many cells begin."""
         return np.asarray(_within(self.lows, self.highs, self.second, size))
 
 

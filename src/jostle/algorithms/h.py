@@ -1,4 +1,4 @@
-"""H: a binary tree of counts."""
+"""H: a binary tree of counts (Hay et al. 2010)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def h(x: Source, workload: Workload, budget: Budget, *, branching: int = 2, root
 
     The root is not measured unless asked for: one level less is less noise on all others, and a lower error in all.
 
-    Privacy: one Laplace measurement of the tree, which depends on the domain alone. The rest is post-processing.
+    Privacy: one Laplace measurement of the tree, which depends only on the domain. The rest is post-processing.
     """
     tree = hierarchy(x.shape, branching, root=root)
     return tree_least_squares(tree, x.laplace(tree, budget))

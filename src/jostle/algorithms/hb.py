@@ -1,4 +1,4 @@
-"""HB: a tree of counts whose branching suits the domain."""
+"""HB: a tree of counts whose branching suits the domain (Qardaji, Yang, Li 2013)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def hb(x: Source, workload: Workload, budget: Budget, *, branching: int | None =
 
     The root is not measured unless asked for, as in the paper; the authors of DPBench measure it, at a loss.
 
-    Privacy: one Laplace measurement of the tree, which depends on the domain alone. The rest is post-processing.
+    Privacy: one Laplace measurement of the tree, which depends only on the domain. The rest is post-processing.
     """
     tree = hierarchy(x.shape, branching or best_branching(x.shape), root=root)
     return tree_least_squares(tree, x.laplace(tree, budget))

@@ -1,4 +1,4 @@
-"""MWEM: multiplicative weights, led by the query that is known worst."""
+"""MWEM: multiplicative weights, led by the query that is known worst (Hardt, Ligett, McSherry 2012)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROUNDS = {1: ([2, 3, 4, 5, 6, 7], [4, 8, 12, 60, 80, 140]), 2: ([3, 4, 5, 6], [1
 """DPBench's rounds by the logarithm of the number of records times ε, for lines and grids."""
 
 DOUBT = 0.1
-"""How far an answer may be missed for the sake of evenness: so many standard deviations of its noise, times its log-weight.
+"""How far an answer may be missed for evenness: this many standard deviations of its noise, times its log-weight.
 Set on public histograms, DPBench's; between 0.05 and 0.2 it hardly matters."""
 
 
@@ -115,7 +115,6 @@ class _Count:
         return min(max(self.estimate, 1.0), float(LARGEST_TOTAL))
 
     def measure(self, x: Source, budget: Budget) -> None:
-        """Count all records."""
         self.learn(float(x.laplace(total(x.shape), budget)[0]), x.noise_variance(total(x.shape), budget))
 
     def learn(self, estimate: float, variance: float) -> None:
@@ -263,7 +262,7 @@ def _row(queries: Strategy, index: int) -> Vector:
 
 @compiled
 def replay(estimate: np.ndarray, rows: np.ndarray, answers: np.ndarray, sweeps: int) -> None:
-    """So many sweeps over the history, in place: cells in a query grow by exp(error/2·total), then all go to the total."""
+    """That many sweeps over the history, in place: cells in a query grow by exp(error/2·total), then all go to the total."""
     total = estimate.sum()
     for _ in range(sweeps):
         for query in range(answers.size):

@@ -1,4 +1,4 @@
-"""OPT: a strategy optimised for the workload."""
+"""OPT: a strategy optimised for the workload (McKenna et al. 2018)."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from jostle.kernel.trees import hierarchy
 from jostle.linear.design.gram import Gram, fingerprint
 from jostle.linear.design.levels import best_weights, level_energies, weighted
 from jostle.linear.design.p_identity import PIdentity, refine, total_variance
+from jostle.linear.design.prefix_rows import interpolated
 from jostle.linear.design.tents import best_tents
 from jostle.linear.fitting.projections import project_nonnegative
 from jostle.linear.fitting.trees import tree_least_squares
 from jostle.workloads import Ranks, Workload
 
 LARGEST = 2**14
-"""On more cells than this, trees alone are considered."""
+"""On more cells than this, only trees are considered."""
 
 REFINED = 2**10
-"""On at most so many cells, a strategy that does not come with the package is refined, which takes about a second."""
+"""On at most this many cells, a strategy that does not come with the package is refined, which takes about a second."""
 
 
 @algorithm(name="OPT", tasks=("range-1d", "range-2d"), cite="mckenna2018optimizing", data_dependent=False, batched=True)
@@ -44,7 +45,7 @@ def opt(x: Source, workload: Workload, budget: Budget) -> Vector:
     a few sizes and are refined by gradient descent on domains of up to 1,024 cells; these are kept in the user's cache
     folder. Large domains get a tree whose levels are weighted for the workload.
 
-    Privacy: one Laplace measurement of a strategy that depends on the workload alone. The rest is post-processing.
+    Privacy: one Laplace measurement of a strategy that depends only on the workload. The rest is post-processing.
     """
     found = best_strategy(workload)
     return found.solve(x.laplace(found.queries, budget))
@@ -65,7 +66,7 @@ class Optimised:
 
 
 _KINDS: Final = {Prefix: "prefix", Ranks: "ranks"}
-"""Queries that strategies were shipped for, beside all ranges."""
+"""Queries that strategies were shipped for, apart from all ranges."""
 
 _found: dict[str, Optimised] = {}
 
@@ -154,10 +155,7 @@ def stretch(theta: Vector, n: int) -> Vector:
     [[0.0, 0.25, 0.75, 1.0]]
     """
     cells = theta.shape[1]
-    place = ((np.arange(n) + 0.5) / n * cells - 0.5).clip(0, cells - 1)
-    left = np.minimum(place.astype(np.int64), max(cells - 2, 0))
-    share = place - left
-    return np.asarray(theta[:, left] * (1 - share) + theta[:, np.minimum(left + 1, cells - 1)] * share)
+    return interpolated(theta, (np.arange(n) + 0.5) / n * cells - 0.5)
 
 
 @lru_cache(maxsize=1)
@@ -246,10 +244,10 @@ def _unpack(parts: dict[str, Any]) -> Vector:
 def opt_nonnegative(x: Source, workload: Workload, budget: Budget) -> Vector:
     """What OPT measures, then the counts of at least 0 whose answers to the workload are nearest to OPT's.
 
-    Nearest in the answers that are asked for, not in the cells: sums over sparse parts of the domain stay free of the bias
+    Nearest in the requested answers, not in the cells: sums over sparse parts of the domain stay free of the bias
     that clipped cells have, and the error falls on every input. Answers to other questions may be worse than OPT's.
 
-    Privacy: one Laplace measurement of a strategy that depends on the workload alone. The rest is post-processing.
+    Privacy: one Laplace measurement of a strategy that depends only on the workload. The rest is post-processing.
     """
     found = best_strategy(workload)
     return project_nonnegative(workload, found.solve(x.laplace(found.queries, budget)), total=x.total)

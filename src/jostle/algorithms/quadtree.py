@@ -1,4 +1,4 @@
-"""QuadTree: squares within squares."""
+"""QuadTree: squares within squares (Cormode et al. 2012)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def quadtree(x: Source, workload: Workload, budget: Budget, *, growth: float = 2
     Each level gets `growth` times the budget of the one above it (Section 4.2, Lemma 3); estimates are the weighted least
     squares ones (Section 5).
 
-    Privacy: one Laplace measurement of the tree, which depends on the domain alone. The rest is post-processing.
+    Privacy: one Laplace measurement of the tree, which depends only on the domain. The rest is post-processing.
     """
     levels = len(hierarchy(x.shape, 2).levels)
     tree = hierarchy(x.shape, 2, weights=[growth**level for level in range(levels)])

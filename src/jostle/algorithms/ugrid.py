@@ -1,4 +1,4 @@
-"""UGrid: one grid, as fine as the number of records allows."""
+"""UGrid: one grid, as fine as the number of records allows (Qardaji, Yang, Li 2013)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ugrid(x: Source, workload: Workload, budget: Budget, *, c: float = 10.0, for
     again in the estimate, by least squares; ε is that of the noise, so that it halves where a record moves two counts.
 
     Privacy: a Laplace measurement of the total (`for_total` of the budget; none where it is public), which the authors take
-    as known, and one of the boxes, which are disjoint and depend on the noisy total alone. The rest is post-processing.
+    as known, and one of the boxes, which are disjoint and depend only on the noisy total. The rest is post-processing.
     """
     scale = max(x.noise_scale(identity(x.shape), budget), 1e-300)
     records, doubt, rest = known_total(x, budget, for_total)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from jostle.kernel.partition import Counts, Vector
-from jostle.linear.design.prefix_rows import CELL_WEIGHT, prefix_rows
+from jostle.linear.design.prefix_rows import CELL_WEIGHT, interpolated, prefix_rows
 
 _ROUNDS = 15
 _POINTS = 384
@@ -64,10 +64,7 @@ def _bent(widths: Counts, by: float) -> Vector:
     number = widths.size
     rows = prefix_rows(number)
     steps = (1 - by) + by * widths * (number / widths.sum())
-    at = np.clip(np.cumsum(steps) - steps / 2 - 0.5, 0, number - 1)
-    low = np.floor(at).astype(np.int64)
-    high = np.minimum(low + 1, number - 1)
-    bent = rows[:, low] * (1 - (at - low)) + rows[:, high] * (at - low)
+    bent = interpolated(rows, np.cumsum(steps) - steps / 2 - 0.5)
     return np.asarray(bent / bent.sum(axis=0))
 
 

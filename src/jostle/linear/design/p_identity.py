@@ -40,7 +40,7 @@ class PIdentity:
 
         rows = csr_array(theta, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != np.prod(shape) or not np.isfinite(rows.data).all() or (rows.data < 0).any():
-            raise BadInput("theta", f"must be non-negative rows over {shape}", "pass one column a cell")
+            raise BadInput("theta", f"must be non-negative rows over {shape}", "pass one column per cell")
         cells = 1 / (1 + rows.sum(axis=0))
         self.queries = matrix(vstack([diags_array(cells), rows @ diags_array(cells)], format="csr"), shape)
         # What was rounded to the lattice is what will be measured: solve for that.
@@ -55,7 +55,7 @@ class PIdentity:
 
     @cached_property
     def _inverse(self) -> Vector:
-        """(I + ΘΘᵀ)⁻¹, small: one row a sum."""
+        """(I + ΘΘᵀ)⁻¹, small: one row per sum."""
         inner = (self.theta @ self.theta.T).toarray()
         return np.asarray(np.linalg.inv(inner + np.eye(len(inner))))
 

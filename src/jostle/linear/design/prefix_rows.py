@@ -40,11 +40,20 @@ def prefix_rows(n: int) -> Vector:
         return np.full((1, n), 1 - CELL_WEIGHT)
     size = min(max(_SMALLEST, 1 << (n - 1).bit_length()), _LARGEST)
     points = _shipped()[size].astype(np.float64)
-    at = np.clip((np.arange(n) + 0.5) * points.shape[1] / n - 0.5, 0, points.shape[1] - 1)
-    low = np.floor(at).astype(np.int64)
-    high = np.minimum(low + 1, points.shape[1] - 1)
-    rows = points[:, low] * (1 - (at - low)) + points[:, high] * (at - low)
+    rows = interpolated(points, (np.arange(n) + 0.5) * points.shape[1] / n - 0.5)
     return np.asarray(rows / rows.sum(axis=0) * (1 - CELL_WEIGHT))
+
+
+def interpolated(rows: Vector, at: Vector) -> Vector:
+    """Rows at other places than their own, linearly between two of them; beyond the ends they are constant.
+
+    >>> interpolated(np.array([[0.0, 1.0]]), np.array([-0.25, 0.25, 1.25])).tolist()
+    [[0.0, 0.25, 1.0]]
+    """
+    last = rows.shape[1] - 1
+    at = np.clip(at, 0, last)
+    low = np.floor(at).astype(np.int64)
+    return np.asarray(rows[:, low] * (1 - (at - low)) + rows[:, np.minimum(low + 1, last)] * (at - low))
 
 
 @cache

@@ -1,6 +1,6 @@
 """Isotonic regression: the nearest sequence that never falls, in linear time (pool adjacent violators).
 
-Barlow, Bartholomew, Bremner, Brunk: Statistical inference under order restrictions, 1972. Post-processing alone.
+Barlow, Bartholomew, Bremner, Brunk: Statistical inference under order restrictions, 1972. Post-processing only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def isotonic(
 ) -> Vector:
     """The sequence between `lower` and `upper` that never falls (or never rises) and is nearest to y in least squares.
 
-    Acts along the last axis. `weights` are one number above 0 a place, the same for every sequence.
+    Acts along the last axis. `weights` are one number above 0 per place, the same for every sequence.
 
     >>> isotonic(np.array([1.0, 3.0, 2.0, 5.0])).tolist()
     [1.0, 2.5, 2.5, 5.0]
@@ -27,7 +27,7 @@ def isotonic(
     values = np.asarray(y, dtype=np.float64)
     each = np.ones(values.shape[-1]) if weights is None else np.asarray(weights, dtype=np.float64)
     if each.shape != values.shape[-1:] or not (each > 0).all() or not np.isfinite(each).all():
-        raise BadInput("weights", "must be one finite number above 0 a place", f"pass {values.shape[-1]} of them")
+        raise BadInput("weights", "must be one finite number above 0 per place", f"pass {values.shape[-1]} of them")
     if lower > upper:
         raise BadInput("lower", f"{lower} is above upper, {upper}", "swap them")
     turned, order = (values[..., ::-1], each[::-1]) if falling else (values, each)

@@ -1,4 +1,4 @@
-"""Counts of at least 0 by least squares, for any strategy, from its products alone. Post-processing alone."""
+"""Counts of at least 0 by least squares, for any strategy, from its products. Post-processing only."""
 
 from __future__ import annotations
 

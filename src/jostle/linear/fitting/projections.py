@@ -1,4 +1,4 @@
-"""Projections on what is known about the counts, along the last axis. Post-processing alone.
+"""Projections on what is known about the counts, along the last axis. Post-processing only.
 
 A projection on a convex set that holds the truth never moves an estimate away from it. It does bias sums of what it changes:
 clipping noisy zeros raises the sum over any range of them. So project in the norm of the question: cells for a histogram,

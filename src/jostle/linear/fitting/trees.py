@@ -1,8 +1,8 @@
 """Least squares on trees of counts, and wavelets undone, in linear time.
 
 Hay, Rastogi, Miklau, Suciu: Boosting the accuracy of differentially private histograms through consistency, PVLDB 3(1),
-2010, Section 4; here for any weights a level, any number of children and any dimension (Qardaji, Yang, Li: Understanding
-hierarchical methods for differentially private histograms, PVLDB 6(14), 2013, Section 3.2). Post-processing alone.
+2010, Section 4; here for any weights per level, any number of children and any dimension (Qardaji, Yang, Li: Understanding
+hierarchical methods for differentially private histograms, PVLDB 6(14), 2013, Section 3.2). Post-processing only.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _children(tree: Hierarchy, level: int) -> int | None:
 
 
 def average_range_variance(tree: Hierarchy) -> float:
-    """The variance of a random range after least squares, for noise of variance 1 on the counts; from the domain alone.
+    """The variance of a random range after least squares, for noise of variance 1 on the counts; from the domain only.
 
     Functions that are constant on the blocks of one level and sum to 0 on those above are eigenvectors of the tree's normal
     equations, so a range's variance is a sum over levels of the energy that it has there. Ranges are drawn evenly along each

@@ -1,10 +1,10 @@
-"""Empirical Bayes: shrink noisy counts towards what the other noisy counts say is likely. Post-processing alone.
+"""Empirical Bayes: shrink noisy counts towards what the other noisy counts say is likely. Post-processing only.
 
 The counts of a histogram are a sample from some distribution; noisy counts are that sample with Laplace noise. The prior
 that makes them likeliest (Robbins 1956; Laird 1978, the non-parametric maximum likelihood estimate) gives each cell a
-posterior mean, whose squared error is far below the noise's where many cells are alike: zeros above all. Cells may be told
-apart by public or released *contexts*, such as the noisy mean of their neighbours: a prior for each range of the context,
-where the likelihood pays for it.
+posterior mean, whose squared error is far below the noise's where many cells are alike: zeros above all. Cells may be
+distinguished by public or released *contexts*, such as the noisy mean of their neighbours: a prior for each range
+of the context, where the likelihood pays for it.
 
 Where counts change slowly along the domain, a prior on the *difference* from the surroundings says more. `smooth` gives each
 group whichever of the two makes its noisy counts likelier, and groups may be smaller. `plateaus` sees runs of cells that

@@ -1,4 +1,4 @@
-"""Leaves: boxes of cells that fit the data's density, and what is around each. Public post-processing alone."""
+"""Leaves: boxes of cells that fit the data's density, and what is around each. Public post-processing only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ class BoxLeaves:
 
     @property
     def number(self) -> int:
-        """How many there are."""
         return len(self.lows)
 
     @cached_property
@@ -40,7 +39,6 @@ class BoxLeaves:
 
     @cached_property
     def partition(self) -> Partition:
-        """The domain cut into these leaves."""
         number = np.arange(self.number, dtype=np.int64)
         return Partition(np.asarray(boxes(self.shape, self.lows, self.highs).adjoint(number)), (self.number,))
 
@@ -62,7 +60,7 @@ class BoxLeaves:
 
 
 def regular(shape: tuple[int, ...], cells: tuple[int, ...]) -> BoxLeaves:
-    """A regular grid: so many boxes of nearly equal size along each axis, or single cells where there are fewer.
+    """A regular grid: this many boxes of nearly equal size along each axis, or single cells where there are fewer.
 
     >>> regular((8,), (2,)).lows.reshape(-1).tolist(), regular((2, 2), (9, 9)).number
     ([0, 4], 4)

@@ -3,7 +3,7 @@
 From one cell to the next the level stays, drifts a little, or jumps to a level drawn anew; how often it does each, and
 where new levels lie, is fitted to the noisy counts themselves. The posterior mean of every cell given all cells then
 follows exactly, forward and backward along the row (Baum, Petrie, Soules and Weiss 1970). It finds runs of zeros, steps and
-slopes of any length without being told which. Post-processing alone.
+slopes of any length without knowing which. Post-processing only.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from jostle.kernel.compiled import compiled
 from jostle.kernel.partition import Counts, Vector
 
 REACH = 10.0
-"""A cell's level is sought within so many scales of its noisy count: noise is larger once in e¹⁰ cells."""
+"""A cell's level is sought within this many scales of its noisy count: noise is larger once in e¹⁰ cells."""
 
 DRIFT = 4.0
 """How many scales a level drifts on average, if it drifts."""
@@ -103,7 +103,7 @@ def places(first: np.ndarray, number: np.ndarray, order: np.ndarray) -> tuple[np
 
 @compiled
 def _drift(source: np.ndarray, apart: int, near: float, rising: np.ndarray, falling: np.ndarray, out: np.ndarray) -> None:
-    """Every level's mass, spread to both sides by a factor for each step, in a window that begins so many levels further."""
+    """Every level's mass, spread to both sides by a factor per step, in a window that begins that many levels further."""
     size = source.size
     rising[0] = source[0]
     for i in range(1, size):

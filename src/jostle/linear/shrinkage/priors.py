@@ -6,7 +6,7 @@ kernel r^|u − s| = exp(−|u − s|/scale), a sum over all support points s �
 factor, so each pass takes linear time. `small_problems` does the same for many short rows at once, in NumPy.
 
 In the loops, sums, searches and sorts are written out: Numba's own take longer to compile, and load SciPy whenever compiled
-loops are loaded. Post-processing alone.
+loops are loaded. Post-processing only.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ SMALLEST_GROUP = 16
 """Fewer cells than this do not get a prior of their own."""
 
 NARROW = 30.0
-"""Counts within so many scales are described by a prior on few points, if it is likely enough."""
+"""Counts within this many scales are described by a prior on few points, if it is likely enough."""
 
 GAP = 10.0
-"""Counts beyond so many scales without any are described apart from those below: noise hardly bridges it."""
+"""Counts beyond a gap of this many scales are described separately from those below: noise hardly bridges it."""
 
 ENOUGH = 64
-"""So many counts below the gap are enough to be described apart: fewer say little of what they have in common."""
+"""This many counts below the gap are enough to be described separately: fewer say little of what they have in common."""
 
 SHARP = 1 / 64
 """Noise of a smaller scale hides nothing of a whole number, and its densities are beyond floats: counts stay as they are."""
@@ -59,7 +59,7 @@ GRAIN = 16
 
 TIE = 1e-10
 """Two points that are wanted alike within this share are equally wanted, and the smaller is taken: symmetric counts must not
-be told apart by the rounding of a sum, which depends on the order of its terms."""
+be distinguished by the rounding of a sum, which depends on the order of its terms."""
 
 DRAW = 1e-7
 """For the same reason, log-likelihoods that differ by less are equal: with few counts, they often are."""

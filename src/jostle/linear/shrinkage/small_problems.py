@@ -58,7 +58,7 @@ _OVERHEAD = 2e6
 
 _ATOM_ROUNDS = 15
 _AT_ONCE = 2**16
-"""So many entries of kernels are worked on at once: they should stay in the processor's cache."""
+"""This many entries of kernels are worked on at once: they should stay in the processor's cache."""
 
 _work = 0.0
 
