@@ -41,7 +41,7 @@ RENAMED = {
     "jostle.learn.tree_program": "jostle.learn.trees.program",
     "jostle.learn.tree_rules": "jostle.learn.trees.choice_points",
     "jostle.linear.bayes": "jostle.linear.shrinkage.bayes",
-    "jostle.linear.cuts": "jostle.algorithms.dawa",
+    "jostle.linear.cuts": "jostle.linear.shrinkage.cuts",
     "jostle.linear.few": "jostle.linear.shrinkage.small_problems",
     "jostle.linear.fusion": "jostle.linear.shrinkage.fusion",
     "jostle.linear.gram": "jostle.linear.design.gram",

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 import jostle
 from jostle import algorithms, simulate, workloads
-from jostle.algorithms.dawa import PRICES, SHARES, Buckets, _nested_blocks, _pruned, even_intervals, hilbert_line, shrunk
+from jostle.algorithms.dawa import PRICES, SHARES, Buckets, _nested_blocks, _pruned, hilbert_line, shrunk
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import SimulatedSource
 from jostle.kernel.strategy import blocks
 from jostle.linear.fitting.trees import Nested
+from jostle.linear.shrinkage.cuts import even_intervals
 
 OPERATORS = list(SHARES)
 

@@ -32,7 +32,7 @@ SHORT = 20.0
 def shrunk(noisy: Vector, scale: float, workload: Workload) -> Vector:
     """Posterior means of noisy cells, possibly with a leading axis of trials: all that the plan does with what it measured.
 
-    >>> from jostle.linear import workloads
+    >>> from jostle import workloads
     >>> shrunk(np.array([[0.0, 1, -1, 40, 0, 2]]), 1.0, workloads.identity(6)).round().tolist()
     [[0.0, 0.0, 0.0, 40.0, 0.0, 1.0]]
     """
@@ -69,7 +69,7 @@ def bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     """Discrete Laplace noise on every cell, then the posterior mean under a prior fitted to all noisy cells (Section 4).
 
     Cells are distinguished by the noisy density around them, or taken to differ little from it, where the likelihood pays
-    for it; and cells in a row may share a level. What these say is averaged by how well they foretell a cell from the others.
+    for it; and cells in a row may share a level. The two are averaged by how well they foretell a cell from the others.
     Made for single cells: sums over long ranges inherit the prior's error, and `Adaptive` or a hierarchy serves them better.
 
     Privacy: one Laplace measurement of the cells; the prior is fitted to what was released.

@@ -14,7 +14,6 @@ import numpy as np
 from jostle.algorithms._parameter_rules import SHARE, number, one_of
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
-from jostle.kernel.intervals import cheapest_cut, deviations, lengths
 from jostle.kernel.partition import Counts, Partition, Vector
 from jostle.kernel.queries import Strategy
 from jostle.kernel.source import IntervalCost, Source
@@ -22,6 +21,7 @@ from jostle.kernel.strategy import identity
 from jostle.kernel.trees import Hierarchy, hierarchy
 from jostle.linear.design.levels import best_weights, level_energies, weighted
 from jostle.linear.fitting.trees import Nested
+from jostle.linear.shrinkage.cuts import even_intervals
 from jostle.workloads import Workload
 
 LONG: Final = 32
@@ -313,26 +313,6 @@ def _steps(rows: Counts, columns: Counts, bits: int) -> Counts:
         rows, columns = np.where(turned, last - rows, rows), np.where(turned, last - columns, columns)
         rows, columns = np.where(low == 0, columns, rows), np.where(low == 0, rows, columns)
     return steps
-
-
-_GRAIN = 2**10
-"""Costs are whole numbers of this many parts of the noise's scale, or of a record where that is more."""
-
-
-def even_intervals(noisy: Vector, scale: float, price: float) -> Counts:
-    """Where the intervals of the cheapest cut begin; an interval costs its cells' distance from their median, and a price.
-
-    Noise of this scale adds to the distances even of cells that are alike, so what it is expected to add is taken off: its
-    mean size for every cell but one, as one cell alone is always even. The price is in scales, too.
-
-    >>> even_intervals(np.array([10.0, 11.0, 9.0, 10.0, 60.0, 62.0]), scale=2.0, price=3.0).tolist()
-    [0, 4]
-    """
-    unit = _GRAIN / max(scale, 1.0)
-    size = 1.0 / np.sinh(1.0 / scale) if scale > 1e-2 else 0.0
-    costs = deviations(np.round(noisy * unit).astype(np.int64))
-    costs += round(price * scale * unit) - np.round((lengths(noisy.size) - 1) * (size * unit)).astype(np.int64)[:, None]
-    return cheapest_cut(costs)[1]
 
 
 @algorithm(name="Pruned", tasks=("range-1d", "range-2d"), cite="li2014data", data_dependent=True)
