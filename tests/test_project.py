@@ -60,6 +60,25 @@ def test_jostle_never_names_the_package_of_its_benchmarks() -> None:
             assert BENCH.name not in file.read_text("utf-8"), f"in {file.relative_to(ROOT)}"
 
 
+def test_no_layer_is_crossed_by_a_string(imports: dict[str, set[str]]) -> None:
+    """An import by a string would pass the contract. Only the root of the package, which knows all layers, may do that."""
+    layers = PROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
+    height = {part: -number for number, layer in enumerate(layers) for part in re.findall(r"\w+", layer)}
+    for file in SOURCE.rglob("*.py"):
+        part = file.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if part in ("__init__", "_renamed"):
+            continue
+        strings = {node.value for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Constant)}
+        for text in strings & imports.keys() - {"jostle"}:
+            assert height[str(text).split(".")[1]] <= height[part], f"{file.relative_to(ROOT)} names {text}"
+
+
+def test_pythia_is_among_the_algorithms_whatever_was_imported_first() -> None:
+    for first in ("import jostle", "import jostle.algorithms", "from jostle.algorithms import registry"):
+        code = f"{first}; from jostle import algorithms; print(algorithms.get('Pythia').name)"
+        assert in_a_fresh_process(code) == "Pythia\n"
+
+
 def test_the_command_of_the_benchmarks_is_an_entry_point() -> None:
     (found,) = importlib.metadata.entry_points(group="jostle.commands")
     assert found.name == "bench"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from jostle.algorithms._strategies import SHIPPED, pack
+from jostle.algorithms.opt import SHIPPED, pack
 from jostle.kernel.partition import Vector
 from jostle.linear.design.gram import Gram
 from jostle.linear.design.p_identity import refine, total_variance

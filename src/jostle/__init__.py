@@ -13,6 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from jostle._registrars import registrars
 from jostle._renamed import find_old_names
 
 if TYPE_CHECKING:
@@ -32,6 +33,13 @@ if TYPE_CHECKING:
     from jostle.tables.unit import Unit
 
 find_old_names()
+
+
+def _register_pythia() -> None:
+    from jostle.choice import pythia  # noqa: F401
+
+
+registrars.append(_register_pythia)
 
 __version__ = "0.1.0"
 

@@ -40,7 +40,7 @@ class Workload:
 
     @property
     def domain(self) -> tuple[int, ...]:
-        """The axes of the data that it is asked of."""
+        """The axes of the data."""
         return self.queries.shape
 
     @property
@@ -109,7 +109,6 @@ class Transposed:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The number of cells and of queries."""
         return self.queries.size, self.queries.rows
 
     def __matmul__(self, y: Any) -> Vector:
@@ -117,7 +116,7 @@ class Transposed:
         answers = np.asarray(y, dtype=np.float64)
         if answers.shape[-1:] != (self.queries.rows,):
             raise BadInput(
-                "y", f"has shape {answers.shape}, the workload {self.queries.rows} queries", "pass one answer a query"
+                "y", f"has shape {answers.shape}, the workload {self.queries.rows} queries", "pass one answer per query"
             )
         return np.asarray(self.queries.adjoint(answers) / self.queries.unit)
 
@@ -141,7 +140,7 @@ def prefix(n: int) -> Workload:
 
 
 MOST_RANKS: Final = 2**24
-"""So many cells may ranks be asked for."""
+"""Ranks may be asked for over at most this many cells."""
 
 
 def ranks(n: int) -> Workload:
@@ -181,7 +180,7 @@ def ranges(n: int, starts: Any, stops: Any) -> Workload:
 
 
 def rectangles(shape: tuple[int, ...], lows: Any, highs: Any) -> Workload:
-    """Half-open boxes of a grid: one row of lows and of highs a box.
+    """Half-open boxes of a grid: one row of lows and one of highs per box.
 
     >>> rectangles((2, 2), lows=[[0, 0], [1, 0]], highs=[[2, 1], [2, 2]]) @ [[1, 2], [3, 4]]
     array([4., 7.])
@@ -237,7 +236,7 @@ def _keep(shape: tuple[int, ...], axes: tuple[int, ...]) -> Partition:
 
 
 def matrix(entries: Any, shape: Shape | None = None) -> Workload:
-    """Any queries, from a dense or sparse matrix with one row a query.
+    """Any queries, from a dense or sparse matrix with one row per query.
 
     >>> matrix([[1, 0, -1]]) @ [5, 1, 2]
     array([3.])
@@ -247,7 +246,7 @@ def matrix(entries: Any, shape: Shape | None = None) -> Workload:
     except BadInput:
         raise
     except (TypeError, ValueError):  # of SciPy, about what it cannot read
-        raise BadInput("entries", "are no matrix of numbers", "pass one row a query, all of one length") from None
+        raise BadInput("entries", "are no matrix of numbers", "pass one row per query, all of one length") from None
 
 
 LENGTHS: Final = MappingProxyType({"short": (0.0, 1 / 16), "medium": (1 / 16, 1 / 4), "long": (1 / 4, 1.0)})

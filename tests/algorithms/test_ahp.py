@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from jostle import simulate, workloads
-from jostle.algorithms._clusters import cheapest_clusters
-from jostle.algorithms.ahp import TRAINED, _average, _cluster
+from jostle.algorithms.ahp import TRAINED, _average, _cluster, cheapest_clusters
 from jostle.kernel.noise import variance
 from tests.algorithms.asking import asked_of
 

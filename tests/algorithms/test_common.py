@@ -144,10 +144,7 @@ def test_a_plan_that_wastes_or_returns_nonsense_is_caught():
             tasks=("range-1d",),
             cite="dwork2006calibrating",
             data_dependent=False,
-            batched=False,
-            version=1,
             plan=plan,
-            tunables={},
         )
         with pytest.raises(PlanError, match=complaint):
             simulate.errors(registered, [1, 2, 3], workloads.identity(3), 1, trials=1, seed=0)

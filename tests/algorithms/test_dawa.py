@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 
 import jostle
 from jostle import algorithms, simulate, workloads
-from jostle.algorithms._buckets import Buckets
-from jostle.algorithms._hilbert import hilbert_line
-from jostle.algorithms.dawa import PRICES, SHARES, _nested_blocks, _pruned, shrunk
+from jostle.algorithms.dawa import PRICES, SHARES, Buckets, _nested_blocks, _pruned, hilbert_line, shrunk
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import SimulatedSource
 from jostle.kernel.strategy import blocks
-from jostle.linear.fitting.nested import Nested
+from jostle.linear.fitting.trees import Nested
 from jostle.linear.shrinkage.cuts import even_intervals
 
 OPERATORS = list(SHARES)

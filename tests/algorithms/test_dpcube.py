@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from jostle import simulate, workloads
-from jostle.algorithms._kdtree import halves, prune
-from jostle.algorithms.dpcube import MEDIAN_STEP, _FirstStage
+from jostle.algorithms.dpcube import MEDIAN_STEP, _FirstStage, halves, prune
 from jostle.kernel.noise import variance
 from tests.algorithms.asking import asked_of
 

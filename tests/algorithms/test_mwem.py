@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from jostle import algorithms, simulate, workloads
-from jostle.algorithms import _weights
-from jostle.algorithms.mwem import _first_of_two, rounds_for
+from jostle.algorithms.mwem import _first_of_two, fit_densities, rounds_for
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import SimulatedSource
@@ -85,7 +84,7 @@ def test_a_fit_meets_its_conditions(seed):
     answers = rng.uniform(-0.2, 1.2, size=number) * total
     doubts = 10 ** rng.uniform(-3, 0, size=number) * total / 10
     multipliers = np.zeros(number)
-    density = _weights.fit_boxes(sizes, lows, highs, answers, doubts, multipliers, total, 1e-9 * total)
+    density = fit_densities(sizes, lows, highs, answers, doubts, multipliers, total, 1e-9 * total)
     inside = np.array([[low[0] <= r < high[0] for r in range(shape[0])] for low, high in zip(lows, highs, strict=True)])
     across = np.array([[low[1] <= c < high[1] for c in range(shape[1])] for low, high in zip(lows, highs, strict=True)])
     boxes = inside[:, :, None] & across[:, None, :]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jostle import simulate, workloads
-from jostle.algorithms import _strategies, opt
+from jostle.algorithms import opt
 from jostle.kernel.strategy import Matrix
 from jostle.kernel.trees import Hierarchy
 from tests.algorithms.expected import mean_square, square_error
@@ -65,14 +65,14 @@ def test_prefixes_and_ranges_on_a_line(workload, error):
 
 
 def test_the_package_has_all_sizes_in_little_space():
-    assert _strategies.SHIPPED.stat().st_size < 400_000
+    assert opt.SHIPPED.stat().st_size < 400_000
     for kind in KINDS:
         for n in SIZES:
-            theta = _strategies.shipped(kind, n)
+            theta = opt.shipped(kind, n)
             assert theta.shape[1] == n
             assert (theta >= 0).all()
-    assert _strategies.shipped("prefix", 10**6) is None
-    assert _strategies.shipped("prefix", 5) is None
+    assert opt.shipped("prefix", 10**6) is None
+    assert opt.shipped("prefix", 5) is None
 
 
 def test_histograms_and_large_domains_get_what_suits_them():
@@ -85,7 +85,7 @@ def test_histograms_and_large_domains_get_what_suits_them():
 def test_what_was_made_is_kept_and_found_again(monkeypatch):
     workload = workloads.random_rectangles((32, 16), 100, seed=3, lengths=(0.2, 0.8))
     first = opt.best_strategy(workload)
-    (kept,) = _strategies.cache_folder().glob("*")
+    (kept,) = opt.cache_folder().glob("*")
     assert kept.stat().st_size < 50_000
     monkeypatch.setattr(opt, "_found", {})
     monkeypatch.setattr(opt, "best_tents", lambda *_: pytest.fail("made again"))
@@ -96,27 +96,27 @@ def test_what_was_made_is_kept_and_found_again(monkeypatch):
 @pytest.mark.parametrize("damage", [b"", b"not a file of arrays", None])
 def test_a_damaged_file_is_made_again(damage):
     theta = np.random.default_rng(0).random((3, 600))
-    _strategies.keep("x", theta)
-    np.testing.assert_allclose(_strategies.recall("x", 600), theta, atol=1e-3)
-    assert _strategies.recall("x", 599) is None
-    assert _strategies.recall("y", 600) is None
-    (file,) = _strategies.cache_folder().glob("*")
+    opt.keep("x", theta)
+    np.testing.assert_allclose(opt.recall("x", 600), theta, atol=1e-3)
+    assert opt.recall("x", 599) is None
+    assert opt.recall("y", 600) is None
+    (file,) = opt.cache_folder().glob("*")
     file.write_bytes(file.read_bytes()[:-200] if damage is None else damage)
-    assert _strategies.recall("x", 600) is None
+    assert opt.recall("x", 600) is None
 
 
 def test_a_folder_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("JOSTLE_CACHE", str(tmp_path / "file" / "cache"))
-    _strategies.keep("x", np.ones((1, 4)))
-    assert _strategies.recall("x", 4) is None
+    opt.keep("x", np.ones((1, 4)))
+    assert opt.recall("x", 4) is None
 
 
 def _keep_often(seed):
     theta = np.full((4, 2000), 1.0 + seed)
     for _ in range(20):
-        _strategies.keep("shared", theta)
-        seen = _strategies.recall("shared", 2000)
+        opt.keep("shared", theta)
+        seen = opt.recall("shared", 2000)
         if seen is None or np.unique(seen).size != 1:
             return False
     return True
@@ -125,7 +125,7 @@ def _keep_often(seed):
 def test_writers_at_the_same_time_leave_a_whole_file():
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         assert all(pool.map(_keep_often, range(3)))
-    assert [file.suffix for file in _strategies.cache_folder().iterdir()] == [".npz"]
+    assert [file.suffix for file in opt.cache_folder().iterdir()] == [".npz"]
 
 
 def test_the_folder_follows_the_platform(monkeypatch):
@@ -133,8 +133,8 @@ def test_the_folder_follows_the_platform(monkeypatch):
     for platform, part in (("linux", ".cache"), ("darwin", "Caches"), ("win32", "AppData")):
         for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
             monkeypatch.delenv(name, raising=False)
-        monkeypatch.setattr(_strategies.sys, "platform", platform)
-        assert part in _strategies.cache_folder().parts
+        monkeypatch.setattr(opt.sys, "platform", platform)
+        assert part in opt.cache_folder().parts
 
 
 def test_non_negative_answers_are_nearer_to_the_truth():

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from jostle import algorithms, simulate, workloads
-from jostle.algorithms._grids import boxes_of_width, cut_to_width, with_total
+from jostle.algorithms.ugrid import boxes_of_width, with_total
 from jostle.kernel.noise import variance
 from jostle.kernel.source import SimulatedSource
+from jostle.linear.shrinkage.leaves import cut_to_width
 from tests.algorithms.spy import Spy
 
 

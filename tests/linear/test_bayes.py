@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jostle.linear.shrinkage import _mixtures
-from jostle.linear.shrinkage.bayes import _flat_moments, shrink, shrink_by_scale
+from jostle.linear.shrinkage import priors
+from jostle.linear.shrinkage.bayes import shrink, shrink_by_scale
+from jostle.linear.shrinkage.priors import _flat_moments
 
 
 def kernel(values, support, scale):
@@ -24,7 +25,7 @@ def test_em_in_linear_time_is_em_with_the_whole_matrix(cells, points, scale, see
     values, cells = np.repeat(distinct, seen), int(seen.sum())
     support = np.unique(np.round(rng.uniform(0, 10 * scale, size=points), 2))
     weights = np.full(support.size, 1 / support.size)
-    before, after, likelihood = _mixtures.maximise(distinct, seen, support, weights, scale, 3)
+    before, after, likelihood = priors.maximise(distinct, seen, support, weights, scale, 3)
     matrix = kernel(values, support, scale)
     for _ in range(3):
         density = matrix @ weights
@@ -45,17 +46,16 @@ def test_moments_in_linear_time_are_sums_over_the_support(cells, points, scale, 
     distance = support[None, :] - values[:, None]
     mass = kernel(values, support, scale) * weights
     expected = np.stack([(mass * distance**k).sum(axis=1) for k in range(3)])
-    np.testing.assert_allclose(_mixtures.moments(values, support, weights, scale), expected, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(priors.moments(values, support, weights, scale), expected, rtol=1e-6, atol=1e-9)
 
 
 def test_likelihood_never_falls():
     rng = np.random.default_rng(3)
     values = np.sort(rng.poisson(2, size=200) + rng.laplace(scale=2, size=200))
-    support = _mixtures.support_for(values, 2.0)
+    support = priors.count_supports(values[None], np.array([values.size]), 2.0)[0][0]
     flat = np.full(support.size, 1 / support.size)
     found = [
-        _mixtures.maximise(values, np.ones(200, dtype=np.int64), support, flat, 2.0, rounds)[2]
-        for rounds in (1, 2, 5, 20, 80)
+        priors.maximise(values, np.ones(200, dtype=np.int64), support, flat, 2.0, rounds)[2] for rounds in (1, 2, 5, 20, 80)
     ]
     assert (np.diff(found) >= -1e-9).all()
 

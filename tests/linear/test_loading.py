@@ -19,11 +19,10 @@ POOL = """
 import sys
 import numpy as np
 from jostle.algorithms import registry
-from jostle.linear import _pools
-from jostle.linear.fitting.isotonic import isotonic
+from jostle.linear.fitting.isotonic import isotonic, pool
 BEFORE
 assert isotonic(np.array([3.0, 1.0, 5.0])).tolist() == [2.0, 2.0, 5.0]
-print(sum(_pools.pool.made.stats.cache_hits.values()), 'scipy.linalg' in sys.modules)
+print(sum(pool.made.stats.cache_hits.values()), 'scipy.linalg' in sys.modules)
 """
 
 
@@ -49,11 +48,11 @@ def test_other_functions_are_compiled_as_ever_after_a_loop_was_loaded(tmp_path: 
     after = """
 import numba
 isotonic(np.array([2.0, 1.0]))
-pool = _pools.pool.made
-assert sum(pool.stats.cache_hits.values()) == 1
+loop = pool.made
+assert sum(loop.stats.cache_hits.values()) == 1
 @numba.njit
 def least(rows, weights):
-    pool(rows, weights)
+    loop(rows, weights)
     return np.sort(rows[0])[0] + np.dot(weights, weights)
 assert least(np.array([[3.0, 1.0, 5.0]]), np.ones(3)) == 2 + 3
 """

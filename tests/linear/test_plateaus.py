@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jostle.linear.shrinkage import _plateaus, plateaus
-from jostle.linear.shrinkage.bayes import Fit, left_out
-from jostle.linear.shrinkage.smoothing import Opinion, average, smooth
+from jostle.linear.shrinkage import plateaus
+from jostle.linear.shrinkage.bayes import Opinion, average, smooth
+from jostle.linear.shrinkage.priors import CountPrior, left_out
 
 
 def posterior_by_paths(noisy, scale, first, number, place, prior, moves, near):
@@ -42,11 +42,11 @@ def test_forward_and_backward_are_sums_over_all_paths(cells, scale, seed):
     rng = np.random.default_rng(seed)
     first, number = rng.integers(0, 6, size=cells), rng.integers(1, 4, size=cells)
     noisy = first + rng.uniform(-1, 4, size=cells)
-    place, size = _plateaus.places(first, number, np.argsort(first, kind="stable"))
+    place, size = plateaus.places(first, number, np.argsort(first, kind="stable"))
     prior, moves, near = rng.dirichlet(np.ones(size)), rng.dirichlet(np.ones(3)), rng.uniform(0.1, 0.9)
-    likely = _plateaus.likelihoods(noisy, scale, 1.0, first, number)
-    ahead, filtered, sums = _plateaus.forward(likely, first, number, place, prior, moves, near)
-    later, drawn, moved = _plateaus.backward(likely, first, number, place, prior, moves, near, filtered, sums)
+    likely = plateaus.likelihoods(noisy, scale, 1.0, first, number)
+    ahead, filtered, sums = plateaus.forward(likely, first, number, place, prior, moves, near)
+    later, drawn, moved = plateaus.backward(likely, first, number, place, prior, moves, near, filtered, sums)
     means, foretold, expected = posterior_by_paths(noisy, scale, first, number, place, prior, moves, near)
     levels = first[:, None] + np.arange(likely.shape[1])
     np.testing.assert_allclose((filtered * later * levels).sum(axis=1) / (filtered * later).sum(axis=1), means, rtol=1e-8)
@@ -58,7 +58,7 @@ def test_forward_and_backward_are_sums_over_all_paths(cells, scale, seed):
 
 def test_windows_that_overlap_share_their_levels_in_the_prior():
     first, number = np.array([5, 0, 6, 20]), np.array([3, 2, 4, 2])
-    place, size = _plateaus.places(first, number, np.argsort(first, kind="stable"))
+    place, size = plateaus.places(first, number, np.argsort(first, kind="stable"))
     assert (place.tolist(), size) == ([2, 0, 3, 7], 9)
 
 
@@ -117,7 +117,7 @@ def test_a_few_large_counts_do_not_hide_that_the_rest_are_zeros():
     rng = np.random.default_rng(2)
     noise = rng.geometric(1 - np.exp(-1), size=4000) - rng.geometric(1 - np.exp(-1), size=4000)
     y = np.sort(np.append(noise, [300.0, 5000.0]))
-    means = Fit(y, 1.0, apart=True).posterior()[0]
+    means = CountPrior(y, 1.0, split_at_gap=True).posterior()[0]
     assert means[:-2].sum() < 1
     np.testing.assert_allclose(means[-2:], [300, 5000], atol=1)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jostle.linear.design.prefix_rows import CELL_WEIGHT, _variance, optimise, prefix_rows
+from jostle.linear.design.prefix_rows import CELL_WEIGHT, prefix_rows
+from tools.optimise_prefix_rows import optimise, variance
 
 
 def prefix_error(n):
@@ -31,11 +32,11 @@ def test_prefix_sums_have_the_error_that_was_optimised(n, at_most):
 def test_the_gradient_is_the_slope():
     rng = np.random.default_rng(0)
     roots = rng.uniform(0.2, 1, size=3 * 8)
-    value, gradient = _variance(roots, 8, 4)
+    value, gradient = variance(roots, 8, 4)
     for k in range(0, 24, 5):
         step = np.zeros(24)
         step[k] = 1e-6
-        slope = (_variance(roots + step, 8, 4)[0] - _variance(roots - step, 8, 4)[0]) / 2e-6
+        slope = (variance(roots + step, 8, 4)[0] - variance(roots - step, 8, 4)[0]) / 2e-6
         assert gradient[k] == pytest.approx(slope, rel=1e-4, abs=1e-6 * value)
 
 
@@ -47,7 +48,7 @@ def test_blocks_are_accounted_for_exactly():
     strategy = np.vstack([CELL_WEIGHT * np.eye(32), wide])
     prefixes = np.tril(np.ones((32, 32)))
     expected = np.trace(prefixes @ np.linalg.inv(strategy.T @ strategy) @ prefixes.T)
-    assert _variance(roots.reshape(-1), 8, 4)[0] * 32 == pytest.approx(expected)
+    assert variance(roots.reshape(-1), 8, 4)[0] * 32 == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("n", [16, 64])

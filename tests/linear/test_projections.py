@@ -15,7 +15,6 @@ from jostle.linear.fitting.projections import (
     project_nonnegative,
     project_simplex,
     project_to_scale,
-    threshold,
 )
 
 seeds = st.integers(0, 2**32)
@@ -56,14 +55,7 @@ def test_the_scale_of_noisy_features():
     assert np.abs(project_to_scale(y, -20.0, slack=1.0)).sum() == 0
 
 
-def test_thresholding_keeps_full_cells_and_clears_empty_ones():
-    rng = np.random.default_rng(0)
-    noise = rng.laplace(scale=5.0, size=(2000, 1000))
-    cleared = (threshold(noise, deviation=5 * np.sqrt(2), empty=0.5) == 0).all(axis=-1).mean()
-    assert abs(cleared - 0.5) < 6 * 0.5 / np.sqrt(2000)
-    assert threshold(np.array([1000.0, 0.1, -3.0]), deviation=1.0).tolist() == [1000.0, 0.0, 0.0]
-    with pytest.raises(BadInput, match="empty"):
-        threshold(noise, 1.0, empty=1.0)
+def test_a_negative_total_is_refused():
     with pytest.raises(BadInput, match="total"):
         project_simplex(np.zeros(2), -1.0)
 

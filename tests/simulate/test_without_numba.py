@@ -20,7 +20,7 @@ from jostle.choice.pythia import settled
 from jostle.choice.traces import collect_traces
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import SimulatedSource
-from jostle.linear.shrinkage import _mixtures, _rows, small_problems, smoothing
+from jostle.linear.shrinkage import bayes, priors, small_problems
 from jostle.linear.shrinkage.leaves import regular
 from jostle.simulate import margins, warm_up
 from jostle.simulate.runner import estimates, estimates_together
@@ -77,11 +77,11 @@ def test_whole_rows_and_loops_smooth_alike(in_scales: list[int], scale: float, s
     contexts, centres = around(noisy, REACHES[1]), around(noisy, CENTRES[1])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(small_problems, "suits", lambda cells: False)
-        expected = smoothing.smooth(noisy, scale, contexts, centres)
+        expected = bayes.smooth(noisy, scale, contexts, centres)
     found = small_problems.smooth_rows(noisy[None], scale, [one[None] for one in contexts], [one[None] for one in centres])[
         0
     ]
-    if scale >= smoothing.SHARP:
+    if scale >= priors.SHARP:
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * scale)
 
 
@@ -90,21 +90,21 @@ def test_whole_rows_and_loops_smooth_alike(in_scales: list[int], scale: float, s
 def test_em_by_whole_kernels_and_by_loops_give_the_same_prior(sixteenths: list[int], scale: float, rounds: int) -> None:
     everything = np.sort(np.array(sixteenths)) * scale / 16
     values, seen = np.unique(everything, return_counts=True)
-    support = _mixtures.support_for(values, scale)
+    support = priors.count_supports(values[None], np.array([values.size]), scale)[0][0]
     flat = np.full(support.size, 1 / support.size)
-    expected = _mixtures.maximise(values, seen, support, flat, scale, rounds)
+    expected = priors.maximise(values, seen, support, flat, scale, rounds)
     kernel = np.exp(-np.abs(everything[:, None] - support) / scale)[None]
-    found = _rows.maximise(kernel, np.ones((1, everything.size)), flat[None], rounds)
+    found = small_problems.maximise(kernel, np.ones((1, everything.size)), flat[None], rounds)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one[0], other, rtol=1e-9, atol=1e-30)
     near = everything < everything[0] + 25 * scale  # few points are sought for counts that lie close together
     sizes = np.array([near.sum()])
     ones, inside = np.ones((1, near.sum())), np.ones((1, support.size), dtype=bool)
-    atoms, weights, likelihood = _rows.few_atoms(
+    atoms, weights, likelihood = small_problems.few_atoms(
         kernel[:, near], everything[None, near], ones, support[None], inside, sizes, scale, 0.0
     )
     kept = np.isfinite(atoms[0])
-    expected = _mixtures.few_atoms(*np.unique(everything[near], return_counts=True), support, scale, 4, 3.0)
+    expected = priors.few_atoms(*np.unique(everything[near], return_counts=True), support, scale, 4, 3.0)
     np.testing.assert_array_equal(atoms[0][kept], expected[0])
     np.testing.assert_allclose(weights[0][kept], expected[1], rtol=1e-9, atol=1e-30)
     assert likelihood[0] == pytest.approx(expected[2], rel=1e-9, abs=1e-9)
@@ -115,7 +115,7 @@ def test_rows_that_are_padded_are_fitted_as_if_alone() -> None:
     rows = np.sort(rng.poisson(4, size=(6, 40)) + np.round(rng.laplace(scale=3, size=(6, 40))), axis=1)
     rows[:3, 25:] = rows[:3, 24:25]  # the padding of shorter ones
     sizes = np.array([25] * 3 + [40] * 3)
-    for fit in (_rows.of_counts, _rows.of_differences):
+    for fit in (small_problems.of_counts, small_problems.of_differences):
         together = fit(rows, sizes, 3.0)
         for number, size in enumerate(sizes):
             alone = fit(rows[number : number + 1, :size], sizes[number : number + 1], 3.0)
@@ -228,11 +228,11 @@ def test_nothing_is_prepared_where_nothing_is_needed() -> None:
 
 
 def test_loops_are_made_ready_in_the_background() -> None:
-    from jostle.linear.shrinkage import _plateaus
+    from jostle.linear.shrinkage import plateaus
 
     thread = warm_up.prepare(workloads.identity(4096), "Pythia")
     assert thread is not None
     assert not thread.daemon
     thread.join()
-    assert _plateaus.forward.made.signatures
+    assert plateaus.forward.made.signatures
     assert jostle.algorithms.get("Bayes").finish is shrunk

@@ -12,6 +12,7 @@ import pkgutil
 from functools import cache
 from importlib import import_module
 
+from jostle._registrars import registrars
 from jostle.algorithms._registration import named
 from jostle.algorithms.registry import TASKS, Algorithm, algorithm, registered
 from jostle.kernel.errors import BadInput
@@ -19,17 +20,13 @@ from jostle.kernel.errors import BadInput
 __all__ = ["TASKS", "Algorithm", "algorithm", "every", "get", "names"]
 
 
-LATE = ("jostle.choice.pythia",)
-"""Modules of higher layers that register algorithms: found by name when somebody asks, so that imports run one way."""
-
-
 @cache
 def _load() -> None:
-    """Import every file of this folder, and the late ones: each registers what it defines."""
+    """Import every file of this folder, each of which registers what it defines, and run what the package's root added."""
     for module in pkgutil.iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")
-    for name in LATE:
-        import_module(name)
+    for register in registrars:
+        register()
 
 
 def every() -> dict[str, Algorithm]:

@@ -1,11 +1,10 @@
-"""What values a tunable may have: public, and checked before anything is charged. A plan would fail on others on its way."""
+"""The values that a tunable may have: public rules, checked before anything is charged, as a plan would fail later."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -13,117 +12,76 @@ from jostle.kernel.errors import BadInput
 from jostle.schema.arguments import finite, whole
 
 
-class Takes(Protocol):
-    """A rule for a tunable's value."""
-
-    @property
-    def words(self) -> str:
-        """What it must be, in words."""
-
-    def fits(self, value: Any) -> bool:
-        """Whether it is that."""
-
-
 @dataclass(frozen=True)
-class Number:
-    """A number between two bounds, or one of them.
+class ParameterRule:
+    """The values that a tunable may have."""
 
-    >>> Number(0, 9).fits(2.5), Number(0, 9).fits("2.5"), Number(0, 9).fits(float("nan"))
-    (True, False, False)
+    words: str
+    """What a value must be."""
+
+    fits: Callable[[Any], bool]
+    """Whether a value is that."""
+
+
+def number(low: float, high: float) -> ParameterRule:
+    """A number between two bounds, which are included; texts and booleans are no numbers.
+
+    >>> [number(0, 9).fits(value) for value in (2.5, "2.5", float("nan"))]
+    [True, False, False]
     """
-
-    low: float
-    high: float
-
-    @property
-    def words(self) -> str:
-        """With the bounds."""
-        return f"a number from {self.low:g} to {self.high:g}"
-
-    def fits(self, value: Any) -> bool:
-        """Texts and truth values are no numbers."""
-        number = finite(value)
-        return number is not None and self.low <= number <= self.high
+    return ParameterRule(f"a number from {low:g} to {high:g}", lambda value: _between(low, finite(value), high))
 
 
-@dataclass(frozen=True)
-class Whole(Number):
-    """A whole number between two bounds, or one of them.
+def whole_number(low: int, high: int) -> ParameterRule:
+    """A whole number between two bounds, which are included; floats and booleans are rejected.
 
-    >>> Whole(1, 9).fits(2), Whole(1, 9).fits(2.0), Whole(1, 9).fits(True)
-    (True, False, False)
+    >>> [whole_number(1, 9).fits(value) for value in (2, 2.0, True)]
+    [True, False, False]
     """
-
-    @property
-    def words(self) -> str:
-        """With the bounds."""
-        return f"a whole number from {self.low:,} to {self.high:,}"
-
-    def fits(self, value: Any) -> bool:
-        """A float is none."""
-        return whole(value) is not None and super().fits(value)
+    return ParameterRule(f"a whole number from {low:,} to {high:,}", lambda value: _between(low, whole(value), high))
 
 
-@dataclass(frozen=True)
-class OneOf:
+def _between(low: float, value: float | None, high: float) -> bool:
+    return value is not None and low <= value <= high
+
+
+def one_of(*options: str | int) -> ParameterRule:
     """One of some names or whole numbers.
 
-    >>> OneOf("long", "short").fits("short"), OneOf(1, 3).fits([])
+    >>> one_of("long", "short").fits("short"), one_of(1, 3).fits([])
     (True, False)
     """
-
-    options: tuple[str | int, ...]
-
-    def __init__(self, *options: str | int) -> None:
-        object.__setattr__(self, "options", options)
-
-    @property
-    def words(self) -> str:
-        """All of them."""
-        return f"one of {', '.join(map(str, self.options))}"
-
-    def fits(self, value: Any) -> bool:
-        """By equality."""
-        return isinstance(value, (str, Integral)) and value in self.options
+    return ParameterRule(
+        f"one of {', '.join(map(str, options))}",
+        lambda value: isinstance(value, (str, int, np.integer)) and value in options,
+    )
 
 
-@dataclass(frozen=True)
-class _Truth:
-    words: str = "True or False"
+TRUTH: Final = ParameterRule("True or False", lambda value: isinstance(value, (bool, np.bool_)))
 
-    def fits(self, value: Any) -> bool:
-        return isinstance(value, (bool, np.bool_))
+SHARE: Final = number(1e-6, 1 - 1e-6)
+"""A share of the budget that leaves some, and is large enough for exact arithmetic to keep it."""
 
-
-TRUTH: Final = _Truth()
-
-SHARE: Final = Number(1e-6, 1 - 1e-6)
-"""A share of the budget that leaves some, and not so small that exact arithmetic would not keep it."""
-
-FACTOR: Final = Number(1e-6, 1e6)
+FACTOR: Final = number(1e-6, 1e6)
 """Something to multiply or divide by."""
 
-SIZE: Final = Whole(1, 2**24)
+SIZE: Final = whole_number(1, 2**24)
 """A number of cells, or of boxes along an axis."""
 
 
-def check_values(takes: Mapping[str, Takes], usual: Mapping[str, object], given: Mapping[str, Any]) -> None:
-    """Raise unless all values fit; None does where it is the usual value.
+def check_values(rules: Mapping[str, ParameterRule], defaults: Mapping[str, object], given: Mapping[str, Any]) -> None:
+    """Raise unless all values fit; None fits where it is the default.
 
-    >>> check_values({"c": Number(1, 9)}, {"c": 2.0}, {"c": 0})
+    >>> check_values({"c": number(1, 9)}, {"c": 2.0}, {"c": 0})
     Traceback (most recent call last):
     jostle.kernel.errors.BadInput: c: must be a number from 1 to 9, got 0. Remedy: leave it out, or pass such a value.
     """
     for name, value in given.items():
-        rule = takes.get(name)
-        if rule is None or (value is None and usual[name] is None) or rule.fits(value):
+        rule = rules.get(name)
+        if rule is None or (value is None and defaults[name] is None) or rule.fits(value):
             continue
-        raise BadInput(name, f"must be {rule.words}, got {_shown(value)}", "leave it out, or pass such a value")
-
-
-def _shown(value: object) -> str:
-    """The first characters; a number may have more digits than Python writes."""
-    try:
-        return f"{value!r:.40}"
-    except ValueError:
-        return f"a {type(value).__name__}"
+        try:
+            shown = f"{value!r:.40}"
+        except ValueError:  # a number may have more digits than Python writes
+            shown = f"a {type(value).__name__}"
+        raise BadInput(name, f"must be {rule.words}, got {shown}", "leave it out, or pass such a value")

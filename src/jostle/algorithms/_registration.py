@@ -5,47 +5,70 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
-from jostle.algorithms.references import REFERENCES
+from jostle.algorithms.references import REFERENCES, Reference
 from jostle.kernel.errors import BadInput, PlanError
 
 T = TypeVar("T")
 
 
-def tunables_of(name: str, plan: Callable[..., Any], given: str) -> MappingProxyType[str, object]:
-    """The plan's own arguments with their defaults; `given` says what its first three arguments are.
+@dataclass(frozen=True, kw_only=True)
+class Registered:
+    """A plan and what is publicly known about it: the base of algorithms and learners."""
 
-    >>> def plan(x, workload, budget, *, branching=2): ...
-    >>> dict(tunables_of("HB", plan, "a source, a workload and a budget"))
-    {'branching': 2}
-    """
-    parameters = list(inspect.signature(plan).parameters.values())
-    extra = parameters[3:]
-    if len(parameters) < 3 or any(p.kind is not p.KEYWORD_ONLY or p.default is p.empty for p in extra):
-        raise PlanError(f"{name}: a plan takes {given}, then tunables by keyword, each with a default")
-    return MappingProxyType({p.name: p.default for p in extra})
+    inputs: ClassVar[str]
+    """The first three arguments of its plan, in words."""
 
+    name: str
+    """How people call it."""
 
-def check_tunables(name: str, known: Iterable[str], given: Iterable[str]) -> None:
-    """Raise if something is set that the plan does not have."""
-    there = list(known)
-    for one in given:
-        if one not in there:
-            has = ", ".join(there) or "none"
-            raise BadInput(one, f"is no tunable of {name}", f"look for a typing error; it has: {has}")
+    cite: str
+    """The key of its paper in `algorithms/references.py`."""
 
+    plan: Callable[..., Any]
+    """The function that spends the budget."""
 
-def check_claims(name: str, plan: Callable[..., Any], cite: str, before: Callable[..., Any] | None) -> None:
-    """Raise unless the plan says why it is private and cites a paper; `before` is the plan that has the name already."""
-    if not re.search(r"^\s*Privacy: \S", plan.__doc__ or "", re.MULTILINE):
-        raise PlanError(f'{name}: its docstring needs a paragraph that begins with "Privacy:" and says why it is private')
-    if cite not in REFERENCES:
-        raise PlanError(f"{name}: {cite!r} is no key of algorithms/references.py; add the paper there")
-    if before is not None and before.__module__ != plan.__module__:
-        raise PlanError(f"{name}: the name is taken by {before.__module__}")
+    version: int = 1
+    """Raised when its results change: stored errors of older versions are then measured again."""
+
+    @property
+    def reference(self) -> Reference:
+        """Where it comes from."""
+        return REFERENCES[self.cite]
+
+    @cached_property
+    def tunables(self) -> MappingProxyType[str, object]:
+        """The plan's own arguments with their defaults."""
+        return MappingProxyType({p.name: p.default for p in list(inspect.signature(self.plan).parameters.values())[3:]})
+
+    def check_tunables(self, given: Iterable[str]) -> None:
+        """Raise if an argument is set that the plan does not have."""
+        for name in given:
+            if name not in self.tunables:
+                has = ", ".join(self.tunables) or "none"
+                raise BadInput(name, f"is no tunable of {self.name}", f"look for a typing error; it has: {has}")
+
+    def check_claims(self, registered: Registered | None) -> None:
+        """Raise unless the plan says why it is private, cites a paper and has a name of its own.
+
+        `registered` is what has the name so far.
+        """
+        parameters = list(inspect.signature(self.plan).parameters.values())
+        if len(parameters) < 3 or any(p.kind is not p.KEYWORD_ONLY or p.default is p.empty for p in parameters[3:]):
+            raise PlanError(f"{self.name}: a plan takes {self.inputs}, then tunables by keyword, each with a default")
+        if not re.search(r"^\s*Privacy: \S", self.plan.__doc__ or "", re.MULTILINE):
+            raise PlanError(
+                f'{self.name}: its docstring needs a paragraph that begins with "Privacy:" and says why it is private'
+            )
+        if self.cite not in REFERENCES:
+            raise PlanError(f"{self.name}: {self.cite!r} is no key of algorithms/references.py; add the paper there")
+        if registered is not None and registered.plan.__module__ != self.plan.__module__:
+            raise PlanError(f"{self.name}: the name is taken by {registered.plan.__module__}")
 
 
 def named(every: Mapping[str, T], name: object, argument: str) -> T:
@@ -57,7 +80,7 @@ def named(every: Mapping[str, T], name: object, argument: str) -> T:
     """
     if isinstance(name, str) and name in every:
         return every[name]
-    alike = {known.lower(): known for known in every}
-    near = get_close_matches(str(name).lower(), alike, n=1)
-    hint = f"did you mean {alike[near[0]]}? " if near else ""
+    spelled = {known.lower(): known for known in every}
+    near = get_close_matches(str(name).lower(), spelled, n=1)
+    hint = f"did you mean {spelled[near[0]]}? " if near else ""
     raise BadInput(argument, f"{name!r} is unknown", f"{hint}Use one of {', '.join(every)}")

@@ -1,4 +1,4 @@
-"""Adaptive: as many leaves as the data can fill, an optimised strategy on them, and empirical Bayes."""
+"""Adaptive: leaves that the data can fill, an optimised strategy on them, empirical Bayes (after McKenna et al. 2018)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jostle.linear.shrinkage.leaves import cut, regular
 from jostle.workloads import Workload
 
 DENSE = 0.25
-"""From so many leaves a cell on there is little resolution to save, and a strategy over all cells serves ranges better."""
+"""From this many leaves per cell on, little resolution is saved, and a strategy over all cells serves ranges better."""
 
 RANGES = ("prefix", "ranges", "all ranges")
 """The workloads that it is true of."""
@@ -43,7 +43,7 @@ def adaptive(
     their widths (Section 5.2), the leaves are shrunk by empirical Bayes, and leaves, rows and blocks meet in one Gaussian
     update.
 
-    Privacy: one Laplace measurement of the blocks, and one of the leaves and rows, which depend on the noisy blocks alone.
+    Privacy: one Laplace measurement of the blocks, and one of the leaves and rows, which depend only on the noisy blocks.
     """
     coarse, fine = budget.split(first, 1 - first)
     line = regular(x.shape, (blocks,))

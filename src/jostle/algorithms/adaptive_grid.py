@@ -1,4 +1,4 @@
-"""AdaptiveGrid: boxes within boxes, each as fine as the data can fill, and empirical Bayes."""
+"""AdaptiveGrid: boxes within boxes, each as fine as the data can fill; empirical Bayes (after Qardaji, Yang, Li 2013)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from itertools import pairwise, zip_longest
 
 import numpy as np
 
-from jostle.algorithms._grids import known_total
-from jostle.algorithms._parameter_rules import OneOf
+from jostle.algorithms._parameter_rules import one_of
 from jostle.algorithms.bayes import bayes
 from jostle.algorithms.opt_bayes import LARGEST, opt_bayes
 from jostle.algorithms.registry import algorithm
+from jostle.algorithms.ugrid import known_total
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import blocks, total
 from jostle.linear.shrinkage.bayes import shrink_by_scale
 from jostle.linear.shrinkage.fusion import Sums, fuse_nested, shared_errors
-from jostle.linear.shrinkage.leaves import Leaves, cut, regular
+from jostle.linear.shrinkage.leaves import BoxLeaves, cut, regular
 from jostle.workloads import Workload
 
 
@@ -28,7 +28,7 @@ from jostle.workloads import Workload
     cite="qardaji2013differentially",
     data_dependent=True,
     version=8,
-    takes={"stages": OneOf(1, 3)},
+    takes={"stages": one_of(1, 3)},
 )
 def adaptive_grid(
     x: Source,
@@ -44,7 +44,7 @@ def adaptive_grid(
     and fused with the coarser counts. On small domains, for short queries and where records are many, one stage that
     measures all cells is best (OPT-Bayes, Bayes).
 
-    Privacy: one Laplace measurement a stage, of boxes that depend on the noisy counts of the stages before alone; and a
+    Privacy: one Laplace measurement per stage, of boxes that depend only on the noisy counts of earlier stages; and a
     small one of the number of records, if that is not public and decides how many stages there are.
     """
     number, rest = (stages, budget) if stages is not None else _usual_stages(x, workload, budget)
@@ -76,13 +76,13 @@ SHORT, MEDIUM = 1 / 24, 1 / 11
 """What share of the domain's side short queries' have at most, on average, and medium ones'."""
 
 FEW_CELLS = 24.0
-"""Sums of so few cells on average gain little from overlapping sums, and more from what cells beside them say."""
+"""Sums of this few cells on average gain little from overlapping sums, and more from neighbouring cells."""
 
 FULL = 0.25
-"""With so many records a cell, for noise of scale 1, there is little resolution to save, and one stage is best.
+"""With this many records per cell, for noise of scale 1, there is little resolution to save, and one stage is best.
 
 Found on the public grids that selectors are trained on, with 32×32 cells; on grids that they are not trained on, three
-stages win at 0.17 records a cell and lose at 17.
+stages win at 0.17 records per cell and lose at 17.
 """
 
 LOOK = 0.01
@@ -131,12 +131,12 @@ def _in_stages(x: Source, budget: Budget) -> Vector:
         _join_uncut(coarse, fine)
     last = stages[-1]
     around = boxes.surroundings(last.noisy, (1, 3, 6))
-    leaves = shrink_by_scale(last.noisy, np.sqrt(last.variances / 2), around, apart=True)
+    leaves = shrink_by_scale(last.noisy, np.sqrt(last.variances / 2), around, split_at_gap=True)
     levels = [Sums(fine.boxes.parents, coarse.noisy, coarse.variances) for coarse, fine in pairwise(stages)]
     return boxes.partition.spread(fuse_nested(leaves, shared_errors(leaves, last.variances), levels[::-1]))
 
 
-def dimension_of(boxes: Leaves, noisy: Vector, noise: float, guess: float) -> float:
+def dimension_of(boxes: BoxLeaves, noisy: Vector, noise: float, guess: float) -> float:
     """The dimension of the data, by how the records of a box gather in few of the pieces that it was cut into.
 
     Of k pieces along each axis, k^D hold records if the data have dimension D (the correlation dimension of Grassberger and
@@ -169,7 +169,7 @@ def dimension_of(boxes: Leaves, noisy: Vector, noise: float, guess: float) -> fl
 class Stage:
     """Boxes and their noisy counts."""
 
-    boxes: Leaves
+    boxes: BoxLeaves
     """Where."""
 
     noisy: Vector
@@ -191,6 +191,6 @@ def _join_uncut(coarse: Stage, fine: Stage) -> None:
 
 
 def _pieces(noisy: Vector, records: float, dimension: float) -> Counts:
-    """Into how many pieces along each axis, for so many records in each piece that holds any."""
+    """Into how many pieces along each axis, for this many records in each piece that holds any."""
     along = (np.maximum(noisy, 0) / records) ** (1 / dimension)
     return np.ceil(np.minimum(along, _CELLS)).astype(np.int64)

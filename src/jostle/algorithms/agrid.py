@@ -1,4 +1,4 @@
-"""AGrid: a coarse grid, each box of which is cut as finely as its own count allows."""
+"""AGrid: a coarse grid, each box of which is cut as finely as its own count allows (Qardaji, Yang, Li 2013)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from jostle.algorithms._grids import boxes_of_width, cut_to_width, known_total, with_total
 from jostle.algorithms._parameter_rules import FACTOR, SHARE, SIZE
 from jostle.algorithms.registry import algorithm
+from jostle.algorithms.ugrid import boxes_of_width, known_total, with_total
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import blocks, identity
+from jostle.linear.shrinkage.leaves import cut_to_width
 from jostle.workloads import Workload
 
 

@@ -1,4 +1,4 @@
-"""AHP: cells whose noisy counts are alike share one fresh count."""
+"""AHP: cells whose noisy counts are alike share one fresh count (Zhang et al. 2014)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from math import log, log10, sqrt
 
 import numpy as np
 
-from jostle.algorithms._clusters import cheapest_clusters
-from jostle.algorithms._parameter_rules import SHARE, Number
+from jostle.algorithms._parameter_rules import SHARE, number
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
+from jostle.kernel.compiled import compiled
 from jostle.kernel.partition import Counts, Partition, Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import identity, total
@@ -20,8 +20,8 @@ PRICE = 0.5
 histograms, DPBench's."""
 
 TRAINED = ([-1, 0, 1, 2, 3, 4], [0.75, 0.88, 0.9, 0.82, 0.7, 0.6], [0.35, 0.2, 0.2, 0.5, 0.7, 0.7])
-"""By the logarithm of the records a cell times ε: the share of the first stage, and the cut-off. Read off a grid of both on
-public histograms: five of DPBench's in one dimension and four in two."""
+"""By the logarithm of the records per cell times ε: the share of the first stage, and the cut-off. Read off a grid of both
+on public histograms: five of DPBench's in one dimension and four in two."""
 
 
 @algorithm(
@@ -29,7 +29,7 @@ public histograms: five of DPBench's in one dimension and four in two."""
     tasks=("range-1d", "range-2d"),
     cite="zhang2014towards",
     data_dependent=True,
-    takes={"to_cells": SHARE, "cut_off": Number(0, 1e6)},
+    takes={"to_cells": SHARE, "cut_off": number(0, 1e6)},
 )
 def ahp(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.85, cut_off: float = 0.35) -> Vector:
     """Clusters of cells with similar noisy counts, wherever they lie, each counted anew (Algorithm 1).
@@ -38,8 +38,8 @@ def ahp(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.85
     programming, where the paper goes greedily. A cluster's estimate is its new count averaged with the noisy counts of its
     cells, which the paper throws away: without those that lie so low that noise alone would have brought them there.
 
-    Privacy: one Laplace measurement of the cells (`to_cells` of the budget) and one of the clusters, which depend on the
-    first measurement alone. The rest is post-processing.
+    Privacy: one Laplace measurement of the cells (`to_cells` of the budget) and one of the clusters, which depend only on
+    the first measurement. The rest is post-processing.
     """
     first, second = budget.split(to_cells, 1 - to_cells)
     cells = x.laplace(identity(x.shape), first)
@@ -98,7 +98,7 @@ def _average(clusters: Partition, kept: Counts, cells: Vector, cell: float, coun
         below = np.ones(cells.size, dtype=bool)
         below[kept] = False
         level = max(float(np.median(cells[below])), 0.0) if low else 0.0
-        # Of the cells below, noise alone lifts so many as high as the cluster's lowest (Laplace's tail, twice for safety).
+        # Of the cells below, noise alone lifts this many as high as the cluster's lowest (Laplace's tail, twice for safety).
         lifted = low * np.exp(-(lowest - level) / sqrt(cell / 2))
         false = np.minimum(lifted / (kept.size - np.cumsum(sizes[above]) + sizes[above]), 1.0)
         means = sums / sizes[above]
@@ -106,3 +106,82 @@ def _average(clusters: Partition, kept: Counts, cells: Vector, cell: float, coun
         doubt = sizes[above] * cell + false * (1 - false) * sums**2
         totals[above] += (expected - totals[above]) * cluster / (doubt + cluster)
     return np.maximum(totals, 0.0)
+
+
+@compiled
+def cheapest_clusters(values: np.ndarray, cell: float, cluster: float, price: float) -> np.ndarray:
+    """Where clusters begin in sorted values, so that squares within them and the noise on their means cost least.
+
+    A cluster of k costs its squared distances from its mean, plus what noise does to its k cells if `cell` is the variance
+    of each value and `cluster` that of the cluster's total, measured anew and averaged with the values': cell · cluster / (k
+    · cell + cluster); plus a price.
+
+    Squared distances and convex functions of k satisfy the quadrangle inequality, so a later beginning that is better once
+    stays better: O(n log n) with a queue of the beginnings that are best for some end (Galil and Park, 1992).
+    """
+    n = values.size
+    sums = np.zeros(n + 1)
+    squares = np.zeros(n + 1)
+    middle = values.mean() if n else 0.0  # large values would lose their differences in the squares
+    for i in range(n):
+        sums[i + 1] = sums[i] + (values[i] - middle)
+        squares[i + 1] = squares[i] + (values[i] - middle) ** 2
+    best = np.zeros(n + 1)
+    last = np.zeros(n + 1, dtype=np.int64)
+    queue = np.zeros(n + 1, dtype=np.int64)
+    since = np.zeros(n + 1, dtype=np.int64)
+    head, tail = 0, 0
+    since[0] = 1
+    for end in range(1, n + 1):
+        while head < tail and since[head + 1] <= end:
+            head += 1
+        begin = queue[head]
+        last[end] = begin
+        best[end] = best[begin] + _cost(sums, squares, begin, end, cell, cluster) + price
+        if end == n:
+            break
+        while tail >= head:
+            # From which end on is it better to begin here than at the last beginning in the queue?
+            other = queue[tail]
+            low, high = end + 1, n + 1
+            while low < high:
+                at = (low + high) // 2
+                here = best[end] + _cost(sums, squares, end, at, cell, cluster)
+                if here <= best[other] + _cost(sums, squares, other, at, cell, cluster):
+                    high = at
+                else:
+                    low = at + 1
+            if tail > head and low <= since[tail]:
+                tail -= 1
+                continue
+            if low <= n:
+                tail += 1
+                queue[tail] = end
+                since[tail] = low
+            break
+    begins: np.ndarray = _begins(last)
+    return begins
+
+
+@compiled
+def _cost(sums: np.ndarray, squares: np.ndarray, begin: int, end: int, cell: float, cluster: float) -> float:
+    k = end - begin
+    total = sums[end] - sums[begin]
+    spread: float = max(squares[end] - squares[begin] - total * total / k, 0.0)
+    return spread + cell * cluster / (k * cell + cluster)
+
+
+@compiled
+def _begins(last: np.ndarray) -> np.ndarray:
+    at = last.size - 1
+    number = 0
+    while at > 0:
+        at = last[at]
+        number += 1
+    begins = np.zeros(number, dtype=np.int64)
+    at = last.size - 1
+    while at > 0:
+        at = last[at]
+        number -= 1
+        begins[number] = at
+    return begins

@@ -1,4 +1,4 @@
-"""Bayes: noisy cells, each shrunk to what cells like it seem to hold."""
+"""Bayes: noisy cells, each shrunk to what cells like it seem to hold (after Robbins 1956)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import identity
 from jostle.linear.shrinkage import small_problems
-from jostle.linear.shrinkage.bayes import SHARP
+from jostle.linear.shrinkage.bayes import smooth
 from jostle.linear.shrinkage.leaves import regular
 from jostle.linear.shrinkage.plateaus import snakes
-from jostle.linear.shrinkage.smoothing import smooth
+from jostle.linear.shrinkage.priors import SHARP
 from jostle.workloads import Workload
 
 REACHES = {1: (4, 16, 64), 2: (1, 3, 6)}
@@ -23,7 +23,7 @@ CENTRES = {1: (8, 16, 64), 2: (2, 3, 6)}
 """And the means that it may be thought to differ little from: over many cells, so that they are hardly noisy."""
 
 ROW = 128
-"""From so many cells on there is enough to see how levels change along the domain."""
+"""From this many cells on, there is enough to see how levels change along the domain."""
 
 SHORT = 20.0
 """On a grid, sums over more cells than that add up what estimates along its rows and columns have wrong together."""
@@ -32,7 +32,7 @@ SHORT = 20.0
 def shrunk(noisy: Vector, scale: float, workload: Workload) -> Vector:
     """Posterior means of noisy cells, possibly with a leading axis of trials: all that the plan does with what it measured.
 
-    >>> from jostle.linear import workloads
+    >>> from jostle import workloads
     >>> shrunk(np.array([[0.0, 1, -1, 40, 0, 2]]), 1.0, workloads.identity(6)).round().tolist()
     [[0.0, 0.0, 0.0, 40.0, 0.0, 1.0]]
     """
@@ -68,8 +68,8 @@ def shrunk(noisy: Vector, scale: float, workload: Workload) -> Vector:
 def bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     """Discrete Laplace noise on every cell, then the posterior mean under a prior fitted to all noisy cells (Section 4).
 
-    Cells are told apart by the noisy density around them, or taken to differ little from it, where the likelihood pays for
-    it; and cells in a row may share a level. What these say is averaged by how well they foretell a cell from the others.
+    Cells are distinguished by the noisy density around them, or taken to differ little from it, where the likelihood pays
+    for it; and cells in a row may share a level. The two are averaged by how well they foretell a cell from the others.
     Made for single cells: sums over long ranges inherit the prior's error, and `Adaptive` or a hierarchy serves them better.
 
     Privacy: one Laplace measurement of the cells; the prior is fitted to what was released.

@@ -1,29 +1,31 @@
-"""DAWA: buckets of cells that are nearly even, and a tree over the buckets that suits the workload."""
+"""DAWA: buckets of cells that are nearly even, and a tree over the buckets that suits the workload (Li et al. 2014)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from math import log2
 from types import MappingProxyType
 from typing import Final, Literal
 
 import numpy as np
 
-from jostle.algorithms._buckets import Buckets
-from jostle.algorithms._hilbert import hilbert_line
-from jostle.algorithms._parameter_rules import SHARE, Number, OneOf
+from jostle.algorithms._parameter_rules import SHARE, number, one_of
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
-from jostle.kernel.partition import Counts, Vector
+from jostle.kernel.partition import Counts, Partition, Vector
+from jostle.kernel.queries import Strategy
 from jostle.kernel.source import IntervalCost, Source
 from jostle.kernel.strategy import identity
 from jostle.kernel.trees import Hierarchy, hierarchy
-from jostle.linear.fitting.nested import Nested
+from jostle.linear.design.levels import best_weights, level_energies, weighted
+from jostle.linear.fitting.trees import Nested
 from jostle.linear.shrinkage.cuts import even_intervals
 from jostle.workloads import Workload
 
 LONG: Final = 32
-"""From so many cells a query on average, what queries need to know is coarse."""
+"""For queries of this many cells on average, coarse counts are enough."""
 
 SHARES: Final = MappingProxyType(
     {
@@ -54,7 +56,7 @@ BRANCHING: Final = 4
     tasks=("range-1d", "range-2d"),
     cite="li2014data",
     data_dependent=True,
-    takes={"partition": OneOf(*SHARES), "first_stage": SHARE, "price": Number(0, 1e6)},
+    takes={"partition": one_of(*SHARES), "first_stage": SHARE, "price": number(0, 1e6)},
 )
 def dawa(
     x: Source,
@@ -80,8 +82,8 @@ def dawa(
     stages' numbers meet in one least squares estimate.
 
     Privacy: the kernel's `partition`, or a Laplace measurement of cells or of blocks that the domain fixes, from which
-    buckets are made by post-processing; then a Laplace measurement of a tree over the buckets, which depends on them and
-    on the workload alone. The rest is post-processing.
+    buckets are made by post-processing; then a Laplace measurement of a tree over the buckets, which depends only on them
+    and on the workload. The rest is post-processing.
     """
     kind = len(x.shape) if workload.average_length >= LONG else 0
     operator = partition or ("exponential" if kind == 1 else "counts")
@@ -191,3 +193,135 @@ def _nested_blocks(size: int) -> Hierarchy:
     weights[-1] = 0.05
     weights[0] = 0.01
     return hierarchy(size, BRANCHING, weights=tuple(weights))
+
+
+CERTAIN = 1e9
+"""The precision of a number that is known exactly, in place of infinity."""
+
+LEAST = 1e-2
+"""Levels of less than this share of the largest weight are not measured; the buckets themselves always are."""
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Intervals of a line, groups of them that may be measured as well, and noisy numbers that there are of either."""
+
+    starts: Counts
+    """Where the buckets begin."""
+
+    levels: Sequence[Counts]
+    """From coarse to fine, the numbers of the buckets with which groups begin; the last level has every bucket."""
+
+    values: Sequence[Vector]
+    """What was measured of each group."""
+
+    precisions: Sequence[Vector]
+    """One over its variance; 0 where nothing was measured."""
+
+    within: Vector | float = 0.0
+    """How far each cell is believed to be from its bucket's mean."""
+
+    @classmethod
+    def unmeasured(cls, starts: Counts) -> Buckets:
+        """Nothing is known of them; their groups are those of a binary tree.
+
+        >>> [level.tolist() for level in Buckets.unmeasured(np.array([0, 4, 6])).levels]
+        [[0], [0, 1], [0, 1, 2]]
+        """
+        levels = [level for (level,) in hierarchy(starts.size, 2).levels]
+        nothing = [np.zeros(level.size) for level in levels]
+        return cls(starts, levels, nothing, nothing)
+
+    def totals(self, line: Source, queries: Strategy, budget: Budget) -> Vector:
+        """Measure the groups of buckets that serve the queries best, and fit the buckets to all numbers that there are."""
+        reduced = line.reduce(Partition.intervals(self.starts, line.size))
+        weights = self._weights(queries)
+        every = Hierarchy(reduced.shape, [(level,) for level in self.levels], [1] * weights.size, 1)
+        tree = weighted(every, weights)
+        noise = max(reduced.noise_variance(tree, budget), 1.0 / CERTAIN)
+        parts = tree.by_level(reduced.laplace(tree, budget))
+        values, precisions = list(self.values), list(self.precisions)
+        for k, weight, answers in zip(np.flatnonzero(weights), tree.weights, parts, strict=True):
+            share = weight / tree.unit
+            precision = precisions[k] + share**2 / noise
+            values[k] = (precisions[k] * values[k] + answers * (share / noise)) / precision
+            precisions[k] = precision
+        if line.total is not None and self.levels[0].size == 1:
+            values[0], precisions[0] = np.array([float(line.total)]), np.array([CERTAIN])
+        return Nested(self.levels, values, precisions).fitted()[-1]
+
+    def spread(self, totals: Vector, size: int) -> Vector:
+        """The cells of a line of that size: each bucket's total shared out."""
+        sizes = np.diff(self.starts, append=size)
+        return np.repeat(totals / sizes, sizes) + self.within
+
+    def _weights(self, queries: Strategy) -> Vector:
+        """One weight per level: those of a regular tree, each at the level whose number of groups comes closest."""
+        scale = round(log2(self.starts.size))
+        sizes = np.log2([level.size for level in self.levels])
+        weights = np.zeros(sizes.size)
+        for size, weight in enumerate(_regular_weights(queries, scale)):
+            weights[np.argmin(np.abs(sizes - size * sizes[-1] / max(scale, 1)))] += weight
+        weights[weights < LEAST * weights.max()] = 0.0
+        weights[-1] = max(weights[-1], LEAST * weights.max())
+        return weights
+
+
+@lru_cache(maxsize=256)
+def _regular_weights(queries: Strategy, scale: int) -> Vector:
+    """The best weights of the levels of a binary tree over 2^scale buckets of equal size."""
+    blocks, energies = _energies(queries)
+    upto = np.interp(np.arange(scale + 1), blocks, energies)
+    return best_weights(hierarchy(2**scale, 2), np.maximum(np.diff(upto, prepend=0.0), 0.0))[0]
+
+
+@lru_cache(maxsize=64)
+def _energies(queries: Strategy) -> tuple[Vector, Vector]:
+    """How much of the queries can be answered with equal blocks of cells: the logarithm of how many, and squared lengths."""
+    tree = hierarchy(queries.shape, 2)
+    return np.log2([np.prod(grid) for grid in tree.grids]), np.cumsum(level_energies(tree, queries))
+
+
+@lru_cache(maxsize=16)
+def hilbert_line(shape: tuple[int, int]) -> Partition:
+    """Every cell as a group of its own, numbered along the curve.
+
+    A grid that is no square of a power of two takes the part of the curve of the next such square that lies in it.
+
+    >>> hilbert_line((2, 2)).labels.tolist(), hilbert_line((1, 3)).labels.tolist()
+    ([0, 3, 1, 2], [0, 1, 2])
+    """
+    rows, columns = (axis.reshape(-1).astype(np.int64) for axis in np.indices(shape))
+    steps = _steps(rows, columns, max(max(shape) - 1, 1).bit_length())
+    place = np.empty(steps.size, dtype=np.int64)
+    place[np.argsort(steps)] = np.arange(steps.size)
+    return Partition.of(place)
+
+
+def _steps(rows: Counts, columns: Counts, bits: int) -> Counts:
+    """How many cells of a square of side 2^bits the curve has passed before it comes to each cell.
+
+    From the whole square down to the cells: which quarter, in the order in which the curve takes them, and then the cell's
+    place in that quarter, turned as the curve turns it.
+    """
+    steps = np.zeros(rows.size, dtype=np.int64)
+    last = (1 << bits) - 1
+    for bit in reversed(range(bits)):
+        right, low = columns >> bit & 1, rows >> bit & 1
+        steps += (3 * right ^ low) << 2 * bit
+        turned = (low == 0) & (right == 1)
+        rows, columns = np.where(turned, last - rows, rows), np.where(turned, last - columns, columns)
+        rows, columns = np.where(low == 0, columns, rows), np.where(low == 0, rows, columns)
+    return steps
+
+
+@algorithm(name="Pruned", tasks=("range-1d", "range-2d"), cite="li2014data", data_dependent=True)
+def pruned(x: Source, workload: Workload, budget: Budget) -> Vector:
+    """DAWA's two stages (Section 2) with another first one: noisy counts of nested blocks say which are worth cutting.
+
+    Along Hilbert's curve the blocks of a grid are squares, as in a quadtree. Both stages' counts meet in one estimate.
+
+    Privacy: a Laplace measurement of blocks that the domain fixes, from which buckets are made by post-processing; then a
+    Laplace measurement of a tree over the buckets, which depends only on them and on the workload.
+    """
+    return dawa.plan(x, workload, budget, partition="blocks")

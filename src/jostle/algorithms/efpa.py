@@ -1,4 +1,4 @@
-"""EFPA: low frequencies, as many as the data call for."""
+"""EFPA: low frequencies, as many as the data call for (Ács, Castelluccia, Chen 2012)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def efpa(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.7
     paper's halves became 0.7 and 0.3 on public histograms, DPBench's.
 
     Privacy: one Laplace measurement of the cells (`to_cells` of the budget), then one of the real and imaginary parts of the
-    first k coefficients, where k depends on the first alone. The rest is post-processing. Faults of the original:
+    first k coefficients, where k depends only on the first. The rest is post-processing. Faults of the original:
     docs/proofs/efpa.md.
     """
     first, second = budget.split(to_cells, 1 - to_cells)
@@ -39,7 +39,7 @@ def efpa(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.7
     spectrum = np.fft.rfft(x.laplace(identity(x.shape), first)) * _scales(x.size)
     k = _worth_measuring(spectrum, x.size, noise, x.noise_variance(identity(x.shape), second))
     measured = frequencies(x.size, k)
-    # Weights are kept to the strategy's unit; beside very large counts that is more than noise.
+    # Weights are kept to the strategy's unit; next to very large counts that is more than noise.
     rounded = float((np.abs(spectrum) ** 2).sum()) / 12 / measured.unit**2 if measured.unit > 1 else 0.0
     low, doubt = x.laplace(measured, second), (x.noise_variance(measured, second) + rounded) * _scales(x.size)[:k] ** 2
     spectrum[:k] += (_coefficients(low) * _scales(x.size)[:k] - spectrum[:k]) * noise / (noise + doubt)

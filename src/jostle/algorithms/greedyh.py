@@ -1,4 +1,4 @@
-"""GreedyH: a binary tree of counts whose levels are weighted for the workload."""
+"""GreedyH: a binary tree of counts whose levels are weighted for the workload (Li et al. 2014)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from jostle.workloads import Workload
 def greedyh(x: Source, workload: Workload, budget: Budget) -> Vector:
     """A binary tree of counts, each level weighted by what it is worth to the workload, made consistent (Section 4).
 
-    The paper sets one weight a level from the cells up, each with those below it held fixed. Here all are set together: the
+    The paper sets one weight per level from the cells up, each with those below it fixed. Here all are set together: the
     workload's error is a short sum over the levels, so its least value is found as quickly. A level may come to nothing.
 
-    Privacy: one Laplace measurement of a tree that depends on the workload alone. The rest is post-processing.
+    Privacy: one Laplace measurement of a tree that depends only on the workload. The rest is post-processing.
     """
     tree = weighted_tree(workload.queries)
     return tree_least_squares(tree, x.laplace(tree, budget))

@@ -1,11 +1,11 @@
-"""HB: a tree of counts whose branching suits the domain."""
+"""HB: a tree of counts whose branching suits the domain (Qardaji, Yang, Li 2013)."""
 
 from __future__ import annotations
 
 from functools import cache
 from math import ceil, log
 
-from jostle.algorithms._parameter_rules import TRUTH, Whole
+from jostle.algorithms._parameter_rules import TRUTH, whole_number
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -21,14 +21,14 @@ from jostle.workloads import Workload
     cite="qardaji2013understanding",
     data_dependent=False,
     batched=True,
-    takes={"branching": Whole(2, 2**24), "root": TRUTH},
+    takes={"branching": whole_number(2, 2**24), "root": TRUTH},
 )
 def hb(x: Source, workload: Workload, budget: Budget, *, branching: int | None = None, root: bool = False) -> Vector:
     """A tree of counts whose branching minimises the variance of a range (Section 4, Equation 3), made consistent.
 
     The root is not measured unless asked for, as in the paper; the authors of DPBench measure it, at a loss.
 
-    Privacy: one Laplace measurement of the tree, which depends on the domain alone. The rest is post-processing.
+    Privacy: one Laplace measurement of the tree, which depends only on the domain. The rest is post-processing.
     """
     tree = hierarchy(x.shape, branching or best_branching(x.shape), root=root)
     return tree_least_squares(tree, x.laplace(tree, budget))

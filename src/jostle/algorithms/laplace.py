@@ -1,4 +1,4 @@
-"""Laplace: noise on every cell."""
+"""Laplace: noise on every cell (Dwork et al. 2006)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MWEM: multiplicative weights, led by the query that is known worst."""
+"""MWEM: multiplicative weights, led by the query that is known worst (Hardt, Ligett, McSherry 2012)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from jostle.algorithms import _weights
-from jostle.algorithms._parameter_rules import SHARE, Whole
+from jostle.algorithms._parameter_rules import SHARE, whole_number
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
+from jostle.kernel.compiled import compiled
 from jostle.kernel.domain import LARGEST_TOTAL
 from jostle.kernel.partition import Partition, Vector
 from jostle.kernel.queries import Strategy
@@ -25,7 +25,7 @@ ROUNDS = {1: ([2, 3, 4, 5, 6, 7], [4, 8, 12, 60, 80, 140]), 2: ([3, 4, 5, 6], [1
 """DPBench's rounds by the logarithm of the number of records times ε, for lines and grids."""
 
 DOUBT = 0.1
-"""How far an answer may be missed for the sake of evenness: so many standard deviations of its noise, times its log-weight.
+"""How far an answer may be missed for evenness: this many standard deviations of its noise, times its log-weight.
 Set on public histograms, DPBench's; between 0.05 and 0.2 it hardly matters."""
 
 
@@ -34,7 +34,7 @@ Set on public histograms, DPBench's; between 0.05 and 0.2 it hardly matters."""
     tasks=("range-1d", "range-2d"),
     cite="hardt2012simple",
     data_dependent=True,
-    takes={"rounds": Whole(1, 10_000), "to_select": SHARE, "sweeps": Whole(1, 10_000)},
+    takes={"rounds": whole_number(1, 10_000), "to_select": SHARE, "sweeps": whole_number(1, 10_000)},
 )
 def mwem(
     x: Source,
@@ -65,7 +65,7 @@ def mwem(
     tasks=("range-1d", "range-2d"),
     cite="hay2016principled",
     data_dependent=True,
-    takes={"to_rounds": SHARE, "to_select": SHARE, "sweeps": Whole(1, 10_000)},
+    takes={"to_rounds": SHARE, "to_select": SHARE, "sweeps": whole_number(1, 10_000)},
 )
 def mwem_adaptive(
     x: Source,
@@ -115,7 +115,6 @@ class _Count:
         return min(max(self.estimate, 1.0), float(LARGEST_TOTAL))
 
     def measure(self, x: Source, budget: Budget) -> None:
-        """Count all records."""
         self.learn(float(x.laplace(total(x.shape), budget)[0]), x.noise_variance(total(x.shape), budget))
 
     def learn(self, estimate: float, variance: float) -> None:
@@ -208,7 +207,7 @@ class _History:
         answers = np.array([m.answer + m.share * total for m in self._measured])
         if self._sweeps is None:
             return self._fit(answers, total)
-        _weights.replay(estimate, np.array([_row(self._queries, m.query) for m in self._measured]), answers, self._sweeps)
+        replay(estimate, np.array([_row(self._queries, m.query) for m in self._measured]), answers, self._sweeps)
         return estimate
 
     def _fit(self, answers: Vector, total: float) -> Vector:
@@ -218,7 +217,7 @@ class _History:
         rows, columns = (np.diff(cut) for cut in cuts)
         low, high = (np.stack([np.searchsorted(*pair) for pair in zip(cuts, c.T, strict=True)], 1) for c in (lows, highs))
         noise = np.sqrt([m.variance for m in self._measured])
-        density = _weights.fit_boxes(
+        density = fit_densities(
             np.multiply.outer(rows, columns).astype(np.float64),
             lows=low,
             highs=high,
@@ -259,3 +258,157 @@ def _row(queries: Strategy, index: int) -> Vector:
     row = np.zeros(_plane(queries))
     row[low[0] : high[0], low[1] : high[1]] = 1
     return row.reshape(-1)
+
+
+@compiled
+def replay(estimate: np.ndarray, rows: np.ndarray, answers: np.ndarray, sweeps: int) -> None:
+    """That many sweeps over the history, in place: cells in a query grow by exp(error/2·total), then all go to the total."""
+    total = estimate.sum()
+    for _ in range(sweeps):
+        for query in range(answers.size):
+            error = answers[query]
+            for cell in range(estimate.size):
+                error -= rows[query, cell] * estimate[cell]
+            whole = 0.0
+            for cell in range(estimate.size):
+                estimate[cell] *= np.exp(rows[query, cell] * error / (2.0 * total))
+                whole += estimate[cell]
+            for cell in range(estimate.size):
+                estimate[cell] *= total / whole
+
+
+def fit_densities(
+    sizes: np.ndarray,
+    lows: np.ndarray,
+    highs: np.ndarray,
+    answers: np.ndarray,
+    doubts: np.ndarray,
+    multipliers: np.ndarray,
+    total: float,
+    tolerance: float,
+) -> np.ndarray:
+    """The densities whose logarithms are Σ multiplier · [in the box], so that answer = box sum + doubt · multiplier.
+
+    `sizes` are the numbers of cells of the grid's fields, `lows` and `highs` the boxes' corners on the grid. Begins at
+    `multipliers` and leaves the last ones there. The multipliers maximise a concave function, of which each step is a Newton
+    step, shortened until it leads upwards.
+    """
+    density = np.empty(sizes.shape)
+    value = _evaluate(density, sizes, lows, highs, answers, doubts, multipliers, total)
+    for _ in range(100):
+        sums = _running_sums(density, sizes)
+        curvature, gradient = _derivatives(sums, lows, highs, answers, doubts, multipliers, total)
+        if np.abs(gradient).max() <= tolerance:
+            break
+        step = _solve(curvature, gradient)
+        rise, length = 1e-4 * float(step @ gradient), 1.0
+        while True:
+            trial = multipliers + length * step
+            found = _evaluate(density, sizes, lows, highs, answers, doubts, trial, total)
+            if found >= value + length * rise or length < 1e-6:
+                break
+            length /= 2
+        multipliers[:], value = trial, found
+    return density
+
+
+@compiled
+def _evaluate(
+    density: np.ndarray,
+    sizes: np.ndarray,
+    lows: np.ndarray,
+    highs: np.ndarray,
+    answers: np.ndarray,
+    doubts: np.ndarray,
+    multipliers: np.ndarray,
+    total: float,
+) -> float:
+    """The densities for these multipliers, in place, and the function that they are to maximise."""
+    rows, columns = sizes.shape
+    logs = np.zeros((rows + 1, columns + 1))
+    value: float = 0.0
+    for i in range(answers.size):
+        logs[lows[i, 0], lows[i, 1]] += multipliers[i]
+        logs[lows[i, 0], highs[i, 1]] -= multipliers[i]
+        logs[highs[i, 0], lows[i, 1]] -= multipliers[i]
+        logs[highs[i, 0], highs[i, 1]] += multipliers[i]
+        value += answers[i] * multipliers[i] - 0.5 * doubts[i] * multipliers[i] ** 2
+    above = np.zeros(columns)
+    largest = -np.inf
+    for r in range(rows):
+        along = 0.0
+        for c in range(columns):
+            along += logs[r, c]
+            above[c] += along
+            density[r, c] = above[c]
+            largest = max(largest, above[c])
+    whole = 0.0
+    for r in range(rows):
+        for c in range(columns):
+            density[r, c] = np.exp(density[r, c] - largest)
+            whole += density[r, c] * sizes[r, c]
+    for r in range(rows):
+        for c in range(columns):
+            density[r, c] *= total / whole
+    value -= total * (largest + np.log(whole))
+    return value
+
+
+@compiled
+def _running_sums(density: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    sums = np.zeros((sizes.shape[0] + 1, sizes.shape[1] + 1))
+    for r in range(sizes.shape[0]):
+        along = 0.0
+        for c in range(sizes.shape[1]):
+            along += density[r, c] * sizes[r, c]
+            sums[r + 1, c + 1] = sums[r, c + 1] + along
+    return sums
+
+
+@compiled
+def _derivatives(
+    sums: np.ndarray,
+    lows: np.ndarray,
+    highs: np.ndarray,
+    answers: np.ndarray,
+    doubts: np.ndarray,
+    multipliers: np.ndarray,
+    total: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The lower half of minus the second derivatives, covariances of the boxes and doubts; and the first derivatives."""
+    number = doubts.size
+    inside = np.empty(number)
+    gradient = np.empty(number)
+    curvature = np.empty((number, number))
+    for i in range(number):
+        for j in range(i, -1, -1):
+            r0, c0 = max(lows[i, 0], lows[j, 0]), max(lows[i, 1], lows[j, 1])
+            r1, c1 = min(highs[i, 0], highs[j, 0]), min(highs[i, 1], highs[j, 1])
+            common = sums[r1, c1] - sums[r0, c1] - sums[r1, c0] + sums[r0, c0] if r0 < r1 and c0 < c1 else 0.0
+            if i == j:
+                inside[i] = common
+                gradient[i] = answers[i] - common - doubts[i] * multipliers[i]
+            curvature[i, j] = common - inside[i] * inside[j] / total
+        curvature[i, i] = max(curvature[i, i], 0.0) * (1 + 1e-9) + doubts[i]
+    return curvature, gradient
+
+
+@compiled
+def _solve(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """By Cholesky's decomposition of the lower half, in place."""
+    number = right.size
+    solution = right.copy()
+    for i in range(number):
+        for j in range(i + 1):
+            rest = matrix[i, j]
+            for k in range(j):
+                rest -= matrix[i, k] * matrix[j, k]
+            matrix[i, j] = np.sqrt(max(rest, 1e-12 * matrix[i, i])) if i == j else rest / matrix[j, j]
+        for k in range(i):
+            solution[i] -= matrix[i, k] * solution[k]
+        solution[i] /= matrix[i, i]
+    for i in range(number - 1, -1, -1):
+        solution[i] /= matrix[i, i]
+        for j in range(i):
+            solution[j] -= matrix[i, j] * solution[i]
+    return solution

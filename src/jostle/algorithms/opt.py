@@ -1,13 +1,19 @@
-"""OPT: a strategy optimised for the workload."""
+"""OPT: a strategy optimised for the workload (McKenna et al. 2018)."""
 
 from __future__ import annotations
 
+import os
+import sys
+import tempfile
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Final
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, Final
 
-from jostle.algorithms import _strategies
+import numpy as np
+
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -18,15 +24,17 @@ from jostle.kernel.trees import hierarchy
 from jostle.linear.design.gram import Gram, fingerprint
 from jostle.linear.design.levels import best_weights, level_energies, weighted
 from jostle.linear.design.p_identity import PIdentity, refine, total_variance
+from jostle.linear.design.prefix_rows import interpolated
 from jostle.linear.design.tents import best_tents
+from jostle.linear.fitting.projections import project_nonnegative
 from jostle.linear.fitting.trees import tree_least_squares
 from jostle.workloads import Ranks, Workload
 
 LARGEST = 2**14
-"""On more cells than this, trees alone are considered."""
+"""On more cells than this, only trees are considered."""
 
 REFINED = 2**10
-"""On at most so many cells, a strategy that does not come with the package is refined, which takes about a second."""
+"""On at most this many cells, a strategy that does not come with the package is refined, which takes about a second."""
 
 
 @algorithm(name="OPT", tasks=("range-1d", "range-2d"), cite="mckenna2018optimizing", data_dependent=False, batched=True)
@@ -37,7 +45,7 @@ def opt(x: Source, workload: Workload, budget: Budget) -> Vector:
     a few sizes and are refined by gradient descent on domains of up to 1,024 cells; these are kept in the user's cache
     folder. Large domains get a tree whose levels are weighted for the workload.
 
-    Privacy: one Laplace measurement of a strategy that depends on the workload alone. The rest is post-processing.
+    Privacy: one Laplace measurement of a strategy that depends only on the workload. The rest is post-processing.
     """
     found = best_strategy(workload)
     return found.solve(x.laplace(found.queries, budget))
@@ -58,7 +66,7 @@ class Optimised:
 
 
 _KINDS: Final = {Prefix: "prefix", Ranks: "ranks"}
-"""Queries that strategies were shipped for, beside all ranges."""
+"""Queries that strategies were shipped for, apart from all ranges."""
 
 _found: dict[str, Optimised] = {}
 
@@ -110,16 +118,136 @@ def _rows(workload: Workload, gram: Gram, name: str) -> Vector:
     """The sums to measure: those that come with the package, else from the user's cache, else made now and kept there."""
     cells = workload.shape[1]
     kind = _KINDS.get(type(workload.queries), "ranges" if len(workload.domain) == 1 else "")
-    known = _strategies.shipped(kind, cells) if kind else None
+    known = shipped(kind, cells) if kind else None
     if known is not None and (kind != "ranges" or gram.everything) and (cells > REFINED or cells.bit_count() == 1):
         return known
-    theta = _strategies.recall(name, cells)
+    theta = recall(name, cells)
     if theta is None:
         starts = [best_tents(workload.domain, gram).toarray()] + ([] if known is None else [known])
         theta = min(starts, key=lambda start: total_variance(start, gram.rows, gram.diagonal)[0])
         if cells <= REFINED:
             theta = refine(theta, gram.rows, gram.diagonal, iterations=100)
-        theta = _strategies.rounded(theta)  # as it will be read next time, so that a seed means the same then
+        theta = rounded(theta)  # as it will be read next time, so that a seed means the same then
         if cells >= 512:
-            _strategies.keep(name, theta)
+            keep(name, theta)
     return theta
+
+
+SHIPPED: Final = Path(__file__).with_name("strategies.npz")
+"""Made by `python tools/optimisepy`, from a checkout."""
+
+_FORMAT = "1"
+
+
+def shipped(kind: str, n: int) -> Vector | None:
+    """The rows for "prefix" or "ranges" (all of them) over n cells, stretched from the nearest size that there is."""
+    sizes = [int(name.split("-")[1]) for name in _tables() if name.startswith(f"{kind}-") and name.endswith("-values")]
+    nearest = min(sizes, key=lambda size: abs(np.log(size / n)))
+    if not 0.7 < n / nearest < 1.45:
+        return None
+    return stretch(_unpack({part: _tables()[f"{kind}-{nearest}-{part}"] for part in _PARTS}), n)
+
+
+def stretch(theta: Vector, n: int) -> Vector:
+    """The same rows over another number of cells.
+
+    >>> stretch(np.array([[0.0, 1.0]]), 4).tolist()
+    [[0.0, 0.25, 0.75, 1.0]]
+    """
+    cells = theta.shape[1]
+    return interpolated(theta, (np.arange(n) + 0.5) / n * cells - 0.5)
+
+
+@lru_cache(maxsize=1)
+def _tables() -> dict[str, Any]:
+    with np.load(SHIPPED, allow_pickle=False) as file:
+        return dict(file)
+
+
+def cache_folder() -> Path:
+    """Where optimised strategies are kept: $JOSTLE_CACHE, or the platform's folder for caches."""
+    own = os.environ.get("JOSTLE_CACHE")
+    if own:
+        return Path(own)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "jostle" / "Cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "jostle"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "jostle"
+
+
+def recall(name: str, cells: int) -> Vector | None:
+    """What was kept under this name, if it can be read and fits."""
+    try:
+        with _file(name).open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+            theta = _unpack({part: file[part] for part in _PARTS})
+    except (OSError, KeyError, ValueError, IndexError, EOFError, zipfile.BadZipFile):
+        return None
+    return theta if theta.shape[1] == cells and np.isfinite(theta).all() and (theta >= 0).all() else None
+
+
+def keep(name: str, theta: Vector) -> None:
+    """Keep it for the next time. A reader sees the whole file or none; where nothing can be written, nothing is kept."""
+    target = _file(name)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        handle, scratch = tempfile.mkstemp(dir=target.parent, suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez_compressed(file, allow_pickle=False, **pack(theta))
+            Path(scratch).replace(target)
+        except BaseException:
+            Path(scratch).unlink(missing_ok=True)
+            raise
+    except OSError:
+        return
+
+
+def _file(name: str) -> Path:
+    return cache_folder() / f"strategy-{_FORMAT}-{name}.npz"
+
+
+_PARTS = ("values", "steps", "counts", "cells")
+
+
+def pack(theta: Vector) -> dict[str, Any]:
+    """Sparse rows, in little space: half-precision values, and columns as steps from one to the next."""
+    kept = theta > 1e-3
+    columns = np.nonzero(kept)[1]
+    return {
+        "values": np.minimum(theta[kept], np.finfo(np.float16).max).astype(np.float16),  # some grow without end
+        "steps": np.diff(columns, prepend=0).astype(np.int32),
+        "counts": kept.sum(axis=1).astype(np.int32),
+        "cells": np.array(theta.shape[1], dtype=np.int64),
+    }
+
+
+def rounded(theta: Vector) -> Vector:
+    """What comes back of it from disk."""
+    return _unpack(pack(theta))
+
+
+def _unpack(parts: dict[str, Any]) -> Vector:
+    counts = parts["counts"].astype(np.int64)
+    theta = np.zeros((len(counts), int(parts["cells"])))
+    theta[np.repeat(np.arange(len(counts)), counts), np.cumsum(parts["steps"])] = parts["values"]
+    return theta
+
+
+@algorithm(
+    name="OPT-nonnegative",
+    tasks=("range-1d", "range-2d"),
+    cite="mckenna2018optimizing",
+    data_dependent=True,
+    batched=True,
+)
+def opt_nonnegative(x: Source, workload: Workload, budget: Budget) -> Vector:
+    """What OPT measures, then the counts of at least 0 whose answers to the workload are nearest to OPT's.
+
+    Nearest in the requested answers, not in the cells: sums over sparse parts of the domain stay free of the bias
+    that clipped cells have, and the error falls on every input. Answers to other questions may be worse than OPT's.
+
+    Privacy: one Laplace measurement of a strategy that depends only on the workload. The rest is post-processing.
+    """
+    found = best_strategy(workload)
+    return project_nonnegative(workload, found.solve(x.laplace(found.queries, budget)), total=x.total)

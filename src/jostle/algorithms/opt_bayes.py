@@ -1,11 +1,11 @@
-"""OPT-Bayes: a strategy optimised for the workload, with cells shrunk by empirical Bayes."""
+"""OPT-Bayes: a strategy optimised for the workload, with cells shrunk by empirical Bayes (after McKenna et al. 2018)."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from jostle.algorithms.bayes import REACHES, bayes
-from jostle.algorithms.opt_nonnegative import opt_nonnegative
+from jostle.algorithms.opt import opt_nonnegative
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -27,7 +27,7 @@ LARGEST = 2**12
 def opt_bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     """Cells and overlapping sums, weighted for the workload (Section 5.2); the cells shrunk, then fused with the sums.
 
-    Privacy: one Laplace measurement of a strategy that depends on the workload alone. The rest is post-processing.
+    Privacy: one Laplace measurement of a strategy that depends only on the workload. The rest is post-processing.
     """
     if isinstance(workload.queries, Identity):  # nothing serves single cells better than themselves
         return bayes.plan(x, workload, budget)

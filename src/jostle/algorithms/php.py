@@ -1,4 +1,4 @@
-"""PHP: a line is cut in two, privately, and its parts again, until they look even."""
+"""PHP: a line is cut in two, privately, and its parts again, until they look even (Ács, Castelluccia, Chen 2012)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from jostle.algorithms._parameter_rules import SHARE, Whole
+from jostle.algorithms._parameter_rules import SHARE, whole_number
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Partition, Vector
@@ -25,19 +25,19 @@ FINEST = 64
     tasks=("range-1d",),
     cite="acs2012differentially",
     data_dependent=True,
-    takes={"to_cuts": SHARE, "levels": Whole(1, 1_000)},
+    takes={"to_cuts": SHARE, "levels": whole_number(1, 1_000)},
 )
 def php(x: Source, workload: Workload, budget: Budget, *, to_cuts: float = 0.5, levels: int | None = None) -> Vector:
-    """Bisection by private choices, then one noisy count a part (Section IV-B: P-HPartition).
+    """Bisection by private choices, then one noisy count per part (Section IV-B: P-HPartition).
 
     A cut is chosen by how many records it finds on the wrong side if the part were even. The paper scores how far the cells
     on each side are from their mean, which moves twice as far with one record, and hardly sees a single large cell until it
-    is alone. Not to cut is a candidate as well; its score is what the luckiest of so many useless cuts would get. The first
-    cut needs no luck: a useless one costs one count, where to miss it may cost all. Short parts that are not even are
+    is alone. Not to cut is a candidate as well; its score is what the best of that many useless cuts would get. The first
+    cut need not beat chance: a useless one costs one count, where to miss it may cost all. Short parts that are not even are
     counted cell by cell. What is not needed for cuts goes to the counts.
 
     Privacy: on each of log₂n − 2 levels a private choice in every part, in parallel, together with `to_cuts` of the budget;
-    then one Laplace measurement of the parts' totals. The parts depend on the choices alone. Proof of the score:
+    then one Laplace measurement of the parts' totals. The parts depend only on the choices. Proof of the score:
     docs/proofs/statistics.md.
     """
     rounds = max(1, (x.size - 1).bit_length() - 2) if levels is None else levels
@@ -92,9 +92,9 @@ def _first_cut(whole: Source, token: Budget, noise: float) -> int:
 
 
 def _cut(part: Source, token: Budget, noise: float) -> int:
-    """A cut that is worth one more count, and more than the luckiest of so many useless ones; 0 if there is none."""
-    luck = 2 * sqrt(part.noise_variance(identity(part.shape), token) / 2) * log(part.size)
-    return part.choose(range(part.size), SplitScore(part.size, _price(noise + luck, part)), token)
+    """A cut that is worth one more count, and more than the best of that many useless ones by chance; 0 if no cut is."""
+    chance = 2 * sqrt(part.noise_variance(identity(part.shape), token) / 2) * log(part.size)
+    return part.choose(range(part.size), SplitScore(part.size, _price(noise + chance, part)), token)
 
 
 def _price(records: float, part: Source) -> float:

@@ -1,4 +1,4 @@
-"""Privelet: noise on the Haar wavelet's coefficients."""
+"""Privelet: noise on the Haar wavelet's coefficients (Xiao, Wang, Gehrke 2010)."""
 
 from __future__ import annotations
 

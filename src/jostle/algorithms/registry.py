@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from jostle.algorithms._parameter_rules import Takes, check_values
-from jostle.algorithms._registration import check_claims, check_tunables, tunables_of
-from jostle.algorithms.references import REFERENCES, Reference
+from jostle.algorithms._parameter_rules import ParameterRule, check_values
+from jostle.algorithms._registration import Registered
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.partition import Vector
@@ -31,49 +30,34 @@ _registry: dict[str, Algorithm] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Algorithm:
+class Algorithm(Registered):
     """A plan and what is publicly known about it."""
 
-    name: str
-    """How people call it."""
-
-    tasks: tuple[str, ...]
-    """What it can be used for."""
-
-    cite: str
-    """The key of its paper in `references.py`."""
-
-    data_dependent: bool
-    """Whether its error depends on more of the data than the domain."""
-
-    batched: bool
-    """Whether the plan runs many simulated trials at once, along a leading axis."""
-
-    version: int
-    """Raised when its results change: stored errors of older versions are then measured again."""
+    inputs: ClassVar[str] = "a source, a workload and a budget"
 
     plan: Plan
     """From a source, a workload and a budget to an estimate of the data vector."""
 
-    tunables: MappingProxyType[str, object]
-    """Its own arguments with their defaults."""
+    tasks: tuple[str, ...]
+    """What it can be used for."""
+
+    data_dependent: bool
+    """Whether its error depends on more of the data than the domain."""
+
+    batched: bool = False
+    """Whether the plan runs many simulated trials at once, along a leading axis."""
 
     choosing: bool = False
-    """Whether it picks another algorithm and runs that: such a one is no option to be picked."""
+    """Whether it picks another algorithm and runs that one. It is then no option to be picked itself."""
 
-    takes: Mapping[str, Takes] = field(default_factory=dict)
-    """What values its own arguments may have, where that is said."""
+    takes: Mapping[str, ParameterRule] = field(default_factory=dict)
+    """Rules for the values of its own arguments."""
 
     finish: Finish | None = None
     """What the plan makes of noisy cells, if it measures every cell once and does nothing else with the data."""
 
     settled: Settled | None = None
-    """From what is asked, the algorithm that a choosing plan runs with the whole budget on any data; None if it depends."""
-
-    @property
-    def reference(self) -> Reference:
-        """Where it comes from."""
-        return REFERENCES[self.cite]
+    """The algorithm that a choosing plan runs with the whole budget on any data of this workload; None if it depends."""
 
     def check(self, workload: Workload, tunables: dict[str, Any]) -> None:
         """Raise, before anything is charged, if it cannot be run like this."""
@@ -83,7 +67,7 @@ class Algorithm:
             raise BadInput(
                 "algorithm", f"{self.name} is not for {dimensions} dimensions", f"use one of {', '.join(sorted(fit))}"
             )
-        check_tunables(self.name, self.tunables, tunables)
+        self.check_tunables(tunables)
         check_values(self.takes, self.tunables, tunables)
 
     def run(self, source: Source, workload: Workload, budget: Budget, **tunables: Any) -> Vector:
@@ -107,7 +91,7 @@ def algorithm(
     batched: bool = False,
     version: int = 1,
     choosing: bool = False,
-    takes: Mapping[str, Takes] | None = None,
+    takes: Mapping[str, ParameterRule] | None = None,
     finish: Finish | None = None,
     settled: Settled | None = None,
 ) -> Callable[[Plan], Algorithm]:
@@ -130,14 +114,12 @@ def algorithm(
             batched=batched,
             version=version,
             plan=plan,
-            tunables=tunables_of(name, plan, "a source, a workload and a budget"),
             choosing=choosing,
             takes=dict(takes or {}),
             finish=finish,
             settled=settled,
         )
-        _check_claims(found)
-        _registry[name] = found
+        adopt([found])
         return found
 
     return register
@@ -149,19 +131,14 @@ def registered() -> dict[str, Algorithm]:
 
 
 def own() -> tuple[Algorithm, ...]:
-    """What was registered by others than jostle itself: another process has to be told of it."""
+    """What others than jostle itself have registered: another process does not know it."""
     return tuple(found for found in _registry.values() if not found.plan.__module__.startswith("jostle."))
 
 
 def adopt(others: Iterable[Algorithm]) -> None:
-    """Register what another process has registered."""
+    """Register algorithms, such as those of another process."""
     for found in others:
-        _check_claims(found)
+        found.check_claims(_registry.get(found.name))
+        if not found.tasks or any(task not in TASKS for task in found.tasks):
+            raise PlanError(f"{found.name}: tasks must be some of {', '.join(TASKS)}")
         _registry[found.name] = found
-
-
-def _check_claims(found: Algorithm) -> None:
-    known = _registry.get(found.name)
-    check_claims(found.name, found.plan, found.cite, known.plan if known else None)
-    if not found.tasks or any(task not in TASKS for task in found.tasks):
-        raise PlanError(f"{found.name}: tasks must be some of {', '.join(TASKS)}")

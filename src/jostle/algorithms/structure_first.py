@@ -1,4 +1,4 @@
-"""StructureFirst: bins are chosen privately, then counted."""
+"""StructureFirst: bins are chosen privately, then counted (after Xu et al. 2012)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from jostle.kernel.source import IntervalCost, Source
 from jostle.kernel.strategy import identity
 from jostle.workloads import Workload
 
-LUCK = 4.0
-"""How much better than it is the luckiest noise makes a bin look, about, in scales of a count's noise at the same ε; set on
+NOISE_GAIN = 4.0
+"""About how much better noise can make a bin look, in scales of a count's noise at the same ε; set on
 public histograms, DPBench's, as the share of the structure."""
 
 
@@ -25,7 +25,7 @@ public histograms, DPBench's, as the share of the structure."""
     takes={"to_structure": SHARE},
 )
 def structure_first(x: Source, workload: Workload, budget: Budget, *, to_structure: float = 0.25) -> Vector:
-    """Nearly even bins by a private choice, then one noisy count a bin (Section 5, repaired).
+    """Nearly even bins by a private choice, then one noisy count per bin (Section 5, repaired).
 
     The paper draws a fixed number of boundaries one after the other, by squared errors: a record moves these by as much as
     the counts are large, so they would have to be cut off at a public bound. Here all boundaries are chosen at once by
@@ -37,7 +37,7 @@ def structure_first(x: Source, workload: Workload, budget: Budget, *, to_structu
     """
     first, second = budget.split(to_structure, 1 - to_structure)
     of_choice, of_count = (sqrt(x.noise_variance(identity(x.shape), token) / 2) for token in (first, second))
-    price = min(of_count + LUCK * of_choice, 2.0**39 / x.size)  # beyond it, costs could not be compared exactly
+    price = min(of_count + NOISE_GAIN * of_choice, 2.0**39 / x.size)  # beyond it, costs could not be compared exactly
     bins = x.partition(IntervalCost(price=price), first)
     reduced = x.reduce(bins)
     return bins.spread(reduced.laplace(identity(reduced.shape), second))

@@ -1,4 +1,4 @@
-"""Uniform: the total, spread evenly."""
+"""Uniform: the total, spread evenly (Hay et al. 2016)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from jostle.algorithms import TASKS
-from jostle.algorithms._hilbert import hilbert_line
+from jostle.algorithms.dawa import hilbert_line
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.algorithms._registration import check_claims, check_tunables, tunables_of
-from jostle.algorithms.references import REFERENCES, Reference
+from jostle.algorithms._registration import Registered
 from jostle.kernel.budget import Budget
 from jostle.kernel.records import Records
 from jostle.learn.task import Task
@@ -42,23 +41,13 @@ _registry: dict[str, Learner] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learner:
+class Learner(Registered):
     """A plan and what is publicly known about it."""
 
-    name: str
-    """How people call it."""
-
-    cite: str
-    """The key of its paper in `algorithms/references.py`."""
+    inputs: ClassVar[str] = "records, a task and a budget"
 
     plan: Plan
     """From records, a task and a budget to a model."""
-
-    tunables: MappingProxyType[str, object]
-    """Its own arguments with their defaults."""
-
-    version: int
-    """Raised when its results change: stored errors of older versions are then measured again."""
 
     built_on: tuple[str, ...] = ()
     """The learners that it runs: if one of them changes, so does it."""
@@ -78,14 +67,9 @@ class Learner:
         own = (self.version, sorted(self.tunables.items()), *parts, self.file() if self.file else "")
         return (*own, self.follows(self.tunables | tunables)) if self.follows else own
 
-    @property
-    def reference(self) -> Reference:
-        """Where it comes from."""
-        return REFERENCES[self.cite]
-
     def check(self, tunables: Mapping[str, Any]) -> None:
         """Raise, before anything is charged, if it has no such tunables."""
-        check_tunables(self.name, self.tunables, tunables)
+        self.check_tunables(tunables)
 
     def check_release(self, tunables: Mapping[str, Any]) -> None:
         """Raise, before anything is charged, if with these tunables it is for simulations alone."""
@@ -134,15 +118,13 @@ def learner(
             name=name,
             cite=cite,
             plan=plan,
-            tunables=tunables_of(name, plan, "records, a task and a budget"),
             version=version,
             built_on=built_on,
             file=file,
             follows=follows,
             before_release=before_release,
         )
-        known = _registry.get(name)
-        check_claims(name, plan, cite, known.plan if known else None)
+        found.check_claims(_registry.get(name))
         _registry[name] = found
         return found
 

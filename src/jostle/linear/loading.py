@@ -45,7 +45,7 @@ class _Progress:
 
         begin = self.begin
 
-        class Listener(event.Listener):
+        class CompilingStarts(event.Listener):
             def on_start(self, happened: Any) -> None:
                 with suppress(Exception):  # whether somebody hears of it or not, an answer waits
                     begin(happened.data["dispatcher"])
@@ -53,7 +53,7 @@ class _Progress:
             def on_end(self, happened: Any) -> None:
                 pass
 
-        event.register("numba:compile", Listener())  # type: ignore[no-untyped-call]
+        event.register("numba:compile", CompilingStarts())  # type: ignore[no-untyped-call]
 
 
 progress = _Progress()

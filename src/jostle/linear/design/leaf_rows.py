@@ -13,14 +13,14 @@ from collections.abc import Callable
 import numpy as np
 
 from jostle.kernel.partition import Counts, Vector
-from jostle.linear.design.prefix_rows import CELL_WEIGHT, prefix_rows
+from jostle.linear.design.prefix_rows import CELL_WEIGHT, interpolated, prefix_rows
 
 _ROUNDS = 15
 _POINTS = 384
 _CELL_WEIGHTS = (0.15, 0.25, 0.35, 0.45)
 _BENT = (0.0, 0.5)
 
-Gram = Callable[[Vector], Vector]
+GramProduct = Callable[[Vector], Vector]
 
 
 def leaf_rows(widths: Counts) -> tuple[float, Vector]:
@@ -64,14 +64,11 @@ def _bent(widths: Counts, by: float) -> Vector:
     number = widths.size
     rows = prefix_rows(number)
     steps = (1 - by) + by * widths * (number / widths.sum())
-    at = np.clip(np.cumsum(steps) - steps / 2 - 0.5, 0, number - 1)
-    low = np.floor(at).astype(np.int64)
-    high = np.minimum(low + 1, number - 1)
-    bent = rows[:, low] * (1 - (at - low)) + rows[:, high] * (at - low)
+    bent = interpolated(rows, np.cumsum(steps) - steps / 2 - 0.5)
     return np.asarray(bent / bent.sum(axis=0))
 
 
-def prefix_gram(widths: Counts) -> tuple[Gram, float]:
+def prefix_gram(widths: Counts) -> tuple[GramProduct, float]:
     """WᵀW of the prefix sums of cells as functions of the leaves, whose cells share their count evenly, and its trace.
 
     A prefix that ends k cells into a leaf of w cells is the sum s of the leaves before plus k/w of the leaf. Over
@@ -89,7 +86,7 @@ def prefix_gram(widths: Counts) -> tuple[Gram, float]:
     return gram, float((np.cumsum(whole[::-1])[::-1] - whole + own).sum())
 
 
-def _variance(roots: Vector, rows_: int, d: float, gram: Gram, trace: float) -> tuple[float, Vector]:
+def _variance(roots: Vector, rows_: int, d: float, gram: GramProduct, trace: float) -> tuple[float, Vector]:
     """tr(W (d²I + R'R)⁻¹ W') over the trace of W'W, and its gradient in the square roots of R before normalisation."""
     free = roots.reshape(rows_, -1)
     squares = free**2 + 1e-9

@@ -17,7 +17,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.kernel.strategy import Matrix, matrix
 
-Gram = Callable[[Vector], Vector]
+GramProduct = Callable[[Vector], Vector]
 """From rows r to r WᵀW, for a workload W."""
 
 
@@ -40,7 +40,7 @@ class PIdentity:
 
         rows = csr_array(theta, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != np.prod(shape) or not np.isfinite(rows.data).all() or (rows.data < 0).any():
-            raise BadInput("theta", f"must be non-negative rows over {shape}", "pass one column a cell")
+            raise BadInput("theta", f"must be non-negative rows over {shape}", "pass one column per cell")
         cells = 1 / (1 + rows.sum(axis=0))
         self.queries = matrix(vstack([diags_array(cells), rows @ diags_array(cells)], format="csr"), shape)
         # What was rounded to the lattice is what will be measured: solve for that.
@@ -55,7 +55,7 @@ class PIdentity:
 
     @cached_property
     def _inverse(self) -> Vector:
-        """(I + ΘΘᵀ)⁻¹, small: one row a sum."""
+        """(I + ΘΘᵀ)⁻¹, small: one row per sum."""
         inner = (self.theta @ self.theta.T).toarray()
         return np.asarray(np.linalg.inv(inner + np.eye(len(inner))))
 
@@ -67,7 +67,7 @@ class PIdentity:
         fitted = own + self.theta.T @ (self._inverse @ (sums - self.theta @ own))
         return np.asarray((fitted / self.cells[:, None]).T.reshape(*lead, size))
 
-    def variance(self, gram: Gram, diagonal: Vector) -> float:
+    def variance(self, gram: GramProduct, diagonal: Vector) -> float:
         """The workload's total variance after least squares, for noise of variance 1 at a norm of 1."""
         norm = self.queries.norm / self.queries.unit
         scaled = self.theta.toarray() / self.cells
@@ -75,7 +75,7 @@ class PIdentity:
         return float(norm**2 * ((diagonal / self.cells**2).sum() - (self._inverse * inner).sum()))
 
 
-def refine(theta: Vector, gram: Gram, diagonal: Vector, *, iterations: int) -> Vector:
+def refine(theta: Vector, gram: GramProduct, diagonal: Vector, *, iterations: int) -> Vector:
     """Better sums for a workload from given ones, by gradient descent (L-BFGS) on the total variance.
 
     A step takes one product with the workload's Gram matrix and O(np²) besides.
@@ -109,7 +109,7 @@ def refine(theta: Vector, gram: Gram, diagonal: Vector, *, iterations: int) -> V
     return np.asarray(found.x.reshape(p, n))
 
 
-def total_variance(theta: Vector, gram: Gram, diagonal: Vector) -> tuple[float, Vector]:
+def total_variance(theta: Vector, gram: GramProduct, diagonal: Vector) -> tuple[float, Vector]:
     """The workload's total variance as a function of Θ, for noise of variance 1 at a norm of 1, and its gradient.
 
     With d = 1 + the columns' sums, X = Θ diag(d) and C = (I + ΘΘᵀ)⁻¹ it is Σ diag(WᵀW) d² − tr(C X WᵀW Xᵀ).

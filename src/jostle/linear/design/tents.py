@@ -8,22 +8,23 @@ spaced tents the best weights are found in about a second. Public arithmetic: no
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from jostle.kernel.partition import Vector
+from jostle.kernel.partition import Counts, Vector
 from jostle.linear.design.gram import Gram
 
 _MOST = 640
-"""Levels are added from coarse to fine up to so many tents in all: matrices of that size are inverted on the way."""
+"""Levels are added from coarse to fine up to this many tents in all: matrices of that size are inverted on the way."""
 
 _WORTH = 4e-3
 """A change of the levels must lower the variance by this share."""
 
 
 def tents(shape: tuple[int, ...], spacing: float) -> Any:
-    """One row a tent (sparse), spaced that many cells apart along each axis; the product over the axes.
+    """One row per tent (sparse), spaced that many cells apart along each axis; the product over the axes.
 
     >>> tents((4,), 2).toarray().tolist()
     [[0.75, 0.25, 0.0, 0.0], [0.25, 0.75, 0.75, 0.25], [0.0, 0.0, 0.25, 0.75]]
@@ -79,12 +80,15 @@ def _levels(shape: tuple[int, ...]) -> list[Any]:
     return found
 
 
+@dataclass
 class _Weights:
     """Which levels to measure, and with what weights. Tents add up to 1, so every column sums to 1 + the weights' sum."""
 
-    def __init__(self, level: np.ndarray, overlap: Vector, inner: Vector, size: float) -> None:
-        self.level, self.overlap, self.inner, self.size = level, overlap, inner, size
-        self.solved: dict[tuple[int, ...], tuple[float, Vector]] = {}
+    level: Counts
+    overlap: Vector
+    inner: Vector
+    size: float
+    solved: dict[tuple[int, ...], tuple[float, Vector]] = field(default_factory=dict)
 
     def search(self, levels: int) -> tuple[int, ...]:
         """Add a level, move one to the next spacing, or both, whichever helps most, as long as something does."""

@@ -1,56 +1,20 @@
-"""Least squares for any strategy, from its products alone, with signed counts or with counts of at least 0.
-
-Post-processing alone. Strategies of a known form have faster ways: `tree_least_squares`, `cells_of` a wavelet,
-`PIdentity.least_squares`.
-"""
+"""Counts of at least 0 by least squares, for any strategy, from its products. Post-processing only."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from jostle.kernel.compiled import compiled
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.kernel.queries import Strategy
 from jostle.kernel.strategy import Boxes
-from jostle.linear.fitting._boxes import fit_boxes
-
-
-def least_squares(strategy: Strategy, answers: Vector, *, deviations: Vector | None = None) -> Vector:
-    """The shortest vector of cells that fits the noisy answers best.
-
-    Fong, Saunders: LSMR, an iterative algorithm for sparse least-squares problems, SIAM J. Sci. Comput. 33(5), 2011.
-
-    `deviations` are the standard deviations of the noise, one a query, where they differ. Leading axes are solved at once.
-
-    >>> from jostle.kernel.strategy import identity, stack, total
-    >>> least_squares(stack(total(2), identity(2)), np.array([10.0, 3.0, 4.0])).round(6).tolist()
-    [4.0, 5.0]
-    """
-    from scipy.sparse.linalg import LinearOperator, lsmr
-
-    scale = _scale(strategy, deviations)
-    values = _rows(strategy, answers)
-
-    def apply(x: Vector) -> Any:
-        return (strategy.apply(x.reshape(-1, strategy.size)) * scale).reshape(-1)
-
-    def adjoint(y: Vector) -> Any:
-        return strategy.adjoint(y.reshape(-1, strategy.rows) * scale).reshape(-1)
-
-    shape = (values.size, len(values) * strategy.size)
-    operator = LinearOperator(shape, matvec=apply, rmatvec=adjoint, dtype=np.float64)
-    weighted = (values * scale * strategy.unit).reshape(-1)
-    found = lsmr(operator, weighted, atol=1e-10, btol=1e-10, conlim=0, maxiter=max(100, 4 * strategy.size))[0]
-    return np.asarray(found.reshape(*answers.shape[:-1], strategy.size))
 
 
 def nonnegative_least_squares(
     strategy: Strategy,
     answers: Vector,
     *,
-    deviations: Vector | None = None,
     start: Vector | None = None,
     iterations: int = 2000,
     slack: float = 1e-5,
@@ -65,15 +29,16 @@ def nonnegative_least_squares(
     >>> nonnegative_least_squares(stack(total(2), identity(2)), np.array([4.0, -3.0, 3.0])).round(4).tolist()
     [0.0, 3.5]
     """
-    scale = _scale(strategy, deviations)
-    values = _rows(strategy, answers)
+    if answers.shape[-1:] != (strategy.rows,):
+        raise BadInput("answers", f"have shape {answers.shape}, the strategy {strategy.rows} queries", "pass one per query")
+    values = np.asarray(answers, dtype=np.float64).reshape(-1, strategy.rows)
     shape = (len(values), strategy.size)
     x = np.zeros(shape) if start is None else np.maximum(np.asarray(start, dtype=np.float64).reshape(shape), 0.0)
-    steps = _steps(strategy, scale)
-    if isinstance(strategy, Boxes) and deviations is None and len(strategy.shape) <= 2:
+    steps = _steps(strategy)
+    if isinstance(strategy, Boxes) and len(strategy.shape) <= 2:
         _fit_boxes(strategy, values, steps, x, iterations, slack)
     else:
-        x = _fit(strategy, scale, values * scale * strategy.unit, steps, x, iterations, slack)
+        x = _fit(strategy, values, steps, x, iterations, slack)
     return np.asarray(x.reshape(*answers.shape[:-1], strategy.size))
 
 
@@ -84,10 +49,11 @@ def _fit_boxes(boxes: Boxes, values: Vector, steps: Vector, x: Vector, iteration
     lows = np.insert(boxes.lows, 0, 0, axis=1) if line else boxes.lows
     highs = np.insert(boxes.highs, 0, 1, axis=1) if line else boxes.highs
     for target, cells in zip(values, x, strict=True):
-        fit_boxes(lows, highs, target, steps.reshape(shape), cells.reshape(shape), iterations, slack)
+        _descend(lows, highs, target, steps.reshape(shape), cells.reshape(shape), iterations, slack)
 
 
-def _fit(strategy: Strategy, scale: Any, targets: Vector, steps: Vector, x: Vector, iterations: int, slack: float) -> Vector:
+def _fit(strategy: Strategy, targets: Vector, steps: Vector, x: Vector, iterations: int, slack: float) -> Vector:
+    scale = 1 / strategy.unit
     ahead, momentum, before = x, np.ones((len(x), 1)), np.inf
     for iteration in range(iterations):
         off = strategy.apply(ahead) * scale - targets
@@ -105,12 +71,13 @@ def _fit(strategy: Strategy, scale: Any, targets: Vector, steps: Vector, x: Vect
     return np.asarray(x)
 
 
-def _steps(strategy: Strategy, scale: Any) -> Vector:
+def _steps(strategy: Strategy) -> Vector:
     """A step for each cell under which descent cannot overshoot.
 
     The row sums of a non-negative symmetric matrix, as a diagonal, exceed the matrix by a positive semidefinite one. Where
     queries have negative entries: one step for all, from the largest eigenvalue (power iteration from a fixed start).
     """
+    scale = 1 / strategy.unit
     if strategy.bounds[0] >= 0:
         curvature = np.asarray(strategy.adjoint(strategy.apply(np.ones(strategy.size)) * scale**2), dtype=np.float64)
         return 1 / np.where(curvature > 0, curvature, 1.0)
@@ -121,17 +88,71 @@ def _steps(strategy: Strategy, scale: Any) -> Vector:
     return np.full(strategy.size, 1 / (1.05 * size))
 
 
-def _scale(strategy: Strategy, deviations: Vector | None) -> Any:
-    """What each query is divided by: its noise, relative to the least, over the unit."""
-    if deviations is None:
-        return 1 / strategy.unit
-    noise = np.asarray(deviations, dtype=np.float64)
-    if noise.shape != (strategy.rows,) or not (noise > 0).all() or not np.isfinite(noise).all():
-        raise BadInput("deviations", "must be one finite number above 0 a query", f"pass {strategy.rows} of them")
-    return noise.min() / noise / strategy.unit
+@compiled
+def _descend(
+    lows: np.ndarray, highs: np.ndarray, targets: np.ndarray, steps: np.ndarray, x: np.ndarray, iterations: int, slack: float
+) -> int:
+    """Move the grid x towards the non-negative one whose sums over the boxes are nearest to the targets.
+
+    Gradient descent with momentum and one step size per cell; momentum begins anew when it points uphill. Ends when twenty
+    iterations lowered the squared distance from the targets by no more than `slack` of it; gives how many there were.
+    """
+    rows, columns = x.shape
+    table = np.zeros((rows + 1, columns + 1))
+    slopes = np.zeros((rows + 1, columns + 1))
+    ahead = x.copy()
+    momentum = 1.0
+    before = np.inf
+    for iteration in range(iterations):
+        _sums(ahead, table)
+        distance = _slopes(lows, highs, targets, table, slopes)
+        uphill = 0.0
+        for i in range(rows):
+            for j in range(columns):
+                new = max(0.0, ahead[i, j] - steps[i, j] * slopes[i + 1, j + 1])
+                change = new - x[i, j]
+                uphill += (ahead[i, j] - new) * change / steps[i, j]
+                ahead[i, j] = change
+                x[i, j] = new
+        grown = 1.0 if uphill > 0.0 else (1.0 + np.sqrt(1.0 + 4.0 * momentum * momentum)) / 2.0
+        share = 0.0 if uphill > 0.0 else (momentum - 1.0) / grown
+        ahead *= share
+        ahead += x
+        momentum = grown
+        if iteration % 20 == 0:
+            if distance >= (1.0 - slack) * before:
+                return iteration + 1
+            before = distance
+    return iterations
 
 
-def _rows(strategy: Strategy, answers: Vector) -> Vector:
-    if answers.shape[-1:] != (strategy.rows,):
-        raise BadInput("answers", f"have shape {answers.shape}, the strategy {strategy.rows} queries", "pass one a query")
-    return np.asarray(answers, dtype=np.float64).reshape(-1, strategy.rows)
+@compiled
+def _sums(x: np.ndarray, table: np.ndarray) -> None:
+    """Running sums along both axes, behind a row and a column of zeros."""
+    for i in range(x.shape[0]):
+        line = 0.0
+        for j in range(x.shape[1]):
+            line += x[i, j]
+            table[i + 1, j + 1] = table[i, j + 1] + line
+
+
+@compiled
+def _slopes(lows: np.ndarray, highs: np.ndarray, targets: np.ndarray, table: np.ndarray, slopes: np.ndarray) -> float:
+    """For each cell, how far the boxes that hold it are off: sums of the boxes' signed corners behind the cell."""
+    slopes[:] = 0.0
+    distance = 0.0
+    for q in range(targets.size):
+        a, b, c, d = lows[q, 0], lows[q, 1], highs[q, 0], highs[q, 1]
+        off = table[c, d] - table[a, d] - table[c, b] + table[a, b] - targets[q]
+        distance += off * off
+        slopes[c, d] += off
+        slopes[a, d] -= off
+        slopes[c, b] -= off
+        slopes[a, b] += off
+    last = slopes.shape[0] - 1
+    for i in range(last, 0, -1):
+        line = 0.0
+        for j in range(slopes.shape[1] - 1, 0, -1):
+            line += slopes[i, j]
+            slopes[i, j] = line if i == last else line + slopes[i + 1, j]
+    return distance

@@ -6,7 +6,7 @@ least-squares solution takes each component from all histograms that have it, we
 histogram whose cells have variance v knows the sums over a subset S with variance v times the number of cells added up.
 
 The decomposition is Hoeffding's (1948); for private marginals it is used by Xiao, He, Zhang, Kifer: An optimal and scalable
-matrix mechanism for noisy marginals under convex loss functions, NeurIPS 2023. Post-processing alone.
+matrix mechanism for noisy marginals under convex loss functions, NeurIPS 2023. Post-processing only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Projections on what is known about the counts, along the last axis. Post-processing alone.
+"""Projections on what is known about the counts, along the last axis. Post-processing only.
 
 A projection on a convex set that holds the truth never moves an estimate away from it. It does bias sums of what it changes:
 clipping noisy zeros raises the sum over any range of them. So project in the norm of the question: cells for a histogram,
@@ -7,7 +7,6 @@ prefix sums for a distribution function.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from jostle.workloads import Workload
 
 
 def project_simplex(y: Vector, total: Any) -> Vector:
-    """The nearest non-negative vector that sums to `total`: one number, or one a vector.
+    """The nearest non-negative vector that sums to `total`: one number, or one per vector.
 
     Held, Wolfe, Crowder: Validation of subgradient optimization, Mathematical Programming 6, 1974.
 
@@ -40,7 +39,7 @@ def project_simplex(y: Vector, total: Any) -> Vector:
 
 
 def project_l1_ball(y: Vector, radius: Any) -> Vector:
-    """The nearest vector whose absolute values sum to at most `radius`: one number, or one a vector.
+    """The nearest vector whose absolute values sum to at most `radius`: one number, or one per vector.
 
     >>> project_l1_ball(np.array([3.0, -1.0]), 2.0).tolist(), project_l1_ball(np.array([3.0, -1.0]), 9.0).tolist()
     ([2.0, -0.0], [3.0, -1.0])
@@ -61,22 +60,6 @@ def project_to_scale(y: Vector, scale: Any, slack: float) -> Vector:
     [3.33, -1.33, 5.33]
     """
     return project_l1_ball(y, np.maximum(np.asarray(scale, dtype=np.float64) + slack, 0.0))
-
-
-def threshold(y: Vector, deviation: float, *, empty: float = 0.5) -> Vector:
-    """Counts that Laplace noise of this standard deviation makes out of an empty cell are set to 0; the others stay.
-
-    The cut is such that, were all cells empty, the noise would stay below it in all of them with probability `empty`.
-
-    >>> threshold(np.array([1.0, -30.0, 40.0, 2.0]), deviation=10.0).tolist()
-    [0.0, 0.0, 40.0, 0.0]
-    """
-    if not 0 < empty < 1:
-        raise BadInput("empty", f"must lie between 0 and 1, got {empty}", "pass for instance 0.5")
-    values = np.asarray(y, dtype=np.float64)
-    above = -math.expm1(math.log(empty) / values.shape[-1])  # the chance that one cell's noise passes the cut
-    cut = max(0.0, -math.log(2 * above)) * deviation / math.sqrt(2)
-    return np.asarray(np.where(values > cut, values, 0.0))
 
 
 def project_nonnegative(workload: Workload, estimate: Vector, *, total: int | None = None) -> Vector:

@@ -1,18 +1,20 @@
 """Least squares on trees of counts, and wavelets undone, in linear time.
 
 Hay, Rastogi, Miklau, Suciu: Boosting the accuracy of differentially private histograms through consistency, PVLDB 3(1),
-2010, Section 4; here for any weights a level, any number of children and any dimension (Qardaji, Yang, Li: Understanding
-hierarchical methods for differentially private histograms, PVLDB 6(14), 2013, Section 3.2). Post-processing alone.
+2010, Section 4; here for any weights per level, any number of children and any dimension (Qardaji, Yang, Li: Understanding
+hierarchical methods for differentially private histograms, PVLDB 6(14), 2013, Section 3.2). Post-processing only.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from jostle.kernel.partition import Vector
+from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.trees import Hierarchy, Wavelet
 
 
@@ -74,7 +76,7 @@ def _children(tree: Hierarchy, level: int) -> int | None:
 
 
 def average_range_variance(tree: Hierarchy) -> float:
-    """The variance of a random range after least squares, for noise of variance 1 on the counts; from the domain alone.
+    """The variance of a random range after least squares, for noise of variance 1 on the counts; from the domain only.
 
     Functions that are constant on the blocks of one level and sum to 0 on those above are eigenvectors of the tree's normal
     equations, so a range's variance is a sum over levels of the energy that it has there. Ranges are drawn evenly along each
@@ -123,3 +125,48 @@ def _squares(padded: tuple[int, ...]) -> Vector:
         found = np.multiply.outer(found, n / starts).reshape(-1)
     found.setflags(write=False)
     return found
+
+
+@dataclass(frozen=True)
+class Nested:
+    """Noisy sums of nested intervals.
+
+    >>> sums = Nested([np.array([0]), np.array([0, 1])], [np.array([10.0]), np.array([3.0, 4.0])], [np.ones(1), np.ones(2)])
+    >>> [level.tolist() for level in sums.fitted()]
+    [[9.0], [4.0, 5.0]]
+    """
+
+    starts: Sequence[Counts]
+    """Where the intervals of each level begin."""
+
+    values: Sequence[Vector]
+    """A number for each interval; of no account where its precision is 0."""
+
+    precisions: Sequence[Vector]
+    """One over the variance of each; above 0 on the finest level."""
+
+    @cached_property
+    def _first_child(self) -> list[Counts]:
+        pairs = zip(self.starts, self.starts[1:], strict=False)
+        return [np.searchsorted(finer, level) for level, finer in pairs]
+
+    @cached_property
+    def upwards(self) -> tuple[list[Vector], list[Vector]]:
+        """The best estimate of each interval from its own number and those of the intervals within it, and its variance."""
+        values, variances = [np.asarray(self.values[-1])], [1.0 / np.asarray(self.precisions[-1])]
+        for k in reversed(range(len(self.starts) - 1)):
+            below, spread = (np.add.reduceat(part[0], self._first_child[k]) for part in (values, variances))
+            variance = spread / (1.0 + self.precisions[k] * spread)
+            values.insert(0, below + self.precisions[k] * variance * (self.values[k] - below))
+            variances.insert(0, variance)
+        return values, variances
+
+    def fitted(self) -> list[Vector]:
+        """The sums of each level that fit all numbers best: those of a level add up to those of the level above."""
+        values, variances = self.upwards
+        fitted = [values[0]]
+        for k, first in enumerate(self._first_child):
+            below, spread = np.add.reduceat(values[k + 1], first), np.add.reduceat(variances[k + 1], first)
+            number = np.diff(first, append=values[k + 1].size)
+            fitted.append(values[k + 1] + variances[k + 1] * np.repeat((fitted[k] - below) / spread, number))
+        return fitted

@@ -1,60 +1,47 @@
-"""Empirical Bayes: shrink noisy counts towards what the other noisy counts say is likely. Post-processing alone.
+"""Empirical Bayes: shrink noisy counts towards what the other noisy counts say is likely. Post-processing only.
 
 The counts of a histogram are a sample from some distribution; noisy counts are that sample with Laplace noise. The prior
 that makes them likeliest (Robbins 1956; Laird 1978, the non-parametric maximum likelihood estimate) gives each cell a
-posterior mean, whose squared error is far below the noise's where many cells are alike: zeros above all. Cells may be told
-apart by public or released *contexts*, such as the noisy mean of their neighbours: a prior for each range of the context,
-where the likelihood pays for it.
+posterior mean, whose squared error is far below the noise's where many cells are alike: zeros above all. Cells may be
+distinguished by public or released *contexts*, such as the noisy mean of their neighbours: a prior for each range
+of the context, where the likelihood pays for it.
+
+Where counts change slowly along the domain, a prior on the *difference* from the surroundings says more. `smooth` gives each
+group whichever of the two makes its noisy counts likelier, and groups may be smaller. `plateaus` sees runs of cells that
+share a level instead. Each cell gets a mean of what the two say, by how well each foretells the cell from the others. That
+is for single cells and short ranges: what cells of a group have in common is not known well enough for sums over many.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from jostle.kernel.partition import Counts, Vector
-from jostle.linear.shrinkage import _mixtures
-from jostle.linear.shrinkage._mixtures import DRAW
+from jostle.linear.shrinkage import small_problems
+from jostle.linear.shrinkage.plateaus import plateaus
+from jostle.linear.shrinkage.priors import (
+    CENTRE_PRICE,
+    CUT_PRICE,
+    DRAW,
+    EVEN,
+    SHARP,
+    SMALLEST_GROUP,
+    CountPrior,
+    DifferencePrior,
+    GroupPrior,
+)
 
-ATOM_PRICE = 3.0
-"""The gain in log-likelihood that a further point of a small prior must bring."""
-
-FREE_PRICE = 10.0
-"""The gain that a prior of any form must bring over the small ones."""
-
-CUT_PRICE = 6.0
-"""The gain that telling two ranges of a context apart must bring."""
-
-CENTRE_PRICE = 3.0
-"""The gain in log-likelihood that a prior on differences from the surroundings must bring over one on counts."""
-
-EVEN = 100.0
-"""Counts that lie within this many scales may be described by their differences from the surroundings."""
-
-ROUNDS = 40
-"""How often the weights of a prior are improved: not to the end, which would fit the noise."""
-
-SMALLEST_GROUP = 16
-"""Fewer cells than this do not get a prior of their own."""
-
-NARROW = 30.0
-"""Counts within so many scales are described by a prior on few points, if it is likely enough."""
-
-GAP = 10.0
-"""Counts beyond so many scales without any are described apart from those below: noise hardly bridges it."""
-
-ENOUGH = 64
-"""So many counts below the gap are enough to be described apart: fewer say little of what they have in common."""
-
-SHARP = 1 / 64
-"""Noise of a smaller scale hides nothing of a whole number, and its densities are beyond floats: counts stay as they are."""
-
-GRAIN = 16
-"""To fit a prior, values are taken to be alike within this fraction of the noise's scale: far less than the noise hides."""
 _GROUPS = 16
+_GROUPS_AROUND_CENTRES = 64
+_GROUPS_OF_UNEVEN_CELLS = 16
+_SHARE_ROUNDS = 30
+
+Part: TypeAlias = tuple[Counts, GroupPrior]
+"""A group of cells and its prior."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +61,7 @@ class Shrunk:
     """The penalised log-likelihood: how well the priors describe what was seen."""
 
 
-def shrink(noisy: Vector, scale: float, contexts: Sequence[Vector] = (), *, apart: bool = False) -> Shrunk:
+def shrink(noisy: Vector, scale: float, contexts: Sequence[Vector] = (), *, split_at_gap: bool = False) -> Shrunk:
     """Posterior means of counts under Laplace noise of that scale, with the best of the contexts or none.
 
     Counts beyond a gap may be described apart.
@@ -85,33 +72,15 @@ def shrink(noisy: Vector, scale: float, contexts: Sequence[Vector] = (), *, apar
     """
     if scale < SHARP:
         return Shrunk(np.maximum(noisy, 0.0), np.full(noisy.size, 2 * scale**2), np.zeros(noisy.size, dtype=np.int64), 0.0)
-    score, best = grouped(noisy, scale, contexts, apart=apart)
+    score, best = _Groups(noisy, scale, split_at_gap=split_at_gap).best(contexts)
     means, variances, groups = np.empty(noisy.size), np.empty(noisy.size), np.empty(noisy.size, dtype=np.int64)
-    for number, (cells, fit) in enumerate(best):
-        means[cells], variances[cells] = fit.posterior()
+    for number, (cells, prior) in enumerate(best):
+        means[cells], variances[cells] = prior.posterior()
         groups[cells] = number
     return Shrunk(means, variances, groups, score)
 
 
-def grouped(
-    noisy: Vector, scale: float, contexts: Sequence[Vector], *, apart: bool = False, known: Fits | None = None
-) -> tuple[float, list[tuple[Counts, Fit]]]:
-    """The best way to tell cells apart by one of the contexts, if any pays: its score, and the prior of each group.
-
-    `known` are fits to groups of these counts, to which those that are made here are added.
-    """
-    known = {} if known is None else known
-    order = np.argsort(noisy, kind="stable")
-    everything = fitted(noisy[order], scale, apart=apart, known=known)
-    best = everything.score, [(order, everything)]
-    for context in contexts:
-        found = _cut(noisy, scale, np.argsort(context, kind="stable"), _GROUPS, apart, known)
-        if found[0] > best[0] + DRAW:
-            best = found
-    return best
-
-
-def shrink_by_scale(noisy: Vector, scales: Vector, contexts: Sequence[Vector] = (), *, apart: bool = False) -> Shrunk:
+def shrink_by_scale(noisy: Vector, scales: Vector, contexts: Sequence[Vector] = (), *, split_at_gap: bool = False) -> Shrunk:
     """The same where cells differ in the scale of their noise: each scale has priors of its own.
 
     >>> shrink_by_scale(np.array([0.0, 1.0, 40.0]), np.array([1.0, 1.0, 9.0])).groups.tolist()
@@ -121,139 +90,140 @@ def shrink_by_scale(noisy: Vector, scales: Vector, contexts: Sequence[Vector] = 
     score, number = 0.0, 0
     for scale in np.unique(scales):
         inside = scales == scale
-        part = shrink(noisy[inside], float(scale), [context[inside] for context in contexts], apart=apart)
+        part = shrink(noisy[inside], float(scale), [context[inside] for context in contexts], split_at_gap=split_at_gap)
         means[inside], variances[inside], groups[inside] = part.means, part.variances, part.groups + number
         score += part.score
         number += int(part.groups.max()) + 1
     return Shrunk(means, variances, groups, score)
 
 
-def _cut(
-    noisy: Vector, scale: float, cells: Counts, pieces: int, apart: bool, known: Fits
-) -> tuple[float, list[tuple[Counts, Fit]]]:
-    """The best way to cut cells, in the context's order, by halves: together unless two priors pay for themselves."""
-    order = cells[np.argsort(noisy[cells], kind="stable")]
-    together = fitted(noisy[order], scale, apart=apart, known=known)
-    if pieces == 1 or cells.size < 2 * SMALLEST_GROUP:
-        return together.score, [(order, together)]
-    half = cells.size // 2
-    left = _cut(noisy, scale, cells[:half], pieces // 2, apart, known)
-    right = _cut(noisy, scale, cells[half:], pieces // 2, apart, known)
-    score = left[0] + right[0] - CUT_PRICE
-    return (score, left[1] + right[1]) if score > together.score + DRAW else (together.score, [(order, together)])
+@dataclass(frozen=True)
+class Opinion:
+    """What one model says of all cells."""
+
+    means: Vector
+    """The posterior mean of each."""
+
+    foretold: Vector
+    """How likely each noisy count is, given the other cells."""
 
 
-def fitted(everything: Vector, scale: float, *, apart: bool, known: Fits) -> Fit:
-    """The prior of a group, which is not looked for twice: different contexts often give the same groups."""
-    key = everything.tobytes()
-    if key not in known:
-        known[key] = Fit(everything, scale, apart=apart)
-    return known[key]
+def smooth(
+    noisy: Vector, scale: float, contexts: Sequence[Vector], centres: Sequence[Vector], ways: Sequence[Counts] = ()
+) -> Vector:
+    """Posterior means of counts: in groups by context, around one of the centres where that is likelier, and along ways.
 
+    A way is an order in which cells that follow each other may share a level.
 
-class Fit:
-    """The prior of one group of cells, given by their noisy values in rising order."""
-
-    def __init__(self, everything: Vector, scale: float, *, apart: bool = False) -> None:
-        """Counts beyond a gap are described apart, or not: it makes single cells better, and sums over many worse."""
-        self.everything, self.scale = everything, scale
-        values, seen = distinct(np.round(everything * (GRAIN / scale)) * (scale / GRAIN))
-        self.number = everything.size
-        support = _mixtures.support_for(values, scale)
-        flat = np.full(support.size, 1.0 / support.size)
-        self.before, self.weights, likelihood = _mixtures.maximise(values, seen, support, flat, scale, ROUNDS)
-        self.support = support
-        self.score = likelihood - FREE_PRICE
-        self.wide: tuple[Any, Any, Any] = (support, self.before, self.weights)
-        gaps = np.flatnonzero(np.diff(values) >= GAP * scale)
-        below = int(gaps[0]) + 1 if apart and gaps.size else values.size
-        enough = below == values.size or seen[:below].sum() >= ENOUGH
-        if enough and values[below - 1] - values[0] < NARROW * scale:
-            score, atoms, weights = _few_points(values, seen, support, scale, below)
-            if score >= self.score - DRAW:
-                self.support, self.weights, self.score = atoms, weights, score
-
-    def means(self) -> Vector:
-        """The posterior mean of each cell."""
-        values, seen = distinct(self.everything)
-        mass, first, _ = _mixtures.moments(values, self.support, self.weights, self.scale)
-        return np.repeat(np.maximum(values + first / mass, 0.0), seen)
-
-    def posterior(self) -> tuple[Vector, Vector]:
-        """Means under the fitted prior; variances no smaller than without the cell's own part in it."""
-        values, seen = distinct(self.everything)
-        mass, first, second = _mixtures.moments(values, self.support, self.weights, self.scale)
-        shift = first / mass
-        variances = np.maximum(second / mass - shift**2, self._without_itself(values))
-        return np.repeat(np.maximum(values + shift, 0.0), seen), np.repeat(variances, seen)
-
-    def foretold(self) -> Vector:
-        """How likely each noisy count is, given the other cells."""
-        return left_out(self.everything, self.support, self.weights, self.scale)
-
-    def _without_itself(self, u: Vector) -> Vector:
-        """The posterior variance if the prior had been fitted to the other cells, plus one cell's worth of a flat prior."""
-        support, before, after = self.wide
-        n, scale = self.number, self.scale
-        density = _mixtures.moments(u, support, before, scale)[0]
-        own = _mixtures.moments(u, support, before, scale / 2) / density
-        flat = _flat_moments(u, scale) / (max(u[-1], 0.0) + 4 * scale)
-        mass, first, second = n * _mixtures.moments(u, support, after, scale) - own + flat
-        return np.asarray(second / mass - (first / mass) ** 2)
-
-
-Fits: TypeAlias = dict[bytes, Fit]
-"""Fits to groups of cells, by the bytes of their noisy values in rising order."""
-
-
-def _few_points(values: Vector, seen: Counts, support: Vector, scale: float, below: int) -> tuple[float, Vector, Vector]:
-    """A prior on few points for the values below a gap, any prior for those above it, and the penalised log-likelihood.
-
-    A few large counts must not be the reason that all small ones are described by a prior of any form, which finds a little
-    of everything among thousands of zeros.
+    >>> rng = np.random.default_rng(0)
+    >>> slope = np.linspace(20, 60, 256)
+    >>> noisy = slope + rng.laplace(size=256)
+    >>> around = np.convolve(np.pad(noisy, 8, mode="edge"), np.r_[np.ones(8), 0, np.ones(8)] / 16, mode="valid")
+    >>> error = smooth(noisy, 1.0, [], [around]) - slope
+    >>> bool((error**2).mean() < 0.3), bool(((noisy - slope) ** 2).mean() > 1.5)
+    (True, True)
     """
-    near, often = values[:below], seen[:below]
-    inside = support[support <= max(near[-1], 0.0) + scale]
-    atoms, weights, likelihood = _mixtures.few_atoms(near, often, inside, scale, 4, ATOM_PRICE)
-    score = likelihood - ATOM_PRICE * (atoms.size - 1)
-    if below == values.size:
-        return score, atoms, weights
-    outside = support[support > (near[-1] + values[below]) / 2]
-    flat = np.full(outside.size, 1.0 / outside.size)
-    _, rest, likelihood = _mixtures.maximise(values[below:], seen[below:], outside, flat, scale, ROUNDS)
-    share = often.sum() / seen.sum()
-    score += likelihood + often.sum() * np.log(share) + seen[below:].sum() * np.log1p(-share)
-    return score, np.concatenate([atoms, outside]), np.concatenate([share * weights, (1 - share) * rest])
+    if scale < SHARP:
+        return np.maximum(noisy, 0.0)
+    if not ways and small_problems.suits(noisy.size):
+        one_row = [[np.asarray(around)[None] for around in kind] for kind in (contexts, centres)]
+        return np.asarray(small_problems.smooth_rows(noisy[None], scale, *one_row)[0])
+    opinions = [_opinion(*_grouped(noisy, scale, contexts, centres))]
+    if not ways:
+        return opinions[0].means
+    for way in ways:
+        means, foretold = np.empty(noisy.size), np.empty(noisy.size)
+        means[way], foretold[way] = plateaus(noisy[way], scale)
+        opinions.append(Opinion(means, foretold))
+    return average(opinions)
 
 
-def left_out(values: Vector, support: Vector, weights: Vector, scale: float) -> Vector:
-    """The density of each value, given in rising order, under a prior fitted to the others and to one flat cell.
+def average(opinions: Sequence[Opinion]) -> Vector:
+    """Every cell's mean over the models, by how well each foretells this cell and all cells (EM for a mixture).
 
-    Fitted to the value itself, too, a prior would seem to foretell whatever was seen.
+    >>> average([Opinion(np.zeros(3), np.full(3, 0.5)), Opinion(np.ones(3), np.array([0.5, 0.5, 0.0]))]).round(1).tolist()
+    [0.3, 0.3, 0.0]
     """
-    different, seen = distinct(values)
-    density = _mixtures.moments(different, support, weights, scale)[0]
-    own = _mixtures.moments(different, support, weights, scale / 2)[0] / density
-    flat = 2 * scale / (values[-1] - values[0] + 4 * scale)
-    return np.repeat(np.maximum(density - own / values.size, 0.0) + flat / values.size, seen)
+    means = np.stack([opinion.means for opinion in opinions])
+    likely = np.stack([opinion.foretold for opinion in opinions]) + 1e-25
+    shares = np.full(len(opinions), 1 / len(opinions))
+    for _ in range(_SHARE_ROUNDS):
+        parts = shares[:, None] * likely
+        parts /= parts.sum(axis=0)
+        shares = (parts.sum(axis=1) + 1) / (parts.shape[1] + len(opinions))
+    return np.asarray((parts * means).sum(axis=0))
 
 
-def distinct(values: Vector) -> tuple[Vector, Counts]:
-    """The different ones among values in rising order, and how often each is there."""
-    first = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
-    return values[first], np.diff(np.append(first, values.size))
+class _Groups:
+    """Ways to tell cells apart. The priors of groups are kept, as different ways often give the same groups."""
+
+    def __init__(self, noisy: Vector, scale: float, *, split_at_gap: bool) -> None:
+        self.noisy, self.scale, self.split_at_gap = noisy, scale, split_at_gap
+        self.known: dict[bytes, CountPrior] = {}
+
+    def best(self, contexts: Sequence[Vector]) -> tuple[float, list[Part]]:
+        """The best way to tell cells apart by one of the contexts, if any pays: its score, and the prior of each group."""
+        best = self.together(np.arange(self.noisy.size))
+        for context in contexts:
+            found = self.cut(np.argsort(context, kind="stable"), _GROUPS)
+            if found[0] > best[0] + DRAW:
+                best = found
+        return best
+
+    def together(self, cells: Counts) -> tuple[float, list[Part]]:
+        """One prior on counts for these cells."""
+        order = cells[np.argsort(self.noisy[cells], kind="stable")]
+        values = self.noisy[order]
+        key = values.tobytes()
+        if key not in self.known:
+            self.known[key] = CountPrior(values, self.scale, split_at_gap=self.split_at_gap)
+        return self.known[key].score, [(order, self.known[key])]
+
+    def cut(self, cells: Counts, pieces: int, beyond: Vector | None = None) -> tuple[float, list[Part]]:
+        """The best way to cut cells, in the given order, by halves: together unless two priors pay for themselves.
+
+        `beyond` is what cells have beyond their surroundings. A group then has a prior on that, if it is likelier. Counts
+        that lie far apart each look like a kind of their own, which no likelihood can tell from a pattern: such groups are
+        not cut finely, and have priors on counts only.
+        """
+        score, parts = self.together(cells)
+        order = parts[0][0]
+        fine = beyond is None or self.noisy[order[-1]] - self.noisy[order[0]] < EVEN * self.scale
+        if beyond is not None and fine:
+            order = cells[np.argsort(beyond[cells], kind="stable")]
+            differences = DifferencePrior(beyond[order], self.scale)
+            if differences.score - CENTRE_PRICE > score + DRAW:
+                score, parts = differences.score - CENTRE_PRICE, [(order, differences)]
+        fine = fine or pieces > _GROUPS_AROUND_CENTRES // _GROUPS_OF_UNEVEN_CELLS
+        if pieces == 1 or cells.size < 2 * SMALLEST_GROUP or not fine:
+            return score, parts
+        half = cells.size // 2
+        left, right = (self.cut(part, pieces // 2, beyond) for part in (cells[:half], cells[half:]))
+        apart = left[0] + right[0] - CUT_PRICE
+        return (apart, left[1] + right[1]) if apart > score + DRAW else (score, parts)
 
 
-def _flat_moments(u: Vector, scale: float) -> Vector:
-    """The integrals over s ≥ 0 of exp(−|s − u|/scale)·(s − u)^k for k = 0, 1, 2."""
-    above, below = np.maximum(u, 0.0), np.minimum(u, 0.0)
-    tail, head = np.exp(-above / scale), np.exp(below / scale)
-    positive = u >= 0
-    zeroth = np.where(positive, 2 - tail, head) * scale
-    first = np.where(positive, (above + scale) * tail, (scale - below) * head) * scale
-    second = np.where(
-        positive,
-        4 * scale**2 - (above**2 + 2 * above * scale + 2 * scale**2) * tail,
-        ((scale - below) ** 2 + scale**2) * head,
-    )
-    return np.stack([zeroth, first, second * scale])
+def _grouped(
+    noisy: Vector, scale: float, contexts: Sequence[Vector], centres: Sequence[Vector]
+) -> tuple[Vector, Sequence[Part]]:
+    """The likeliest way to tell cells apart by one of the contexts, or to see them around one of the centres.
+
+    Gives that centre, or zeros, and the prior of each group.
+    """
+    groups = _Groups(noisy, scale, split_at_gap=True)
+    score, parts = groups.best(contexts)
+    around = np.zeros(noisy.size)
+    for centre in centres:
+        near = np.maximum(centre, 0.0)
+        found, pieces = groups.cut(np.argsort(near, kind="stable"), _GROUPS_AROUND_CENTRES, noisy - near)
+        if found > score + DRAW:
+            score, parts, around = found, pieces, near
+    return around, parts
+
+
+def _opinion(around: Vector, parts: Sequence[Part]) -> Opinion:
+    means, foretold = np.empty((2, around.size))
+    for cells, prior in parts:
+        means[cells] = prior.means() + (around[cells] if isinstance(prior, DifferencePrior) else 0.0)
+        foretold[cells] = prior.foretold()
+    return Opinion(np.maximum(means, 0.0), foretold)

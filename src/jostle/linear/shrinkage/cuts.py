@@ -1,4 +1,4 @@
-"""Cutting a line of noisy cells into intervals that are nearly even: public post-processing alone.
+"""Cutting a line of noisy cells into intervals that are nearly even: public post-processing only.
 
 The intervals have power-of-two lengths and begin anywhere, as in DAWA (Li, Hay, Miklau, Wang: A data- and workload-aware
 algorithm for range queries under differential privacy, PVLDB 7(5), 2014, Section 3).
@@ -12,7 +12,7 @@ from jostle.kernel.intervals import cheapest_cut, deviations, lengths
 from jostle.kernel.partition import Counts, Vector
 
 _GRAIN = 2**10
-"""Costs are whole numbers of so many parts of the noise's scale, or of a record where that is more."""
+"""Costs are whole numbers of this many parts of the noise's scale, or of a record where that is more."""
 
 
 def even_intervals(noisy: Vector, scale: float, price: float) -> Counts:

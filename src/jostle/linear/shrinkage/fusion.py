@@ -1,4 +1,4 @@
-"""Fusing shrunk cells with coarser noisy sums: Gaussian updates, public post-processing alone.
+"""Fusing shrunk cells with coarser noisy sums: Gaussian updates, public post-processing only.
 
 Shrunk cells (`bayes`) have variances of their own, and all cells of one group share the error of their prior,
 of variance about σ²/cells: leaving that out makes sums over many cells look far more certain than they are.
@@ -31,7 +31,7 @@ class Sums:
 
 
 def shared_errors(cells: Shrunk, noise_variance: float | Vector) -> Vector:
-    """For each group of shrunk cells, the variance of the error that they have in common: that of a mean of so many.
+    """For each group of shrunk cells, the variance of the error that they have in common: that of a mean of that many.
 
     >>> shared_errors(Shrunk(np.zeros(3), np.ones(3), np.array([0, 0, 1]), 0.0), 2.0).tolist()
     [1.0, 2.0]
@@ -89,7 +89,7 @@ def _downwards(means: Vector, variances: Vector, levels: Sequence[Sums]) -> Vect
 
 
 def fuse_rows(cells: Shrunk, shared: Vector, rows: Vector, values: Vector, variances: Vector) -> Vector:
-    """The cells given noisy answers to any rows, few beside the number of cells.
+    """The cells given noisy answers to any rows, few compared with the cells.
 
     >>> cells = Shrunk(np.array([1.0, 1.0]), np.array([1.0, 3.0]), np.array([0, 0]), 0.0)
     >>> fuse_rows(cells, np.zeros(1), np.ones((1, 2)), np.array([10.0]), np.zeros(1)).tolist()

@@ -1,4 +1,4 @@
-"""Leaves: boxes of cells that fit the data's density, and what is around each. Public post-processing alone."""
+"""Leaves: boxes of cells that fit the data's density, and what is around each. Public post-processing only."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from jostle.kernel.strategy import boxes
 
 
 @dataclass(frozen=True)
-class Leaves:
+class BoxLeaves:
     """Disjoint boxes that cover a domain, in the order of the boxes that they were cut from."""
 
     shape: tuple[int, ...]
     """The domain."""
 
     lows: Counts
-    """The first corner of each, a row a leaf."""
+    """The first corner of each, one row per leaf."""
 
     highs: Counts
     """The corner just outside."""
@@ -30,7 +30,6 @@ class Leaves:
 
     @property
     def number(self) -> int:
-        """How many there are."""
         return len(self.lows)
 
     @cached_property
@@ -40,7 +39,6 @@ class Leaves:
 
     @cached_property
     def partition(self) -> Partition:
-        """The domain cut into these leaves."""
         number = np.arange(self.number, dtype=np.int64)
         return Partition(np.asarray(boxes(self.shape, self.lows, self.highs).adjoint(number)), (self.number,))
 
@@ -61,22 +59,20 @@ class Leaves:
         return found
 
 
-def regular(shape: tuple[int, ...], cells: tuple[int, ...]) -> Leaves:
-    """A regular grid: so many boxes of nearly equal size along each axis, or single cells where there are fewer.
+def regular(shape: tuple[int, ...], cells: tuple[int, ...]) -> BoxLeaves:
+    """A regular grid: this many boxes of nearly equal size along each axis, or single cells where there are fewer.
 
     >>> regular((8,), (2,)).lows.reshape(-1).tolist(), regular((2, 2), (9, 9)).number
     ([0, 4], 4)
     """
     axes = [np.arange(min(c, n) + 1) * n // min(c, n) for n, c in zip(shape, cells, strict=True)]
-    where = np.stack(np.meshgrid(*(np.arange(len(axis) - 1) for axis in axes), indexing="ij"), axis=-1).reshape(
-        -1, len(shape)
-    )
+    where = np.indices([len(axis) - 1 for axis in axes]).reshape(len(shape), -1).T
     lows = np.stack([axis[where[:, k]] for k, axis in enumerate(axes)], axis=1)
     highs = np.stack([axis[where[:, k] + 1] for k, axis in enumerate(axes)], axis=1)
-    return Leaves(shape, lows, highs, np.zeros(len(lows), dtype=np.int64))
+    return BoxLeaves(shape, lows, highs, np.zeros(len(lows), dtype=np.int64))
 
 
-def cut(leaves: Leaves, pieces: Counts) -> Leaves:
+def cut(leaves: BoxLeaves, pieces: Counts) -> BoxLeaves:
     """Cut each leaf into that many pieces along each axis, or into its cells where it has fewer.
 
     >>> cut(regular((8,), (2,)), np.array([1, 2])).lows.reshape(-1).tolist()
@@ -84,14 +80,28 @@ def cut(leaves: Leaves, pieces: Counts) -> Leaves:
     """
     size = leaves.highs - leaves.lows
     along = np.minimum(np.maximum(pieces, 1)[:, None], size)
+    parents, place = _pieces(along)
+    first, size, along = leaves.lows[parents], size[parents], along[parents]
+    return BoxLeaves(leaves.shape, first + place * size // along, first + (place + 1) * size // along, parents)
+
+
+def cut_to_width(leaves: BoxLeaves, widths: Counts) -> BoxLeaves:
+    """Cut each leaf into boxes of its own row of `widths`; the last along each axis may be narrower.
+
+    >>> cut_to_width(regular((5,), (1,)), np.array([[3]])).lows.reshape(-1).tolist()
+    [0, 3]
+    """
+    parents, place = _pieces(-(-(leaves.highs - leaves.lows) // widths))
+    lows = leaves.lows[parents] + place * widths[parents]
+    return BoxLeaves(leaves.shape, lows, np.minimum(lows + widths[parents], leaves.highs[parents]), parents)
+
+
+def _pieces(along: Counts) -> tuple[Counts, Counts]:
+    """For each piece of each leaf, given how many there are along each axis: the leaf, and the piece's place within it."""
     number = np.prod(along, axis=1)
-    parents = np.repeat(np.arange(leaves.number), number)
+    parents = np.repeat(np.arange(len(along)), number)
     within = np.arange(number.sum()) - np.repeat(np.cumsum(number) - number, number)
-    lows, highs = np.empty((2, parents.size, len(leaves.shape)), dtype=np.int64)
-    for axis in reversed(range(len(leaves.shape))):
-        k = along[parents, axis]
-        position = within % k
-        within = within // k
-        lows[:, axis] = leaves.lows[parents, axis] + position * size[parents, axis] // k
-        highs[:, axis] = leaves.lows[parents, axis] + (position + 1) * size[parents, axis] // k
-    return Leaves(leaves.shape, lows, highs, parents)
+    place = np.empty((parents.size, along.shape[1]), dtype=np.int64)
+    for axis in reversed(range(along.shape[1])):
+        within, place[:, axis] = np.divmod(within, along[parents, axis])
+    return parents, place
