@@ -13,15 +13,17 @@ VERSION_OF = "opendp"
 def histogram(job: dict[str, Any]) -> Callable[[], Any]:
     """Public keys, so pure ε. Persons: `truncate_per_group` keeps so many rows of each, at random."""
     import opendp.prelude as dp
-    import polars as pl  # type: ignore[import-not-found]
+    import polars as pl
 
     dp.enable_features("contrib")
     keys = pl.LazyFrame({"x": range(job["cells"])}, schema={"x": pl.Int32})
 
+    identifier: Any = pl.col("person") if job["bounded"] else None
+
     def once() -> Any:
         context = dp.Context.compositor(
             data=pl.scan_parquet(job["data"]),
-            privacy_unit=dp.unit_of(contributions=1, identifier=pl.col("person") if job["bounded"] else None),
+            privacy_unit=dp.unit_of(contributions=1, identifier=identifier),
             privacy_loss=dp.loss_of(epsilon=float(job["epsilon"])),
             split_evenly_over=1,
         )
