@@ -108,7 +108,7 @@ def test_what_looks_at_the_truth_is_refused_in_a_release_before_any_charge(model
         account = ledger.account("people", cap=1)
         records = ReleaseRecords(ArrayColumns(drawn(50), TASK.sizes), purse=account.purse(), filtered=True)
         for histograms in ("none", "informed"):
-            with pytest.raises(BadInput, match="for simulations on public data alone"):
+            with pytest.raises(BadInput, match="only for simulations on public data"):
                 model.run(records, TASK, records.grant("1/4"), histograms=histograms)
         with pytest.raises(BadInput, match="use one of .*Laplace"):
             model.run(records, TASK, records.grant("1/4"), histograms="Lap")
