@@ -96,7 +96,7 @@ class NoisyClasses:
     """For two classes the noisy lead of the second in each cell; else noisy counts, one row per cell."""
 
     scale: float
-    """Of the noise."""
+    """The scale of the noise."""
 
     def shares(self, shape: tuple[int, ...] = ()) -> FloatArray:
         """Estimated probabilities of the classes, one row per cell.
@@ -143,7 +143,6 @@ class CellModel:
     """One row per combination, the last attribute changing fastest; one column per class."""
 
     summary: str
-    """In words."""
 
     def scores(self, codes: Mapping[str, IntArray]) -> FloatArray:
         place = np.zeros(len(next(iter(codes.values()))), dtype=np.int64)

@@ -15,7 +15,7 @@ from jostle.kernel.records import Records
 from jostle.kernel.strategy import identity
 from jostle.learn.chooser import OPTIONS, Chooser, Pick, features, shipped_text
 from jostle.learn.estimator import FitSummary, PrivateEstimator
-from jostle.learn.registry import CHOSEN, FloatArray, IntArray, Learner, Model, learner
+from jostle.learn.registry import CHOSEN, FloatArray, IntArray, Model, learner
 from jostle.learn.task import Task
 
 PERCENT = 2
@@ -27,10 +27,7 @@ class ChosenModel:
     """The chosen learner's model, and how the learner was chosen."""
 
     model: Model
-    """The chosen learner's model."""
-
     pick: Pick
-    """The choice."""
 
     facts: Mapping[str, float]
     """What the choice could see."""
@@ -93,8 +90,8 @@ class PrivateClassifier(PrivateEstimator):
 
     learner = CHOSEN
 
-    def _trace(self, found: Learner, neighbours: Neighbours) -> Any:
-        summary, model = super()._trace(found, neighbours), self.model_
+    def _trace(self, neighbours: Neighbours) -> Any:
+        summary, model = super()._trace(neighbours), self.model_
         if not isinstance(model, ChosenModel):
             raise InternalError("the model does not say which learner was chosen")
         return ChosenFit(**vars(summary), pick=model.pick, facts=model.facts)

@@ -25,7 +25,6 @@ from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords, SimulatedRecords
 from jostle.learn.inputs import (
-    PrivateTable,
     check_names,
     is_private_table,
     names_of,
@@ -40,6 +39,7 @@ from jostle.schema.arguments import whole
 if TYPE_CHECKING:
     from jostle.kernel.events import Event
     from jostle.kernel.ledger import Account
+    from jostle.tables.table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,6 @@ class FitSummary:
     """What a fit did: only public facts."""
 
     learner: str
-    """The learner's name."""
 
     spent: Fraction
     """The ε that it was charged."""
@@ -145,11 +144,9 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             model = found.run(records, task, budget, **tunables)
             spent = budget.epsilon - records.unspent
             charges = budget.charges if self.account is not None else ()  # those of a temporary ledger are gone
-        self._keep(attributes.noted, task, model, spent, charges, simulated=seed is not None)
-        self.trace_: Any = self._trace(found, records.neighbours)
-        return self
+        return self._keep(attributes.noted, task, model, spent, charges, records.neighbours, simulated=seed is not None)
 
-    def _fit_table(self, table: PrivateTable, y: Any, found: Learner, tunables: dict[str, Any]) -> Self:
+    def _fit_table(self, table: Table, y: Any, found: Learner, tunables: dict[str, Any]) -> Self:
         """The table's engine sorts the rows into cells, and the table's account is charged."""
         import pandas as pd
 
@@ -165,17 +162,25 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         records, budget = table.labelled(task.sizes, task.label, epsilon=self.epsilon, note=found.name)
         model = found.run(records, task, budget, **tunables)
         named = pd.DataFrame(columns=list(task.attributes))
-        self._keep(named, task, model, budget.epsilon, budget.charges, simulated=False)
-        self.trace_ = self._trace(found, records.neighbours)
-        return self
+        return self._keep(named, task, model, budget.epsilon, budget.charges, records.neighbours, simulated=False)
 
     def _keep(
-        self, noted: Any, task: Task, model: Model, spent: Fraction, charges: tuple[Event, ...], *, simulated: bool
-    ) -> None:
+        self,
+        noted: Any,
+        task: Task,
+        model: Model,
+        spent: Fraction,
+        charges: tuple[Event, ...],
+        neighbours: Neighbours,
+        *,
+        simulated: bool,
+    ) -> Self:
         """All at once, when there is a model: a fit that is refused leaves the one before it unchanged."""
         validate_data(self, X=noted, reset=True, skip_check_array=True)  # scikit-learn notes the columns
         self.model_, self.spent_, self.charges_ = model, spent, charges
         self.task_, self.classes_, self.simulated_ = task, task.classes, simulated
+        self.trace_: Any = self._trace(neighbours)
+        return self
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The probability of each class: one column per class, in the order of `classes_`."""
@@ -202,9 +207,9 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         own = self.get_params(deep=False)
         return {name: own[name] for name in self._learner().tunables if name in own}
 
-    def _trace(self, found: Learner, neighbours: Neighbours) -> Any:
+    def _trace(self, neighbours: Neighbours) -> Any:
         return FitSummary(
-            learner=found.name,
+            learner=self.learner,
             spent=self.spent_,
             neighbours=neighbours,
             simulated=self.simulated_,

@@ -43,7 +43,6 @@ class GridModel:
     """Noisy leads or counts of the classes on a grid, interpolated linearly between the middles of its cells."""
 
     attributes: tuple[str, ...]
-    """The axes."""
 
     values: tuple[int, ...]
     """The number of cells of each attribute for values that the schema names: the axis runs over these."""

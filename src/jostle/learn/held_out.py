@@ -32,7 +32,6 @@ class Tested:
     """A model, and how often it is right on records that it was not learned from."""
 
     model: Model
-    """The model: public."""
 
     accuracy: float
     """The share of right predictions on held-out records."""

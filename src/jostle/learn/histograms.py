@@ -49,7 +49,6 @@ class BinnedAttribute:
     """An attribute at one resolution."""
 
     attribute: str
-    """The name of the attribute."""
 
     table: Counts
     """The bin of each of its cells."""

@@ -7,42 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import column_or_1d
 
-from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
-from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.records import ReleaseRecords
 from jostle.learn.task import Task
 from jostle.schema import Column, Schema
 from jostle.schema.arrow import as_array
 from jostle.schema.values import unmasked
 
-
-class PrivateTable(Protocol):
-    """The part of a table of `jostle.open` that estimators use."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def schema(self) -> Schema: ...
-    @property
-    def neighbours(self) -> Neighbours: ...
-    @property
-    def remaining(self) -> Fraction: ...
-    def labelled(
-        self, sizes: Mapping[str, int], label: str, *, epsilon: Any, note: str
-    ) -> tuple[ReleaseRecords, Budget]: ...
+if TYPE_CHECKING:
+    from jostle.tables.table import Table
 
 
-def is_private_table(X: Any) -> TypeGuard[PrivateTable]:
-    """Whether X makes labelled records itself. The class decides: a frame has its columns as attributes."""
+def is_private_table(X: Any) -> TypeGuard[Table]:
+    """Whether X is a table of `jostle.open`, which makes labelled records itself.
+
+    Its class must have the method; attributes of X do not count, because a frame has its columns as attributes.
+    """
     return hasattr(type(X), "labelled")
 
 
@@ -51,7 +37,6 @@ class Attributes:
     """The columns of X, one per attribute of a task, each read by itself."""
 
     columns: Sequence[NDArray[Any]]
-    """The values."""
 
     noted: Any
     """What scikit-learn notes of them: their number and, if they have some, their names."""

@@ -49,7 +49,6 @@ class AdditiveModel:
     """How many of these cells are for values that the schema names."""
 
     summary: str
-    """In words."""
 
     def scores(self, codes: Mapping[str, IntArray]) -> FloatArray:
         total = sum(table[codes[name]] for name, table in self.tables.items())

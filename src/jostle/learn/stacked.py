@@ -43,13 +43,10 @@ _STEP: Final = "(step)"
 
 @dataclass(frozen=True)
 class StackedModel:
-    """A model, and a histogram over a few attributes, among which may be the model's prediction."""
+    """An additive model, and a histogram over a few attributes, among which may be the first model's prediction."""
 
     first: Model
-    """The additive model."""
-
     second: Model
-    """The histogram."""
 
     prediction: str
     """The name of the attribute that holds the first model's prediction."""

@@ -41,7 +41,6 @@ from jostle.learn.trees.program import (
     counted,
     expected_errors,
     grow,
-    node_counts,
     noisy_majority,
     pruned,
 )
@@ -397,10 +396,10 @@ def test_pruning_is_quinlans() -> None:
     assert errors == pytest.approx([6 * 0.206, 9 * 0.143, 1 * 0.750, 16 * 0.157], abs=0.05)
     assert stats.binom.cdf([0, 0, 0, 1], [6, 9, 1, 16], errors / [6, 9, 1, 16]) == pytest.approx(0.25)
     nodes = (Node(0, Split("b", np.array([0, 1, 2])), (1, 2, 3)), Node(1), Node(1), Node(1))
-    grown = CountedTree(nodes, (1, 2, 3), np.array([[6.0, 0, 0], [9, 0, 0], [0, 1, 0]]), 1.0)
+    grown = CountedTree.of_leaves(nodes, (1, 2, 3), np.array([[6.0, 0, 0], [9, 0, 0], [0, 1, 0]]), 1.0)
     found = pruned(grown, TASK)
     assert found.nodes[0].split is None
-    telling = CountedTree(nodes, (1, 2, 3), np.array([[60.0, 0, 0], [0, 90, 0], [0, 1, 0]]), 1.0)
+    telling = CountedTree.of_leaves(nodes, (1, 2, 3), np.array([[60.0, 0, 0], [0, 90, 0], [0, 1, 0]]), 1.0)
     assert pruned(telling, TASK).nodes[0].split is not None
 
 
@@ -421,7 +420,7 @@ def test_counts_of_inner_nodes_are_sums(counts: list[int]) -> None:
         Node(2),
     )
     leaves = np.array(counts, dtype=float).reshape(4, 3)
-    sums = node_counts(CountedTree(nodes, (1, 4, 5, 3), leaves, 1.0))
+    sums = CountedTree.of_leaves(nodes, (1, 4, 5, 3), leaves, 1.0).counts
     assert sums[0].tolist() == leaves.sum(axis=0).tolist()
     assert sums[2].tolist() == leaves[1:3].sum(axis=0).tolist()
 

@@ -59,16 +59,11 @@ SHIPPED: Final = "tree.json"
 
 @dataclass(frozen=True)
 class Points:
-    """The choice points of the program."""
+    """The choice points of the program: how many trees vote, L1 and L2."""
 
     trees: ChoicePoint
-    """How many trees vote."""
-
     stopping: ChoicePoint
-    """L1."""
-
     splitting: ChoicePoint
-    """L2."""
 
     def every(self) -> tuple[ChoicePoint, ...]:
         return self.trees, self.stopping, self.splitting

@@ -95,9 +95,8 @@ def jagannathan(records: Records, task: Task, budget: Budget, *, trees: int = 10
     depth = max(1, min(len(task.attributes) // 2, int(levels)))
     grown = []
     for tree, token in enumerate(budget.split_evenly(trees)):
-        rule = RandomSplit(np.random.default_rng([shape_seed, tree]))
-        shape = grow(records, task, token, Program(AtDepth(), rule, depth, 1), candidates)
-        grown.append(noisy_majority(counted(shape, task), task))
+        program = Program(AtDepth(), RandomSplit(np.random.default_rng([shape_seed, tree])), depth, 1)
+        grown.append(noisy_majority(counted(grow(records, task, token, program, candidates), task), task))
     return Forest(grown)
 
 

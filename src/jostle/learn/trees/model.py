@@ -47,7 +47,6 @@ class Tree:
     """Nodes from the root on, and the shares of the classes in each."""
 
     task: Task
-    """The task that it was learned for."""
 
     nodes: tuple[Node, ...]
     """The root first; children after their parents."""
@@ -134,7 +133,6 @@ class Forest:
     """Trees that vote: the mean of their shares."""
 
     trees: Sequence[Tree]
-    """At least one."""
 
     def scores(self, codes: Mapping[str, IntArray]) -> FloatArray:
         return np.asarray(np.mean([tree.scores(codes) for tree in self.trees], axis=0))

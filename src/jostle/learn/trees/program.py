@@ -43,13 +43,10 @@ CONFIDENCE = 0.25
 @final
 @dataclass(frozen=True)
 class Program:
-    """Everything that is fixed before the first record is used."""
+    """Everything that is fixed before the first record is used: L1, L2 and the sizes of tree and budget."""
 
     stopping: Stopping
-    """L1."""
-
     splitting: Splitting
-    """L2."""
 
     depth: int
     """The most splits between the root and a leaf."""
@@ -272,19 +269,25 @@ class _LiveNodes:
 
 @dataclass(frozen=True, eq=False)
 class CountedTree:
-    """A tree with noisy counts of the classes in its leaves."""
+    """A tree with noisy counts of the classes in its nodes."""
 
     nodes: tuple[Node, ...]
     """The root first; children after their parents."""
 
-    leaves: tuple[int, ...]
-    """The numbers of the leaves, in the order of the counts."""
-
     counts: FloatArray
-    """Leaves × classes."""
+    """Nodes × classes. An inner node has the signed sums of its leaves' counts, so that noise cancels out."""
 
     scale: float
-    """Of the noise on each count."""
+    """The scale of the noise on a leaf's counts."""
+
+    @classmethod
+    def of_leaves(cls, nodes: tuple[Node, ...], leaves: Sequence[int], noisy: FloatArray, scale: float) -> CountedTree:
+        """From noisy counts of the leaves, in the order of `leaves`."""
+        counts = np.zeros((len(nodes), noisy.shape[1]))
+        counts[list(leaves)] = noisy
+        for number in _inner_upwards(nodes):
+            counts[number] = counts[list(nodes[number].children)].sum(axis=0)
+        return cls(nodes, counts, scale)
 
 
 def counted(grown: GrownTree, task: Task) -> CountedTree:
@@ -292,12 +295,13 @@ def counted(grown: GrownTree, task: Task) -> CountedTree:
     vector = grown.records.vector(NODE, task.label)
     every = identity(vector.shape)
     scale = vector.noise_scale(every, grown.budget)
-    return CountedTree(grown.nodes, grown.leaves, vector.laplace(every, grown.budget).reshape(vector.shape), scale)
+    noisy = vector.laplace(every, grown.budget).reshape(vector.shape)
+    return CountedTree.of_leaves(grown.nodes, grown.leaves, noisy, scale)
 
 
 def noisy_majority(tree: CountedTree, task: Task) -> Tree:
     """Every leaf predicts the class with the largest noisy count; shares are in proportion to the counts above 0."""
-    return Tree(task, tree.nodes, _proportions(node_counts(tree)))
+    return Tree(task, tree.nodes, _proportions(tree.counts))
 
 
 def pruned(tree: CountedTree, task: Task) -> Tree:
@@ -306,8 +310,7 @@ def pruned(tree: CountedTree, task: Task) -> Tree:
     An inner node's counts are the sums of its leaves'. Errors among N records, E of which are not of the largest class, are
     estimated as N times the upper confidence limit of a binomial rate (Quinlan 1993, Section 4.2).
     """
-    counts = node_counts(tree)
-    kept = np.maximum(counts, 0)
+    kept = np.maximum(tree.counts, 0)
     sizes = kept.sum(axis=1)
     as_leaf = expected_errors(sizes, sizes - kept.max(axis=1))
     as_tree, nodes = as_leaf.copy(), list(tree.nodes)
@@ -317,7 +320,7 @@ def pruned(tree: CountedTree, task: Task) -> Tree:
         if as_leaf[number] <= as_tree[number]:
             as_tree[number] = as_leaf[number]
             nodes[number] = Node(nodes[number].depth)
-    return _without_unreachable(Tree(task, tuple(nodes), _proportions(counts)))
+    return _without_unreachable(Tree(task, tuple(nodes), _proportions(tree.counts)))
 
 
 def expected_errors(sizes: FloatArray, errors: FloatArray) -> FloatArray:
@@ -356,22 +359,12 @@ def _inner_upwards(nodes: Sequence[Node]) -> list[int]:
 
 def shrunk_to_parents(tree: CountedTree, task: Task, weight: float = 2.0) -> Tree:
     """Shares as if every node had `weight` times the noise's scale more records, with the parent's shares."""
-    counts = node_counts(tree)
-    shares = _proportions(counts)
+    shares = _proportions(tree.counts)
     for number, node in enumerate(tree.nodes):
         if node.children:
             below = list(node.children)
-            shares[below] = _proportions(np.maximum(counts[below], 0) + weight * tree.scale * shares[number])
+            shares[below] = _proportions(np.maximum(tree.counts[below], 0) + weight * tree.scale * shares[number])
     return Tree(task, tree.nodes, shares)
-
-
-def node_counts(tree: CountedTree) -> FloatArray:
-    """Noisy counts of every node. An inner node has the signed sums of its leaves', so that noise cancels out."""
-    counts = np.zeros((len(tree.nodes), tree.counts.shape[1]))
-    counts[list(tree.leaves)] = tree.counts
-    for number in _inner_upwards(tree.nodes):
-        counts[number] = counts[list(tree.nodes[number].children)].sum(axis=0)
-    return counts
 
 
 def _proportions(counts: FloatArray) -> FloatArray:
