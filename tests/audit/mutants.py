@@ -227,7 +227,7 @@ MUTANTS = [
         tested(
             test_whom_accounts_protect.test_an_account_of_persons_pays_for_no_rows,
             FOLDER,
-            test_whom_accounts_protect.PAYERS["releases"]["release"],
+            test_whom_accounts_protect.PAYERS["answers.release"]["release"],
             1,
         ),
     ),

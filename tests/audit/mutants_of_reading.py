@@ -17,15 +17,14 @@ import pyarrow as pa
 from jostle.kernel import ledger, records, source
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
-from jostle.learn import estimator
+from jostle.learn import inputs
 from jostle.schema import Integer, values
 from jostle.tables import bounded_rows, columns, run_in_engine
 from jostle.tables.engines import frames, lines, parquet, spark
 from tests.audit import test_whose_rows
 from tests.audit.planted import CAPLOG, FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
 from tests.kernel import test_source
-from tests.learn import test_cells, test_estimators, test_frames
-from tests.learn import test_one_by_one as one_by_one
+from tests.learn import test_cells, test_estimators, test_frames, test_inputs
 from tests.tables import engines, test_odd_values, test_persons_apart, test_privacy, test_reading_and_paying
 
 SPARK = Fixture(lambda patch, folder: next(engines.spark._get_wrapped_function()()))
@@ -190,13 +189,13 @@ OF_READING = [
     ),
     Mutant(
         "learning: one odd value changes how others are read",
-        attribute(estimator, "_of_rows", lambda X, width: np.asarray(X)),  # one type for a whole array
-        tested(one_by_one.test_one_odd_value_changes_no_other_code, Integer(0, 99), [31, 72], b"x"),
+        attribute(inputs, "_of_rows", lambda X, width: np.asarray(X)),  # one type for a whole array
+        tested(test_inputs.test_one_odd_value_changes_no_other_code, Integer(0, 99), [31, 72], b"x"),
     ),
     Mutant(
         "learning: one row of another length refuses all others",
-        wrapped(estimator, "_of_rows", of_one_length),
-        tested(one_by_one.test_one_odd_row_refuses_no_other_and_nor_do_none, [5]),
+        wrapped(inputs, "_of_rows", of_one_length),
+        tested(test_inputs.test_one_odd_row_refuses_no_other_and_nor_do_none, [5]),
     ),
     Mutant(
         "a frame's texts are decoded by pandas, which fails on one that is no UTF-8",
@@ -210,8 +209,8 @@ OF_READING = [
     ),
     Mutant(
         "a learner's error shows a label that is no UTF-8",
-        attribute(estimator, "as_array", np.asarray),
-        tested(one_by_one.test_texts_of_arrow_that_are_no_utf8_are_labels_and_values_like_others),
+        attribute(inputs, "as_array", np.asarray),
+        tested(test_inputs.test_texts_of_arrow_that_are_no_utf8_are_labels_and_values_like_others),
     ),
 ]
 """The bugs."""

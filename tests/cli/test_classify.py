@@ -185,7 +185,7 @@ def test_the_records_are_in_their_file_before_anything_is_worked_out_from_them(f
     def broken(*_):
         raise RuntimeError("no solution")
 
-    monkeypatch.setattr("jostle.learn.pipeline.accuracy_on_synthetic", broken)
+    monkeypatch.setattr("jostle.learn.synthetic.accuracy_on_synthetic", broken)
     monkeypatch.setattr(sys, "argv", ["jostle", *map(str, (*PIPELINE, "--out", "made.csv"))])
     with pytest.raises(RuntimeError, match="no solution"):
         main()

@@ -14,19 +14,18 @@ from jostle import learn
 from jostle.kernel import records as kernel_records
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.records import SimulatedRecords
-from jostle.learn import _cells, grids
-from jostle.learn._cells import (
+from jostle.learn import cells, grids
+from jostle.learn.cells import (
     FEW_CELLS,
     CellModel,
-    Leaves,
-    _one_sided,
-    balance,
+    NoisyClasses,
+    class_strategy,
     coarse,
     known_total,
     measure,
-    posterior_leads,
 )
-from jostle.learn.task import SMALL, Task, once_a_task
+from jostle.learn.smoothing import _one_sided, posterior_leads
+from jostle.learn.task import SMALL, Task, once_per_task
 from jostle.schema import Boolean, Category, Integer
 
 TASK = Task(("age", "sex"), "sick", {"age": Integer(0, 99), "sex": Category(["F", "M"]), "sick": Boolean()})
@@ -44,7 +43,7 @@ def test_bins_are_intervals_and_what_is_not_foreseen_shares_one(bins: int) -> No
 
 @pytest.mark.parametrize("classes", [1, 2, 3])
 def test_a_record_is_in_one_row_once(classes: int) -> None:
-    strategy = balance(4, classes)
+    strategy = class_strategy(4, classes)
     assert strategy.norm == 1
     assert strategy.diameter == 2
     assert np.abs(strategy.dense()).sum(axis=0).tolist() == [1.0] * (4 * classes)
@@ -82,7 +81,7 @@ def test_posterior_means_are_finite_and_do_not_overshoot(noisy: list[float], sca
 def test_shares_are_probabilities(classes: int) -> None:
     draw = np.random.default_rng(classes)
     noisy = draw.normal(size=50) if classes == 2 else draw.normal(size=(50, classes))
-    shares = Leaves(noisy * 30, 10.0).shares()
+    shares = NoisyClasses(noisy * 30, 10.0).shares()
     assert shares.shape == (50, classes)
     assert (shares >= 0).all()
     assert shares.sum(axis=1) == pytest.approx(1)
@@ -119,7 +118,7 @@ def test_the_number_of_records_is_paid_for_unless_it_is_known() -> None:
 @pytest.mark.parametrize(("name", "numbers"), [("Joint", 5), ("Single", 5), ("Sparse", 12), ("Grid", 1), ("Grid", 3)])
 def test_many_classes_leave_fewer_cells(name: str, numbers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     classes, most = 30, 30 * (27 if name == "Grid" else 5)
-    for module in (kernel_records, _cells, grids):
+    for module in (kernel_records, cells, grids):
         monkeypatch.setattr(module, "LARGEST_VECTOR", most)
     task = Task.over({f"a{i}": Integer(0, 99) for i in range(numbers)} | {"class": Category(list(range(classes)))}, "class")
     draw = np.random.default_rng(0)
@@ -134,7 +133,7 @@ def test_many_classes_leave_fewer_cells(name: str, numbers: int, monkeypatch: py
 def test_what_follows_from_a_small_task_is_computed_once_and_stays_in_its_process() -> None:
     asked = []
 
-    @once_a_task
+    @once_per_task
     def doubled(task: Task, times: int = 2) -> int:
         asked.append(times)
         return times * task.sizes["age"]
@@ -153,5 +152,5 @@ def test_what_follows_from_a_small_task_is_computed_once_and_stays_in_its_proces
 def test_what_is_shared_cannot_be_changed() -> None:
     with pytest.raises(ValueError, match="read-only"):
         coarse(TASK, "age", 4)[0] = 9
-    assert balance(3, 2) is balance(3, 2)
-    assert balance(FEW_CELLS + 1, 2) is not balance(FEW_CELLS + 1, 2)
+    assert class_strategy(3, 2) is class_strategy(3, 2)
+    assert class_strategy(FEW_CELLS + 1, 2) is not class_strategy(FEW_CELLS + 1, 2)

@@ -26,8 +26,8 @@ from jostle.kernel.records import ReleaseRecords, SimulatedRecords
 from jostle.kernel.strategy import identity
 from jostle.learn import PrivateClassifier, PrivateLogistic, PrivateMajority, PrivateSparse, PrivateTree, held_out
 from jostle.learn.logistic import MOST, cells_of
-from jostle.learn.pipeline import accuracy_on_synthetic, synthetic
 from jostle.learn.registry import Model
+from jostle.learn.synthetic import accuracy_on_synthetic, synthetic
 from jostle.learn.task import Task
 from jostle.schema import Boolean, Category, Column, Date, Integer, Real, Schema
 from jostle.tables.columns import EngineColumns
@@ -201,8 +201,8 @@ def test_synthetic_records_have_a_histogram_that_fits(monkeypatch: pytest.Monkey
         records.vector("class").laplace(identity(26), budget)
         return "a", "b", "c"
 
-    monkeypatch.setattr("jostle.learn.pipeline.choose_attributes", chosen)
-    monkeypatch.setattr("jostle.learn.pipeline.regression", lambda made, counts: np.ones((len(counts), 26)) / 26)
+    monkeypatch.setattr("jostle.learn.synthetic.choose_attributes", chosen)
+    monkeypatch.setattr("jostle.learn.synthetic.regression", lambda made, counts: np.ones((len(counts), 26)) / 26)
     assert spends_all_or_nothing("Synthetic", task, 1, total=1e9) is not None
 
 
@@ -232,12 +232,12 @@ def test_odd_tunables_are_refused_before_any_charge(name: str, tunables: dict[st
 
 def test_a_column_may_have_any_name_but_one_that_learners_use() -> None:
     """A column of the name of a derived attribute was silently taken for it, or refused after a charge."""
-    names = ["a", "a in few", "a in cells", "a in 5", "a in 16", "a in bins", "a in buckets", "told"]
+    names = ["a", "a in few", "a in cells", "a in 5", "a in 16", "a in bins", "a in buckets", "prediction"]
     task = Task.over({name: Integer(0, 30) for name in names} | {"class": Boolean()}, "class")
     for name in set(learn.names()) - {"Grid", "PatilSingh"}:
         assert spends_all_or_nothing(name, task, 1) is not None
     for name in ("(all)", "(node)", "(part)", "(a in 16)"):
-        with pytest.raises(BadInput, match="begins like what learners derive"):
+        with pytest.raises(BadInput, match="begins like the attributes that learners derive"):
             PrivateMajority(1, {name: Integer(0, 9), "class": Boolean()}).fit([[1]], [True])
 
 
@@ -279,10 +279,10 @@ def test_a_record_that_reads_like_a_first_line_changes_no_other(tmp_path: Path) 
     lines = ["30,no", "40,yes", "50,yes"]
     path = tmp_path / "people.csv"
     path.write_text("\n".join(["class,age", *lines[1:]]), encoding="utf-8")
-    found = held_out.encode(PEOPLE, held_out.read(path, PEOPLE, header=False))
+    found = PEOPLE.encode_records(held_out.read(path, PEOPLE, header=False))
     assert (found["age"].tolist(), found["class"].tolist()) == ([100, 40, 50], [-1, 1, 1])
     path.write_text("\ufeffclass,id,age\nno,7,30\n", encoding="utf-8")
-    found = held_out.encode(PEOPLE, held_out.read(path, PEOPLE, header=True))
+    found = PEOPLE.encode_records(held_out.read(path, PEOPLE, header=True))
     assert (found["age"].tolist(), found["class"].tolist()) == ([30], [0])
     path.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(BadInput, match="does not name all columns"):
@@ -293,7 +293,7 @@ def test_the_command_is_told_whether_there_is_a_first_line(tmp_path: Path) -> No
     Schema(PEOPLE.columns).save(tmp_path / "people.toml")
     (tmp_path / "people.csv").write_text("30,no\n60,yes\n" * 50, encoding="utf-8")
     asked = ["classify", "--file", str(tmp_path / "people.csv"), "--schema", str(tmp_path / "people.toml"), "--epsilon", "1"]
-    with pytest.raises(BadInput, match="say --no-header"):
+    with pytest.raises(BadInput, match="pass --no-header"):
         CliRunner().invoke(app, asked, catch_exceptions=False)
     told = CliRunner().invoke(app, [*asked, "--no-header", "--learner", "Majority"], catch_exceptions=False)
     assert "held out" in told.stdout
@@ -339,7 +339,7 @@ def test_an_account_stays_in_its_process_and_a_copy_cannot_be_charged(tmp_path: 
         again = pickle.loads(pickle.dumps(model))  # noqa: S301 (our own bytes)
         assert again.predict(X).tolist() == model.predict(X).tolist()
         assert b"budget.db" not in pickle.dumps(model)
-        with pytest.raises(BadInput, match="'people' stayed behind when this was pickled"):
+        with pytest.raises(BadInput, match="'people' stayed behind when this estimator was pickled"):
             again.fit(X, y)
         assert people.spent == 1
         again.set_params(account=people).fit(X, y)

@@ -10,10 +10,8 @@ from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
 from jostle.kernel.records import SimulatedRecords
 from jostle.learn.grids import grid
-from jostle.learn.joint import _sets, _variants, joint
-from jostle.learn.majority import majority
+from jostle.learn.histograms import _resolutions, attribute_sets, joint, majority, single
 from jostle.learn.registry import Learner
-from jostle.learn.single_attribute import single
 from jostle.learn.task import Task
 from jostle.schema import Category, Column, Integer
 
@@ -68,14 +66,14 @@ def test_a_second_choice_adds_attributes_where_candidates_are_too_many_for_one()
 
 def test_candidates_are_all_small_sets_each_attribute_once() -> None:
     task = Task(("x", "s"), "class", {"x": Integer(0, 99), "s": Category([0, 1]), "class": Category([0, 1])})
-    variants = [variant for name in task.attributes for variant in _variants(task, name)]
-    sets = _sets(variants, (), 10**6, 1_000, None)
+    offered = [one for name in task.attributes for one in _resolutions(task, name)]
+    sets = attribute_sets(offered, (), 10**6, 1_000, None)
     assert sets[0] == ()
-    assert len(sets) == 1 + len(variants) + (len(variants) - 1)
-    assert all(len({variant.attribute for variant in one}) == len(one) for one in sets)
-    assert [len(one) for one in _sets(variants, sets[1], 10**6, 1_000, None)] == [1, 2]
-    assert len(_sets(variants, (), 10**6, len(variants), None)) == 1
-    assert max(len(one) for one in _sets(variants, (), 10**6, 1_000, 1)) == 1
+    assert len(sets) == 1 + len(offered) + (len(offered) - 1)
+    assert all(len({one.attribute for one in chosen}) == len(chosen) for chosen in sets)
+    assert [len(one) for one in attribute_sets(offered, sets[1], 10**6, 1_000, None)] == [1, 2]
+    assert len(attribute_sets(offered, (), 10**6, len(offered), None)) == 1
+    assert max(len(one) for one in attribute_sets(offered, (), 10**6, 1_000, 1)) == 1
 
 
 def test_without_a_signal_the_majority_is_predicted() -> None:

@@ -14,7 +14,7 @@ from jostle.datasets import labelled
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.objective import Additive
 from jostle.kernel.records import SimulatedRecords
-from jostle.learn.logistic import FINEST, PrivateLogistic, _features, coarse, foreseen
+from jostle.learn.logistic import FINEST, PrivateLogistic, _features, coarse
 from jostle.learn.task import Task
 from jostle.schema import Category, Integer, Schema
 
@@ -32,7 +32,7 @@ def records(rows: int = 5_000, **options: Any) -> SimulatedRecords:
 def test_features_of_a_number_add_up_to_one_and_are_even_between_bins(bins: int) -> None:
     cells = coarse(TASK, "n", FINEST)
     matrix = _features(TASK, "n", cells, bins)
-    values = int(cells[foreseen(TASK, "n") - 1]) + 1
+    values = int(cells[TASK.known("n") - 1]) + 1
     assert matrix.sum(axis=1) == pytest.approx(np.ones(values + 1))
     assert (matrix >= 0).all()
     assert matrix.shape[1] == min(bins, values) + 1
@@ -84,7 +84,7 @@ def test_the_ridge_falls_and_the_bins_grow_with_the_records() -> None:
         source = Spied(records())
         learn.get("Logistic").run(source, TASK, source.grant(1), total=total)
         ((objective, _),) = source.asked
-        found.append((objective.ridge, objective.features["(n in cells)"].shape[1]))
+        found.append((objective.ridge, objective.features["(n in bins)"].shape[1]))
     ridges, widths = zip(*found, strict=True)
     assert ridges[0] > ridges[1] >= ridges[2]
     assert widths[0] <= widths[1] < widths[2]

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.records import SimulatedRecords
-from jostle.learn import joint as joint_module
-from jostle.learn._cells import CellModel, Leaves, measure
-from jostle.learn._smoothing import by_parts, by_rank, smoothed
-from jostle.learn.joint import joint
+from jostle.learn import histograms
+from jostle.learn.cells import CellModel, NoisyClasses, measure
+from jostle.learn.histograms import joint
 from jostle.learn.registry import FloatArray
+from jostle.learn.smoothing import by_parts, by_rank, smoothed
 from jostle.learn.task import Task
 from jostle.schema import Boolean, Category
 
@@ -79,16 +79,16 @@ def test_a_guess_is_in_the_unit_of_the_table(shape: tuple[int, ...]) -> None:
 def test_nothing_is_smoothed_where_there_is_no_noise() -> None:
     draw, shape = np.random.default_rng(5), (4, 3, 2)
     leads = draw.choice([-40.0, -1, 1, 40], size=24)
-    assert Leaves(leads, 1e-9).shares(shape)[:, 1] == pytest.approx((leads > 0).astype(float), abs=1e-6)
+    assert NoisyClasses(leads, 1e-9).shares(shape)[:, 1] == pytest.approx((leads > 0).astype(float), abs=1e-6)
     counts = draw.integers(1, 40, size=(24, 3)).astype(float)
-    assert Leaves(counts, 1e-9).shares(shape) == pytest.approx(counts / counts.sum(axis=1, keepdims=True), abs=1e-6)
+    assert NoisyClasses(counts, 1e-9).shares(shape) == pytest.approx(counts / counts.sum(axis=1, keepdims=True), abs=1e-6)
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 2, 2), (4, 4)])
 def test_what_attributes_tell_together_alone_is_not_flattened(shape: tuple[int, ...]) -> None:
     parity = np.indices(shape).sum(axis=0) % 2
     leads = np.where(parity == 1, 200.0, -200.0).ravel() + np.random.default_rng(6).laplace(scale=10, size=prod(shape))
-    assert Leaves(leads, 10.0).shares(shape).argmax(axis=1).tolist() == parity.ravel().tolist()
+    assert NoisyClasses(leads, 10.0).shares(shape).argmax(axis=1).tolist() == parity.ravel().tolist()
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -102,7 +102,7 @@ def test_cells_of_few_records_are_told_by_others(classes: int) -> None:
     exact = truth[:, 1] - truth[:, 0] if classes == 2 else truth
     saved = []
     for _ in range(40):
-        leaves = Leaves(exact + draw.laplace(scale=8, size=exact.shape), 8.0)
+        leaves = NoisyClasses(exact + draw.laplace(scale=8, size=exact.shape), 8.0)
         alone, together = (leaves.shares(one).argmax(axis=1) != truth.argmax(axis=1) for one in ((), shape))
         saved.append(int(alone.sum()) - int(together.sum()))
     assert np.mean(saved) > 5 * np.std(saved, ddof=1) / len(saved) ** 0.5
@@ -120,14 +120,14 @@ def test_shares_are_probabilities_whatever_was_measured(
 ) -> None:
     draw = np.random.default_rng(seed)
     noisy = size * draw.standard_cauchy(size=prod(shape) if classes == 2 else (prod(shape), classes)) + scale
-    shares = Leaves(noisy, max(scale, 1e-15)).shares(shape)
+    shares = NoisyClasses(noisy, max(scale, 1e-15)).shares(shape)
     assert shares.shape == (prod(shape), classes)
     assert (shares >= 0).all()
     assert shares.sum(axis=1) == pytest.approx(1)
 
 
 def test_one_attribute_is_not_smoothed() -> None:
-    leaves = Leaves(np.random.default_rng(8).normal(size=30) * 20, 10.0)
+    leaves = NoisyClasses(np.random.default_rng(8).normal(size=30) * 20, 10.0)
     assert leaves.shares((30,)).tolist() == leaves.shares().tolist()
 
 
@@ -136,13 +136,13 @@ def test_joint_smooths_the_cells_that_it_measured(monkeypatch: pytest.MonkeyPatc
     draw = np.random.default_rng(9)
     codes = {"a": draw.integers(0, 4, size=2_000), "b": draw.integers(0, 4, size=2_000)}
     codes["class"] = (codes["a"] + codes["b"] > 3).astype(np.int64)
-    seen: list[Leaves] = []
+    seen: list[NoisyClasses] = []
 
-    def watched(*given: Any) -> Leaves:
+    def watched(*given: Any) -> NoisyClasses:
         seen.append(measure(*given))
         return seen[-1]
 
-    monkeypatch.setattr(joint_module, "measure", watched)
+    monkeypatch.setattr(histograms, "measure", watched)
     records = SimulatedRecords(ArrayColumns(codes, task.sizes), seed=0, filtered=True)
     model = joint.run(records, task, records.grant(0.5))
     assert isinstance(model, CellModel)

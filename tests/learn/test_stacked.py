@@ -9,12 +9,10 @@ from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import InternalError
 from jostle.kernel.records import SimulatedRecords
 from jostle.kernel.strategy import identity
-from jostle.learn.joint import joint
+from jostle.learn.histograms import joint, majority
 from jostle.learn.logistic import logistic
-from jostle.learn.lookup import told
-from jostle.learn.majority import majority
 from jostle.learn.registry import Learner, Model
-from jostle.learn.stacked import StackedModel, stacked
+from jostle.learn.stacked import StackedModel, stacked, with_prediction
 from jostle.learn.task import Task
 from jostle.schema import Category, Integer
 
@@ -48,10 +46,12 @@ def test_what_is_looked_up_is_what_the_model_predicts(learner: Learner, classes:
     codes = codes_of(task, 3_000)
     records = records_of(task, codes)
     model = learner.run(records, task, records.grant(2))
-    found = told(records, task, model, "told")
-    counts = found.vector("told", "class").laplace(identity((found.sizes["told"], classes)), records.grant(10**6))
+    found = with_prediction(records, task, model, "prediction")
+    counts = found.vector("prediction", "class").laplace(
+        identity((found.sizes["prediction"], classes)), records.grant(10**6)
+    )
     predicted = model.scores(codes).argmax(axis=1)
-    expected = np.zeros((found.sizes["told"], classes))
+    expected = np.zeros((found.sizes["prediction"], classes))
     np.add.at(expected, (predicted, codes["class"]), 1)
     off = np.abs(counts.reshape(expected.shape) - expected).sum() / 2
     assert off <= (0 if learner is not logistic else 0.03 * 3_000)  # sums in whole steps: near ties may go either way
@@ -67,7 +67,7 @@ def test_a_model_that_cannot_be_looked_up_is_our_fault() -> None:
 
     task = task_of(2)
     with pytest.raises(InternalError):
-        told(records_of(task, codes_of(task, 10)), task, Strange(), "told")
+        with_prediction(records_of(task, codes_of(task, 10)), task, Strange(), "prediction")
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -97,9 +97,9 @@ def test_it_corrects_what_an_additive_model_cannot_tell() -> None:
     assert wrong(model, test) < wrong(additive, test) - 0.1
 
 
-def test_a_column_may_be_called_told() -> None:
-    columns = {"told": Category(["a", "b"]), "class": Category([0, 1])}
-    task = Task(("told",), "class", columns)
-    codes = {"told": np.arange(1_000) % 2, "class": np.arange(1_000) % 2}
+def test_a_column_may_be_called_prediction() -> None:
+    columns = {"prediction": Category(["a", "b"]), "class": Category([0, 1])}
+    task = Task(("prediction",), "class", columns)
+    codes = {"prediction": np.arange(1_000) % 2, "class": np.arange(1_000) % 2}
     records = records_of(task, codes)
     assert wrong(stacked.run(records, task, records.grant(1)), codes) == 0

@@ -98,8 +98,7 @@ def classify(
     """
     from jostle.answers.release import charge_facts, in_ledger
     from jostle.learn import get, held_out
-    from jostle.learn.pipeline import read_buckets
-    from jostle.learn.synthetic import checked_buckets
+    from jostle.learn.synthetic import checked_buckets, read_buckets
     from jostle.tables.budget_source import check_note, legible
 
     exact(epsilon)
@@ -123,7 +122,7 @@ def classify(
     named = schema is not None and not names if header is None else header
     with stopped_orderly(ledger), Working() as working, ExitStack() as until_done:
         working.on("Reading the records")
-        codes = held_out.encode(task, held_out.read(file, task, header=named, columns=names))
+        codes = task.encode_records(held_out.read(file, task, header=named, columns=names))
         working.on(f"Learning ({found.name})")
         what = legible(f"{found.name}: classes of {task.label}", LONGEST_NOTE) + (f" ({note})" if note else "")
         payment = _payment(ledger, cap, neighbours, simulate, name or file.stem, what, until_done)
@@ -208,7 +207,6 @@ def _run(how: _Payment, asked: _Asked, until_done: ExitStack) -> tuple[Tested, t
     import numpy as np
 
     from jostle.learn import held_out
-    from jostle.learn.dry_run import rehearse
 
     task, codes, tunables = asked.task, asked.codes, dict(asked.tunables)
     draw = np.random.default_rng(None if how.seed is None else [how.seed, 1])  # not what the noise is drawn from
@@ -219,8 +217,8 @@ def _run(how: _Payment, asked: _Asked, until_done: ExitStack) -> tuple[Tested, t
     if asked.test is None:
         tested = held_out.learn_and_test(records, task, codes, coins, asked.learner, asked.epsilon, **tunables)
     else:
-        others = held_out.encode(task, held_out.read(asked.test, task, columns=asked.columns))
-        rehearse(asked.learner, task, records.neighbours, asked.epsilon, tunables)
+        others = task.encode_records(held_out.read(asked.test, task, columns=asked.columns))
+        asked.learner.dry_run(task, records.neighbours, asked.epsilon, tunables)
         model = asked.learner.run(records, task, records.grant(asked.epsilon), **tunables)
         right = held_out.right_on(model, task, others)[others[task.label] >= 0]
         tested = held_out.Tested(model, float(right.mean()) if right.size else 0.0, 0.0)
@@ -250,7 +248,7 @@ def _thrown_away(epsilon: str, neighbours: str, until_done: ExitStack) -> Accoun
 def _facts(
     tested: Tested, learner: str, epsilon: str, neighbours: str, seed: int | None, *, public_test: bool
 ) -> dict[str, Any]:
-    from jostle.learn.pipeline import SyntheticModel, accuracy_on_synthetic
+    from jostle.learn.synthetic import SyntheticModel, accuracy_on_synthetic
 
     facts: dict[str, Any] = {
         "learner": learner,

@@ -22,17 +22,15 @@ if TYPE_CHECKING:
     from jostle.learn.classifier import PrivateClassifier
     from jostle.learn.estimator import PrivateEstimator
     from jostle.learn.grids import PrivateGrid
-    from jostle.learn.joint import PrivateJoint
+    from jostle.learn.histograms import PrivateJoint, PrivateMajority, PrivateSingle
     from jostle.learn.logistic import PrivateLogistic
-    from jostle.learn.majority import PrivateMajority
     from jostle.learn.naive_bayes import PrivateGaussianBayes, PrivateMultinomialBayes
-    from jostle.learn.pipeline import PrivateSynthetic
-    from jostle.learn.single_attribute import PrivateSingle
     from jostle.learn.sparse import PrivateSparse
     from jostle.learn.stacked import PrivateStacked
+    from jostle.learn.synthetic import PrivateSynthetic
     from jostle.learn.trees.adaptive import PrivateTree
-    from jostle.learn.trees.estimators import FletcherIslam, FriedmanSchuster, Jagannathan, Mohammed, PatilSingh, SulqTree
     from jostle.learn.trees.learned import LearnedTree
+    from jostle.learn.trees.literature import FletcherIslam, FriedmanSchuster, Jagannathan, Mohammed, PatilSingh, SulqTree
 
 __all__ = [
     "FletcherIslam",
@@ -65,37 +63,30 @@ __all__ = [
 ]
 
 _HOMES = {
-    "PrivateSynthetic": "jostle.learn.pipeline",
-    "PrivateSparse": "jostle.learn.sparse",
-    "PrivateStacked": "jostle.learn.stacked",
-    "LearnedTree": "jostle.learn.trees.learned",
-    "PrivateMultinomialBayes": "jostle.learn.naive_bayes",
-    "PrivateGaussianBayes": "jostle.learn.naive_bayes",
-    "FletcherIslam": "jostle.learn.trees.estimators",
-    "PatilSingh": "jostle.learn.trees.estimators",
-    "Jagannathan": "jostle.learn.trees.estimators",
-    "SulqTree": "jostle.learn.trees.estimators",
-    "Mohammed": "jostle.learn.trees.estimators",
-    "FriedmanSchuster": "jostle.learn.trees.estimators",
-    "PrivateTree": "jostle.learn.trees.adaptive",
-    "PrivateClassifier": "jostle.learn.classifier",
-    "PrivateEstimator": "jostle.learn.estimator",
-    "PrivateGrid": "jostle.learn.grids",
-    "PrivateJoint": "jostle.learn.joint",
-    "PrivateLogistic": "jostle.learn.logistic",
-    "PrivateMajority": "jostle.learn.majority",
-    "PrivateSingle": "jostle.learn.single_attribute",
+    "classifier": ("PrivateClassifier",),
+    "estimator": ("PrivateEstimator",),
+    "grids": ("PrivateGrid",),
+    "histograms": ("PrivateJoint", "PrivateMajority", "PrivateSingle"),
+    "logistic": ("PrivateLogistic",),
+    "naive_bayes": ("PrivateGaussianBayes", "PrivateMultinomialBayes"),
+    "sparse": ("PrivateSparse",),
+    "stacked": ("PrivateStacked",),
+    "synthetic": ("PrivateSynthetic",),
+    "trees.adaptive": ("PrivateTree",),
+    "trees.learned": ("LearnedTree",),
+    "trees.literature": ("FletcherIslam", "FriedmanSchuster", "Jagannathan", "Mohammed", "PatilSingh", "SulqTree"),
 }
-"""Where each estimator lives: scikit-learn is imported with the first of them."""
+"""The module of each estimator: scikit-learn is imported with the first of them."""
 
 
 def __getattr__(name: str) -> object:
     """Load an estimator when it is first used."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'jostle.learn' has no attribute {name!r}; it has {', '.join(__all__)}")
-    value: object = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+    for home, estimators in _HOMES.items():
+        if name in estimators:
+            value: object = getattr(import_module(f"jostle.learn.{home}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'jostle.learn' has no attribute {name!r}; it has {', '.join(__all__)}")
 
 
 def __dir__() -> list[str]:
@@ -104,13 +95,13 @@ def __dir__() -> list[str]:
 
 @cache
 def _load() -> None:
-    """Import every file of this folder and of those in it: each registers what it defines."""
+    """Import every module of this package: each registers the learners that it defines."""
     for module in pkgutil.walk_packages(__path__, f"{__name__}."):
         import_module(module.name)
 
 
 def every() -> dict[str, Learner]:
-    """All learners by name, the caller's own included."""
+    """All learners by name, including the caller's own."""
     _load()
     return dict(sorted(registered().items()))
 

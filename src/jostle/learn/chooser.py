@@ -18,7 +18,6 @@ import numpy as np
 from jostle.choice import files as choice_files
 from jostle.choice.regret_tree import Tree, walk
 from jostle.kernel.errors import BadInput
-from jostle.learn._cells import foreseen
 from jostle.learn.grids import fits
 from jostle.learn.logistic import MOST
 from jostle.learn.task import Task
@@ -31,7 +30,7 @@ Grown without Stacked, choosers lose more on collected tables that are left out;
 """
 
 TWO_MODELS: Final = {"Stacked": 1.1}
-"""A learner that makes two models is taken only where every other one is expected to lose so many times as much.
+"""A learner that makes two models is chosen only if every other one is expected to lose this many times as much.
 
 Two models are harder to read than one. Fixed with errors on the census in view; on tables that are left out in turn, made-up
 or collected, it makes next to no difference.
@@ -52,9 +51,9 @@ KINDS: Final = ("few numbers", "others")
 
 
 FEWEST: Final = 50.0
-"""With fewer records times ε, the prevailing class is taken, unless there is a grid, for which no attributes are chosen.
+"""With fewer records times ε, Majority is chosen, except where there is a grid, which needs no choice of attributes.
 
-Their number is then below the noise of the look at them, which costs 2 % of ε: a choice could rest on nothing.
+The number of records is then below the noise of the classes' counts, which cost 2 % of ε: a choice would have no basis.
 """
 
 
@@ -64,19 +63,19 @@ def kind_of(facts: Mapping[str, float]) -> str:
 
 
 def fits_facts(option: str, facts: Mapping[str, float]) -> bool:
-    """Whether a learner is for a task with these features: but for grids, and for very many classes, all are."""
+    """Whether a learner can be used for a task with these features: grids and additive models cannot always."""
     if option in ADDITIVE:
         return facts["classes"] <= MOST
     return option != "Grid" or facts["grid"] > 0
 
 
 def features(task: Task, counts: Sequence[float], epsilon: float) -> dict[str, float]:
-    """Facts about a task: all are public but the classes' noisy counts, which were paid for.
+    """Facts about a task: all are public except the classes' noisy counts, which were paid for.
 
-    `worth`: records times ε, and `need`: how often that is the noise of a sum over all attributes, both as powers of ten;
+    `worth`: records times ε; `need`: records times ε over the noise of a sum over all attributes (both as powers of ten);
     `depth`: how many attributes of average width can be combined before cells are emptier than noise; the number of
     `attributes`, of all their `cells` (as a power of ten) and of `classes`; the share of `numeric` attributes;
-    the noisy `share` of the largest class; and whether there is a `grid` for it.
+    the noisy `share` of the largest class; and whether it can have a `grid`.
 
     >>> from jostle.schema import Boolean, Integer
     >>> task = Task(("age",), "sick", {"age": Integer(0, 99), "sick": Boolean()})
@@ -84,13 +83,13 @@ def features(task: Task, counts: Sequence[float], epsilon: float) -> dict[str, f
     (2.0, 0.7)
     """
     total = max(1.0, float(sum(counts)))
-    cells = sum(min(32, foreseen(task, name)) for name in task.attributes)
+    cells = sum(min(32, task.known(name)) for name in task.attributes)
     number, classes = len(task.attributes), len(task.classes)
     worth = total * epsilon
     return {
         "worth": log10(worth),
         "need": log10(worth / (number * cells**0.5 * max(1, classes - 1))),
-        "depth": log10(max(worth, 1.0)) * number / sum(log10(min(16, foreseen(task, name)) + 1) for name in task.attributes),
+        "depth": log10(max(worth, 1.0)) * number / sum(log10(min(16, task.known(name)) + 1) for name in task.attributes),
         "attributes": float(number),
         "cells": log10(cells),
         "classes": float(classes),

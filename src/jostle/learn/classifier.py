@@ -14,36 +14,31 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import Records
 from jostle.kernel.strategy import identity
 from jostle.learn.chooser import OPTIONS, Chooser, Pick, features, shipped_text
-from jostle.learn.estimator import Fit, PrivateEstimator
-from jostle.learn.registry import CHOSEN, FloatArray, IntArray, Learner, Model, learner
+from jostle.learn.estimator import FitSummary, PrivateEstimator
+from jostle.learn.registry import CHOSEN, FloatArray, IntArray, Model, learner
 from jostle.learn.task import Task
 
 PERCENT = 2
-"""What a look at the classes' counts costs, in percent of the budget."""
+"""The price of the classes' noisy counts, in percent of the budget."""
 
 
 @dataclass(frozen=True)
 class ChosenModel:
-    """What the chosen learner released, and how it was chosen."""
+    """The chosen learner's model, and how the learner was chosen."""
 
     model: Model
-    """The model."""
-
     pick: Pick
-    """The choice."""
 
     facts: Mapping[str, float]
     """What the choice could see."""
 
     def scores(self, codes: Mapping[str, IntArray]) -> FloatArray:
-        """Those of the model."""
         return self.model.scores(codes)
 
     def describe(self) -> str:
-        """The choice, the reasons and the model."""
         ranked = sorted(self.pick.expected.items(), key=lambda one: one[1])
         others = ", ".join(f"{name} {loss:.1%}" for name, loss in ranked)
-        because = f"\nWhat it went by: {'; '.join(self.pick.path)}." if self.pick.path else ""
+        because = f"\nReasons: {'; '.join(self.pick.path)}." if self.pick.path else ""
         return f"Chosen: {self.pick.option}.{because}\nExpected loss against the best: {others}.\n{self.model.describe()}"
 
 
@@ -51,9 +46,9 @@ class ChosenModel:
 def chosen(records: Records, task: Task, budget: Budget) -> ChosenModel:
     """The learner that a chooser, grown on public tables, expects to lose the least here.
 
-    Privacy: the classes' noisy counts (2 % of the budget), then the chosen learner with the rest. The choice is made from
-    the schema, ε and these counts alone, so it is post-processing, and each learner is private for any budget that it is
-    given (adaptive composition).
+    Privacy: the classes' noisy counts (2 % of the budget), then the chosen learner with the rest. The choice depends only
+    on the schema, ε and these counts, so it is post-processing, and each learner is private for any budget that it is given
+    (adaptive composition).
     """
     from jostle.learn import get
 
@@ -68,11 +63,11 @@ def chosen(records: Records, task: Task, budget: Budget) -> ChosenModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChosenFit(Fit):
-    """What was done in a fit, and why that learner."""
+class ChosenFit(FitSummary):
+    """What a fit did, and why it chose its learner."""
 
     pick: Pick
-    """The choice, with the questions that led to it and what was expected of the others."""
+    """The choice, with the questions that led to it and the expected losses of all options."""
 
     facts: Mapping[str, float]
     """What the choice could see: public facts, and shares and numbers that were paid for."""
@@ -81,7 +76,7 @@ class ChosenFit(Fit):
 class PrivateClassifier(PrivateEstimator):
     """Picks, within one ε, among private learners: histograms, grids, additive models, trees and the prevailing class.
 
-    The choice is learned on public tables, costs 2 % of ε, and is told by `explain()`.
+    The choice was learned on public tables, and costs 2 % of ε. `explain()` describes it.
 
     >>> from jostle.schema import Category, Integer, Schema
     >>> schema = Schema({"age": Integer(0, 99), "class": Category(["no", "yes"])})
@@ -95,8 +90,8 @@ class PrivateClassifier(PrivateEstimator):
 
     learner = CHOSEN
 
-    def _trace(self, found: Learner, neighbours: Neighbours) -> Any:
-        plain, model = super()._trace(found, neighbours), self.model_
+    def _trace(self, neighbours: Neighbours) -> Any:
+        summary, model = super()._trace(neighbours), self.model_
         if not isinstance(model, ChosenModel):
-            raise InternalError("a choice was made and is not there")
-        return ChosenFit(**vars(plain), pick=model.pick, facts=model.facts)
+            raise InternalError("the model does not say which learner was chosen")
+        return ChosenFit(**vars(summary), pick=model.pick, facts=model.facts)

@@ -5,52 +5,47 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.records import LARGEST_VECTOR, Records
-from jostle.learn._cells import Leaves, coarse, foreseen, known_total, measure
+from jostle.learn.cells import NoisyClasses, binned, coarse, derive_bins, known_total, measure
 from jostle.learn.estimator import PrivateEstimator
-from jostle.learn.registry import FloatArray, IntArray, learner
+from jostle.learn.registry import FloatArray, IntArray, check_number, learner
 from jostle.learn.task import Task
 
-if TYPE_CHECKING:
-    from jostle.kernel.ledger import Account
-
 MOST_AXES = 3
-"""More attributes have too many cells."""
+"""More attributes would have too many cells."""
 
 DENSITY = 15.0
-"""A grid has so many times √(records · ε) cells: more are noisier, fewer are coarser.
+"""A grid has DENSITY · √(records · ε) cells: more are noisier, fewer are coarser.
 
 Made-up tables do better with fewer, public pixels' colours with a few more.
 """
 
 WIDTHS = tuple(0.25 * 2 ** (step / 4) for step in range(15))
-"""The widths that the Gaussian may have that is drawn over the grid, in cells."""
+"""The widths of the Gaussian filter to choose among, in cells."""
 
 WIDER = 1.6
-"""It is so many times as wide as promises the least squared error of cells: which class leads changes more slowly.
+"""The filter is this many times wider than the width of least squared error: which class leads changes more slowly.
 
-On made-up tables from 1.3 to 2 make little difference.
+On made-up tables, values from 1.3 to 2 make little difference.
 """
 
 LARGEST = 2**16
-"""So many cells a grid has at most."""
+"""The most cells of a grid."""
 
 
 @dataclass(frozen=True)
 class GridModel:
-    """Noisy leads or counts of the classes on a grid, between whose cells' middles values change linearly."""
+    """Noisy leads or counts of the classes on a grid, interpolated linearly between the middles of its cells."""
 
     attributes: tuple[str, ...]
-    """The axes."""
 
     values: tuple[int, ...]
-    """The number of cells of each attribute that the schema foresees: the axis runs over these."""
+    """The number of cells of each attribute for values that the schema names: the axis runs over these."""
 
     levels: FloatArray
     """One grid for each class: the larger, the likelier."""
@@ -59,7 +54,7 @@ class GridModel:
     """Of the noise on a cell."""
 
     def scores(self, codes: Mapping[str, IntArray]) -> FloatArray:
-        """The levels at each record's place, as odds. What is not foreseen lies at the axis' upper end."""
+        """The levels at each record's place, as odds. Values that the schema does not name lie at the axis' upper end."""
         from scipy.ndimage import map_coordinates
 
         places = [
@@ -71,13 +66,12 @@ class GridModel:
         return np.asarray((odds / odds.sum(axis=0)).T)
 
     def describe(self) -> str:
-        """Its axes."""
         cells = " × ".join(map(str, self.levels.shape[1:]))
         return f"A smoothed grid of {cells} cells over {', '.join(self.attributes)}."
 
 
 def fits(task: Task) -> bool:
-    """Whether there are few attributes, and all are numeric: only then is there a grid."""
+    """Whether a task can have a grid: few attributes, all of them numeric."""
     return len(task.attributes) <= MOST_AXES and all(task.is_numeric(name) for name in task.attributes)
 
 
@@ -97,25 +91,26 @@ def grid(
     of the grid's cells with the rest. The cells follow from the schema and from the noisy number; smoothing, as wide
     as the noisy cells suggest, is post-processing.
     """
-    _check(density, smoothing)
+    check_number("density", density, 2.0**-20, LARGEST)
+    if smoothing is not None:
+        check_number("smoothing", smoothing, 0.0, LARGEST)
     if not fits(task):
         raise BadInput("learner", f"a grid is for at most {MOST_AXES} numeric attributes", "use Joint, or let one be chosen")
     total, rest = known_total(records, budget, total)
     cells = min(LARGEST, density * np.sqrt(total * float(rest.epsilon)))
     shape = _shape(task, max(2, round(cells ** (1 / len(task.attributes)))))
-    for name, bins in zip(task.attributes, shape, strict=True):
-        records = records.derive(_cut(name), [name], coarse(task, name, bins))
-    measured = measure(records, [*map(_cut, task.attributes)], task.label, rest)
+    tables = {name: coarse(task, name, bins) for name, bins in zip(task.attributes, shape, strict=True)}
+    measured = measure(derive_bins(records, tables), [*map(binned, tables)], task.label, rest)
     return GridModel(
         attributes=task.attributes,
-        values=tuple(foreseen(task, name) for name in task.attributes),
+        values=tuple(task.known(name) for name in task.attributes),
         levels=_smoothed(measured, shape, records.sizes[task.label], smoothing),
         scale=2 * measured.scale,
     )
 
 
 def _shape(task: Task, bins: int) -> tuple[int, ...]:
-    """The bins of each axis: so many, or fewer where their combinations with the classes would be too many to count.
+    """The bins of each axis: `bins`, or fewer where their combinations with the classes would be too many to count.
 
     >>> from jostle.schema import Category, Integer
     >>> columns = {"x": Integer(0, 999), "y": Integer(0, 99), "class": Category(list(range(4_000)))}
@@ -123,42 +118,31 @@ def _shape(task: Task, bins: int) -> tuple[int, ...]:
     ((150, 100), (165, 100))
     """
     while True:
-        shape = tuple(min(bins, foreseen(task, name)) for name in task.attributes)
+        shape = tuple(min(bins, task.known(name)) for name in task.attributes)
         if bins <= 2 or prod(width + 1 for width in shape) * len(task.classes) <= LARGEST_VECTOR:
             return shape
         bins = min(bins, max(shape)) - 1
 
 
-def _check(density: Any, smoothing: Any) -> None:
-    """Raise before anything is charged."""
-    for name, given, least in (("density", density, 2.0**-20), ("smoothing", 0.0 if smoothing is None else smoothing, 0.0)):
-        if isinstance(given, bool) or not isinstance(given, (int, float)) or not least <= given <= LARGEST:
-            raise BadInput(name, f"must be a number from {least:g} to {LARGEST}", "leave it out")
-
-
-def _cut(attribute: str) -> str:
-    return f"({attribute} in bins)"
-
-
-def _smoothed(measured: Leaves, shape: tuple[int, ...], classes: int, width: float | None) -> FloatArray:
-    """One smoothed grid a class; the bins after the last, for what is not foreseen, are left out."""
+def _smoothed(measured: NoisyClasses, shape: tuple[int, ...], classes: int, width: float | None) -> FloatArray:
+    """One smoothed grid per class, without the last bins, which are for values that the schema does not name."""
     noisy = np.column_stack([-measured.noisy, measured.noisy]) if classes == 2 else measured.noisy
     whole = noisy.reshape(*(bins + 1 for bins in shape), classes)
     inside = np.moveaxis(whole[tuple(slice(bins) for bins in shape)], -1, 0)
-    return _drawn_over(inside, _width(inside, 2 * measured.scale**2) * WIDER if width is None else width)
+    return _filtered(inside, _width(inside, 2 * measured.scale**2) * WIDER if width is None else width)
 
 
-def _drawn_over(levels: FloatArray, width: float) -> FloatArray:
+def _filtered(levels: FloatArray, width: float) -> FloatArray:
     from scipy.ndimage import gaussian_filter
 
     return np.array([gaussian_filter(level, width, mode="nearest") for level in levels])
 
 
 def _width(levels: FloatArray, variance: float) -> float:
-    """The width that promises the least squared error, by Stein's unbiased estimate: from what was released alone.
+    """The width of least squared error by Stein's unbiased estimate: computed only from released numbers.
 
-    The estimate is the distance between noisy and smoothed levels, plus twice the noise's variance times the weights that
-    cells keep of themselves.
+    The estimate is the squared distance between noisy and smoothed levels, plus twice the noise's variance times the weights
+    that cells keep of themselves.
 
     >>> noise = np.random.default_rng(0).laplace(size=(1, 20, 20))
     >>> _width(noise, 2.0) > _width(noise + 99 * (np.arange(20) > 9), 2.0)
@@ -167,14 +151,15 @@ def _width(levels: FloatArray, variance: float) -> float:
     axes = levels.ndim - 1
     alone = np.zeros(2 * 4 * round(WIDTHS[-1]) + 3)
     alone[alone.size // 2] = 1.0
-    kept = [float(_drawn_over(alone[None], width).max()) ** axes for width in WIDTHS]
+    kept = [float(_filtered(alone[None], width).max()) ** axes for width in WIDTHS]
     errors = [
-        float(((_drawn_over(levels, width) - levels) ** 2).sum()) + 2 * variance * own * levels.size
+        float(((_filtered(levels, width) - levels) ** 2).sum()) + 2 * variance * own * levels.size
         for width, own in zip(WIDTHS, kept, strict=True)
     ]
     return WIDTHS[int(np.argmin(errors))]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateGrid(PrivateEstimator):
     """Predicts the class that prevails around a record, for at most three numeric attributes.
 
@@ -188,17 +173,5 @@ class PrivateGrid(PrivateEstimator):
 
     learner = "Grid"
 
-    def __init__(
-        self,
-        epsilon: Any = 1.0,
-        schema: Any = None,
-        *,
-        label: str = "class",
-        neighbours: Any = "add_remove",
-        account: Account | None = None,
-        random_state: int | None = None,
-        density: float = DENSITY,
-        smoothing: float | None = None,
-    ) -> None:
-        super().__init__(epsilon, schema, label=label, neighbours=neighbours, account=account, random_state=random_state)
-        self.density, self.smoothing = density, smoothing
+    density: float = DENSITY
+    smoothing: float | None = None

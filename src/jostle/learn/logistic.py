@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, Any, final
+from typing import final
 
 import numpy as np
 
@@ -18,25 +18,23 @@ from jostle.kernel.objective import LARGEST_RIDGE, SMALLEST_RIDGE, Additive, cal
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records
 from jostle.kernel.statistics import Scale
-from jostle.learn._cells import coarse, foreseen
+from jostle.learn.cells import binned, coarse, derive_bins, width
 from jostle.learn.estimator import PrivateEstimator
-from jostle.learn.registry import FloatArray, IntArray, learner
-from jostle.learn.task import Task, once_a_task
-
-if TYPE_CHECKING:
-    from jostle.kernel.ledger import Account
+from jostle.learn.registry import FloatArray, IntArray, check_number, check_whole, learner
+from jostle.learn.task import Task, once_per_task
+from jostle.schema.arguments import finite
 
 FINEST = 32
-"""So many cells a numeric attribute is cut into at most."""
+"""The most cells of a numeric attribute."""
 
 BINS = 8
-"""So many bins a numeric attribute has at least, unless said otherwise."""
+"""The fewest bins of a numeric attribute, unless `bins` is given."""
 
 MOST = 2048
-"""So many coefficients all classes have together at most: with more, the search would take minutes."""
+"""The most coefficients of all classes together: with more, the search would take minutes."""
 
 WEAK, STRONG = 2.0, 16.0
-"""The ridge's units: the least and the most, unless said otherwise."""
+"""The smallest and the largest ridge, in its units, unless `ridge` is given."""
 
 
 @final
@@ -45,22 +43,19 @@ class AdditiveModel:
     """A score for each value of each attribute; a class's odds grow with the sum of its scores."""
 
     tables: Mapping[str, FloatArray]
-    """For each attribute the scores of its cells: one row a cell, one column a class."""
+    """For each attribute the scores of its cells: one row per cell, one column per class."""
 
     foreseen: Mapping[str, int]
     """How many of these cells are for values that the schema names."""
 
     summary: str
-    """In words."""
 
     def scores(self, codes: Mapping[str, IntArray]) -> FloatArray:
-        """The softmax of the sums."""
         total = sum(table[codes[name]] for name, table in self.tables.items())
         odds = np.exp(total - np.max(total, axis=1, keepdims=True))
         return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
     def describe(self) -> str:
-        """What it looks at, and which attributes it leans on most."""
         weight = {name: float(np.ptp(table[: self.foreseen[name]], axis=0).max()) for name, table in self.tables.items()}
         most = sorted(weight, key=lambda name: -weight[name])[:5]
         return f"{self.summary} It leans on {', '.join(f'{name} ({weight[name]:.2g})' for name in most)} most."
@@ -78,14 +73,19 @@ def logistic(
 ) -> AdditiveModel:
     """Coefficients of values, by objective perturbation (Chaudhuri et al. 2011, Algorithm 2, with Laplace noise).
 
-    A category has a coefficient for each value; a number has one for each of so many equally wide bins, and between the
-    middles of two bins its score changes evenly. The ridge is in units of k/2ε for k attributes. Where bins or ridge are
-    left open, they follow from how many records there are for the noise.
+    A category has a coefficient for each value; a number has one for each of its equally wide bins, and between the middles
+    of two bins its score changes linearly. The ridge is in units of k/2ε for k attributes. If bins or ridge are not given,
+    they follow from the number of records and the noise.
 
     Privacy: a noisy number of records (2 % of the budget) if it is needed and none that was paid for is given as `total`;
-    one minimisation over all attributes with the rest. Bins and ridge depend on the schema, ε and that number alone.
+    one minimisation over all attributes with the rest. Bins and ridge depend only on the schema, ε and that number.
     """
-    check_tunables(bins, ridge, total)
+    if bins is not None:
+        check_whole("bins", bins, 1, remedy="leave it out, or pass for instance 8")
+    if ridge is not None:
+        check_number("ridge", ridge, 0.5, 1e6, remedy="leave it out, or pass for instance 4")
+    if total is not None and finite(total) is None:
+        raise BadInput("total", "must be a number that was paid for", "leave it out")
     cells = cells_of(task)
     _check_payable(task, records.neighbours, budget.epsilon * 98 / 100, bins, ridge)
     if total is None and (bins is None or ridge is None):
@@ -97,17 +97,15 @@ def logistic(
     wide = int(bins or np.clip(round(BINS * (enough / 60) ** (1 / 3)), BINS, FINEST))
     strength = float(ridge or np.clip(12 / enough, WEAK, STRONG))
     objective = _objective(task, records.neighbours, budget.epsilon, wide, strength)
-    for a, table in cells.items():
-        records = records.derive(_cut(a), [a], table)
-    return _model(task, cells, objective, records.minimise(objective, budget))
+    return _model(task, cells, objective, derive_bins(records, cells).minimise(objective, budget))
 
 
-@once_a_task
+@once_per_task
 def cells_of(task: Task) -> dict[str, Counts]:
     """A public table for each attribute, from its cells to the values that may have a coefficient.
 
-    Numbers are cut no finer than there may be coefficients. Attributes with so many values that this would not do are left
-    out, those with the most first: so many coefficients would be nothing but noise.
+    Numbers are cut no finer than there may be coefficients. If even that leaves too many coefficients, the attributes with
+    the most values are left out: their coefficients would be nothing but noise.
 
     >>> from jostle.schema import Boolean, Category, Integer
     >>> columns = {"name": Category(list(range(9_000))), "age": Integer(0, 99), "sick": Boolean()}
@@ -117,20 +115,16 @@ def cells_of(task: Task) -> dict[str, Counts]:
     scores = 1 if len(task.classes) <= 2 else len(task.classes)
     if scores > MOST:
         raise BadInput("label", f"has more than {MOST} classes", "put some of them together")
-    kept = sorted(task.attributes, key=lambda a: _height(coarse(task, a, 2)))
-    while kept and scores * sum(_height(coarse(task, a, 2)) for a in kept) > MOST:
+    kept = sorted(task.attributes, key=lambda a: width(coarse(task, a, 2)))
+    while kept and scores * sum(width(coarse(task, a, 2)) for a in kept) > MOST:
         kept.pop()
     if not kept:
         return {task.attributes[0]: np.zeros(task.sizes[task.attributes[0]], dtype=np.int64)}
     for finest in range(FINEST, 1, -1):
         cells = {a: coarse(task, a, finest) for a in task.attributes if a in kept}
-        if scores * sum(map(_height, cells.values())) <= MOST:
+        if scores * sum(map(width, cells.values())) <= MOST:
             break
     return cells
-
-
-def _height(table: IntArray) -> int:
-    return int(table.max()) + 1
 
 
 def _rate(neighbours: Neighbours, epsilon: Fraction) -> float:
@@ -146,51 +140,35 @@ def _objective(task: Task, neighbours: Neighbours, epsilon: Fraction, bins: int,
     return Additive(task.label, plain.features, max(ridge, SMALLEST_RIDGE))
 
 
-@once_a_task
+@once_per_task
 def _with_bins(task: Task, bins: int) -> Additive:
     """With a ridge of 1."""
-    features = {_cut(a): _features(task, a, table, bins) for a, table in cells_of(task).items()}
+    features = {binned(a): _features(task, a, table, bins) for a, table in cells_of(task).items()}
     return Additive(task.label, features, 1.0)
 
 
-@once_a_task
+@once_per_task
 def _check_payable(task: Task, neighbours: Neighbours, epsilon: Fraction, bins: int | None, ridge: float | None) -> None:
-    """Raise, before anything is charged, unless every objective that may be asked for can be."""
+    """Raise, before anything is charged, unless every objective that this fit may use can be calibrated."""
     for wide, strength in product([bins] if bins else [BINS, FINEST], [ridge] if ridge else [WEAK, STRONG]):
         calibration(_objective(task, neighbours, epsilon, wide, strength), len(task.classes), neighbours, epsilon)
 
 
 def plenty(task: Task, cells: Mapping[str, IntArray], loudness: float) -> float:
-    """How many times as many records times ε there are as the noise on k attributes' coefficients hides, roughly."""
-    values = sum(
-        min(int(table.max()) + 1, BINS) if task.is_numeric(a) else int(table.max()) + 1 for a, table in cells.items()
-    )
+    """Roughly how many times larger records times ε are than the noise on k attributes' coefficients."""
+    values = sum(min(width(table), BINS) if task.is_numeric(a) else width(table) for a, table in cells.items())
     classes = max(len(task.classes), 2)
     need = 4 * (1 if classes == 2 else 2 * (classes - 1)) * len(cells) * math.sqrt(values)
     return max(loudness / need, 0.01)
 
 
-def check_tunables(bins: Any, ridge: Any, total: Any) -> None:
-    """Raise unless they can be used."""
-    if bins is not None and (isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1):
-        raise BadInput("bins", "must be a whole number of at least 1", "leave it out, or pass for instance 8")
-    if ridge is not None and (isinstance(ridge, bool) or not isinstance(ridge, (int, float)) or not 0.5 <= ridge <= 1e6):
-        raise BadInput("ridge", "must be a number from 1/2 to a million", "leave it out, or pass for instance 4")
-    if total is not None and (isinstance(total, bool) or not isinstance(total, (int, float)) or not math.isfinite(total)):
-        raise BadInput("total", "must be a number that was paid for", "leave it out")
-
-
-def _cut(attribute: str) -> str:
-    return f"({attribute} in cells)"
-
-
 def _features(task: Task, attribute: str, cells: IntArray, bins: int) -> FloatArray:
-    """One row a cell: categories as they are, numbers by how near they are to the middles of two bins.
+    """One row per cell: categories as they are, numbers by how near they are to the middles of two bins.
 
-    A row's entries add up to 1, so that an attribute pulls no harder than if its values had a coefficient each.
+    A row's entries add up to 1, so that an attribute weighs no more than if each of its values had a coefficient.
     """
-    size = int(cells.max()) + 1
-    values = int(cells[foreseen(task, attribute) - 1]) + 1
+    size = width(cells)
+    values = int(cells[task.known(attribute) - 1]) + 1
     if not task.is_numeric(attribute) or values <= bins:
         return np.eye(size)
     place = np.clip((np.arange(values) + 0.5) * bins / values - 0.5, 0, bins - 1)
@@ -204,17 +182,18 @@ def _features(task: Task, attribute: str, cells: IntArray, bins: int) -> FloatAr
 
 
 def _model(task: Task, cells: Mapping[str, IntArray], objective: Additive, found: FloatArray) -> AdditiveModel:
-    """Scores of the cells that the schema has, from the coefficients."""
+    """Scores of the schema's cells, from the coefficients."""
     two = len(task.classes) == 2
     ends = np.cumsum([m.shape[1] for m in objective.features.values()])[:-1]
     tables = {}
     for a, part in zip(cells, np.split(found, ends, axis=1), strict=True):
-        by_cell = (objective.features[_cut(a)] @ part.T)[cells[a]]
+        by_cell = (objective.features[binned(a)] @ part.T)[cells[a]]
         tables[a] = np.hstack([np.zeros_like(by_cell), by_cell]) if two else by_cell
-    known = {a: foreseen(task, a) for a in tables}
+    known = {a: task.known(a) for a in tables}
     return AdditiveModel(tables, known, f"Additive scores of {found.shape[1]} features of {len(tables)} attributes.")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PrivateLogistic(PrivateEstimator):
     """An additive logistic model, private by objective perturbation.
 
@@ -228,17 +207,5 @@ class PrivateLogistic(PrivateEstimator):
 
     learner = "Logistic"
 
-    def __init__(
-        self,
-        epsilon: Any = 1.0,
-        schema: Any = None,
-        *,
-        label: str = "class",
-        neighbours: Any = "add_remove",
-        account: Account | None = None,
-        random_state: int | None = None,
-        bins: int | None = None,
-        ridge: float | None = None,
-    ) -> None:
-        super().__init__(epsilon, schema, label=label, neighbours=neighbours, account=account, random_state=random_state)
-        self.bins, self.ridge = bins, ridge
+    bins: int | None = None
+    ridge: float | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,36 +17,33 @@ from jostle.kernel.partition import Partition
 from jostle.kernel.records import Records, SimulatedRecords
 from jostle.kernel.source import Source
 from jostle.kernel.strategy import identity
-from jostle.learn._cells import foreseen
 from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.logistic import AdditiveModel
 from jostle.learn.registry import FloatArray, learner
 from jostle.learn.task import Task
-
-if TYPE_CHECKING:
-    from jostle.kernel.ledger import Account
+from jostle.schema.arguments import finite
 
 NONE: Final = "none"
-"""The true histograms: not private, for simulations on public data alone."""
+"""The true histograms: not private, only for simulations on public data."""
 
 INFORMED: Final = "informed"
-"""For each histogram the option that errs least on it: not private either."""
+"""For each histogram the option with the smallest error on it: not private either."""
 
 OPTIONS: Final = ("Laplace", "DAWA", "Bayes")
-"""What informed decision picks from."""
+"""The algorithms that informed decision picks from."""
 
 TRIALS: Final = 5
-"""How often it tries each."""
+"""How often informed decision tries each algorithm."""
 
-LOOK: Final = 10**6
-"""So large an ε leaves no noise: what a simulation looks at public data with."""
+NOISELESS: Final = 10**6
+"""An ε so large that no noise is left: with it, a simulation looks at public data."""
 
 Likelihood = Callable[[FloatArray, Task, str, float], FloatArray]
-"""From noisy counts of an attribute's cells × classes and a smoothing in records to log-likelihoods of the same shape."""
+"""From noisy counts of an attribute's cells × classes and a smoothing, in records, to log-likelihoods of the same shape."""
 
 
 def _versions(tunables: Mapping[str, Any]) -> object:
-    """Those of the algorithms that make the histograms; one that picks another follows from all, and from its selectors."""
+    """Versions of the algorithms that make the histograms. One that picks others depends on all, and on its selectors."""
     name = str(tunables["histograms"])
     if name == NONE:
         return ()
@@ -57,10 +55,10 @@ def _versions(tunables: Mapping[str, Any]) -> object:
 
 
 def _check_release(tunables: Mapping[str, Any]) -> None:
-    """Raise if the true counts would be looked at."""
+    """Raise if a release would look at the true counts."""
     histograms = tunables["histograms"]
     if histograms in (NONE, INFORMED):
-        problem = f"{histograms!r} looks at the true counts, so it is for simulations on public data alone"
+        problem = f"{histograms!r} looks at the true counts, so it is only for simulations on public data"
         raise BadInput("histograms", problem, "name an algorithm, for instance 'Bayes'")
 
 
@@ -68,10 +66,10 @@ def _check_release(tunables: Mapping[str, Any]) -> None:
 def multinomial_bayes(
     records: Records, task: Task, budget: Budget, *, histograms: str = "Bayes", smoothing: float = 1.0
 ) -> AdditiveModel:
-    """Each attribute's distribution in each class, by a noisy histogram (Section 8.3); attributes count as independent.
+    """Each attribute's distribution in each class, by a noisy histogram (Section 8.3); attributes are taken as independent.
 
     `histograms` is any algorithm for one dimension. `smoothing`, in scales of the noise, draws each class's distribution
-    towards that of all classes together, which says nothing.
+    towards that of all classes together, which carries no information.
 
     Privacy: one noisy histogram of the classes and one of each attribute's values × classes, with equal shares of the
     budget. A record is in one class, so within an attribute the classes share its budget (parallel composition): k + 1
@@ -87,8 +85,8 @@ def gaussian_bayes(
 ) -> AdditiveModel:
     """Each number's mean and variance in each class, from a noisy histogram (Section 8.3); categories as in the multinomial.
 
-    Numbers are measured in the schema's cells, so that one with logarithmic cells is taken to be log-normal. A value that is
-    missing says nothing. `histograms` and `smoothing` are as in the multinomial.
+    Numbers are measured in the schema's cells, so a column with logarithmic cells is modelled as log-normal. Missing values
+    carry no information. `histograms` and `smoothing` are as in the multinomial.
 
     Privacy: that of the multinomial model: k + 1 noisy histograms with equal shares of the budget; means and variances are
     post-processing.
@@ -109,47 +107,47 @@ def _fitted(
         tables[attribute] = logs - logs.mean(axis=1, keepdims=True)
     tables[task.attributes[0]] = tables[task.attributes[0]] + np.log(prior)
     words = f"Naive Bayes on {len(tables) + 1} histograms by {_words(histograms)}."
-    return AdditiveModel(tables, {a: foreseen(task, a) for a in tables}, words)
+    return AdditiveModel(tables, {a: task.known(a) for a in tables}, words)
 
 
 def _prior(records: Records, label: str, budget: Budget, histograms: str) -> FloatArray:
-    """About how many records each class has, but never fewer than noise alone would show."""
+    """About how many records each class has, but never fewer than pure noise would show."""
     classes = records.vector(label)
     cells = identity(classes.shape)
     least = max(classes.noise_scale(cells, budget), 1.0)
     noisy = classes.laplace(cells, budget)
-    return np.maximum(_look(records, label), 1.0) if histograms == NONE else np.maximum(noisy, least)
+    return np.maximum(_true_counts(records, label), 1.0) if histograms == NONE else np.maximum(noisy, least)
 
 
 def _by_class(
     records: Records, task: Task, attribute: str, budget: Budget, histograms: str, *, cells_matter: bool
 ) -> tuple[FloatArray, float]:
-    """An attribute's noisy histogram in each class, a column a class, and the scale of plain noise on it."""
+    """An attribute's noisy histograms, one column per class, and the scale of plain noise on them."""
     vector = records.vector(attribute, task.label)
     cells, classes = vector.shape
     scale = vector.noise_scale(identity(vector.shape), budget)
-    truth = _look(records, attribute, task.label) if histograms in (NONE, INFORMED) else None
+    truth = _true_counts(records, attribute, task.label) if histograms in (NONE, INFORMED) else None
     parts = vector.split(Partition.of(np.tile(np.arange(classes), cells)), budget)
     if histograms == NONE and truth is not None:
         return truth, 0.0
-    asked = workloads.identity(cells) if cells_matter or not task.is_numeric(attribute) else workloads.prefix(cells)
+    workload = workloads.identity(cells) if cells_matter or not task.is_numeric(attribute) else workloads.prefix(cells)
     columns = []
     for place, (part, token) in enumerate(parts):
-        name = histograms if truth is None else _informed(part, truth[:, place], asked, token)
-        columns.append(algorithms.get(name).run(part, asked, token))
+        name = histograms if truth is None else _informed(part, truth[:, place], workload, token)
+        columns.append(algorithms.get(name).run(part, workload, token))
     return np.column_stack(columns), scale
 
 
-def _look(records: Records, *names: str) -> FloatArray:
-    """The true counts: of public data, in a simulation alone."""
+def _true_counts(records: Records, *names: str) -> FloatArray:
+    """The true counts of public data: only in a simulation."""
     if not isinstance(records, SimulatedRecords):
-        raise InternalError("a release was asked for its true counts")
+        raise InternalError("a release tried to look at true counts")
     vector = records.vector(*names)
-    return np.asarray(vector.laplace(identity(vector.shape), records.grant(LOOK)).reshape(vector.shape))
+    return np.asarray(vector.laplace(identity(vector.shape), records.grant(NOISELESS)).reshape(vector.shape))
 
 
-def _informed(part: Source, truth: FloatArray, asked: workloads.Workload, token: Budget) -> str:
-    return informed_decision(part, truth.astype(np.int64), asked, float(token.epsilon), OPTIONS, trials=TRIALS)
+def _informed(part: Source, truth: FloatArray, workload: workloads.Workload, token: Budget) -> str:
+    return informed_decision(part, truth.astype(np.int64), workload, float(token.epsilon), OPTIONS, trials=TRIALS)
 
 
 def _multinomial(counts: FloatArray, task: Task, attribute: str, smoothing: float) -> FloatArray:
@@ -157,20 +155,20 @@ def _multinomial(counts: FloatArray, task: Task, attribute: str, smoothing: floa
 
 
 def _shares(counts: FloatArray, extra: float) -> FloatArray:
-    """Each class's distribution, with some records more that are distributed as all classes together: they say nothing."""
+    """Each class's distribution, with `extra` records that are distributed as all classes together."""
     together = counts.sum(axis=1, keepdims=True) + 1.0
     smooth = counts + extra * together / together.sum()
     return np.asarray(smooth / smooth.sum(axis=0))
 
 
 def _gaussian(counts: FloatArray, task: Task, attribute: str, smoothing: float) -> FloatArray:
-    """By moments of the foreseen cells' numbers, with some records spread evenly over all cells."""
+    """By moments over the cells that the schema names, smoothed as in the multinomial."""
     if not task.is_numeric(attribute):
         return _multinomial(counts, task, attribute, smoothing)
-    values = foreseen(task, attribute)
+    values = task.known(attribute)
     at, shares = np.arange(values)[:, None], _shares(counts[:values], smoothing * np.sqrt(values))
     mean = (shares * at).sum(axis=0)
-    variance = (shares * (at - mean) ** 2).sum(axis=0) + 1 / 12  # within a cell values are spread, too
+    variance = (shares * (at - mean) ** 2).sum(axis=0) + 1 / 12  # values also vary within a cell
     logs = np.zeros_like(counts)
     logs[:values] = -((at - mean) ** 2) / (2 * variance) - np.log(variance) / 2
     return logs
@@ -183,7 +181,7 @@ def _check(records: Records, histograms: Any, smoothing: Any) -> None:
     if histograms not in (NONE, INFORMED) and histograms not in algorithms.names(task="range-1d"):
         known = ", ".join([*algorithms.names(task="range-1d"), NONE, INFORMED])
         raise BadInput("histograms", f"{histograms!r} is unknown", f"use one of {known}")
-    if isinstance(smoothing, bool) or not isinstance(smoothing, (int, float)) or not 0 < smoothing < 1e6:
+    if not 0 < (finite(smoothing) or 0) < 1e6:
         raise BadInput("smoothing", "must be a positive number", "leave it out, or pass for instance 1")
 
 
@@ -191,26 +189,8 @@ def _words(histograms: str) -> str:
     return {NONE: "nobody (not private)", INFORMED: "informed decision (not private)"}.get(histograms, histograms)
 
 
-class _Bayes(PrivateEstimator):
-    """What both models share."""
-
-    def __init__(
-        self,
-        epsilon: Any = 1.0,
-        schema: Any = None,
-        *,
-        label: str = "class",
-        neighbours: Any = "add_remove",
-        account: Account | None = None,
-        random_state: int | None = None,
-        histograms: str = "Bayes",
-        smoothing: float = 1.0,
-    ) -> None:
-        super().__init__(epsilon, schema, label=label, neighbours=neighbours, account=account, random_state=random_state)
-        self.histograms, self.smoothing = histograms, smoothing
-
-
-class PrivateMultinomialBayes(_Bayes):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PrivateMultinomialBayes(PrivateEstimator):
     """Naive Bayes with a private histogram for each attribute's values.
 
     `histograms` names the algorithm that makes them, for instance "Laplace", "DAWA", "Bayes" or "Pythia", which picks one.
@@ -225,8 +205,12 @@ class PrivateMultinomialBayes(_Bayes):
 
     learner = "MultinomialBayes"
 
+    histograms: str = "Bayes"
+    smoothing: float = 1.0
 
-class PrivateGaussianBayes(_Bayes):
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PrivateGaussianBayes(PrivateEstimator):
     """Naive Bayes whose numbers are normally distributed in each class, with moments from private histograms.
 
     `histograms` names the algorithm that makes them, see `PrivateMultinomialBayes`.
@@ -241,25 +225,5 @@ class PrivateGaussianBayes(_Bayes):
 
     learner = "GaussianBayes"
 
-    def __init__(
-        self,
-        epsilon: Any = 1.0,
-        schema: Any = None,
-        *,
-        label: str = "class",
-        neighbours: Any = "add_remove",
-        account: Account | None = None,
-        random_state: int | None = None,
-        histograms: str = "Laplace",
-        smoothing: float = 1.0,
-    ) -> None:
-        super().__init__(
-            epsilon,
-            schema,
-            label=label,
-            neighbours=neighbours,
-            account=account,
-            random_state=random_state,
-            histograms=histograms,
-            smoothing=smoothing,
-        )
+    histograms: str = "Laplace"
+    smoothing: float = 1.0

@@ -16,7 +16,7 @@ from jostle.learn.task import Task
 Encoded = dict[str, IntArray]
 
 Parts = tuple[Task, Encoded, Encoded]
-"""What is to be learned, the records to learn from, and those to test with."""
+"""The task, the records to learn from, and those to test with."""
 
 
 def error(
@@ -38,7 +38,7 @@ def error(
 
 @lru_cache(maxsize=2)
 def parts(table: str, seed: int) -> Parts:
-    """A table by its name, split by a seed: an experiment's, or "artificial-7" for a made-up one, which has one split."""
+    """A table by its name, split by a seed. Made-up tables, such as "artificial-7", have one split."""
     if not table.startswith("artificial-"):
         return encoded_parts(*split(table, seed))
     made = artificial(int(table.removeprefix("artificial-")))
@@ -47,14 +47,13 @@ def parts(table: str, seed: int) -> Parts:
 
 
 def encoded_parts(train: Labelled, test: Labelled) -> Parts:
-    """The codes of records to learn from and to test with."""
+    """A split table, encoded."""
     task = Task(train.attributes, train.label, train.schema)
     return task, encoded(task, train), encoded(task, test)
 
 
 def encoded(task: Task, table: Labelled) -> Encoded:
-    """A table's codes. Records whose class is not foreseen are left out."""
-    codes: Encoded = {name: task.encode(name, table.columns[name]) for name in task.attributes}
-    codes[task.label] = task.encode_label(table.y)
+    """A table's codes, without records whose class the schema does not name."""
+    codes = task.encode_records({**table.columns, task.label: table.y})
     counted = codes[task.label] >= 0
     return {name: column[counted] for name, column in codes.items()}

@@ -1,12 +1,13 @@
-"""Synthetic records: a noisy histogram over a few buckets, made consistent, and records that have just these counts."""
+"""Synthetic records from a noisy histogram over a few buckets, and a logistic regression on them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -15,46 +16,64 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records
 from jostle.kernel.strategy import identity
-from jostle.learn.registry import FloatArray
+from jostle.learn.cells import CellModel, binned, coarse, derive_bins, known_total, width
+from jostle.learn.estimator import PrivateEstimator
+from jostle.learn.registry import FloatArray, IntArray, learner
+from jostle.learn.sparse import PERCENT, choose_attributes
 from jostle.learn.task import Task
 from jostle.linear.fitting.projections import project_simplex
+from jostle.schema import Column, Numeric
+from jostle.schema.arguments import finite
+from jostle.schema.files import check_no_database
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-LARGEST = 2**20
-"""So many cells a histogram may have, classes included."""
+LARGEST: Final = 2**20
+"""The most cells of a histogram, classes included."""
 
-MOST = 10**9 - 1
-"""So many records are made at most: noise may pretend any number, and NumPy draws from no more."""
+MOST_RECORDS: Final = 10**9 - 1
+"""The most records that are made: noise may suggest any number, and NumPy draws from no more."""
+
+CROWD: Final = 0.3
+"""The most cells per record times ε when buckets are chosen: with more, too little would stand out from the noise.
+
+Found on made-up tables, where from 0.1 to 0.3 makes no difference.
+"""
+
+SMALLEST, MOST, FINEST = 64, 2**16, 16
+"""The number of cells that is always allowed, the most cells, and the most buckets of a number when buckets are chosen."""
 
 Buckets = Mapping[str, Counts]
 """For each attribute of a histogram the bucket of each of its cells, numbered without gaps."""
 
 
+# ------------------------------------------------------------------------------------------------ synthetic records
+
+
 @dataclass(frozen=True, eq=False)
 class Synthetic:
-    """As many records as there were, none of which is anybody's: public, and of any use."""
+    """Records that belong to nobody: public, and about as many as the private ones."""
 
     task: Task
-    """What the columns are."""
+    """The public description of the columns."""
 
     buckets: Buckets
-    """The columns that it has beside the label, and how their cells are put together."""
+    """The columns besides the label, and how their cells are grouped."""
 
     counts: Counts
-    """The records in each combination of buckets, one row a combination, the last attribute changing fastest; by class."""
+    """The records by combination of buckets (rows, the last attribute changing fastest) and class (columns)."""
 
     def __len__(self) -> int:
         return int(self.counts.sum())
 
     def cells(self) -> dict[str, Counts]:
         """The bucket of each attribute in each combination."""
-        places = np.unravel_index(np.arange(len(self.counts)), self._shape)
+        places = np.unravel_index(np.arange(len(self.counts)), tuple(widths(self.buckets).values()))
         return dict(zip(self.buckets, places, strict=True))
 
     def to_frame(self) -> DataFrame:
-        """One row a record, with the buckets' names; the records are in no order but that of the buckets."""
+        """One row per record, with the buckets' names, in the order of the buckets."""
         import pandas as pd
 
         cell, label = np.divmod(np.arange(self.counts.size), self.counts.shape[1])
@@ -69,35 +88,29 @@ class Synthetic:
         """Write the records to a file."""
         self.to_frame().to_csv(path, index=False)
 
-    @property
-    def _shape(self) -> tuple[int, ...]:
-        return tuple(widths(self.buckets).values())
-
 
 def widths(buckets: Buckets) -> dict[str, int]:
     """The number of buckets of each attribute."""
-    return {name: int(table.max()) + 1 for name, table in buckets.items()}
+    return {name: width(table) for name, table in buckets.items()}
 
 
 def synthesize(records: Records, task: Task, buckets: Buckets, budget: Budget, total: float) -> Synthetic:
-    """Records with about the counts that these have, as many as `total` says: a public number, or one that was paid for.
+    """`total` records with about the counts of these; the total is public, or was paid for.
 
     Privacy: one Laplace measurement of disjoint cells, buckets × classes, with the whole budget; under `replace` a record
     moves two of them by one. All else is post-processing.
     """
     buckets = checked_buckets(task, buckets)
-    for name, table in buckets.items():
-        records = records.derive(_cut(name), [name], table)
-    vector = records.vector(*map(_cut, buckets), task.label)
+    vector = derive_bins(records, buckets).vector(*map(binned, buckets), task.label)
     noisy = vector.laplace(identity(vector.shape), budget)
-    counts = consistent(noisy, min(max(round(total), 0), MOST))
+    counts = consistent(noisy, min(max(round(total), 0), MOST_RECORDS))
     return Synthetic(task, buckets, counts.reshape(-1, len(task.classes)))
 
 
 def consistent(noisy: FloatArray, total: int) -> Counts:
-    """The nearest counts: whole numbers, none negative, that add up to the total.
+    """The nearest non-negative whole counts that add up to the total.
 
-    Clipping negative counts alone would invent records: about a noise scale's worth for every two empty cells.
+    Only clipping negative counts would invent records: about a noise scale's worth for every two empty cells.
 
     >>> consistent(np.array([5.4, -3.0, 2.2, 0.9]), 6).tolist()
     [5, 0, 1, 0]
@@ -106,7 +119,7 @@ def consistent(noisy: FloatArray, total: int) -> Counts:
 
 
 def largest_remainder(shares: FloatArray, total: int) -> Counts:
-    """Whole numbers that add up to the total: each share is rounded down, and those with the largest rests get one more.
+    """Whole numbers that add up to the total: shares are rounded down, and those with the largest remainders get one more.
 
     >>> largest_remainder(np.array([1.5, 0.3, 2.2]), 4).tolist()
     [2, 0, 2]
@@ -118,9 +131,9 @@ def largest_remainder(shares: FloatArray, total: int) -> Counts:
 
 
 def bucket_names(task: Task, attribute: str, table: Counts) -> list[str]:
-    """What the buckets are called: by their only cell, or by the first and the last."""
+    """The buckets' names: those of their cells; for numbers, of the first and the last."""
     labels = [*task.columns[attribute].labels, *(["(missing)"] if task.columns[attribute].drops else [])]
-    inside = [np.flatnonzero(table == bucket) for bucket in range(int(table.max()) + 1)]
+    inside = [np.flatnonzero(table == bucket) for bucket in range(width(table))]
     if task.is_numeric(attribute):
         return [labels[one[0]] if one.size == 1 else f"{labels[one[0]]} … {labels[one[-1]]}" for one in inside]
     return [" | ".join(labels[cell] for cell in one) for one in inside]
@@ -129,7 +142,7 @@ def bucket_names(task: Task, attribute: str, table: Counts) -> list[str]:
 def checked_buckets(task: Task, buckets: Any) -> Buckets:
     """Buckets as arrays. Raises, before anything is charged, unless every cell has one and the histogram is small enough."""
     if not isinstance(buckets, Mapping) or not buckets:
-        raise BadInput("buckets", "are none", "name at least one attribute, and say which bucket each of its cells is in")
+        raise BadInput("buckets", "are missing", "name at least one attribute, and give each of its cells a bucket")
     checked = {name: _checked_table(task, name, table) for name, table in buckets.items()}
     if prod(widths(checked).values()) * len(task.classes) > LARGEST:
         raise BadInput("buckets", f"have more than {LARGEST:,} combinations", "use fewer or coarser ones")
@@ -145,10 +158,189 @@ def _checked_table(task: Task, name: Any, table: Any) -> Counts:
         known = np.empty(0)
     if known.shape != (task.sizes[name],) or known.dtype.kind not in "iu":
         raise BadInput("buckets", f"of {name!r} must be {task.sizes[name]} whole numbers", "give one to each cell")
-    if set(known.tolist()) != set(range(int(known.max()) + 1)):
+    if set(known.tolist()) != set(range(width(known))):
         raise BadInput("buckets", f"of {name!r} must be numbered without gaps", "number them from 0")
     return known.astype(np.int64)
 
 
-def _cut(attribute: str) -> str:
-    return f"({attribute} in buckets)"
+# ------------------------------------------------------------------------------------------------- declared buckets
+
+
+def read_buckets(path: str | Path, task: Task) -> Buckets:
+    """Buckets from a TOML file: for each attribute `cuts` of a number, or `groups` of categories.
+
+    A cut is moved to the next border of the schema's cells. Values that are in no group, not in the schema or missing share
+    the last bucket. An empty table keeps the attribute's cells.
+    """
+    check_no_database(Path(path), "buckets")
+    try:
+        declared = tomllib.loads(Path(path).read_text("utf-8-sig"))
+    except (OSError, ValueError, RecursionError):  # also for a number with too many digits, and for deep nesting
+        raise BadInput(
+            "buckets", f"{path} cannot be read", 'write for instance: ["age"] and below it: cuts = [40, 50]'
+        ) from None
+    return {name: _declared(task, name, how) for name, how in declared.items()}
+
+
+def _declared(task: Task, name: str, how: Any) -> Counts:
+    if name not in task.attributes:
+        raise BadInput("buckets", f"{name!r} is no attribute", f"use some of {', '.join(task.attributes)}")
+    column, values, size = task.columns[name], task.known(name), task.sizes[name]
+    if how == {}:
+        return np.arange(size)
+    if isinstance(column, Numeric) and _is_list(how, "cuts", lambda cut: finite(cut) is not None):
+        table = np.searchsorted(np.sort(np.array(how["cuts"], dtype=np.float64)), column.edges[:-1], side="right")
+    elif not isinstance(column, Numeric) and _is_list(how, "groups", _is_group):
+        places = _places(name, column, how["groups"])
+        table = np.array([places.get(cell, len(how["groups"])) for cell in range(values)])
+    else:
+        raise BadInput("buckets", f"of {name!r} need cuts, if it is a number, or groups of categories", "give one of both")
+    filled = np.append(table, np.full(size - values, int(table.max()) + isinstance(column, Numeric)))
+    return np.unique(filled, return_inverse=True)[1].astype(np.int64)
+
+
+def _places(name: str, column: Column, groups: list[list[Any]]) -> dict[int, int]:
+    """The number of each category's group. A misspelt one would be paid for, and end up among the rest."""
+    cells = [(column.encode([value]).item(), number) for number, group in enumerate(groups) for value in group]
+    if len(dict(cells)) < len(cells) or not all(0 <= cell < column.values for cell, _ in cells):
+        problem = f"of {name!r} name a category that the schema lacks, or one twice"
+        raise BadInput("buckets", problem, "use those of the schema, each at most once")
+    return dict(cells)
+
+
+def _is_group(group: Any) -> bool:
+    return isinstance(group, list) and not any(isinstance(value, (list, dict)) for value in group)
+
+
+def _is_list(how: Any, word: str, fits: Callable[[Any], bool]) -> bool:
+    """Whether a table of the file has only that list, and all of its items fit."""
+    return isinstance(how, dict) and set(how) == {word} and isinstance(how[word], list) and all(map(fits, how[word]))
+
+
+# ------------------------------------------------------------------------------------------------------- regression
+
+
+@dataclass(frozen=True)
+class SyntheticModel:
+    """A classifier learned from synthetic records, and the records."""
+
+    cells: CellModel
+    """The classes' probabilities in each combination of buckets."""
+
+    synthetic: Synthetic
+    """The records: public."""
+
+    def scores(self, codes: Mapping[str, IntArray]) -> FloatArray:
+        return self.cells.scores(codes)
+
+    def describe(self) -> str:
+        return self.cells.describe()
+
+
+@learner(name="Synthetic", cite="mohammed2011differentially")
+def synthetic(
+    records: Records,
+    task: Task,
+    budget: Budget,
+    *,
+    buckets: Mapping[str, Sequence[int]] | None = None,
+    total: float | None = None,
+) -> SyntheticModel:
+    """Logistic regression on synthetic records that are drawn from a noisy histogram.
+
+    `buckets` says for each attribute of the histogram which bucket each of its cells is in. If it is not given, the
+    attributes are chosen privately, and numbers are cut as finely as the records allow.
+
+    Privacy: a noisy number of records (3 % of the budget) unless it is public or one that was paid for is given; where no
+    buckets are given, one choice among sets of attributes (30 % of what is left); and one Laplace measurement of the
+    buckets × classes with the rest, one after the other. Records and regression are made from what was released.
+    """
+    given = None if buckets is None else checked_buckets(task, buckets)  # before anything is charged
+    fallback, largest = _first_that_fits(task), min(MOST, LARGEST // len(task.classes))
+    known, rest = known_total(records, budget, total)
+    chosen: Buckets
+    if given is None:
+        choice, rest = rest.split(PERCENT, 100 - PERCENT)
+        names = choose_attributes(records, task, choice, known, largest=largest)
+        epsilon = float(rest.epsilon / records.neighbours.sensitivity(1, 2))
+        cells = min(max(SMALLEST, CROWD * known * epsilon), largest)
+        chosen = as_fine_as_possible(task, names or (fallback,), int(cells))
+    else:
+        chosen = given
+    made = synthesize(records, task, chosen, rest, known)
+    return SyntheticModel(
+        CellModel(tuple(chosen), tuple(chosen.values()), regression(made, made.counts), _words(chosen)), made
+    )
+
+
+def _first_that_fits(task: Task) -> str:
+    """The attribute of synthetic records if none stands out from the noise."""
+    for name in task.attributes:
+        if prod(widths({name: coarse(task, name, 2)}).values()) * len(task.classes) <= LARGEST:
+            return name
+    raise BadInput("attributes", "each have too many values", "group some of the values")
+
+
+def as_fine_as_possible(task: Task, names: Sequence[str], cells: int) -> Buckets:
+    """Categories as they are, and numbers in as many buckets as `cells` allows: at least two."""
+    best = {name: coarse(task, name, 2) for name in names}
+    for bins in range(3, FINEST + 1):
+        finer = {name: coarse(task, name, bins) for name in names}
+        if prod(widths(finer).values()) > cells:
+            break
+        best = finer
+    return best
+
+
+def regression(made: Synthetic, counts: Counts) -> FloatArray:
+    """The classes' probabilities in each combination of buckets, by logistic regression on records with these counts."""
+    from sklearn.linear_model import LogisticRegression
+
+    classes = counts.shape[1]
+    present = np.flatnonzero(counts.sum(axis=0))
+    if present.size < 2:  # nothing to tell apart: one class has all records, or none has any
+        shares = (counts.sum(axis=0) + 1e-9) / (counts.sum() + classes * 1e-9)
+        return np.tile(shares, (len(counts), 1))
+    features = np.hstack([np.eye(size)[made.cells()[name]] for name, size in widths(made.buckets).items()])
+    cell, label = np.nonzero(counts)
+    model = LogisticRegression(solver="newton-cholesky")  # few features: it converges in a few steps
+    model.fit(features[cell], label, sample_weight=counts[cell, label])
+    table = np.zeros((len(counts), classes))
+    table[:, present] = model.predict_proba(features)
+    return table
+
+
+def accuracy_on_synthetic(made: Synthetic, *, seed: int = 0) -> float:
+    """The accuracy on a fifth of the synthetic records of a regression on the others: not the accuracy on real records."""
+    flat = made.counts.reshape(-1)
+    held_out = np.random.default_rng(seed).multivariate_hypergeometric(flat, len(made) // 5, method="marginals")
+    test = held_out.reshape(made.counts.shape)
+    predicted = regression(made, made.counts - test).argmax(axis=1)
+    return float(test[np.arange(len(test)), predicted].sum() / max(test.sum(), 1))
+
+
+def _words(chosen: Buckets) -> str:
+    listed = ", ".join(f"{name} in {size}" for name, size in widths(chosen).items())
+    return f"Logistic regression on synthetic records over {listed} buckets."
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PrivateSynthetic(PrivateEstimator):
+    """Logistic regression on synthetic records; they are at `model_.synthetic`, and public.
+
+    `buckets` says which attributes the histogram has, and which bucket each of their cells is in. By default, both are
+    chosen privately.
+
+    >>> from jostle.schema import Category, Integer, Schema
+    >>> schema = Schema({"age": Integer(0, 99), "class": Category(["no", "yes"])})
+    >>> ages = list(range(100)) * 5
+    >>> model = PrivateSynthetic(epsilon=1, schema=schema, random_state=0)
+    >>> model.fit([[age] for age in ages], ["yes" if age >= 50 else "no" for age in ages]).predict([[3], [90]]).tolist()
+    ['no', 'yes']
+    >>> model.model_.synthetic.to_frame().columns.tolist()
+    ['age', 'class']
+    """
+
+    learner = "Synthetic"
+
+    buckets: Any = None

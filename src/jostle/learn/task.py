@@ -1,4 +1,4 @@
-"""What is to be learned, as far as it is public: the attributes, the label, and how their values are cut into cells."""
+"""The public part of a learning problem: the attributes, the label, and how their values are cut into cells."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from jostle.kernel.errors import BadInput
 from jostle.schema import Boolean, Category, Column, Numeric
 
 OWN: Final = "("
-"""So begin the names of the attributes that learners derive: a column of such a name would be taken for one of them."""
+"""Names of attributes that learners derive begin with this, so no column's name may."""
 
 SMALL: Final = 2**12
-"""So many cells all attributes of a task have together at most, if what follows from it is remembered."""
+"""`once_per_task` remembers results only of tasks whose attributes have at most this many cells in total."""
 
 _More = ParamSpec("_More")
 _Found = TypeVar("_Found")
@@ -26,10 +26,10 @@ _Found = TypeVar("_Found")
 @final
 @dataclass(frozen=True)
 class Task:
-    """Tell the label's classes apart by some attributes.
+    """Predict the label's class from some attributes.
 
-    Every value of an attribute has a cell: where a column's rule is to drop records, learning gives those values one cell
-    more, after the others, because a record that lacks a value still wants a prediction.
+    Every value of an attribute has a cell. Where a column's rule is to drop records, learning puts those values into one
+    extra cell after the others, because a record that lacks a value still needs a prediction.
 
     >>> from jostle.schema import Integer
     >>> task = Task(("age",), "sick", {"age": Integer(0, 99, bins=10), "sick": Boolean()})
@@ -49,35 +49,31 @@ class Task:
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", dict(self.columns))
         if not isinstance(self.columns.get(self.label), (Category, Boolean)):
-            raise BadInput("label", f"{self.label!r} must be a column of the schema with classes", self._labels())
+            able = [name for name, column in self.columns.items() if isinstance(column, (Category, Boolean))]
+            names_one = f"name the column to predict as label, one of {', '.join(able)}"
+            remedy = names_one if able and self.label not in self.columns else "describe it as Category([…])"
+            raise BadInput("label", f"{self.label!r} must be a column of the schema with classes", remedy)
         if not self.attributes or self.label in self.attributes or any(a not in self.columns for a in self.attributes):
             raise BadInput("attributes", "must be columns of the schema besides the label", "describe at least one")
 
-    def _labels(self) -> str:
-        """What to do about a label that is none."""
-        if self.label in self.columns:
-            return "describe it as Category([…])"
-        able = [name for name, column in self.columns.items() if isinstance(column, (Category, Boolean))]
-        return f"name the column to predict as label, one of {', '.join(able)}" if able else "describe it as Category([…])"
-
     @classmethod
     def over(cls, columns: Mapping[str, Column], label: str) -> Task:
-        """Tell one column's classes apart by all others.
+        """Predict one column's classes from all other columns.
 
         >>> from jostle.schema import Integer
         >>> Task.over({"(node)": Integer(0, 9), "sick": Boolean()}, "sick")
         Traceback (most recent call last):
-        jostle.kernel.errors.BadInput: schema: '(node)' begins like what learners derive from columns. Remedy: call it
-        something else.
+        jostle.kernel.errors.BadInput: schema: '(node)' begins like the attributes that learners derive. Remedy: rename the
+        column.
         """
         for name in columns:
             if name.startswith(OWN):
-                raise BadInput("schema", f"{name!r} begins like what learners derive from columns", "call it something else")
+                raise BadInput("schema", f"{name!r} begins like the attributes that learners derive", "rename the column")
         return cls(tuple(name for name in columns if name != label), label, columns)
 
     @cached_property
     def classes(self) -> NDArray[Any]:
-        """The classes that the schema foresees, in its order."""
+        """The classes of the schema, in its order."""
         column = self.columns[self.label]
         return np.array(column.categories) if isinstance(column, Category) else np.array([False, True])
 
@@ -87,8 +83,12 @@ class Task:
         cells = {a: self.columns[a].size + self.columns[a].drops for a in self.attributes}
         return cells | {self.label: len(self.classes)}
 
+    def known(self, attribute: str) -> int:
+        """How many of an attribute's cells are for values that the schema names: the others are rarely met."""
+        return self.columns[attribute].values
+
     def is_numeric(self, attribute: str) -> bool:
-        """Whether neighbouring cells are alike."""
+        """Whether neighbouring cells are similar."""
         return isinstance(self.columns[attribute], Numeric)
 
     def encode(self, attribute: str, values: Any) -> NDArray[np.int64]:
@@ -102,13 +102,18 @@ class Task:
         codes = self.columns[self.label].encode(values)
         return np.where(codes >= len(self.classes), -1, codes)
 
+    def encode_records(self, columns: Mapping[str, Any]) -> dict[str, NDArray[np.int64]]:
+        """The codes of whole records: every attribute by `encode`, and the label by `encode_label`."""
+        codes = {name: self.encode(name, columns[name]) for name in self.attributes}
+        return codes | {self.label: self.encode_label(columns[self.label])}
+
     @cached_property
     def memory(self) -> dict[Any, Any]:
-        """What `once_a_task` remembers: public, like the task."""
+        """The results that `once_per_task` remembers: public, like the task."""
         return {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """What follows from it is not handed to other processes along with it."""
+        """Remembered results are not sent to other processes."""
         return {"attributes": self.attributes, "label": self.label, "columns": self.columns}
 
     def check(self, sizes: Mapping[str, int]) -> None:
@@ -118,14 +123,14 @@ class Task:
                 raise BadInput("records", f"{name!r} must have {size} values", "encode them by the same task")
 
 
-def once_a_task(
+def once_per_task(
     function: Callable[Concatenate[Task, _More], _Found],
 ) -> Callable[Concatenate[Task, _More], _Found]:
-    """Compute once what follows from a small task and other public, hashable values. It is shared: change nothing in it.
+    """Compute a function of a small task and other public, hashable values only once. Callers must not change the result.
 
-    Privacy: never for functions of records, or of anything that follows from them.
+    Privacy: never use it for functions of records, or of anything that follows from them.
 
-    >>> @once_a_task
+    >>> @once_per_task
     ... def widest(task: Task) -> int:
     ...     print("computed")
     ...     return max(task.sizes.values())

@@ -1,7 +1,7 @@
 """The tree program with learned choices: how many trees, whether a level is split (L1), and by what (L2).
 
-The choice points are those of the choice language. They were taught by whole runs on made-up tables; the rules that they
-learned come with the package. With a fixed answer at each of them, the program is one of the algorithms in trees.py.
+The choice points are those of `jostle.choice`. They were trained by whole runs on made-up tables; the learned rules come
+with the package. With a fixed answer at each choice point, the program is one of the algorithms in literature.py.
 """
 
 from __future__ import annotations
@@ -21,29 +21,28 @@ from jostle.choice import files as choice_files
 from jostle.choice.choice_point import ChoicePoint
 from jostle.choice.decision_rules import RegretTree
 from jostle.kernel.budget import Budget
-from jostle.kernel.criteria import Gini, Majority
 from jostle.kernel.records import Records
+from jostle.learn.cells import known_total
 from jostle.learn.registry import learner
 from jostle.learn.task import Task
-from jostle.learn.trees.candidates import candidates_for, check_names
 from jostle.learn.trees.choice_points import (
     AtDepth,
-    BestSplit,
-    Candidates,
     ExpectedSupport,
     NoisySize,
     RandomSplit,
+    SplitCandidates,
     Splitting,
     Stopping,
+    best_split,
+    candidates_for,
+    check_names,
 )
-from jostle.learn.trees.estimators import TreeEstimator
-from jostle.learn.trees.learners import mean_branching, noisy_total
-from jostle.learn.trees.leaves import prevailing
+from jostle.learn.trees.literature import PERCENT, TreeEstimator
 from jostle.learn.trees.model import Forest, Tree
-from jostle.learn.trees.program import Program, Shape, check_payable, grow
+from jostle.learn.trees.program import GrownTree, Program, check_payable, grow, prevailing
 
 FACTS: Final = ("depth", "worth", "branching", "classes", "attributes")
-"""What a choice may depend on, see `facts`: all public, but for the noisy number of records, which was paid for."""
+"""What a choice may depend on, see `facts`: all public, except the noisy number of records, which was paid for."""
 
 TREES: Final[Mapping[str, int]] = {"one": 1, "ten": 10}
 STOPPING: Final = ("go on", "stop", "small ones stop", "sparse ones stop")
@@ -58,19 +57,13 @@ SHIPPED: Final = "tree.json"
 
 @dataclass(frozen=True)
 class Points:
-    """The choice points of the program."""
+    """The choice points of the program: how many trees vote, L1 and L2."""
 
     trees: ChoicePoint
-    """How many trees vote."""
-
     stopping: ChoicePoint
-    """L1."""
-
     splitting: ChoicePoint
-    """L2."""
 
     def every(self) -> tuple[ChoicePoint, ...]:
-        """All of them."""
         return self.trees, self.stopping, self.splitting
 
     def save(self, path: Path, about: Mapping[str, Any]) -> None:
@@ -82,7 +75,7 @@ class Points:
 
 
 def points(text: str | None = None) -> Points:
-    """The choice points, with what they learned if the text of a file is given."""
+    """The choice points, with learned rules if the text of their file is given."""
     made = Points(
         ChoicePoint("trees", list(TREES), facts=FACTS),
         ChoicePoint("stopping", STOPPING, facts=FACTS),
@@ -110,25 +103,24 @@ def learned_tree(records: Records, task: Task, budget: Budget) -> Tree | Forest:
     """A tree or a forest whose choices, level by level, were learned on public tables (the thesis' Figure 4.3).
 
     Privacy: a twentieth of the budget for a noisy number of records, unless it is public. The choices follow from that, from
-    ε and from the schema. Then, as for every tree of the program, each level's rules and the leaves have a part of the
+    ε and from the schema. Then, as for every tree of the program, each level's rules and the leaves get a part of the
     budget, and nodes of a level are disjoint; trees of a forest share it evenly.
     """
     return chosen_trees(records, task, budget, _shipped())
 
 
 def chosen_trees(records: Records, task: Task, budget: Budget, choice: Points) -> Tree | Forest:
-    """The program."""
+    """The program with these choice points."""
     check_names(task)
-    check_payable(
-        Program(NoisySize(), BestSplit(), DEEPEST, LEAF_WEIGHT, GROWTH), budget.epsilon * 19 / 20, max(TREES.values())
-    )
-    number, budget = noisy_total(records, task, budget)
+    dearest = Program(NoisySize(), best_split("entropy"), DEEPEST, LEAF_WEIGHT, GROWTH)
+    check_payable(dearest, budget.epsilon * 19 / 20, max(TREES.values()))
+    number, budget = known_total(records, budget, percent=PERCENT)
     records, candidates = candidates_for(records, task, bins=BINS)
     known = facts(records, task, candidates, number, budget.epsilon, 0)
     many, rest = choice.trees(records, budget, **known)
     grown = []
     for tree, token in enumerate(rest.split_evenly(TREES[many])):
-        draw = np.random.default_rng(tree)  # public: shapes that are drawn need not be secret
+        draw = np.random.default_rng(tree)  # public: random shapes need not be secret
         shape = grow_by_choice(records, task, token, candidates, choice, number, draw=draw)
         grown.append(prevailing(shape, task))
     return grown[0] if len(grown) == 1 else Forest(grown)
@@ -138,7 +130,7 @@ def grow_by_choice(
     records: Records,
     task: Task,
     budget: Budget,
-    candidates: Candidates,
+    candidates: SplitCandidates,
     choice: Points,
     number: float,
     *,
@@ -146,10 +138,10 @@ def grow_by_choice(
     depth: int = DEEPEST,
     leaf_weight: int = LEAF_WEIGHT,
     growth: Fraction = GROWTH,
-) -> Shape:
-    """Ask both points for every level, from the root down, until L1 says to stop; then grow the tree.
+) -> GrownTree:
+    """Decide both choice points for every level, from the root down, until L1 says to stop; then grow the tree.
 
-    What they depend on is known before any level is paid for, so that no budget is kept for levels that are not to be.
+    All facts are known before any level is paid for, so no budget is kept for levels that will not exist.
     """
     noise = sqrt(2) * task.sizes[task.label] / float(budget.epsilon)
     by_level: list[tuple[Stopping, Splitting]] = []
@@ -173,14 +165,14 @@ def grow_by_choice(
 
 
 def facts(
-    records: Records, task: Task, candidates: Candidates, number: float, epsilon: Fraction, depth: int
+    records: Records, task: Task, candidates: SplitCandidates, number: float, epsilon: Fraction, depth: int
 ) -> dict[str, float]:
-    """What is known of the nodes of a level.
+    """The facts about the nodes of a level.
 
-    The depth; `worth`, the records times ε that a node has there if splits are even, and how many branches splits have, both
-    as powers of ten; and the numbers of classes and attributes.
+    The depth; `worth`, a node's records times ε if splits are even, and the number of branches of splits, both as powers of
+    ten; and the numbers of classes and attributes.
     """
-    rate, branching = float(epsilon / records.neighbours.sensitivity(1, 2)), log10(mean_branching(candidates))
+    rate, branching = float(epsilon / records.neighbours.sensitivity(1, 2)), log10(candidates.mean_branching)
     return {
         "depth": float(depth),
         "worth": log10(max(number * rate, 1.0)) - depth * branching,
@@ -197,9 +189,7 @@ def _stopping(branch: str, noise: float) -> Stopping:
 
 
 def _splitting(branch: str, draw: np.random.Generator) -> Splitting:
-    if branch == "random":
-        return RandomSplit(draw)
-    return BestSplit({"max": Majority(), "gini": Gini(), "entropy": None}[branch])
+    return RandomSplit(draw) if branch == "random" else best_split(branch)
 
 
 class LearnedTree(TreeEstimator):

@@ -1,4 +1,4 @@
-"""A decision tree as it is released: public splits, and what was measured of the classes in its leaves."""
+"""Decision trees and forests as they are released: public splits, and measured shares of the classes in the leaves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 LONGEST_TEXT = 60
-"""A tree is printed in so many lines."""
+"""The most lines that a tree is printed in."""
+
+MOST_LEAVES = 64
+"""With more leaves a picture is illegible: the tree is then drawn only as deep as it can be."""
 
 _NAMED = 4  # values of a branch that are named before "…"
 
@@ -29,10 +32,10 @@ class Node:
     """A place in a tree: a leaf, or a split and where its branches lead."""
 
     depth: int
-    """How many splits are above it."""
+    """The number of splits above it."""
 
     split: Split | None = None
-    """By what records are sorted, over the codes of the task; None in a leaf."""
+    """How records are sorted, over the codes of the task; None in a leaf."""
 
     children: tuple[int, ...] = ()
     """The numbers of the nodes that the branches lead to."""
@@ -44,13 +47,12 @@ class Tree:
     """Nodes from the root on, and the shares of the classes in each."""
 
     task: Task
-    """What it tells apart."""
 
     nodes: tuple[Node, ...]
     """The root first; children after their parents."""
 
     shares: FloatArray
-    """One row a node, each adding up to 1: what is predicted for records that end there."""
+    """One row per node, each adding up to 1: the prediction for records that end there."""
 
     def leaf(self, codes: Mapping[str, IntArray]) -> Counts:
         """The number of the leaf that each record ends in."""
@@ -70,17 +72,15 @@ class Tree:
         return place
 
     def scores(self, codes: Mapping[str, IntArray]) -> FloatArray:
-        """The shares in each record's leaf."""
         return self.shares[self.leaf(codes)]
 
     @property
     def leaves(self) -> int:
-        """How many leaves it has."""
         return sum(1 for number in self.reachable() if self.nodes[number].split is None)
 
     @property
     def depth(self) -> int:
-        """The longest way from the root to a leaf."""
+        """The number of splits from the root to the deepest leaf."""
         return max(self.nodes[number].depth for number in self.reachable())
 
     def reachable(self) -> Iterator[int]:
@@ -92,7 +92,7 @@ class Tree:
             stack.extend(reversed(self.nodes[number].children))
 
     def branch_names(self, node: Node) -> list[str]:
-        """What the branches of a split are called, such as "age < 40"."""
+        """The names of a split's branches, such as "age < 40"."""
         if node.split is None:
             return []
         return [branch_name(self.task, node.split, branch) for branch in range(node.split.arity)]
@@ -103,7 +103,7 @@ class Tree:
         return f"{self.task.classes[best]} ({self.shares[number, best]:.0%})"
 
     def describe(self) -> str:
-        """The tree as text, a line a branch."""
+        """The tree as text, one line per branch."""
         lines = [f"A tree of {self.leaves} leaves, at most {self.depth} splits deep."]
         if self.nodes[0].split is None:
             return f"{lines[0]}\n→ {self.verdict(0)}"
@@ -120,13 +120,10 @@ class Tree:
         return lines
 
     def plot(self, **options: Any) -> go.Figure:
-        """The tree as a Plotly figure."""
-        from jostle.learn.trees.plots import plot_tree
-
+        """The tree as a Plotly figure, see `plot_tree`."""
         return plot_tree(self, **options)
 
     def _repr_html_(self) -> str:
-        """For notebooks: the same text as `describe`."""
         return plots.in_words(self.describe())
 
 
@@ -136,14 +133,12 @@ class Forest:
     """Trees that vote: the mean of their shares."""
 
     trees: Sequence[Tree]
-    """One and more."""
 
     def scores(self, codes: Mapping[str, IntArray]) -> FloatArray:
-        """The mean of the trees' shares."""
         return np.asarray(np.mean([tree.scores(codes) for tree in self.trees], axis=0))
 
     def describe(self) -> str:
-        """How large it is, and its first tree."""
+        """Its size, and its first tree."""
         leaves = [tree.leaves for tree in self.trees]
         return f"{len(self.trees)} trees of {min(leaves)} to {max(leaves)} leaves. The first:\n{self.trees[0].describe()}"
 
@@ -152,12 +147,11 @@ class Forest:
         return self.trees[number].plot(**options)
 
     def _repr_html_(self) -> str:
-        """For notebooks: the same text as `describe`."""
         return plots.in_words(self.describe())
 
 
 def branch_name(task: Task, split: Split, branch: int) -> str:
-    """What the values of a branch have in common, in words.
+    """A branch in words.
 
     >>> from jostle.schema import Boolean, Integer
     >>> task = Task(("age",), "sick", {"age": Integer(0, 99, bins=10), "sick": Boolean()})
@@ -166,9 +160,9 @@ def branch_name(task: Task, split: Split, branch: int) -> str:
     ('age < 40', 'age ≥ 40')
     """
     column, attribute = task.columns[split.attribute], split.attribute
-    foreseen = split.branches[: column.values]
-    if task.is_numeric(attribute) and split.arity == 2 and (np.diff(foreseen) >= 0).all() and foreseen[0] != foreseen[-1]:
-        edge = column.edges[int(np.argmax(foreseen > 0))]  # type: ignore[attr-defined]
+    known = split.branches[: column.values]
+    if task.is_numeric(attribute) and split.arity == 2 and (np.diff(known) >= 0).all() and known[0] != known[-1]:
+        edge = column.edges[int(np.argmax(known > 0))]  # type: ignore[attr-defined]
         return f"{attribute} {'<' if branch == 0 else '≥'} {edge:g}"
     labels = [*column.labels, *(["(left out)"] if split.branches.size > column.size else [])]
     mine = [labels[value] for value in np.flatnonzero(split.branches == branch)]
@@ -178,3 +172,76 @@ def branch_name(task: Task, split: Split, branch: int) -> str:
     if isinstance(column, Category) and others.size == 1 and len(mine) > 1:
         return f"{attribute} ≠ {labels[int(others[0])]}"
     return f"{attribute} in {', '.join(mine[:_NAMED])}{' …' if len(mine) > _NAMED else ''}"
+
+
+# ---------------------------------------------------------------------------------------------------------- pictures
+
+
+def plot_tree(tree: Tree, *, most_leaves: int = MOST_LEAVES) -> go.Figure:
+    """A tree from left to right, one point per node. Hovering shows the branch that leads to it and its prediction.
+
+    The figure is self-contained: `write_html` makes one file that needs nothing else.
+    """
+    shown = _shown(tree, most_leaves)
+    heights = _heights(tree, shown)
+    names = {0: "all records"}
+    across: list[float | None] = []
+    along: list[float | None] = []
+    for number in shown:
+        node = tree.nodes[number]
+        for name, child in zip(tree.branch_names(node), node.children, strict=True):
+            if child in heights:
+                names[child] = name
+                across += [node.depth, tree.nodes[child].depth, None]
+                along += [heights[number], heights[child], None]
+    best = [int(np.argmax(tree.shares[number])) for number in shown]
+    colours = plots.PALETTE
+    figure = plots.new(_title(tree, shown)).update_layout(showlegend=True)
+    figure.add_scatter(x=across, y=along, mode="lines", line={"color": plots.MUTED}, hoverinfo="skip", showlegend=False)
+    for place, name in enumerate(tree.task.classes.tolist()):
+        mine = [number for number, winner in zip(shown, best, strict=True) if winner == place]
+        figure.add_scatter(
+            x=[tree.nodes[number].depth for number in mine],
+            y=[heights[number] for number in mine],
+            mode="markers+text",
+            marker={"size": 10, "color": colours[place % len(colours)]},
+            text=[names[number] for number in mine],
+            textposition="middle right",
+            hovertext=[f"{names[number]}<br>{tree.verdict(number)}" for number in mine],
+            hoverinfo="text",
+            name=str(name),
+        )
+    figure.update_xaxes(title_text="splits", dtick=1, showgrid=False, zeroline=False)
+    figure.update_yaxes(visible=False)
+    return figure
+
+
+def _shown(tree: Tree, most_leaves: int) -> list[int]:
+    """The nodes down to the deepest level at which there are not too many leaves."""
+    order = list(tree.reachable())
+    for depth in range(tree.depth, 0, -1):
+        ends = sum(
+            1 for n in order if tree.nodes[n].depth == depth or (tree.nodes[n].depth < depth and not tree.nodes[n].children)
+        )
+        if ends <= most_leaves:
+            return [number for number in order if tree.nodes[number].depth <= depth]
+    return [0]
+
+
+def _heights(tree: Tree, shown: list[int]) -> dict[int, float]:
+    """Leaves one below the other, and every other node in the middle of its children."""
+    inside, heights, line = set(shown), dict[int, float](), 0
+    for number in shown:
+        if not any(child in inside for child in tree.nodes[number].children):
+            heights[number] = -float(line)
+            line += 1
+    for number in reversed(shown):
+        if number not in heights:
+            heights[number] = float(np.mean([heights[child] for child in tree.nodes[number].children]))
+    return heights
+
+
+def _title(tree: Tree, shown: list[int]) -> str:
+    deepest = max(tree.nodes[number].depth for number in shown)
+    rest = "" if deepest == tree.depth else f", drawn down to split {deepest} of {tree.depth}"
+    return f"{tree.task.label}: {tree.leaves} leaves{rest}"

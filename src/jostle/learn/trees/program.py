@@ -1,13 +1,14 @@
-"""One program for all private decision trees: level by level, on counts by group, with two choice points.
+"""One program for all private decision trees: it grows a tree level by level, with two choice points, and labels its leaves.
 
-With fixed rules at L1 (stopping) and L2 (split) it is each of the algorithms in trees.py; with learned ones, level by level,
-it is the one in learned_tree.py. Every record is in one node of a level, so what is spent on a level is spent once (parallel
-composition), and levels add up. What the levels do not use goes to the leaves, so that the whole budget is spent. The number
-of nodes is limited by public rules: the tables are small.
+With fixed rules at L1 (stopping) and L2 (split) it is one of the algorithms in literature.py; with learned rules for each
+level it is the one in learned.py. Every record is in one node of a level, so a level's budget is spent once (parallel
+composition), and levels add up. Budget that the levels do not use goes to the leaves, so that the whole budget is spent.
+Public rules limit the number of nodes, so the tables are small.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -18,78 +19,77 @@ import numpy as np
 
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
-from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records, Split
-from jostle.learn.registry import FloatArray
+from jostle.kernel.strategy import identity
+from jostle.learn.cells import measure
+from jostle.learn.registry import FloatArray, check_whole
 from jostle.learn.task import Task
-from jostle.learn.trees.choice_points import NODE, Candidates, Flags, Level, Splitting, Stopping
-from jostle.learn.trees.model import Node
+from jostle.learn.trees.choice_points import NODE, Flags, Level, SplitCandidates, Splitting, Stopping
+from jostle.learn.trees.model import Node, Tree
 
 LARGEST_TABLE = 2**23
-"""So many cells may nodes × values × classes have: an attribute with more values than that lets is no longer split by."""
+"""The most cells of nodes × values × classes: attributes with too many values for it are no longer split."""
 
 DEEPEST = 64
+"""The largest depth that may be given."""
 
 SMALLEST = Fraction(1, 2**26)
-"""The least ε of a level: below it, noise would be beyond what counts can hold."""
+"""The least ε of a level: with less, noise would exceed what counts can hold."""
+
+CONFIDENCE = 0.25
+"""C4.5's: errors are estimated by the upper end of an interval that the true rate exceeds with this probability."""
 
 
 @final
 @dataclass(frozen=True)
 class Program:
-    """What is fixed before any record is looked at."""
+    """Everything that is fixed before the first record is used: L1, L2 and the sizes of tree and budget."""
 
     stopping: Stopping
-    """L1."""
-
     splitting: Splitting
-    """L2."""
 
     depth: int
-    """The most splits on a way from the root to a leaf."""
+    """The most splits between the root and a leaf."""
 
     leaf_weight: int
-    """The leaves' part of the budget, beside the weights of the rules at the last level."""
+    """The leaves' part of the budget, relative to the weights of the rules at the last level."""
 
     growth: Fraction = Fraction(1)
-    """How much more a level is given than the one above: its nodes have fewer records to tell with."""
+    """How many times more budget a level gets than the one above: its nodes have fewer records."""
 
     most_nodes: int = 4096
-    """Nodes are split while the tree has no more live ones; those that are expected to hold most come first."""
+    """The most live nodes of a tree; the nodes with the largest expected size are split first."""
 
     records_expected: float | None = None
     """A noisy number of records, for rules that need one."""
 
     by_level: tuple[tuple[Stopping, Splitting], ...] = ()
-    """The rules of the first levels, where they differ from those of the others."""
+    """The rules of the first levels, if they differ from those of the others."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.depth, bool) or not isinstance(self.depth, int) or not 0 <= self.depth <= DEEPEST:
-            raise BadInput("depth", f"must be a whole number from 0 to {DEEPEST}", "pass for instance 5")
-        if isinstance(self.most_nodes, bool) or not isinstance(self.most_nodes, int) or self.most_nodes < 1:
-            raise BadInput("most_nodes", "must be a whole number of at least 1", "pass for instance 4096")
+        check_whole("depth", self.depth, 0, DEEPEST, remedy="pass for instance 5")
+        check_whole("most_nodes", self.most_nodes, 1, remedy="pass for instance 4096")
 
     def rules(self, depth: int) -> tuple[Stopping, Splitting]:
         """L1 and L2 at a level."""
         return self.by_level[depth] if depth < len(self.by_level) else (self.stopping, self.splitting)
 
     def level_weight(self, depth: int) -> Fraction:
-        """What a level weighs."""
         return self.weight_from(depth) - self.weight_from(depth + 1)
 
     def weight_from(self, depth: int) -> Fraction:
-        """What the levels from this one on and the leaves weigh together."""
+        """The total weight of the levels from this one on and of the leaves."""
         return self._weights[depth]
 
     @cached_property
     def _weights(self) -> tuple[Fraction, ...]:
-        asked = tuple(sum(rule.weight for rule in self.rules(depth)) for depth in range(self.depth))
-        return _weights_from(asked, self.leaf_weight, self.growth)
+        weights = tuple(sum(rule.weight for rule in self.rules(depth)) for depth in range(self.depth))
+        return _weights_from(weights, self.leaf_weight, self.growth)
 
 
 @lru_cache(maxsize=1024)
 def _weights_from(levels: tuple[int, ...], leaves: int, growth: Fraction) -> tuple[Fraction, ...]:
-    """What each level, all below it and the leaves weigh together, and the leaves alone last: public, and asked for often.
+    """For each level the total weight of it, all levels below and the leaves; last the leaves' own. Public, and used often.
 
     >>> [str(weight) for weight in _weights_from((1, 1), 2, Fraction(3, 2))]
     ['11/2', '9/2', '3']
@@ -100,7 +100,7 @@ def _weights_from(levels: tuple[int, ...], leaves: int, growth: Fraction) -> tup
 
 
 @dataclass(eq=False)
-class Shape:
+class GrownTree:
     """A tree whose leaves are not labelled yet."""
 
     nodes: tuple[Node, ...]
@@ -113,10 +113,10 @@ class Shape:
     """Sorted into the leaves by the attribute NODE."""
 
     budget: Budget
-    """What is left for the leaves."""
+    """The budget that is left for the leaves."""
 
     sizes: dict[int, float]
-    """Noisy numbers of records of nodes whose rule asked for them."""
+    """Noisy numbers of records of the nodes whose rule measured them."""
 
 
 def is_payable(program: Program, epsilon: Fraction, trees: int = 1) -> bool:
@@ -127,12 +127,13 @@ def is_payable(program: Program, epsilon: Fraction, trees: int = 1) -> bool:
 def check_payable(program: Program, epsilon: Fraction, trees: int = 1) -> None:
     """Raise, before anything is charged, if the first level's part would be too small to draw noise for."""
     if not is_payable(program, epsilon, trees):
-        raise BadInput("epsilon", "is too small for so many levels and trees", "use a larger one, or fewer of them")
+        raise BadInput("epsilon", "is too small for this many levels and trees", "raise it, or use fewer levels or trees")
 
 
-def grow(records: Records, task: Task, budget: Budget, program: Program, candidates: Candidates) -> Shape:
-    """Split level by level; what is left of the budget is for the leaves, all together, as they are disjoint."""
-    sorted_, state = records.derive(NODE, (task.attributes[0],), _zeros(records, task)), _State(task, candidates)
+def grow(records: Records, task: Task, budget: Budget, program: Program, candidates: SplitCandidates) -> GrownTree:
+    """Split level by level. The rest of the budget is for all leaves together, because they are disjoint."""
+    first, state = task.attributes[0], _LiveNodes(candidates)
+    sorted_ = records.derive(NODE, (first,), np.zeros(records.sizes[first], dtype=np.int64))
     rest, sizes = budget, dict[int, float]()
     check_payable(program, budget.epsilon)
     unit = budget.epsilon / program.weight_from(0)
@@ -163,11 +164,7 @@ def grow(records: Records, task: Task, budget: Budget, program: Program, candida
         token, rest = _share(rest, splitting.weight * now, later)
         chosen = splitting.choose(level, token)
         sorted_ = state.split(chosen, sorted_, fitting, program.most_nodes)
-    return Shape(tuple(state.nodes), tuple(state.live), sorted_, rest, sizes)
-
-
-def _zeros(records: Records, task: Task) -> Counts:
-    return np.zeros(records.sizes[task.attributes[0]], dtype=np.int64)
+    return GrownTree(tuple(state.nodes), tuple(state.live), sorted_, rest, sizes)
 
 
 def _share(rest: Budget, weight: Fraction, others: Fraction) -> tuple[Budget | None, Budget]:
@@ -177,10 +174,10 @@ def _share(rest: Budget, weight: Fraction, others: Fraction) -> tuple[Budget | N
     return token, rest
 
 
-class _State:
+class _LiveNodes:
     """The live nodes, and which values of each attribute can still occur in them."""
 
-    def __init__(self, task: Task, candidates: Candidates) -> None:
+    def __init__(self, candidates: SplitCandidates) -> None:
         self.nodes = [Node(0)]
         self.live = [0]
         self.expected: FloatArray = np.ones(1)
@@ -189,13 +186,13 @@ class _State:
         self._possible = np.ones((1, sum(self._sizes.values())), dtype=np.bool_)
         self._open = np.ones(1, dtype=np.bool_)
 
-    def allowed(self, candidates: Candidates) -> Flags:
-        """Live nodes × candidates: whether two branches at least can have records."""
-        possible = self._possible[self._open].T.copy()  # values × open nodes: rows of it are added up quickly
+    def allowed(self, candidates: SplitCandidates) -> Flags:
+        """Live nodes × candidates: whether at least two branches can have records."""
+        possible = self._possible[self._open].T.copy()  # values × open nodes: adding up rows is fast
         reached = np.zeros((len(candidates.counted), possible.shape[1]), dtype=np.int64)
         for place, split in enumerate(candidates.counted):
             mine = possible[self._place(split)]
-            if split.arity == split.branches.size:  # a branch a value
+            if split.arity == split.branches.size:  # one branch per value
                 reached[place] = mine.sum(axis=0)
                 continue
             for branch in range(split.arity):
@@ -204,8 +201,8 @@ class _State:
         allowed[self._open] = (reached >= 2).T
         return allowed
 
-    def split(self, chosen: list[int], records: Records, candidates: Candidates, most: int) -> Records:
-        """Put children in the place of nodes that are split, as far as the limit lets; the others are leaves from now on."""
+    def split(self, chosen: list[int], records: Records, candidates: SplitCandidates, most: int) -> Records:
+        """Replace nodes by their children, as far as the limit allows; the other nodes are leaves from now on."""
         splits = self._within([candidates.counted[choice] if choice >= 0 else None for choice in chosen], most)
         live, rows, expected, open_ = list[int](), list[Flags](), list[float](), list[bool]()
         firsts = []
@@ -222,7 +219,7 @@ class _State:
         return moved
 
     def _children(self, place: int, routed: Split) -> list[int]:
-        """The numbers of a node's new children."""
+        """Add a node's children, and return their numbers."""
         parent = self.nodes[self.live[place]]
         children = list(range(len(self.nodes), len(self.nodes) + routed.arity))
         self.nodes[self.live[place]] = replace(parent, split=routed, children=tuple(children))
@@ -239,7 +236,7 @@ class _State:
         return rows
 
     def _within(self, splits: list[Split | None], most: int) -> list[Split | None]:
-        """Without the splits that would make more nodes than the limit: the smallest expected ones give way."""
+        """The splits without those beyond the limit of nodes: the nodes with the smallest expected size are not split."""
         total, kept = len(self.live), list(splits)
         for place in np.argsort(-self.expected, kind="stable").tolist():
             split = splits[place]
@@ -250,7 +247,7 @@ class _State:
         return kept
 
     def _move(self, records: Records, splits: list[Split | None], firsts: list[int], live: int) -> Records:
-        """Sort the records into the new nodes: a table over (node, value) an attribute; old numbers come after new ones."""
+        """Sort records into the new nodes, by one table over (node, value) per attribute; old numbers follow new ones."""
         old = len(splits)
         records = records.derive(NODE, (NODE,), live + np.arange(old))
         for attribute in dict.fromkeys(split.attribute for split in splits if split is not None):
@@ -265,3 +262,124 @@ class _State:
     def _place(self, split: Split) -> slice:
         start = self._starts[split.attribute]
         return slice(start, start + self._sizes[split.attribute])
+
+
+# ------------------------------------------------------------------------------------------- predictions in leaves
+
+
+@dataclass(frozen=True, eq=False)
+class CountedTree:
+    """A tree with noisy counts of the classes in its nodes."""
+
+    nodes: tuple[Node, ...]
+    """The root first; children after their parents."""
+
+    counts: FloatArray
+    """Nodes × classes. An inner node has the signed sums of its leaves' counts, so that noise cancels out."""
+
+    scale: float
+    """The scale of the noise on a leaf's counts."""
+
+    @classmethod
+    def of_leaves(cls, nodes: tuple[Node, ...], leaves: Sequence[int], noisy: FloatArray, scale: float) -> CountedTree:
+        """From noisy counts of the leaves, in the order of `leaves`."""
+        counts = np.zeros((len(nodes), noisy.shape[1]))
+        counts[list(leaves)] = noisy
+        for number in _inner_upwards(nodes):
+            counts[number] = counts[list(nodes[number].children)].sum(axis=0)
+        return cls(nodes, counts, scale)
+
+
+def counted(grown: GrownTree, task: Task) -> CountedTree:
+    """Count the classes in all leaves: one Laplace measurement of disjoint cells, with the rest of the budget."""
+    vector = grown.records.vector(NODE, task.label)
+    every = identity(vector.shape)
+    scale = vector.noise_scale(every, grown.budget)
+    noisy = vector.laplace(every, grown.budget).reshape(vector.shape)
+    return CountedTree.of_leaves(grown.nodes, grown.leaves, noisy, scale)
+
+
+def noisy_majority(tree: CountedTree, task: Task) -> Tree:
+    """Every leaf predicts the class with the largest noisy count; shares are in proportion to the counts above 0."""
+    return Tree(task, tree.nodes, _proportions(tree.counts))
+
+
+def pruned(tree: CountedTree, task: Task) -> Tree:
+    """C4.5's error-based pruning: a subtree gives way to a leaf that is expected to err no more often.
+
+    An inner node's counts are the sums of its leaves'. Errors among N records, E of which are not of the largest class, are
+    estimated as N times the upper confidence limit of a binomial rate (Quinlan 1993, Section 4.2).
+    """
+    kept = np.maximum(tree.counts, 0)
+    sizes = kept.sum(axis=1)
+    as_leaf = expected_errors(sizes, sizes - kept.max(axis=1))
+    as_tree, nodes = as_leaf.copy(), list(tree.nodes)
+    for number in _inner_upwards(tree.nodes):
+        children = nodes[number].children
+        as_tree[number] = as_tree[list(children)].sum()
+        if as_leaf[number] <= as_tree[number]:
+            as_tree[number] = as_leaf[number]
+            nodes[number] = Node(nodes[number].depth)
+    return _without_unreachable(Tree(task, tuple(nodes), _proportions(tree.counts)))
+
+
+def expected_errors(sizes: FloatArray, errors: FloatArray) -> FloatArray:
+    """N·U(E, N), U being the upper confidence limit of the rate of E errors among N; neither need be whole.
+
+    Quinlan's example: 6 · 0.206, 9 · 0.143, 1 · 0.75.
+
+    >>> expected_errors(np.array([6.0, 9, 1]), np.array([0.0, 0, 0])).round(3).tolist()
+    [1.238, 1.285, 0.75]
+    """
+    from scipy.special import betaincinv
+
+    rates = betaincinv(errors + 1, np.maximum(sizes - errors, 1e-9), 1 - CONFIDENCE)
+    return np.asarray(np.where(sizes > 0, sizes * rates, 0.0))
+
+
+def prevailing(grown: GrownTree, task: Task) -> Tree:
+    """Our own estimate of the classes' shares in each leaf.
+
+    Two classes: from their noisy difference, each leaf's in view of all leaves' (empirical Bayes). More classes: from noisy
+    counts, shrunk towards the shares in the node above.
+    """
+    if task.sizes[task.label] != 2:
+        return shrunk_to_parents(counted(grown, task), task)
+    shares = np.full((len(grown.nodes), 2), 0.5)
+    shares[list(grown.leaves)] = measure(grown.records, (NODE,), task.label, grown.budget).shares()
+    for number in _inner_upwards(grown.nodes):
+        shares[number] = shares[list(grown.nodes[number].children)].mean(axis=0)
+    return Tree(task, grown.nodes, shares)
+
+
+def _inner_upwards(nodes: Sequence[Node]) -> list[int]:
+    """The numbers of the inner nodes, children before their parents."""
+    return [number for number in range(len(nodes) - 1, -1, -1) if nodes[number].children]
+
+
+def shrunk_to_parents(tree: CountedTree, task: Task, weight: float = 2.0) -> Tree:
+    """Shares as if every node had `weight` times the noise's scale more records, with the parent's shares."""
+    shares = _proportions(tree.counts)
+    for number, node in enumerate(tree.nodes):
+        if node.children:
+            below = list(node.children)
+            shares[below] = _proportions(np.maximum(tree.counts[below], 0) + weight * tree.scale * shares[number])
+    return Tree(task, tree.nodes, shares)
+
+
+def _proportions(counts: FloatArray) -> FloatArray:
+    """Shares in proportion to the positive counts; if there are none, the largest gets all."""
+    positive = np.maximum(counts, 0)
+    nothing = positive.sum(axis=1) <= 0
+    positive[nothing] = counts[nothing] >= counts[nothing].max(axis=1, keepdims=True)
+    return np.asarray(positive / positive.sum(axis=1, keepdims=True))
+
+
+def _without_unreachable(tree: Tree) -> Tree:
+    """The same tree, without the nodes that pruning cut off."""
+    order = sorted(tree.reachable())
+    number = {old: new for new, old in enumerate(order)}
+    nodes = tuple(
+        replace(tree.nodes[old], children=tuple(number[child] for child in tree.nodes[old].children)) for old in order
+    )
+    return Tree(tree.task, nodes, tree.shares[order])

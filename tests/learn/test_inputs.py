@@ -12,8 +12,8 @@ import pytest
 from jostle import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.learn import PrivateMajority
-from jostle.learn.estimator import _as_labels, _encode, _table
 from jostle.learn.held_out import read
+from jostle.learn.inputs import read_attributes, read_labels
 from jostle.learn.task import Task
 from jostle.schema import Category, Date, Integer, Schema
 
@@ -22,7 +22,7 @@ CLASSES = Category(["yes", "no"])
 
 def codes(column, values):
     task = Task(("a",), "class", Schema({"a": column, "class": CLASSES}))
-    return _encode(task, _table([[value] for value in values], task))["a"].tolist()
+    return read_attributes([[value] for value in values], task).encode(task)["a"].tolist()
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def test_texts_of_arrow_that_are_no_utf8_are_labels_and_values_like_others():
         numbered = frame[["a"]].set_axis([0], axis=1)
         for X, y in ((frame, None), (numbered, held), (pa.table({"a": texts}), texts), (numbered, held.to_frame())):
             model = PrivateMajority(1, task.columns, random_state=0).fit(X, y)
-            assert task.encode_label(_as_labels(held if y is None else y)).tolist() == [-1, -1, -1, 0]
+            assert task.encode_label(read_labels(held if y is None else y)).tolist() == [-1, -1, -1, 0]
             assert len(model.predict(X)) == 4
-            assert _encode(task, _table(X, task))["a"].tolist() == [0, 2, 3, 2]
+            assert read_attributes(X, task).encode(task)["a"].tolist() == [0, 2, 3, 2]
 
 
 @pytest.mark.parametrize("X", [[31, 72, 83], 42, np.array([31, 72]), np.array([[31 + 1j]]), [[31, 1], [72]]])
@@ -70,7 +70,7 @@ def test_one_odd_row_refuses_no_other_and_nor_do_none(odd):
     model = PrivateMajority(1, TWO.columns, random_state=0)
     assert model.fit([], []).predict([[1, 2]]).shape == (1,)
     assert model.fit([[1, 2], odd], ["yes", "no"]).predict([]).shape == (0,)
-    read = _encode(TWO, _table([[1, 2], odd], TWO))
+    read = read_attributes([[1, 2], odd], TWO).encode(TWO)
     assert [column[0] for column in read.values()] == [1, 2]
     kept = [*odd[:2], None, None][:2] if isinstance(odd, list) else [None, None]
     assert [column[1] for column in read.values()] == [TWO.encode("a", [value])[0] for value in kept]
@@ -87,10 +87,10 @@ def test_what_are_no_rows_is_refused_before_any_charge(X, tmp_path):
 
 def test_what_is_masked_is_missing():
     masked = np.ma.array([[5, 1], [7, 2]], mask=[[True, False], [False, False]])
-    assert _encode(TWO, _table(masked, TWO))["a"].tolist() == TWO.encode("a", [None, 7]).tolist()
-    assert [column.tolist() for column in _table(masked, TWO).columns] == [[None, 7], [1, 2]]
+    assert read_attributes(masked, TWO).encode(TWO)["a"].tolist() == TWO.encode("a", [None, 7]).tolist()
+    assert [column.tolist() for column in read_attributes(masked, TWO).columns] == [[None, 7], [1, 2]]
     labels = np.ma.array(["yes", "no"], mask=[True, False])
-    assert TWO.encode_label(_as_labels(labels)).tolist() == [-1, 1]
+    assert TWO.encode_label(read_labels(labels)).tolist() == [-1, 1]
 
 
 def test_labels_of_another_number_are_refused_without_either(tmp_path):

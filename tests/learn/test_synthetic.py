@@ -22,16 +22,22 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.records import ReleaseRecords, SimulatedRecords
 from jostle.learn import held_out
-from jostle.learn.pipeline import (
+from jostle.learn.histograms import BinnedAttribute, attribute_sets
+from jostle.learn.sparse import MOST, choose_attributes, sparse
+from jostle.learn.synthetic import (
     PrivateSynthetic,
+    Synthetic,
     accuracy_on_synthetic,
     as_fine_as_possible,
+    bucket_names,
+    consistent,
+    largest_remainder,
     read_buckets,
     regression,
+    synthesize,
     synthetic,
+    widths,
 )
-from jostle.learn.sparse import _sets, choose_attributes, sparse
-from jostle.learn.synthetic import Synthetic, bucket_names, consistent, largest_remainder, synthesize, widths
 from jostle.learn.task import Task
 from jostle.schema import Category, Column, Integer, Schema
 
@@ -87,11 +93,11 @@ def test_nothing_to_tell_is_the_majority() -> None:
 
 
 def test_sets_of_attributes_are_all_small_ones() -> None:
-    tables = {name: np.arange(4) for name in "abcde"}
-    assert len(_sets(tables, 2, 10**6)) == 1 + 5 + 10
-    assert max(map(len, _sets(tables, 3, 16))) == 2  # 64 cells are too many
-    many = {f"{i}": np.arange(2) for i in range(60)}
-    assert max(map(len, _sets(many, 3, 10**6))) == 1  # pairs would be too many to compare
+    offered = [BinnedAttribute(name, np.arange(4), 4) for name in "abcde"]
+    assert len(attribute_sets(offered, (), 10**6, MOST, 2)) == 1 + 5 + 10
+    assert max(map(len, attribute_sets(offered, (), 16, MOST, 3))) == 2  # 64 cells are too many
+    many = [BinnedAttribute(f"{i}", np.arange(2), 2) for i in range(60)]
+    assert max(map(len, attribute_sets(many, (), 10**6, MOST, 3))) == 1  # pairs would be too many to compare
     with pytest.raises(BadInput, match="few: must be a whole number"):
         sparse.run(source(drawn(5)), TASK, source(drawn(5)).grant(1), few=0)
 
@@ -225,7 +231,7 @@ def test_bad_buckets_are_told(text: str, said: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("buckets", "said"),
     [
-        ({}, "are none"),
+        ({}, "are missing"),
         ({"age": [0, 1]}, "must be 101 whole numbers"),
         ({"married": [0, 2, 0, 0]}, "without gaps"),
         ({name: range(6) for name in NOISE}, "combinations"),
@@ -257,12 +263,12 @@ def test_learning_and_testing_cost_one_budget(tmp_path: Path) -> None:
 def test_files_are_read_without_a_complaint_about_any_record(tmp_path: Path) -> None:
     task = Task(("age", "job"), "pay", {"age": Integer(0, 99), "job": Category(["a", "b"]), "pay": Category(["<5", ">5"])})
     (tmp_path / "plain.csv").write_text("31, a, <5\n\n?, b, >5.\nold,c\n, , , ,\n", encoding="utf-8")
-    codes = held_out.encode(task, held_out.read(tmp_path / "plain.csv", task))
+    codes = task.encode_records(held_out.read(tmp_path / "plain.csv", task))
     assert codes["age"].tolist() == [31, 100, 100, 100, 100]  # an empty line is a record of which nothing is known
     assert codes["job"].tolist() == [0, 3, 1, 2, 3]
     assert codes["pay"].tolist() == [0, -1, 1, -1, -1]
     (tmp_path / "named.csv").write_text("pay,id,job,age\n<5,7,b,12\n", encoding="utf-8")
-    codes = held_out.encode(task, held_out.read(tmp_path / "named.csv", task))
+    codes = task.encode_records(held_out.read(tmp_path / "named.csv", task))
     assert [codes[name].tolist() for name in ("age", "job", "pay")] == [[12], [1], [0]]
 
 

@@ -16,14 +16,13 @@ from jostle.choice.choice_point import always
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.records import Records
-from jostle.learn.trees import learners
-from jostle.learn.trees.candidates import candidates_for
+from jostle.learn.cells import known_total
+from jostle.learn.trees import literature
+from jostle.learn.trees.choice_points import candidates_for
 from jostle.learn.trees.learned import FACTS, TREES, chosen_trees, grow_by_choice, learned_tree, points, shipped_text
-from jostle.learn.trees.learners import mean_branching, noisy_total
-from jostle.learn.trees.leaves import counted, noisy_majority, pruned, without_unreachable
 from jostle.learn.trees.model import Forest, Tree
-from jostle.learn.trees.program import Shape
-from tests.learn.test_trees import simulated, some_codes, some_task
+from jostle.learn.trees.program import GrownTree, counted, noisy_majority, pruned
+from tests.learn.trees.test_program import simulated, some_codes, some_task
 
 TASK = some_task(numeric=True)
 CODES = some_codes(TASK, 2_000)
@@ -31,7 +30,7 @@ ONE = Fraction(1)
 Answers = dict[str, str]
 
 
-def grown(records: Records, budget: Budget, number: float, tree: int, depth: int, leaf_weight: int) -> Shape:
+def grown(records: Records, budget: Budget, number: float, tree: int, depth: int, leaf_weight: int) -> GrownTree:
     """One tree of the program, with the constants of the papers: every level alike."""
     records, candidates = candidates_for(records, TASK)
     draw = np.random.default_rng([0, tree])
@@ -41,7 +40,7 @@ def grown(records: Records, budget: Budget, number: float, tree: int, depth: int
 
 
 def friedman_schuster(records: Records, budget: Budget) -> Tree:
-    return without_unreachable(pruned(counted(grown(records, budget, 0.0, 0, 5, 2), TASK), TASK))
+    return pruned(counted(grown(records, budget, 0.0, 0, 5, 2), TASK), TASK)
 
 
 def mohammed(records: Records, budget: Budget) -> Tree:
@@ -53,14 +52,14 @@ def patil_singh(records: Records, budget: Budget) -> Forest:
 
 
 def jagannathan(records: Records, budget: Budget) -> Forest:
-    number, rest = noisy_total(records, TASK, budget)
-    branching = mean_branching(candidates_for(records, TASK)[1])
+    number, rest = known_total(records, budget, percent=literature.PERCENT)
+    branching = candidates_for(records, TASK)[1].mean_branching
     depth = max(1, min(len(TASK.attributes) // 2, int(math.log(max(number, 2.0), branching) - 1)))
     return random_forest(records, rest, number, 10, depth)
 
 
 def fletcher_islam(records: Records, budget: Budget) -> Forest:
-    number, rest = noisy_total(records, TASK, budget)
+    number, rest = known_total(records, budget, percent=literature.PERCENT)
     return random_forest(records, rest, number, len(TASK.attributes), len(TASK.attributes))
 
 
@@ -72,11 +71,11 @@ def random_forest(records: Records, budget: Budget, number: float, many: int, de
 @pytest.mark.parametrize(
     ("algorithm", "program", "answers"),
     [
-        (learners.friedman_schuster, friedman_schuster, {"stopping": "small ones stop", "split": "gini"}),
-        (learners.mohammed, mohammed, {"stopping": "go on", "split": "entropy"}),
-        (learners.patil_singh, patil_singh, {"stopping": "small ones stop", "split": "entropy"}),
-        (learners.jagannathan, jagannathan, {"stopping": "go on", "split": "random"}),
-        (learners.fletcher_islam, fletcher_islam, {"stopping": "sparse ones stop", "split": "random"}),
+        (literature.friedman_schuster, friedman_schuster, {"stopping": "small ones stop", "split": "gini"}),
+        (literature.mohammed, mohammed, {"stopping": "go on", "split": "entropy"}),
+        (literature.patil_singh, patil_singh, {"stopping": "small ones stop", "split": "entropy"}),
+        (literature.jagannathan, jagannathan, {"stopping": "go on", "split": "random"}),
+        (literature.fletcher_islam, fletcher_islam, {"stopping": "sparse ones stop", "split": "random"}),
     ],
     ids=lambda one: getattr(one, "name", ""),
 )

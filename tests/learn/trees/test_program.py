@@ -21,28 +21,44 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.records import SimulatedRecords, Split
 from jostle.learn.registry import Learner
 from jostle.learn.task import Task
-from jostle.learn.trees import learners, program
+from jostle.learn.trees import literature, program
 from jostle.learn.trees.adaptive import binary_tree, tree
-from jostle.learn.trees.candidates import WIDEST, candidates_for
-from jostle.learn.trees.choice_points import NODE, AtDepth, BestSplit, Level, NoisyCounts, NoisySize, RandomSplit
-from jostle.learn.trees.leaves import Grown, counted, expected_errors, node_counts, noisy_majority, pruned
+from jostle.learn.trees.choice_points import (
+    NODE,
+    WIDEST,
+    AtDepth,
+    BestSplit,
+    Level,
+    NoisyCounts,
+    NoisySize,
+    RandomSplit,
+    candidates_for,
+)
 from jostle.learn.trees.model import Forest, Node, Tree, branch_name
-from jostle.learn.trees.program import Program, grow
+from jostle.learn.trees.program import (
+    CountedTree,
+    Program,
+    counted,
+    expected_errors,
+    grow,
+    noisy_majority,
+    pruned,
+)
 from jostle.schema import Boolean, Category, Column, Integer, Real
 from tests.kernel.helpers import Recorder, fits
 from tests.kernel.test_records import permute_and_flip
 
 LEARNERS = [
-    learners.friedman_schuster,
-    learners.mohammed,
-    learners.sulq,
-    learners.jagannathan,
-    learners.patil_singh,
-    learners.fletcher_islam,
+    literature.friedman_schuster,
+    literature.mohammed,
+    literature.sulq,
+    literature.jagannathan,
+    literature.patil_singh,
+    literature.fletcher_islam,
     tree,
     binary_tree,
 ]
-SINGLE = [learners.friedman_schuster, learners.mohammed, learners.sulq, tree, binary_tree]
+SINGLE = [literature.friedman_schuster, literature.mohammed, literature.sulq, tree, binary_tree]
 Codes = dict[str, np.ndarray]
 
 
@@ -171,7 +187,9 @@ LEFT = {"a": 4, "b": 3, "c": 5}
 @pytest.mark.parametrize(("criterion", "score"), [("gini", gini_score), ("entropy", entropy_score)])
 def test_friedman_and_schuster(epsilon: float, criterion: str, score: Callable[..., float]) -> None:
     records, recorder = without_noise(TASK, DATA)
-    found = learners.friedman_schuster.plan(records, TASK, records.grant(epsilon), depth=3, criterion=criterion, prune=False)
+    found = literature.friedman_schuster.plan(
+        records, TASK, records.grant(epsilon), depth=3, criterion=criterion, prune=False
+    )
     assert written(found) == dtree_private(DATA, ALL, LEFT, 3, epsilon / 4, sizes=True, score=score, t=5)
     sizes = [scale for what, scale, _ in recorder.asked if what == "discrete_laplace"]
     assert sizes[0] == 1 / (Fraction(str(epsilon)) / 8)  # β/2d', with d' levels
@@ -181,28 +199,28 @@ def test_the_stopping_rule_makes_a_difference() -> None:
     leaves = []
     for epsilon in (0.2, 2.0):
         records, _ = without_noise(TASK, DATA)
-        leaves.append(learners.friedman_schuster.plan(records, TASK, records.grant(epsilon), depth=3, prune=False).leaves)
+        leaves.append(literature.friedman_schuster.plan(records, TASK, records.grant(epsilon), depth=3, prune=False).leaves)
     assert leaves[0] < leaves[1]
 
 
 def test_mohammed_et_al() -> None:
     records, recorder = without_noise(TASK, DATA)
-    found = learners.mohammed.plan(records, TASK, records.grant(1), depth=2)
+    found = literature.mohammed.plan(records, TASK, records.grant(1), depth=2)
     assert written(found) == dtree_private(DATA, ALL, LEFT, 2, 1 / 3, sizes=False, score=entropy_score, t=5)
     assert [scale for what, scale, _ in recorder.asked if what == "discrete_laplace"] == [3]
 
 
 def test_patil_and_singh_is_friedman_and_schuster_several_times() -> None:
     records, _ = without_noise(TASK, DATA)
-    found = learners.patil_singh.plan(records, TASK, records.grant(4), depth=3, trees=4)
+    found = literature.patil_singh.plan(records, TASK, records.grant(4), depth=3, trees=4)
     records, _ = without_noise(TASK, DATA)
-    once = learners.friedman_schuster.plan(records, TASK, records.grant(1), depth=3, criterion="entropy")
+    once = literature.friedman_schuster.plan(records, TASK, records.grant(1), depth=3, criterion="entropy")
     assert [written(one) for one in found.trees] == 4 * [written(once)]
 
 
 def test_jagannathan_et_al() -> None:
     records, recorder = without_noise(TASK, DATA)
-    found = learners.jagannathan.plan(records, TASK, records.grant(1), trees=3, shape_seed=7)
+    found = literature.jagannathan.plan(records, TASK, records.grant(1), trees=3, shape_seed=7)
     depth = max(1, min(3 // 2, int(math.log(900, 4) - 1)))
     for number, one in enumerate(found.trees):
         rng = np.random.default_rng([7, number])
@@ -213,7 +231,7 @@ def test_jagannathan_et_al() -> None:
 
 def test_fletcher_and_islam() -> None:
     records, _ = without_noise(TASK, DATA)
-    found = learners.fletcher_islam.plan(records, TASK, records.grant("1/6"), shape_seed=3)
+    found = literature.fletcher_islam.plan(records, TASK, records.grant("1/6"), shape_seed=3)
     noise = math.sqrt(2) * 3 / (1 / 6 * 19 / 20 / 3)
     assert len(found.trees) == 3
     for number, one in enumerate(found.trees):
@@ -225,7 +243,7 @@ def test_fletcher_and_islam() -> None:
 
 def test_noisy_count_id3() -> None:
     records, recorder = without_noise(TASK, DATA)
-    found = learners.sulq.plan(records, TASK, records.grant(1), depth=2)
+    found = literature.sulq.plan(records, TASK, records.grant(1), depth=2)
     assert written(found) == dtree_private(DATA, ALL, LEFT, 2, 1 / 3, sizes=False, score=entropy_score, t=5)
     assert recorder.scales == [*6 * [9], 3]  # a third a level, shared among three attributes; a third for the leaves
 
@@ -270,7 +288,7 @@ def test_records_are_where_their_values_lead(learner: Learner) -> None:
     leaves = recorder.asked[-1][2].reshape(-1, 3)
     counted_ = np.zeros((len(model.nodes), 3))  # type: ignore[attr-defined]
     np.add.at(counted_, (model.leaf(codes), codes["class"]), 1)  # type: ignore[attr-defined]
-    if learner is not learners.friedman_schuster:  # whose tree is pruned after the leaves were counted
+    if learner is not literature.friedman_schuster:  # whose tree is pruned after the leaves were counted
         order = [number for number, node in enumerate(model.nodes) if node.split is None]  # type: ignore[attr-defined]
         assert sorted(map(tuple, leaves)) == sorted(map(tuple, counted_[order]))
     assert leaves.sum() == 500
@@ -281,7 +299,7 @@ def test_numbers_are_cut_where_it_helps_and_widths_are_weights() -> None:
     codes = some_codes(task)
     codes["class"] = np.where(codes["n"] >= 25, 2, 0)
     records, _ = without_noise(task, codes)
-    model = learners.mohammed.plan(records, task, records.grant(1000), depth=1)
+    model = literature.mohammed.plan(records, task, records.grant(1000), depth=1)
     assert model.branch_names(model.nodes[0]) == ["n < 25", "n ≥ 25"]
     _, candidates = candidates_for(records, task)
     mine = [place for place, split in enumerate(candidates.routed) if split.attribute == "r"]
@@ -331,7 +349,7 @@ def test_wide_attributes_are_not_split_by_where_tables_would_be_too_large_but_ma
     codes = {name: np.zeros(10, dtype=int) for name in (*sizes, "class")}
     for seed in range(8):
         records = SimulatedRecords(ArrayColumns(codes, task.sizes), seed=seed)
-        model = learners.mohammed.plan(records, task, records.grant(1), depth=4)
+        model = literature.mohammed.plan(records, task, records.grant(1), depth=4)
         assert records.unspent == 0
         assert all(node.split is None or node.split.attribute != "u" for node in model.nodes)
         wide = [node for node in model.nodes if node.split is not None and node.split.attribute in ("w", "v")]
@@ -341,7 +359,7 @@ def test_wide_attributes_are_not_split_by_where_tables_would_be_too_large_but_ma
 
 def test_a_level_is_paid_once_however_many_nodes_it_has() -> None:
     records, recorder = without_noise(TASK, DATA)
-    learners.mohammed.plan(records, TASK, records.grant(1), depth=2, criterion="gini")
+    literature.mohammed.plan(records, TASK, records.grant(1), depth=2, criterion="gini")
     choices = [scale for what, scale, _ in recorder.asked if what == "noisy_max"]
     assert len(choices) == 1 + 4
     assert set(choices) == {Fraction(Gini().span() * 3)}
@@ -378,16 +396,16 @@ def test_pruning_is_quinlans() -> None:
     assert errors == pytest.approx([6 * 0.206, 9 * 0.143, 1 * 0.750, 16 * 0.157], abs=0.05)
     assert stats.binom.cdf([0, 0, 0, 1], [6, 9, 1, 16], errors / [6, 9, 1, 16]) == pytest.approx(0.25)
     nodes = (Node(0, Split("b", np.array([0, 1, 2])), (1, 2, 3)), Node(1), Node(1), Node(1))
-    grown = Grown(nodes, (1, 2, 3), np.array([[6.0, 0, 0], [9, 0, 0], [0, 1, 0]]), 1.0)
+    grown = CountedTree.of_leaves(nodes, (1, 2, 3), np.array([[6.0, 0, 0], [9, 0, 0], [0, 1, 0]]), 1.0)
     found = pruned(grown, TASK)
     assert found.nodes[0].split is None
-    telling = Grown(nodes, (1, 2, 3), np.array([[60.0, 0, 0], [0, 90, 0], [0, 1, 0]]), 1.0)
+    telling = CountedTree.of_leaves(nodes, (1, 2, 3), np.array([[60.0, 0, 0], [0, 90, 0], [0, 1, 0]]), 1.0)
     assert pruned(telling, TASK).nodes[0].split is not None
 
 
 def test_pruned_trees_hold_no_node_that_nothing_leads_to() -> None:
     records = simulated(TASK, DATA)
-    found = learners.friedman_schuster.plan(records, TASK, records.grant(2), depth=3)
+    found = literature.friedman_schuster.plan(records, TASK, records.grant(2), depth=3)
     assert sorted(found.reachable()) == list(range(len(found.nodes)))
 
 
@@ -402,7 +420,7 @@ def test_counts_of_inner_nodes_are_sums(counts: list[int]) -> None:
         Node(2),
     )
     leaves = np.array(counts, dtype=float).reshape(4, 3)
-    sums = node_counts(Grown(nodes, (1, 4, 5, 3), leaves, 1.0))
+    sums = CountedTree.of_leaves(nodes, (1, 4, 5, 3), leaves, 1.0).counts
     assert sums[0].tolist() == leaves.sum(axis=0).tolist()
     assert sums[2].tolist() == leaves[1:3].sum(axis=0).tolist()
 
@@ -421,19 +439,19 @@ def test_branches_have_names() -> None:
 
 def test_a_tree_prints_a_line_a_branch_and_never_too_many() -> None:
     records = simulated(TASK, DATA)
-    found = learners.mohammed.plan(records, TASK, records.grant(100), depth=1)
+    found = literature.mohammed.plan(records, TASK, records.grant(100), depth=1)
     lines = found.describe().splitlines()
     assert lines[0] == "A tree of 4 leaves, at most 1 splits deep."
     assert [line.split(" → ")[0] for line in lines[1:]] == ["a = x", "a = y", "a = z", "a = (left out)"]
-    deep = learners.mohammed.plan(records, TASK, records.grant(1), depth=3)
+    deep = literature.mohammed.plan(records, TASK, records.grant(1), depth=3)
     assert len(deep.describe().splitlines()) <= 61
-    alone = learners.mohammed.plan(records, TASK, records.grant(1), depth=0)
+    alone = literature.mohammed.plan(records, TASK, records.grant(1), depth=0)
     assert alone.describe().startswith("A tree of 1 leaves")
 
 
 def test_a_forest_is_the_mean_of_its_trees() -> None:
     records = simulated(TASK, DATA)
-    found = learners.jagannathan.plan(records, TASK, records.grant(1), trees=3)
+    found = literature.jagannathan.plan(records, TASK, records.grant(1), trees=3)
     assert isinstance(found, Forest)
     each = np.array([one.scores(DATA) for one in found.trees])
     assert found.scores(DATA) == pytest.approx(each.mean(axis=0))
@@ -446,14 +464,14 @@ def test_a_forest_is_the_mean_of_its_trees() -> None:
 @pytest.mark.parametrize(
     ("learner", "tunables", "argument"),
     [
-        (learners.mohammed, {"depth": -1}, "depth"),
-        (learners.mohammed, {"depth": 65}, "depth"),
-        (learners.mohammed, {"criterion": "luck"}, "criterion"),
-        (learners.friedman_schuster, {"depth": 2.5}, "depth"),
-        (learners.jagannathan, {"trees": 0}, "trees"),
-        (learners.jagannathan, {"shape_seed": -1}, "shape_seed"),
-        (learners.patil_singh, {"trees": True}, "trees"),
-        (learners.fletcher_islam, {"trees": 5000}, "trees"),
+        (literature.mohammed, {"depth": -1}, "depth"),
+        (literature.mohammed, {"depth": 65}, "depth"),
+        (literature.mohammed, {"criterion": "luck"}, "criterion"),
+        (literature.friedman_schuster, {"depth": 2.5}, "depth"),
+        (literature.jagannathan, {"trees": 0}, "trees"),
+        (literature.jagannathan, {"shape_seed": -1}, "shape_seed"),
+        (literature.patil_singh, {"trees": True}, "trees"),
+        (literature.fletcher_islam, {"trees": 5000}, "trees"),
         (tree, {"depth": "deep"}, "depth"),
         (tree, {"ways": "none"}, "ways"),
         (tree, {"bins": 1}, "bins"),
@@ -533,6 +551,6 @@ def test_a_rule_of_ones_own_may_choose_between_rules() -> None:
         everything.append(written(noisy_majority(counted(shape, TASK), TASK)))
         assert records.unspent == 0
     records, _ = without_noise(TASK, DATA)
-    plain_tree = learners.friedman_schuster.plan(records, TASK, records.grant(40), depth=2, prune=False)
+    plain_tree = literature.friedman_schuster.plan(records, TASK, records.grant(40), depth=2, prune=False)
     assert everything[0] == written(plain_tree)
     assert everything[1] != everything[0]

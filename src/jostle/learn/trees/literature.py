@@ -1,32 +1,41 @@
-"""Private decision trees and forests: the algorithms of the literature as settings of one program, and our own."""
+"""Private decision trees and forests of the literature, as settings of one program."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from jostle.kernel.budget import Budget
-from jostle.kernel.criteria import Criterion, Gini, Majority
-from jostle.kernel.errors import BadInput
 from jostle.kernel.records import Records
-from jostle.kernel.strategy import total
-from jostle.learn.registry import learner
+from jostle.learn.cells import known_total
+from jostle.learn.estimator import PrivateEstimator
+from jostle.learn.registry import check_whole, learner
 from jostle.learn.task import Task
-from jostle.learn.trees.candidates import candidates_for
 from jostle.learn.trees.choice_points import (
     AtDepth,
     BestSplit,
-    Candidates,
     ExpectedSupport,
     NoisyCounts,
     NoisySize,
     RandomSplit,
+    best_split,
+    candidates_for,
 )
-from jostle.learn.trees.leaves import counted, noisy_majority, pruned, without_unreachable
 from jostle.learn.trees.model import Forest, Tree
-from jostle.learn.trees.program import Program, check_payable, grow
+from jostle.learn.trees.program import Program, check_payable, counted, grow, noisy_majority, pruned
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+TREES = 1, 1000
+"""The fewest and the most trees of a forest."""
+
+PERCENT = 5
+"""The price of a noisy number of records, in percent of the budget."""
 
 
 @learner(name="FriedmanSchuster", cite="friedman2010data")
@@ -39,7 +48,7 @@ def friedman_schuster(
 
     Privacy: every level gets an equal part of the budget, half of it for one noisy count of each node, half for one noisy
     choice in each node; nodes of a level are disjoint. The last part is for noisy counts of the classes in all leaves, which
-    are disjoint. Thresholds, caps and pruning use released numbers alone.
+    are disjoint. Thresholds, caps and pruning use only released numbers.
     """
     return _friedman_schuster(records, task, budget, depth, criterion, prune=prune)
 
@@ -51,15 +60,15 @@ def mohammed(records: Records, task: Task, budget: Budget, *, depth: int = 4, cr
     Privacy: one noisy choice in each of a level's nodes, which are disjoint; an equal part of the budget for every level and
     for noisy counts of the classes in all leaves.
     """
-    rule = criterion_named(criterion)
+    rule = best_split(criterion)
     records, candidates = candidates_for(records, task)
-    program = Program(AtDepth(), BestSplit(rule), depth, leaf_weight=1)
+    program = Program(AtDepth(), rule, depth, leaf_weight=1)
     return noisy_majority(counted(grow(records, task, budget, program, candidates), task), task)
 
 
 @learner(name="SuLQ-ID3", cite="blum2005practical")
 def sulq(records: Records, task: Task, budget: Budget, *, depth: int = 3) -> Tree:
-    """ID3 on noisy counts: the naive way, for comparison.
+    """ID3 on noisy counts: the naive method, for comparison.
 
     Privacy: an equal part of the budget for every level and for the leaves; at a level an equal part of that for each
     attribute's noisy counts of nodes × values × classes. Everything else is computed from noisy counts.
@@ -81,14 +90,13 @@ def jagannathan(records: Records, task: Task, budget: Budget, *, trees: int = 10
     """
     _check_forest(trees, shape_seed, budget)
     records, candidates = candidates_for(records, task)
-    number, budget = noisy_total(records, task, budget)
-    branching = mean_branching(candidates)
-    depth = max(1, min(len(task.attributes) // 2, int(math.log(max(number, 2.0), branching) - 1)))
+    number, budget = known_total(records, budget, percent=PERCENT)
+    levels = math.log(max(number, 2.0), candidates.mean_branching) - 1
+    depth = max(1, min(len(task.attributes) // 2, int(levels)))
     grown = []
     for tree, token in enumerate(budget.split_evenly(trees)):
-        rule = RandomSplit(np.random.default_rng([shape_seed, tree]))
-        shape = grow(records, task, token, Program(AtDepth(), rule, depth, 1), candidates)
-        grown.append(noisy_majority(counted(shape, task), task))
+        program = Program(AtDepth(), RandomSplit(np.random.default_rng([shape_seed, tree])), depth, 1)
+        grown.append(noisy_majority(counted(grow(records, task, token, program, candidates), task), task))
     return Forest(grown)
 
 
@@ -98,7 +106,7 @@ def patil_singh(records: Records, task: Task, budget: Budget, *, depth: int = 5,
 
     Privacy: that of each tree, at an equal part of the budget; the parts add up.
     """
-    _check_trees(trees)
+    check_whole("trees", trees, *TREES, remedy="pass for instance 10")
     check_payable(Program(NoisySize(), BestSplit(), depth, 2), budget.epsilon, trees)
     tokens = budget.split_evenly(trees)
     return Forest([_friedman_schuster(records, task, token, depth, "entropy", prune=True) for token in tokens])
@@ -108,8 +116,8 @@ def patil_singh(records: Records, task: Task, budget: Budget, *, depth: int = 5,
 def fletcher_islam(records: Records, task: Task, budget: Budget, *, trees: int | None = None, shape_seed: int = 0) -> Forest:
     """Random trees, as many as attributes, split until a leaf is expected to hold less than the noise of its counts.
 
-    What a leaf is expected to hold is what even splits would leave it. The number of records is private, so a twentieth of
-    the budget pays for a noisy one.
+    A leaf is expected to hold what even splits would leave it. The number of records is private, so a twentieth of the
+    budget pays for a noisy one.
 
     Privacy: one noisy total, then for each tree an equal part of the budget for noisy counts of the classes in its leaves,
     which are disjoint. The trees' shapes are drawn from a public seed; their depths follow from the noisy total.
@@ -117,7 +125,7 @@ def fletcher_islam(records: Records, task: Task, budget: Budget, *, trees: int |
     many = len(task.attributes) if trees is None else trees
     _check_forest(many, shape_seed, budget)
     records, candidates = candidates_for(records, task)
-    number, budget = noisy_total(records, task, budget)
+    number, budget = known_total(records, budget, percent=PERCENT)
     grown = []
     for tree, token in enumerate(budget.split_evenly(many)):
         noise = math.sqrt(2) * task.sizes[task.label] / float(token.epsilon)
@@ -128,43 +136,122 @@ def fletcher_islam(records: Records, task: Task, budget: Budget, *, trees: int |
 
 
 def _friedman_schuster(records: Records, task: Task, budget: Budget, depth: int, criterion: str, *, prune: bool) -> Tree:
-    rule = criterion_named(criterion)
+    rule = best_split(criterion)
     records, candidates = candidates_for(records, task)
-    program = Program(NoisySize(), BestSplit(rule), depth, leaf_weight=2)
+    program = Program(NoisySize(), rule, depth, leaf_weight=2)
     grown = counted(grow(records, task, budget, program, candidates), task)
-    return without_unreachable(pruned(grown, task)) if prune else noisy_majority(grown, task)
-
-
-def noisy_total(records: Records, task: Task, budget: Budget) -> tuple[float, Budget]:
-    """The number of records, for a twentieth of the budget unless it is public, and what is left of the budget."""
-    if records.total is not None:
-        return float(records.total), budget
-    first, rest = budget.split(1, 19)
-    size = records.sizes[task.label]
-    return float(records.vector(task.label).laplace(total(size), first)[0]), rest
-
-
-def mean_branching(candidates: Candidates) -> float:
-    """One number an attribute: that of its values, or two where it is cut."""
-    arity = {split.attribute: split.arity for split in candidates.counted}
-    return max(sum(arity.values()) / len(arity), 1.5)
-
-
-def criterion_named(name: str) -> Criterion | None:
-    """The criterion of that name; None for the entropy, whose cap follows the data's noisy size."""
-    known: dict[str, Criterion | None] = {"entropy": None, "gini": Gini(), "max": Majority()}
-    if name not in known:
-        raise BadInput("criterion", f"{name!r} is unknown", f"use one of {', '.join(known)}")
-    return known[name]
-
-
-def _check_trees(trees: Any) -> None:
-    if isinstance(trees, bool) or not isinstance(trees, int) or not 1 <= trees <= 1000:
-        raise BadInput("trees", "must be a whole number from 1 to 1000", "pass for instance 10")
+    return pruned(grown, task) if prune else noisy_majority(grown, task)
 
 
 def _check_forest(trees: Any, shape_seed: Any, budget: Budget) -> None:
-    _check_trees(trees)
-    if isinstance(shape_seed, bool) or not isinstance(shape_seed, int) or shape_seed < 0:
-        raise BadInput("shape_seed", "must be a whole number of at least 0", "leave it out")
+    check_whole("trees", trees, *TREES, remedy="pass for instance 10")
+    check_whole("shape_seed", shape_seed, 0)
     check_payable(Program(AtDepth(), RandomSplit(np.random.default_rng(0)), 0, 1), budget.epsilon / 20, trees)
+
+
+# ------------------------------------------------------------------------------------------------------- estimators
+
+
+class TreeEstimator(PrivateEstimator):
+    """The base of estimators of trees and forests: they have a picture."""
+
+    def plot(self, **options: Any) -> go.Figure:
+        """The fitted tree, or the forest's first, as a Plotly figure."""
+        check_is_fitted(self, "model_")
+        figure: go.Figure = self.model_.plot(**options)  # type: ignore[attr-defined]
+        return figure
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class FriedmanSchuster(TreeEstimator):
+    """Friedman & Schuster's private C4.5: stops at nodes whose noisy size is below the noise, and prunes.
+
+    `criterion` is "gini", "entropy" or "max".
+
+    >>> from jostle.schema import Boolean, Category, Schema
+    >>> schema = Schema({"sweet": Boolean(), "class": Category(["lemon", "plum"])})
+    >>> model = FriedmanSchuster(epsilon=5, schema=schema, depth=1, random_state=0)
+    >>> model.fit([[True], [False]] * 200, ["plum", "lemon"] * 200).predict([[False], [True]]).tolist()
+    ['lemon', 'plum']
+    """
+
+    learner = "FriedmanSchuster"
+
+    depth: int = 5
+    criterion: str = "gini"
+    prune: bool = True
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Mohammed(TreeEstimator):
+    """Mohammed et al.'s tree of fixed depth: no budget for stopping.
+
+    >>> Mohammed(epsilon=1, depth=3).depth
+    3
+    """
+
+    learner = "Mohammed"
+
+    depth: int = 4
+    criterion: str = "entropy"
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SulqTree(TreeEstimator):
+    """ID3 on noisy counts of every attribute: the naive baseline.
+
+    >>> SulqTree(epsilon=1).depth
+    3
+    """
+
+    learner = "SuLQ-ID3"
+
+    depth: int = 3
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Jagannathan(TreeEstimator):
+    """Jagannathan et al.'s forest of random trees: all of the budget goes to the leaves.
+
+    `shape_seed` draws the trees' shapes, which are public and do not depend on the records.
+
+    >>> Jagannathan(epsilon=1).trees
+    10
+    """
+
+    learner = "Jagannathan"
+    poor = True
+
+    trees: int = 10
+    shape_seed: int = 0
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class PatilSingh(TreeEstimator):
+    """Patil & Singh's forest: Friedman & Schuster's tree with entropy, several times.
+
+    >>> PatilSingh(epsilon=1).trees
+    10
+    """
+
+    learner = "PatilSingh"
+
+    depth: int = 5
+    trees: int = 10
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class FletcherIslam(TreeEstimator):
+    """Fletcher & Islam's forest of random trees, as deep as the noise allows.
+
+    Without `trees`, there are as many trees as attributes. `shape_seed` draws the trees' shapes, which are public.
+
+    >>> FletcherIslam(epsilon=1).trees is None
+    True
+    """
+
+    learner = "FletcherIslam"
+    poor = True
+
+    trees: int | None = None
+    shape_seed: int = 0

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.learn.trees.adaptive import PrivateTree
-from jostle.learn.trees.estimators import (
+from jostle.learn.trees.literature import (
     FletcherIslam,
     FriedmanSchuster,
     Jagannathan,
@@ -122,7 +122,7 @@ def test_a_tree_plots_in_one_file(tmp_path: Path) -> None:
     assert "age" in text
     assert '<script src="http' not in text
     few = model.plot(most_leaves=2)
-    assert "drawn to" in few.layout.title.text
+    assert "drawn down to" in few.layout.title.text
     assert Jagannathan(epsilon=2, schema=SCHEMA, random_state=0).fit(X, y).plot(number=1).data
 
 
