@@ -8,6 +8,7 @@ from typing import Any
 
 import ibis
 import numpy as np
+from jostle.tables.totals import Total
 
 from jostle.answers.previews import Preview
 from jostle.kernel import objective, records
@@ -19,7 +20,6 @@ from jostle.tables import accounts, bounded_rows, budget_source, conditions, gue
 from jostle.tables.cells import cells
 from jostle.tables.engines import sources
 from jostle.tables.question import Question
-from jostle.tables.totals import Total
 from tests.audit import test_alike
 from tests.audit import test_whom_accounts_protect as whom_accounts_protect
 from tests.audit.planted import (

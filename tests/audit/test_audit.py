@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jostle.tables.measurements import Measurements
 from scipy import stats
 
 from jostle import algorithms, learn, mechanisms
@@ -35,7 +36,6 @@ from jostle.kernel.queries import Strategy
 from jostle.kernel.records import Records, SimulatedRecords
 from jostle.kernel.scores import Score
 from jostle.kernel.statistics import Statistic
-from jostle.tables.measurements import Measurements
 from jostle.tables.table import Table
 from tests.kernel.test_source import kernels_own
 

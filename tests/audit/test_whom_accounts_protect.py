@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sqlalchemy as sa
+from jostle.tables.accounts import whom
 
 import jostle
 from jostle import mechanisms, workloads
@@ -26,7 +27,6 @@ from jostle.kernel.ledger import Account, AccountPurse, Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.learn import PrivateMajority
 from jostle.schema import Boolean, Integer
-from jostle.tables.accounts import whom
 from jostle.tables.budget_source import AccountPayer
 from jostle.tables.unit import Unit
 from tests.choice import test_language

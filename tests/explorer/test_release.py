@@ -19,6 +19,7 @@ import pytest
 if os.environ.get("JOSTLE_REQUIRE_ALL") != "1":
     pytest.importorskip("starlette", reason="the explorer is not installed: pip install 'jostle[explorer]'")
 
+from jostle.tables.totals import share
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 
@@ -30,7 +31,6 @@ from jostle.explorer.jobs import MOST_WAITING, Job, Jobs
 from jostle.explorer.release import Desk
 from jostle.explorer.released import Released
 from jostle.kernel.errors import JostleError
-from jostle.tables.totals import share
 
 SCHEMA = """
 [columns.age]

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pandas as pd
 import pytest
+from jostle.tables.totals import Total
 
 import jostle
 from jostle.kernel.errors import LedgerError, Overdraft
@@ -13,7 +14,6 @@ from jostle.kernel.ledger import Account, Ledger
 from jostle.schema import Category, Integer
 from jostle.tables.question import Question
 from jostle.tables.run_in_engine import EngineError
-from jostle.tables.totals import Total
 
 PEOPLE = pd.DataFrame({"age": [31, 45, 20, 38], "sex": ["F", "M", "F", None]})
 SCHEMA = {"age": Integer(0, 99, bins=10), "sex": Category(["F", "M"])}

@@ -7,13 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from jostle.tables.quantiles_and_top import Quantiles
 
 from jostle import algorithms, simulate, workloads
 from jostle.answers.release import Release
 from jostle.kernel.neighbours import Neighbours
 from jostle.schema import Integer, Real, Schema
 from jostle.tables.opening import open as open_table
-from jostle.tables.quantiles_and_top import Quantiles
 
 LEVELS = tuple(level / 10 for level in range(1, 10))
 LOTS = 10**5

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.schema import Column, Schema
-from jostle.tables.accounts import account_of, ledger_at, whom
-from jostle.tables.budget_source import AccountPayer, check_note
+from jostle.tables.budget_source import AccountBudget, account_of, check_note, ledger_at, protected_unit
 from jostle.tables.cells.staged_columns import WHOSE
-from jostle.tables.engines.frames import is_frame
-from jostle.tables.engines.sources import ENGINES, check_columns, connect, identities, listed
+from jostle.tables.engines.sources import ENGINES, check_columns, connect, identities, is_frame, listed
 from jostle.tables.table import Table
 from jostle.tables.unit import Unit
 from jostle.tables.view import View, check_names
@@ -96,7 +94,7 @@ def open(  # the name is the product's, and callers say jostle.open
     view = View.of(
         opened.table, described, whose, filtered=opened.filtered, origin=opened.origin, whose=known, live=opened.live
     )
-    return Table([view], AccountPayer(account, whom(whose), note), called, whose)
+    return Table([view], AccountBudget(account, protected_unit(whose), note), called, whose)
 
 
 def _schema(schema: Any) -> Schema:

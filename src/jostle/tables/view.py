@@ -20,11 +20,10 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.schema import Category, Column, Schema
 from jostle.tables.bounded_rows import PERSON, Sample, bounded, person
-from jostle.tables.cells.category_join import with_long_lists
-from jostle.tables.cells.cells import Placed, place, place_category, reading
+from jostle.tables.cells.cells import Placed, place, place_category, reading, with_long_lists
 from jostle.tables.cells.readings import Raw
 from jostle.tables.cells.staged_columns import NUMBERS, RESERVED, Expression, Stages, run
-from jostle.tables.run_in_engine import check, fetched
+from jostle.tables.run_in_engine import Query
 from jostle.tables.unit import Unit
 
 CELL, COUNT, VALUE = (f"{RESERVED}{name}" for name in ("cell", "count", "value"))
@@ -66,9 +65,9 @@ class Derive:
 Step: TypeAlias = Where | InCell | Derive
 
 
-@dataclass(frozen=True, repr=False)  # Ibis shows rows of a table, where it is told to, when one is printed
-class Rows:
-    """Rows in their engine: an Ibis table with some columns' plain values by their names, and their cells beside them."""
+@dataclass(frozen=True, repr=False)  # in its interactive mode, Ibis shows rows of a table that is printed
+class EngineRows:
+    """Rows in their engine: an Ibis table with some columns' plain values by their names, and their cells in others."""
 
     table: Any
     cells: Mapping[str, str]
@@ -163,7 +162,7 @@ class View:
         """The rows whose value in this column is among those that the schema foresees."""
         return self.then(InCell(name, below=self.schema[name].values))
 
-    def rows(self, names: Sequence[str]) -> Rows:
+    def rows(self, names: Sequence[str]) -> EngineRows:
         """The rows after all steps, with these columns."""
         needed, steps = _needed(names, self.steps)
         rows = self._read([name for name in self.declared if name in needed])
@@ -171,9 +170,9 @@ class View:
             rows = self._after(rows, step)
         return rows
 
-    def _read(self, names: Sequence[str]) -> Rows:
+    def _read(self, names: Sequence[str]) -> EngineRows:
         if isinstance(self.base, Sample):
-            return Rows(self.base.table, self.placed or {})
+            return EngineRows(self.base.table, self.placed or {})
         columns = {name: self.declared[name] for name in dict.fromkeys([*names, *self._says_nobody])}
         beside = [f"{NUMBERS}{name}" for name in columns if f"{NUMBERS}{name}" in self.base.columns]
         used = dict.fromkeys([*columns, *beside, *([self.whose] if self.whose else [])])
@@ -188,7 +187,7 @@ class View:
         whose = ibis.literal(0) if self.whose is None else person(table[self.whose], self.engine)
         for name in self._says_nobody:
             whose = ibis.ifelse(raws[name].present, whose, ibis.null(whose.type()))
-        return Rows(table.select(*selected, whose.name(PERSON)), cells)
+        return EngineRows(table.select(*selected, whose.name(PERSON)), cells)
 
     @property
     def _says_nobody(self) -> list[str]:
@@ -196,7 +195,7 @@ class View:
         named = [] if self.unit is None else [self.unit.column]
         return [name for name in named if name in self.declared and self.declared[name].missing]
 
-    def _after(self, rows: Rows, step: Step) -> Rows:
+    def _after(self, rows: EngineRows, step: Step) -> EngineRows:
         if isinstance(step, Where):
             return replace(rows, table=rows.table.filter(_bound(step.condition, rows.table)))
         if isinstance(step, InCell):
@@ -207,38 +206,40 @@ class View:
         name = f"{CELL}_{len(rows.table.columns)}"
         made = [placed[step.name].plain.name(step.name), placed[step.name].cell.name(name)]
         kept = [kept for kept in rows.table.columns if kept not in (step.name, name)]
-        return Rows(table.select(*kept, *made), {**rows.cells, step.name: name})
-
-    def check(self, names: Sequence[str]) -> None:
-        """Raise if the engine cannot be reached, or would refuse to read these columns: before anything is charged."""
-        if not isinstance(self.base, Sample):
-            check(self.bounded(self.rows(names).table), self.backend)
+        return EngineRows(table.select(*kept, *made), {**rows.cells, step.name: name})
 
     def bounded(self, table: Any) -> Any:
         """At most `max_rows` rows of each person, by a fresh key; rows without a person are dropped."""
         return table if self.unit is None else bounded(table, self.unit.max_rows, self.backend)
 
-    def counted(self, names: Sequence[str], keys: Callable[[Rows], tuple[Expression, dict[str, Expression]]]) -> Any:
-        """How many rows have each combination of some numbers, given which rows count and the numbers: an Arrow table."""
-        rows = self.rows(names)
-        counting, numbers = keys(rows)
-        table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **numbers))
-        grouped = table.group_by(*(table[name] for name in numbers)).agg(**{COUNT: table.count()})
-        return fetched("counting rows", grouped, self.backend)
+    def count_query(
+        self, names: Sequence[str], keys: Callable[[EngineRows], tuple[Expression, dict[str, Expression]]]
+    ) -> Query:
+        """How many rows have each combination of some numbers, given which rows count and the numbers."""
 
-    def sums(
-        self, names: Sequence[str], value: Callable[[Rows], tuple[Expression, Expression, Expression]]
-    ) -> tuple[Counts, list[int], Counts]:
-        """Given which rows count, a whole number and a group: the groups, their exact sums, and how many rows count."""
-        rows = self.rows(names)
-        counting, number, group = value(rows)
-        table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **{VALUE: number, CELL: group}))
-        totals = table.group_by(table[CELL]).agg(**{VALUE: table[VALUE].sum(), COUNT: table.count()})
-        answer = fetched("adding up", totals, self.backend)
-        return whole(answer, CELL), [int(total) for total in answer[VALUE].to_pylist()], whole(answer, COUNT)
+        def write() -> Any:
+            rows = self.rows(names)
+            counting, numbers = keys(rows)
+            table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **numbers))
+            return table.group_by(*(table[name] for name in numbers)).agg(**{COUNT: table.count()})
+
+        return Query("counting rows", write, self.backend, drawn=isinstance(self.base, Sample))
+
+    def sums_query(
+        self, names: Sequence[str], summands: Callable[[EngineRows], tuple[Expression, Expression, Expression]]
+    ) -> Query:
+        """The exact sum of a whole number per group, and how many rows count, given which do, the number and the group."""
+
+        def write() -> Any:
+            rows = self.rows(names)
+            counting, number, group = summands(rows)
+            table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **{VALUE: number, CELL: group}))
+            return table.group_by(table[CELL]).agg(**{VALUE: table[VALUE].sum(), COUNT: table.count()})
+
+        return Query("adding up", write, self.backend, drawn=isinstance(self.base, Sample))
 
     def sampled_once(self, names: Sequence[str] | None = None) -> View:
-        """The same rows, bounded once and for good: whatever is asked of them then is asked of the same rows.
+        """The same rows, bounded once and for good: all further questions are about the same rows.
 
         Rows that may change in the meantime are copied as well, where each is protected by itself: a row that moved from one
         part of a table to another would count in both.
@@ -253,7 +254,7 @@ class View:
 
 
 def check_names(schema: Schema, unit: Unit | None) -> None:
-    """Names that are kept for other things are refused, and those that some engines take for the same."""
+    """Refuse names that are used inside, and names that some engines take for the same."""
     for argument, name in [*(("schema", name) for name in schema), *([("unit", unit.column)] if unit else [])]:
         if name.lower().startswith(RESERVED):
             raise BadInput(argument, f"{name!r} is a name that is kept for other things", "give it another name")
@@ -293,7 +294,7 @@ def _bound(node: Any, table: Any) -> Expression:
     return node.replace({field: table[field.name].op() for field in node.find(ops.Field)}).to_expr()
 
 
-def whole(answer: Any, name: str) -> Counts:
+def whole_numbers(answer: Any, name: str) -> Counts:
     """A column of an engine's answer as whole numbers."""
     # Not by Arrow's to_numpy, which would load pandas first.
     return np.asarray(np.from_dlpack(answer[name].combine_chunks()), dtype=np.int64)

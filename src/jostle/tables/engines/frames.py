@@ -28,21 +28,6 @@ _COMPARABLE = (UUID, bytes, date, datetime, int, Decimal, Fraction)
 """Besides texts and numbers, persons may be of these types, which are compared without a failure. Others are nobody."""
 
 
-def is_frame(data: object) -> bool:
-    """Whether it is a frame of pandas or Polars, or an Arrow table."""
-    kind = type(data)
-    return (kind.__module__.split(".")[0], kind.__name__) in (
-        ("pandas", "DataFrame"),
-        ("polars", "DataFrame"),
-        ("pyarrow", "Table"),
-    )
-
-
-def names_of(frame: Any) -> list[str]:
-    """The names of a frame's columns."""
-    return [str(name) for name in (frame.column_names if hasattr(frame, "column_names") else frame.columns)]
-
-
 def check_labels(frame: Any, wanted: Sequence[str]) -> None:
     """Raise unless each column that is wanted has a label of its own, which is a text. Labels are public, as names are.
 

@@ -2,7 +2,8 @@
 
 What is read from a source besides its rows is public: the names of its tables and columns, and the types that a database, a
 Parquet file or a frame declares. Types are never guessed from values: every column of a text file is text, and the schema
-says what it means. Lines of a text file that cannot be read are left out, without a word.
+says what it means. Lines of a text file that cannot be parsed are skipped silently, because
+reporting them would reveal data.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from typing import Any
 
 from jostle.kernel.errors import BadInput
 from jostle.schema.files import is_sqlite
-from jostle.tables.engines.databases import CATALOGUED, at_url, check_columns, database_file, only_table, ordinary
-from jostle.tables.engines.files import TEXT_FILES, are_parquet, embedded, text_table
-from jostle.tables.engines.frames import check_frame, check_labels, is_frame, names_of, to_arrow
+from jostle.tables.engines.databases import CATALOGUED, at_url, database_file, only_table, ordinary
+from jostle.tables.engines.files import TEXT_FILES, are_parquet, check_columns, embedded, text_table
+from jostle.tables.engines.frames import check_frame, check_labels, to_arrow
 from jostle.tables.engines.parquet import parquet_table
 from jostle.tables.engines.spark import ibis_table, local_spark, saved_table, spark_files, spark_table
-from jostle.tables.run_in_engine import asked
+from jostle.tables.run_in_engine import run_in_engine
 
 __all__ = [
     "ENGINES",
@@ -32,8 +33,10 @@ __all__ = [
     "check_columns",
     "connect",
     "identities",
+    "is_frame",
     "listed",
     "local_spark",
+    "names_of",
     "share_files",
 ]
 
@@ -64,6 +67,21 @@ class Opened:
     """Whether others may write to the table while it is open. Files and frames must stay as they are: a precondition."""
 
 
+def is_frame(data: object) -> bool:
+    """Whether it is a frame of pandas or Polars, or an Arrow table."""
+    kind = type(data)
+    return (kind.__module__.split(".")[0], kind.__name__) in (
+        ("pandas", "DataFrame"),
+        ("polars", "DataFrame"),
+        ("pyarrow", "Table"),
+    )
+
+
+def names_of(frame: Any) -> list[str]:
+    """The names of a frame's columns."""
+    return [str(name) for name in (frame.column_names if hasattr(frame, "column_names") else frame.columns)]
+
+
 def connect(
     data: Any,
     *,
@@ -76,8 +94,8 @@ def connect(
     """The table that somebody means, wherever it is. `wanted` are the columns that will be used; `person` says whose."""
     data = listed(data)
     opened = _connect(data, table, wanted, columns, engine, person)
-    handed = type(data).__module__.split(".")[0] == "ibis"  # whoever has the connection may write to it
-    live = handed or opened.table.get_backend().name in ("postgres", "sqlite")
+    of_caller = type(data).__module__.split(".")[0] == "ibis"  # who has the connection and may write to it
+    live = of_caller or opened.table.get_backend().name in ("postgres", "sqlite")
     return replace(opened, origin=_origin(data), live=live)
 
 
@@ -168,7 +186,7 @@ def _files(
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110  # Path.exists raises where a name is too long to be one
             raise BadInput("data", f"there is no file {str(path)!r}", f"check the path, or pass {KINDS_OF_DATA}")
-        if path.is_file() and asked("opening the file", partial(is_sqlite, path)):  # it may be an open ledger
+        if path.is_file() and run_in_engine("opening the file", partial(is_sqlite, path)):  # it may be an open ledger
             raise BadInput("data", f"{path.name} is a database of SQLite", "give it a name that ends in .db")
     parquet = are_parquet(paths)
     if engine == "spark":
@@ -180,9 +198,9 @@ def _files(
 
 def _frame(frame: Any, wanted: Sequence[str], person: str | None) -> Opened:
     connection = embedded()
-    arrow = asked("reading the frame", lambda: to_arrow(frame, wanted, person))
+    arrow = run_in_engine("reading the frame", lambda: to_arrow(frame, wanted, person))
     connection.con.register("data", arrow)
-    return Opened(asked("reading the frame", lambda: connection.table("data")), None)
+    return Opened(run_in_engine("reading the frame", lambda: connection.table("data")), None)
 
 
 def _ibis(data: Any, wanted: Sequence[str], person: str | None) -> Opened:
@@ -209,5 +227,5 @@ def _spark(data: Any, table: str | None, wanted: Sequence[str], person: str | No
 
     if hasattr(data, "createOrReplaceTempView"):
         return Opened(spark_table(data, wanted, person), table)
-    name = table or only_table(asked("using the Spark session", lambda: ibis.pyspark.connect(data)))
+    name = table or only_table(run_in_engine("using the Spark session", lambda: ibis.pyspark.connect(data)))
     return Opened(saved_table(data, name.split("."), wanted, person), name.rpartition(".")[2])

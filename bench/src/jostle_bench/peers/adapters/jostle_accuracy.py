@@ -11,12 +11,12 @@ VERSION_OF = "jostle"
 
 
 def _estimates(job: dict[str, Any], counts: Any, epsilon: float) -> Any:
-    from jostle.answers.release import planned
+    from jostle.answers.release import plan_for
     from jostle.simulate import estimates
     from jostle_bench.peers.inputs import workload
 
     asked = workload(job["workload"], counts.shape)
-    plan, _ = planned(asked, None, {})
+    plan, _ = plan_for(asked, None, {})
     how = {"trials": job["trials"], "seed": job["seed"], "neighbours": job["neighbours"]}
     return np.concatenate(list(estimates(plan, counts, asked, epsilon, **how)))
 
@@ -31,15 +31,16 @@ def quantiles(job: dict[str, Any]) -> dict[str, Any]:
     """As a private table reads them from one distribution function, real numbers evenly within their cells."""
     from fractions import Fraction
 
-    from jostle import Neighbours, Real
-    from jostle.answers.release import Release, planned
     from jostle.tables.quantiles_and_top import Quantiles
+
+    from jostle import Neighbours, Real
+    from jostle.answers.release import Release, plan_for
     from jostle_bench.peers.inputs import workload
 
     values = {}
     for one, counts in estimating.inputs(job):
         asked, column = workload(job["workload"], counts.shape), Real(0, counts.size, bins=counts.size)
-        plan, why = planned(asked, None, {})
+        plan, why = plan_for(asked, None, {})
         found = []
         for estimate in _estimates(job, counts, one["epsilon"]):
             release = Release(
