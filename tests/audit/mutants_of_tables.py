@@ -8,7 +8,6 @@ from typing import Any
 
 import ibis
 import numpy as np
-from jostle.tables.totals import Total
 
 from jostle.answers.previews import Preview
 from jostle.kernel import objective, records
@@ -16,10 +15,11 @@ from jostle.kernel.budget import Budget, exact
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.learn import naive_bayes
-from jostle.tables import accounts, bounded_rows, budget_source, conditions, guess_schema, opening, table, view
+from jostle.tables import bounded_rows, budget_source, conditions, guess_schema, opening, table, view
 from jostle.tables.cells import cells
 from jostle.tables.engines import sources
-from jostle.tables.question import Question
+from jostle.tables.question import CountsQuestion
+from jostle.tables.sums_and_means import SumOrMeanQuestion
 from tests.audit import test_alike
 from tests.audit import test_whom_accounts_protect as whom_accounts_protect
 from tests.audit.planted import (
@@ -56,7 +56,7 @@ def taken_again(original: Any, self: Any, epsilon: Any) -> Budget:
 
 def looks_at_the_rows(original: Any, self: Any, *, epsilon: Any) -> Preview:
     found = original(self, epsilon=epsilon)
-    return replace(found, margin=found.margin + float(self._columns.counts(list(self._names)).sum()))
+    return replace(found, margin=found.margin + float(self.columns.counts(list(self.names)).sum()))
 
 
 def handicapped(original: Any, self: Any, splits: Any, criterion: Any, token: Any, **how: Any) -> Any:
@@ -134,12 +134,12 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a row moves a sum by the width of the bounds",
-        attribute(Total, "_moves", lambda self, low, high: (high - low, high - low)),
+        attribute(SumOrMeanQuestion, "_moves", lambda self, low, high: (high - low, high - low)),
         audited("table: sum", ADD, samples=1_500, engine="exact"),
     ),
     Mutant(
         "tables: a row that changes groups moves one sum",
-        attribute(Total, "_moves", lambda self, low, high: (max(abs(low), abs(high)),) * 2),
+        attribute(SumOrMeanQuestion, "_moves", lambda self, low, high: (max(abs(low), abs(high)),) * 2),
         tested(test_measures.test_the_noise_of_sums_by_group_follows_the_neighbours, FOLDER, PATCH),
     ),
     Mutant(
@@ -156,7 +156,7 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a part's ε is there again",
-        wrapped(budget_source.PartPayer, "_take", taken_again),
+        wrapped(budget_source.PartBudget, "_take", taken_again),
         tested(test_tables.test_parts_share_one_charge, PEOPLE),
     ),
     Mutant(
@@ -171,7 +171,7 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a union of tables with different accounts",
-        attribute(table, "_same_account", lambda one, other: True),
+        attribute(budget_source.AccountBudget, "is_same_account", lambda one, other: True),
         tested(ways_around.test_a_union_is_of_one_account_not_of_one_name, FOLDER),
     ),
     Mutant(
@@ -202,7 +202,7 @@ OF_TABLES = [
     Mutant(
         "tables: a table pays as if its account protected the same",
         wrapped(
-            budget_source.AccountPayer,
+            budget_source.AccountBudget,
             "__init__",
             lambda f, self, account, unit, *note: f(self, account, account.unit, *note),
         ),
@@ -210,7 +210,7 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a column that is called `row` is taken for single rows",
-        attribute(accounts, "_COLUMN", ""),
+        attribute(budget_source, "_COLUMN", ""),
         tested(whom_accounts_protect.test_no_column_reads_like_single_rows_or_like_another_column),
     ),
     Mutant(
@@ -240,7 +240,7 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a preview looks at the rows",
-        wrapped(Question, "preview", looks_at_the_rows),
+        wrapped(CountsQuestion, "preview", looks_at_the_rows),
         tested(test_alike.test_previews_are_the_same_for_every_table_and_ask_no_engine, "histogram", PATCH),
     ),
     # ---------------------------------------------------------------------------------------------- learning

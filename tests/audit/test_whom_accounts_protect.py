@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import sqlalchemy as sa
-from jostle.tables.accounts import whom
 
 import jostle
 from jostle import mechanisms, workloads
@@ -27,7 +26,7 @@ from jostle.kernel.ledger import Account, AccountPurse, Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.learn import PrivateMajority
 from jostle.schema import Boolean, Integer
-from jostle.tables.budget_source import AccountPayer
+from jostle.tables.budget_source import AccountBudget, protected_unit
 from jostle.tables.unit import Unit
 from tests.choice import test_language
 
@@ -69,7 +68,7 @@ PAYERS: dict[str, dict[str, Callable[[Account], Any]]] = {
     "choice.language": {"ChoiceMaker.release": chosen},
     "tables.payers": {
         "open": lambda account: table_of_rows(account).count(epsilon=1),
-        "payer": lambda account: AccountPayer(account, whom(None)).records(None, 1, filtered=False, note=""),  # type: ignore[arg-type]
+        "payer": lambda account: AccountBudget(account, protected_unit(None)).records(None, 1, filtered=False, note=""),  # type: ignore[arg-type]
     },
     "cli.classify": {"classify": classified},
     "kernel.ledger": {
@@ -176,13 +175,13 @@ def test_a_table_pays_with_an_account_of_its_own_unit_alone(tmp_path: Path) -> N
             with pytest.raises(BadInput, match=r"^unit: the account 'people' protects each pid"):
                 table_of_rows(people, unit=unit)
         with pytest.raises(BadInput, match="^account: "):
-            AccountPayer(people, whom(Unit("age", 1))).records(None, 1, filtered=False, note="")  # type: ignore[arg-type]
+            AccountBudget(people, protected_unit(Unit("age", 1))).records(None, 1, filtered=False, note="")  # type: ignore[arg-type]
         assert people.spent == 1
 
 
 def test_no_column_reads_like_single_rows_or_like_another_column() -> None:
     names = ["row", "row (column)", "row (column) (column)", "rows", " row", "pid", "a b", "a\xa0b", "x" * 2_000]
-    texts = [whom(None), *(whom(Unit(name, 1)) for name in names)]
+    texts = [protected_unit(None), *(protected_unit(Unit(name, 1)) for name in names)]
     assert len(set(texts)) == len(texts)
 
 
@@ -257,7 +256,7 @@ def test_the_accounts_of_an_old_ledger_pay_as_before_for_their_own_unit(old: Pat
         for name, kept in UNITS.items():
             for unit in (None, "pid:1", "row:1"):
                 table = {"schema": SCHEMA, "ledger": ledger, "name": name, "unit": unit}
-                if kept == whom(Unit.of(unit)):
+                if kept == protected_unit(Unit.of(unit)):
                     jostle.open(FRAME, **table).count(epsilon=1)
                     continue
                 with pytest.raises(BadInput, match=r"^unit: "):

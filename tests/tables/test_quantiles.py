@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from jostle.tables.quantiles_and_top import Quantiles
 
 from jostle import algorithms, simulate, workloads
+from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release
 from jostle.kernel.neighbours import Neighbours
 from jostle.schema import Integer, Real, Schema

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from jostle.tables.ratios import interval, share
 
 import jostle
+from jostle.tables.sums_and_means import interval, share
 
 
 @pytest.mark.parametrize("records", [0, 2, 10, 60, 400, 1e6])

@@ -40,7 +40,7 @@ class Preview:
     """The algorithm that would answer."""
 
     stand_in: str
-    """The algorithm whose error this is: where the error of `algorithm` depends on the data, one that should be no better."""
+    """The algorithm whose error this is: where the error of `algorithm` depends on the data, one that is no better."""
 
     def __str__(self) -> str:
         so = "" if self.stand_in == self.algorithm else f", expected to be no worse than {self.stand_in}"

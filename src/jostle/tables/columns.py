@@ -52,7 +52,7 @@ class EngineColumns:
 
     @classmethod
     def labelled(cls, views: Sequence[View], sizes: Mapping[str, int], label: str) -> EngineColumns:
-        """Rows whose label is foreseen, with attributes of these sizes: a last cell that is not declared is for other values."""
+        """Rows whose label is foreseen, with attributes of these sizes: a cell more than declared is for other values."""
         schema = views[0].schema
         keeping = frozenset(name for name, size in sizes.items() if name != label and size > schema.column(name).size)
         return cls(tuple(view.foreseen(label) for view in views), dict(sizes), keeping=keeping)

@@ -162,14 +162,13 @@ class QuantilesQuestion(Question[Quantiles]):
 
     def __init__(self, table: Table, column: str, levels: Sequence[float], algorithm: str | None) -> None:
         self.table, self.column, self.levels, self.what = table, column, _levels(levels), f"quantiles of {column}"
-        self._cells = numeric(table.schema, column)
-        fine = fine_cells(self._cells)
-        rows = table._with([view.foreseen(column) for view in table._views]).bin(column, fine)
+        self._cells = fine_cells(numeric(table.schema, column))
+        rows = table._with([view.foreseen(column) for view in table._views]).bin(column, self._cells)
         self.counted = CountsQuestion(
             rows,
             EngineColumns.of(rows._views, [column]),
             [column],
-            quantile_workload(fine.size, algorithm),
+            quantile_workload(self._cells.size, algorithm),
             self.what,
             named=algorithm or "OPT",
             reason=None if algorithm else "because its error is the same on all data, so that the intervals are right",
