@@ -46,7 +46,7 @@ class Quantiles(ReadFromCounts):
         """The ends of the first and of the last cell that may hold each quantile, by what is known of the sums.
 
         A quantile at level α lies in the one cell where P − αT passes 0. Wherever that is, P − αT is off by no more than its
-        margin at the cell's two ends in 95 of 100 cases: each is passed on one side alone. Where in its cell a value lies is
+        margin at the cell's two ends in 95 of 100 cases: each is passed on one side. Where in its cell a value lies is
         not known at all.
         """
         errors = self.release.simulated_errors(workloads.prefix(self._sums.size))

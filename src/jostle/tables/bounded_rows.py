@@ -44,7 +44,7 @@ def person(value: Expression, engine: str) -> Expression:
     if kind.is_floating():
         wide = value.cast("float64")
         return ibis.ifelse(wide.isnan(), ibis.null("float64"), _one_zero(wide))
-    if kind.is_decimal() and engine == "postgres":  # has a NaN, and 1.0 beside 1.00
+    if kind.is_decimal() and engine == "postgres":  # has a NaN, and both 1.0 and 1.00
         return ibis.ifelse(value.cast("string") == "NaN", ibis.null(kind), _trim_scale(value))
     if kind.is_string():
         named, nobody = typed_text(value, engine), ibis.null("string")

@@ -1,6 +1,6 @@
-"""What may be said about a row: conditions and derived values that look at declared columns, row by row, and never fail.
+"""Conditions and derived values: they look at declared columns, row by row, and never fail.
 
-An expression that fails on some rows would tell that there are such rows: a division by zero, a number too large, a text
+An expression that fails on some rows would reveal that there are such rows: a division by zero, a number too large, a text
 that is no date. So an expression is made of operations that have a value wherever their arguments have one, and arithmetic
 is followed through the declared bounds, so that nothing can overflow. One over several rows would not have stability 1.
 """
@@ -39,7 +39,7 @@ LEAST = 2.0**-432
 """Factors become multiples of 2^-485, which is the last bit of this: no product of two is below the least float."""
 
 LONGEST_PATTERN = 256
-"""So many bytes a pattern may have: SQLite fails on long ones, and others need a level of their stack for each part."""
+"""A pattern has at most this many bytes: SQLite fails on long ones, and others need a level of their stack per part."""
 
 ORDER = (ops.Less, ops.LessEqual, ops.Greater, ops.GreaterEqual, ops.Between)
 COMPARISONS = (*ORDER, ops.Equals, ops.NotEquals, ops.InValues)
@@ -325,7 +325,7 @@ def _plain_key(key: Column, at: Any) -> Any:
     if isinstance(key, Category):
         names = dict(zip(key.keys, key.names, strict=True))
         if text(at) not in names:
-            raise BadInput("lookup", f"{at!r} is none of the categories", f"use some of {', '.join(key.names[:20])}")
+            raise BadInput("lookup", f"{at!r} is not among the categories", f"use some of {', '.join(key.names[:20])}")
         return names[text(at)]
     return _number(at)
 

@@ -162,7 +162,7 @@ def _single(one: _Aggregate, groups: Sequence[str], table: Table) -> Question[An
             table = table.where(lambda form: form[named].notnull())
         return table.ask(*groups) if groups else table.ask_count()
     if len(groups) > 1:
-        _refuse("GROUP BY several columns is supported for COUNT alone", "group by one column")
+        _refuse("GROUP BY several columns is supported only for COUNT", "group by one column")
     return table.ask_total(one.kind, str(one.column), groups[0] if groups else None)
 
 

@@ -226,7 +226,7 @@ MISSED: Final = 0.05
 """The chance that a true share is not in its interval."""
 
 ALIKE: Final = 1e-5
-"""Scales that differ by less are taken for the same: the formula for others would divide by next to nothing."""
+"""Scales that differ by less count as equal: the formula for others would divide by next to nothing."""
 
 _PLACES: Final = tuple(place / 64 for place in range(65))
 _HALVINGS: Final = 50
@@ -246,8 +246,8 @@ def interval(pair: Vector, scale: float) -> tuple[float, float]:
     """Between which shares the true one lies, in 95 of 100 cases, however few there are to share (Fieller 1954).
 
     The true numbers a and b have the share r = a / (a + b), for which a(1 − r) − b r = 0. With Laplace noise of a known
-    scale on both, the same of the noisy numbers is noise alone, of a known law: the interval has all shares for which it is
-    not too large for that. Where the whole cannot be told from nothing, these are all shares there are.
+    scale on both, the same of the noisy numbers is pure noise, of a known law: the interval has all shares for which it is
+    not too large for that. Where the whole cannot be distinguished from nothing, these are all shares there are.
 
     >>> low, high = interval(np.array([30_000.0, 10_000.0]), scale=10)
     >>> round(low, 4), round(high, 4)

@@ -164,8 +164,8 @@ class Table:
         if not isinstance(name, str):
             raise BadInput("name", "must be a text", "name the new column")
         Schema({name: column})  # which says what is wrong with either
-        taken = name.lower().startswith(RESERVED) or (self._unit is not None and name.lower() == self._unit.column.lower())
-        if taken:
+        person = None if self._unit is None else self._unit.column.lower()
+        if name.lower().startswith(RESERVED) or name.lower() == person:
             raise BadInput("name", f"{name!r} is kept for other things", "give the column another name")
         alike = [known for known in self.schema if known.lower() == name.lower() and known != name]
         if alike:

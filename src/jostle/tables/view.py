@@ -1,6 +1,6 @@
 """The rows of a table in their engine, sorted into cells: what is counted, and how a person's rows are bounded.
 
-Privacy: every step from the table to a view works row by row and depends on public things alone, so one row of the table
+Privacy: every step from the table to a view works row by row and depends only on public things, so one row of the table
 is at most one row of a view (stability 1). Where the unit is a person, `bounded` keeps at most `max_rows` rows of each
 person, after everything that drops rows. Proof: docs/proofs/tables.md.
 """
@@ -46,7 +46,6 @@ class InCell:
     below: int | None = None
 
     def keeps(self, cell: Expression) -> Expression:
-        """Whether a row with that cell is kept."""
         if self.cell is not None:
             return cell == self.cell
         return cell >= 0 if self.below is None else (cell >= 0) & (cell < self.below)
@@ -89,13 +88,13 @@ class View:
     """The columns that are read from it."""
 
     schema: Schema
-    """The columns that may be asked about, after all steps."""
+    """The columns that questions may be about, after all steps."""
 
     unit: Unit | None
     """Whose rows are one person's, if they are to be bounded when they are counted."""
 
     filtered: bool
-    """Whether a row of the table may be none here."""
+    """Whether some rows of the table may be missing here."""
 
     origin: frozenset[Path]
     """The files with the rows; none where the rows are in a database, a frame or Spark."""
@@ -124,7 +123,6 @@ class View:
         whose: str | None = None,
         live: bool = False,
     ) -> View:
-        """A table of an engine, by its schema."""
         check_names(schema, unit)
         column = None if unit is None else whose or unit.column
         return cls(base, schema, schema, unit, filtered or unit is not None, origin, whose=column, live=live)
@@ -136,7 +134,6 @@ class View:
 
     @property
     def engine(self) -> str:
-        """Which engine it is."""
         return str(self.backend.name)
 
     @property
@@ -145,13 +142,11 @@ class View:
         return ibis.table({name: plain_type(column) for name, column in self.schema.items()}, name="table")
 
     def then(self, step: Step) -> View:
-        """One step more."""
         if isinstance(step, Derive):
             return replace(self, schema=Schema(dict(self.schema) | {step.name: step.column}), steps=(*self.steps, step))
         return replace(self, steps=(*self.steps, step), filtered=True)
 
     def selecting(self, schema: Schema) -> View:
-        """Fewer columns to ask about."""
         return replace(self, schema=schema)
 
     def having(self, name: str) -> View:
@@ -174,8 +169,8 @@ class View:
         if isinstance(self.base, Sample):
             return EngineRows(self.base.table, self.placed or {})
         columns = {name: self.declared[name] for name in dict.fromkeys([*names, *self._says_nobody])}
-        beside = [f"{NUMBERS}{name}" for name in columns if f"{NUMBERS}{name}" in self.base.columns]
-        used = dict.fromkeys([*columns, *beside, *([self.whose] if self.whose else [])])
+        numbers = [f"{NUMBERS}{name}" for name in columns if f"{NUMBERS}{name}" in self.base.columns]
+        used = dict.fromkeys([*columns, *numbers, *([self.whose] if self.whose else [])])
         # What is not declared is left behind first, so that no name of the table's own is one of ours.
         table = self.base.select(*used) if used else self.base
         read = {n: reading(column, table[n], self.engine, _numbers(table, n)) for n, column in columns.items()}
@@ -259,7 +254,7 @@ def check_names(schema: Schema, unit: Unit | None) -> None:
         if name.lower().startswith(RESERVED):
             raise BadInput(argument, f"{name!r} is a name that is kept for other things", "give it another name")
     if len({name.lower() for name in schema}) < len(schema):
-        problem = "has columns whose names differ in capitals alone, which some engines do not tell apart"
+        problem = "has columns whose names differ only in capitals, which some engines do not tell apart"
         raise BadInput("schema", problem, "give one of them another name")
 
 
@@ -275,7 +270,7 @@ def fields(node: Any) -> set[str]:
 
 def _needed(names: Sequence[str], steps: Sequence[Step]) -> tuple[set[str], list[Step]]:
     """Which columns of the table are needed for some columns at the end, and which steps."""
-    needed, taken = set(names), []
+    needed, used = set(names), []
     for step in reversed(steps):
         if isinstance(step, Derive):
             if step.name not in needed:
@@ -285,8 +280,8 @@ def _needed(names: Sequence[str], steps: Sequence[Step]) -> tuple[set[str], list
             needed |= fields(step.condition)
         else:
             needed.add(step.name)
-        taken.append(step)
-    return needed, taken[::-1]
+        used.append(step)
+    return needed, used[::-1]
 
 
 def _bound(node: Any, table: Any) -> Expression:
@@ -301,8 +296,8 @@ def whole_numbers(answer: Any, name: str) -> Counts:
 
 
 def _numbers(table: Any, name: str) -> Expression | None:
-    beside = f"{NUMBERS}{name}"
-    return table[beside] if beside in table.columns else None
+    numbers = f"{NUMBERS}{name}"
+    return table[numbers] if numbers in table.columns else None
 
 
 def _placing(column: Column, value: Raw, found: tuple[Expression, Expression] | None) -> Stages[Placed]:

@@ -1,6 +1,6 @@
 """Tables of databases: DuckDB, PostgreSQL and SQLite. Only ordinary tables are opened, with types on the closed list.
 
-Privacy: what is checked here is checked before anything is charged, and follows from catalogs alone.
+Privacy: what is checked here is checked before anything is charged, and follows only from catalogs.
 """
 
 from __future__ import annotations

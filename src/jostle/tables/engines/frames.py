@@ -123,7 +123,7 @@ def _person(value: Any, seen: dict[Any, int]) -> bytes | None:
 def _written(value: Any) -> str | None:
     """A person who is a text or a number, written exactly: numbers that share a float are different persons.
 
-    Texts are taken as they stand, as those of files are; blanks alone are nobody.
+    Texts are taken as they stand, as those of files are; only blanks are nobody.
 
     >>> _written(2**60 + 1), _written(1.0), _written(" 1"), _written(" "), _written(("a", 1))
     ('1152921504606846977', '1', ' 1', '', None)

@@ -174,7 +174,7 @@ class ParquetRows:
 
 
 def _options(connection: Any) -> str:
-    """What this DuckDB's reader of Parquet can be told."""
+    """The options of this DuckDB's reader of Parquet."""
     query = "SELECT parameters FROM duckdb_functions() WHERE function_name = 'read_parquet'"
     return " ".join(str(known) for known in connection.execute(query).fetchall())
 

@@ -31,7 +31,7 @@ def spark_table(frame: Any, wanted: Sequence[str], person: str | None) -> Any:
 def saved_table(session: Any, parts: Sequence[str], wanted: Sequence[str], person: str | None) -> Any:
     """A table of a session by its name, which may have the names of a catalog and a schema before it.
 
-    The frame that is looked at is the one that is asked later: its name may be given to another table in between.
+    The frame that is checked is the one that is read later: its name may be given to another table in between.
     """
     name = ".".join(f"`{part.replace('`', '``')}`" for part in parts)
     return spark_table(run_in_engine(f"looking for the table {parts[-1]!r}", lambda: session.table(name)), wanted, person)
@@ -68,9 +68,8 @@ def spark_files(
     session = run_in_engine("starting Spark", local_spark)
     places = [_as_pattern(path.resolve()) for path in paths]
     if names is None:
-        return spark_table(
-            run_in_engine("opening the file", lambda: session.read.parquet(*places, **AS_WRITTEN)), wanted, person
-        )
+        frame = run_in_engine("opening the file", lambda: session.read.parquet(*places, **AS_WRITTEN))
+        return spark_table(frame, wanted, person)
     firsts = [] if columns is not None else [_first_line(path) for path in paths]
     return _named(run_in_engine("opening the file", lambda: _lines(session, places, names, separator_of(paths[0]), firsts)))
 
