@@ -38,8 +38,9 @@ from tests.audit.planted import (
 )
 from tests.kernel import test_objective
 from tests.learn import test_estimators, test_naive_bayes
-from tests.tables import test_bounded_rows, test_measures, test_no_oracles, test_schema, test_tables
-from tests.tables import test_ways_around as ways_around
+from tests.schema import test_schema
+from tests.tables import test_bounded_rows, test_measures, test_no_oracles, test_tables
+from tests.tables import test_union_and_accounts as union_and_accounts
 from tests.tables.engines import into_parquet
 
 PEOPLE = Fixture(lambda patch, folder: test_tables.opened(test_tables.FRAME, folder))
@@ -167,37 +168,37 @@ OF_TABLES = [
     Mutant(
         "tables: a union of rows that are the same",
         attribute(table, "share_files", lambda one, other: False),
-        tested(ways_around.test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence, FOLDER),
+        tested(union_and_accounts.test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence, FOLDER),
     ),
     Mutant(
         "tables: a union of tables with different accounts",
         attribute(budget_source.AccountBudget, "is_same_account", lambda one, other: True),
-        tested(ways_around.test_a_union_is_of_one_account_not_of_one_name, FOLDER),
+        tested(union_and_accounts.test_a_union_is_of_one_account_not_of_one_name, FOLDER),
     ),
     Mutant(
         "tables: a file that is named twice",
         attribute(opening, "_check_different", lambda data: None),
-        tested(ways_around.test_the_same_rows_under_two_names_are_no_union, FOLDER),
+        tested(union_and_accounts.test_the_same_rows_under_two_names_are_no_union, FOLDER),
     ),
     Mutant(
         "tables: a file that is named twice, in a sequence that is no list",
         attribute(opening, "listed", lambda data: data),
-        tested(ways_around.test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence, FOLDER),
+        tested(union_and_accounts.test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence, FOLDER),
     ),
     Mutant(
         "tables: a union of one table of Spark, by two frames",
         attribute(sources, "_origin", lambda data: frozenset({Path(f"/{id(data)}")})),
-        tested(ways_around.test_only_files_have_an_origin, FOLDER),
+        tested(union_and_accounts.test_only_files_have_an_origin, FOLDER),
     ),
     Mutant(
         "tables: a union of a frame and its copy",
         attribute(sources, "_origin", lambda data: frozenset({Path(f"/{id(data)}")})),
-        tested(ways_around.test_a_frame_and_its_copy_are_no_union, FOLDER),
+        tested(union_and_accounts.test_a_frame_and_its_copy_are_no_union, FOLDER),
     ),
     Mutant(
         "tables: several files are called as the first of them",
         attribute(opening, "_check_single", lambda data: None),
-        tested(ways_around.test_several_files_have_no_name_of_their_own, FOLDER),
+        tested(union_and_accounts.test_several_files_have_no_name_of_their_own, FOLDER),
     ),
     Mutant(
         "tables: a table pays as if its account protected the same",
@@ -221,12 +222,12 @@ OF_TABLES = [
     Mutant(
         "tables: a new column says whose row it is",
         attribute(table.Table, "_check_new", lambda self, name, column: None),
-        tested(ways_around.test_no_new_column_takes_the_place_of_the_person, FOLDER, "pid"),
+        tested(union_and_accounts.test_no_new_column_takes_the_place_of_the_person, FOLDER, "pid"),
     ),
     Mutant(
         "tables: an account forgets whom it protects",
         attribute(opening, "account_of", forgetful_account),
-        tested(ways_around.test_an_account_remembers_whom_it_protects, FOLDER),
+        tested(union_and_accounts.test_an_account_remembers_whom_it_protects, FOLDER),
     ),
     Mutant(
         "tables: constants of any type, which an engine reads where a row reaches them",

@@ -57,7 +57,7 @@ def is_sqlite(path: Path) -> bool:
     SQLite itself says so: it may be an open ledger, and reading it in any other way drops the locks that SQLite holds on it
     for the whole process as soon as the file is closed. A file that may not be read counts as no database.
 
-    It is opened as if the file could not change: then it needs no lock, which some file systems do not have, and looks for no
+    It is opened as if the file could not change: then it needs no lock, which some file systems lack, and looks for no
     journal. It still knows the file for the one that others of this process have open, and does not close it while one of
     them holds a lock. How a database begins does not change from when it has a page, so it is no matter who writes to it.
     """

@@ -42,7 +42,7 @@ def open(  # the name is the product's, and callers say jostle.open
       it is; `columns` are the names of columns in a text file that has no line for them; `engine="spark"` reads files with
       Spark on this machine.
     - `schema`: the public description of the columns, or the path of a schema file. Other columns do not exist.
-    - `ledger` and `budget`: where charges are recorded, and the most ε that may ever be spent on this data set. The budget is
+    - `ledger` and `budget`: where charges are recorded, and the most ε that may ever be spent on this data set. A budget is
       needed only the first time.
     - `name`: the account that pays. It can be left out for a single file, whose name it is then (`people` for `people.csv`),
       and for a table of a database. All questions about the same rows need the same name: each name has its own budget.

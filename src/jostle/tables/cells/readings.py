@@ -24,7 +24,7 @@ from jostle.tables.cells.staged_columns import Expression, Stages
 
 @dataclass(frozen=True)
 class Raw:
-    """A column as it is in the engine: a value is a text, a number or a day, or nothing of these. What no value can be is None."""
+    """A column as it is in the engine: a value is a text, a number or a day, or neither. What no value can be is None."""
 
     engine: str
     """Which engine it is in."""

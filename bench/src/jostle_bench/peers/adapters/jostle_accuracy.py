@@ -31,9 +31,8 @@ def quantiles(job: dict[str, Any]) -> dict[str, Any]:
     """As a private table reads them from one distribution function, real numbers evenly within their cells."""
     from fractions import Fraction
 
-    from jostle.tables.quantiles_and_top import Quantiles
-
     from jostle import Neighbours, Real
+    from jostle.answers.quantiles_and_top import Quantiles
     from jostle.answers.release import Release, plan_for
     from jostle_bench.peers.inputs import workload
 
@@ -53,7 +52,8 @@ def quantiles(job: dict[str, Any]) -> dict[str, Any]:
                 spent=Fraction(one["epsilon"]),
                 remaining=Fraction(0),
             )
-            read = Quantiles(column="value", levels=tuple(job["levels"]), cells=column, release=release)
+            price = release.price
+            read = Quantiles(column="value", levels=tuple(job["levels"]), cells=column, release=release, **price)
             found.append(read.values)
         values[one["name"]] = np.array(found)
     method = "table.quantiles: ranks by OPT, all read from one distribution function"

@@ -32,7 +32,7 @@ def quantiles(estimate, asked, *, epsilon=1, algorithm="OPT", levels=LEVELS):
         spent=Fraction(epsilon),
         remaining=Fraction(0),
     )
-    return Quantiles(column="value", levels=levels, cells=cells, release=release)
+    return Quantiles(column="value", levels=levels, cells=cells, release=release, **release.price)
 
 
 def square_rank_errors(x, asked, trials):
