@@ -150,7 +150,7 @@ OF_READING = [
     ),
     Mutant(
         "tables: rows that are drawn once are drawn again",
-        stated(bounded_rows.Sample, "table", lambda self: bounded_rows._kept(replace(self._query))),
+        stated(bounded_rows.BoundedSample, "table", lambda self: bounded_rows._kept(replace(self._query))),
         tested(test_whose_rows.test_rows_that_are_drawn_once_stay_the_same, FOLDER),
     ),
     Mutant(

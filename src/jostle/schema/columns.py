@@ -30,7 +30,7 @@ from jostle.schema.values import (
 )
 
 Codes: TypeAlias = NDArray[np.int64]
-Placed: TypeAlias = tuple[Codes, NDArray[np.bool_], NDArray[np.bool_]]
+Coded: TypeAlias = tuple[Codes, NDArray[np.bool_], NDArray[np.bool_]]
 Outside = Literal["clip", "own", "drop"]
 Null = Literal["own", "drop"]
 
@@ -74,7 +74,7 @@ class Column(ABC):
         """The number of cells for values that are foreseen."""
 
     @abstractmethod
-    def place(self, array: NDArray[Any]) -> Placed:
+    def place(self, array: NDArray[Any]) -> Coded:
         """Per value: its cell (the nearest one if it is outside), whether it is outside, and whether it is missing."""
 
     @property
@@ -206,7 +206,7 @@ class Category(Column):
         """The texts that values are compared with."""
         return [text(c) for c in self.categories]
 
-    def place(self, array: NDArray[Any]) -> Placed:
+    def place(self, array: NDArray[Any]) -> Coded:
         """By equality as text, so that 1, 1.0 and "1" are one category."""
         codes = {key: i for i, key in enumerate(self.keys)}
         missing = is_missing(array)
@@ -246,7 +246,7 @@ class Boolean(Column):
     def names(self) -> list[str]:
         return ["false", "true"]
 
-    def place(self, array: NDArray[Any]) -> Placed:
+    def place(self, array: NDArray[Any]) -> Coded:
         known = {"false": 0, "0": 0, "true": 1, "1": 1}
         found = np.array([known.get((text(v) or "").lower(), 2) for v in array.tolist()], dtype=np.int64)
         return np.minimum(found, 1), found == 2, is_missing(array)
@@ -337,7 +337,7 @@ class Integer(Numeric):
         ends = [min(s + self.width - 1, self.high) for s in starts]
         return [str(a) if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True)]
 
-    def place(self, array: NDArray[Any]) -> Placed:
+    def place(self, array: NDArray[Any]) -> Coded:
         """Fractions are rounded down."""
         numbers, missing = as_numbers(array)
         outside = (numbers < self.low) | (numbers >= self.high + 1)
@@ -402,7 +402,7 @@ class Real(Numeric):
         inner[-1] = span
         return self.low + inner
 
-    def place(self, array: NDArray[Any]) -> Placed:
+    def place(self, array: NDArray[Any]) -> Coded:
         """The same arithmetic as in an engine, so that a value at a border falls into the same cell everywhere."""
         numbers, missing = as_numbers(array)
         outside = (numbers < self.low) | (numbers > self.high)
@@ -483,7 +483,7 @@ class Date(Column):
         first = self.low.year * 12 + self.low.month - 1
         return [f"{(first + i) // 12}-{(first + i) % 12 + 1:02d}" for i in range(self.values)]
 
-    def place(self, array: NDArray[Any]) -> Placed:
+    def place(self, array: NDArray[Any]) -> Coded:
         """Times of day are ignored."""
         days = as_days(array)
         missing = np.isnat(days)

@@ -132,7 +132,7 @@ def _digest(words: bytes) -> int:
     return int.from_bytes(blake2b(words, digest_size=8).digest(), "big", signed=True)
 
 
-class Sample:
+class BoundedSample:
     """Rows that are chosen and kept when they are first needed, and are the same from then on.
 
     Not before, so that whatever they are kept for has been charged; and only once: parts that chose for themselves would

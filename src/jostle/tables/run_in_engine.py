@@ -8,8 +8,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 from jostle.kernel.errors import JostleError
@@ -125,21 +124,30 @@ class Query:
     """Whether writing it draws the rows of a sample. Such a query is not written before the charge: what the engine may
     refuse was found when the sample was planned."""
 
-    @cached_property
+    # Not by cached_property: before Python 3.12, all threads would wait while one of them draws a sample.
+    _table: Any = field(default=None, init=False)
+    _text: str | None = field(default=None, init=False)
+
+    @property
     def table(self) -> Any:
         """The Ibis table; kept until the query is run, because lists that it is joined to go with it."""
-        return self.write()
+        if self._table is None:
+            self._table = self.write()
+        return self._table
 
-    @cached_property
+    @property
     def text(self) -> str:
-        """The query in SQL, with the lists that it is joined to in place."""
-        self.backend._run_pre_execute_hooks(self.table)
-        query = str(self.backend.compile(self.table))
-        return _in_a_row(query) if self.backend.name == "sqlite" else query
+        """The query in SQL, with the lists that it is joined to in place. Only for the thread that uses the backend."""
+        if self._text is None:
+            self.backend._run_pre_execute_hooks(self.table)
+            query = str(self.backend.compile(self.table))
+            self._text = _in_a_row(query) if self.backend.name == "sqlite" else query
+        return self._text
 
     def check(self) -> None:
         """Raise if the engine would refuse the query for what it is: it is planned, and not run. No row is looked at."""
         if not self.drawn:
+            _ = self.table  # written first: a failure there is ours, and not the engine's
             run_in_engine("planning the query, before it was charged", self._plan, self.backend)
 
     def _plan(self) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.schema import Category, Column, Schema
-from jostle.tables.bounded_rows import PERSON, Sample, bounded, person
+from jostle.tables.bounded_rows import PERSON, BoundedSample, bounded, person
 from jostle.tables.cells.cells import Placed, place, place_category, reading, with_long_lists
 from jostle.tables.cells.readings import Raw
 from jostle.tables.cells.staged_columns import NUMBERS, RESERVED, Expression, Stages, run
@@ -130,7 +130,7 @@ class View:
     @property
     def backend(self) -> Any:
         """Ibis' connection to the engine."""
-        return self.base.backend if isinstance(self.base, Sample) else self.base.get_backend()
+        return self.base.backend if isinstance(self.base, BoundedSample) else self.base.get_backend()
 
     @property
     def engine(self) -> str:
@@ -166,7 +166,7 @@ class View:
         return rows
 
     def _read(self, names: Sequence[str]) -> EngineRows:
-        if isinstance(self.base, Sample):
+        if isinstance(self.base, BoundedSample):
             return EngineRows(self.base.table, self.placed or {})
         columns = {name: self.declared[name] for name in dict.fromkeys([*names, *self._says_nobody])}
         numbers = [f"{NUMBERS}{name}" for name in columns if f"{NUMBERS}{name}" in self.base.columns]
@@ -218,7 +218,7 @@ class View:
             table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **numbers))
             return table.group_by(*(table[name] for name in numbers)).agg(**{COUNT: table.count()})
 
-        return Query("counting rows", write, self.backend, drawn=isinstance(self.base, Sample))
+        return Query("counting rows", write, self.backend, drawn=isinstance(self.base, BoundedSample))
 
     def sums_query(
         self, names: Sequence[str], summands: Callable[[EngineRows], tuple[Expression, Expression, Expression]]
@@ -231,7 +231,7 @@ class View:
             table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **{VALUE: number, CELL: group}))
             return table.group_by(table[CELL]).agg(**{VALUE: table[VALUE].sum(), COUNT: table.count()})
 
-        return Query("adding up", write, self.backend, drawn=isinstance(self.base, Sample))
+        return Query("adding up", write, self.backend, drawn=isinstance(self.base, BoundedSample))
 
     def sampled_once(self, names: Sequence[str] | None = None) -> View:
         """The same rows, bounded once and for good: all further questions are about the same rows.
@@ -242,7 +242,7 @@ class View:
         if self.unit is None and not self.live:
             return self
         rows = self.rows(list(self.schema) if names is None else names)
-        sample = Sample(self.backend, lambda: self.bounded(rows.table))
+        sample = BoundedSample(self.backend, lambda: self.bounded(rows.table))
         return replace(
             self, base=sample, declared=self.schema, unit=None, steps=(), placed=rows.cells, whose=None, live=False
         )

@@ -29,7 +29,7 @@ from jostle.tables.run_in_engine import run_in_engine
 __all__ = [
     "ENGINES",
     "TEXT_FILES",
-    "Opened",
+    "OpenedTable",
     "check_columns",
     "connect",
     "identities",
@@ -48,7 +48,7 @@ KINDS_OF_DATA = "a path (CSV, Parquet, DuckDB, SQLite), a postgresql:// URL, a f
 
 
 @dataclass(frozen=True, repr=False)
-class Opened:
+class OpenedTable:
     """A table in its engine."""
 
     table: Any
@@ -90,7 +90,7 @@ def connect(
     columns: Sequence[str] | None,
     engine: str,
     person: str | None = None,
-) -> Opened:
+) -> OpenedTable:
     """The table that somebody means, wherever it is. `wanted` are the columns that will be used; `person` says whose."""
     data = listed(data)
     opened = _connect(data, table, wanted, columns, engine, person)
@@ -115,7 +115,7 @@ def _origin(data: Any) -> frozenset[Path]:
 
 def _connect(
     data: Any, table: str | None, wanted: Sequence[str], columns: Sequence[str] | None, engine: str, person: str | None
-) -> Opened:
+) -> OpenedTable:
     if engine not in ("duckdb", "spark"):
         raise BadInput("engine", f"{engine!r} is unknown", "use 'duckdb', or 'spark' to read files with Spark in local mode")
     if is_frame(data):
@@ -129,9 +129,9 @@ def _connect(
     if package == "pyspark":
         return _spark(data, table, wanted, person)
     if isinstance(data, str) and "://" in data:
-        return Opened(*at_url(data, table, wanted, person))
+        return OpenedTable(*at_url(data, table, wanted, person))
     if isinstance(data, (str, os.PathLike)) and Path(data).suffix.lower() in DATABASE_FILES:
-        return Opened(*database_file(Path(data), table, wanted, person))
+        return OpenedTable(*database_file(Path(data), table, wanted, person))
     if isinstance(data, (str, os.PathLike)):
         return _files([Path(data)], wanted, columns, engine, person)
     if isinstance(data, list) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
@@ -182,7 +182,7 @@ def identities(path: Path) -> list[tuple[int, int]]:
 
 def _files(
     paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, engine: str, person: str | None
-) -> Opened:
+) -> OpenedTable:
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110  # Path.exists raises where a name is too long to be one
             raise BadInput("data", f"there is no file {str(path)!r}", f"check the path, or pass {KINDS_OF_DATA}")
@@ -193,17 +193,17 @@ def _files(
         rows = spark_files(paths, wanted, columns, person, parquet=parquet)
     else:
         rows = parquet_table(paths, wanted, person) if parquet else text_table(paths, wanted, columns)
-    return Opened(rows, paths[0].stem, filtered=not parquet)
+    return OpenedTable(rows, paths[0].stem, filtered=not parquet)
 
 
-def _frame(frame: Any, wanted: Sequence[str], person: str | None) -> Opened:
+def _frame(frame: Any, wanted: Sequence[str], person: str | None) -> OpenedTable:
     connection = embedded()
     arrow = run_in_engine("reading the frame", lambda: to_arrow(frame, wanted, person))
     connection.con.register("data", arrow)
-    return Opened(run_in_engine("reading the frame", lambda: connection.table("data")), None)
+    return OpenedTable(run_in_engine("reading the frame", lambda: connection.table("data")), None)
 
 
-def _ibis(data: Any, wanted: Sequence[str], person: str | None) -> Opened:
+def _ibis(data: Any, wanted: Sequence[str], person: str | None) -> OpenedTable:
     """A table of a database; the rows of a join or a group would not be rows of the table."""
     import ibis.expr.operations as ops
 
@@ -214,18 +214,18 @@ def _ibis(data: Any, wanted: Sequence[str], person: str | None) -> Opened:
         raise BadInput("data", "is a query, not a table", "pass the table, and use where() and derive() then")
     connection = data.get_backend()
     if connection.name == "pyspark":
-        return Opened(ibis_table(data, wanted, person), of.name)
+        return OpenedTable(ibis_table(data, wanted, person), of.name)
     if connection.name not in CATALOGUED:
         raise BadInput("data", f"the engine {connection.name!r} is not supported", f"use one of {', '.join(ENGINES)}")
     named = tuple(filter(None, (of.namespace.catalog, of.namespace.database)))
-    return Opened(ordinary(connection, of.name, named, wanted, person), of.name)
+    return OpenedTable(ordinary(connection, of.name, named, wanted, person), of.name)
 
 
-def _spark(data: Any, table: str | None, wanted: Sequence[str], person: str | None) -> Opened:
+def _spark(data: Any, table: str | None, wanted: Sequence[str], person: str | None) -> OpenedTable:
     """A session and the name of a table, or a frame of a session."""
     import ibis
 
     if hasattr(data, "createOrReplaceTempView"):
-        return Opened(spark_table(data, wanted, person), table)
+        return OpenedTable(spark_table(data, wanted, person), table)
     name = table or only_table(run_in_engine("using the Spark session", lambda: ibis.pyspark.connect(data)))
-    return Opened(saved_table(data, name.split("."), wanted, person), name.rpartition(".")[2])
+    return OpenedTable(saved_table(data, name.split("."), wanted, person), name.rpartition(".")[2])
