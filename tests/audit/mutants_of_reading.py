@@ -25,14 +25,14 @@ from tests.audit import test_whose_rows
 from tests.audit.planted import CAPLOG, FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
 from tests.kernel import test_source
 from tests.learn import test_cells, test_estimators, test_frames, test_inputs
-from tests.tables import engines, test_odd_values, test_persons_apart, test_privacy, test_reading_and_paying
+from tests.tables import engines, test_odd_values, test_persons, test_privacy, test_reading_and_paying
 
 SPARK = Fixture(lambda patch, folder: next(engines.spark._get_wrapped_function()()))
 FOLDERS = Fixture(lambda patch, folder: SimpleNamespace(mktemp=lambda name: _made(folder / name)))
 a_line_changes_no_other = test_reading_and_paying.test_a_line_is_one_row_and_changes_no_other.hypothesis.inner_test  # type: ignore[attr-defined]
 asked_after_the_charge = test_reading_and_paying.test_the_table_is_asked_after_the_charge
 derived_later = test_reading_and_paying.test_an_attribute_that_is_derived_later_does_not_change_who_is_in_a_part
-different_bytes = test_persons_apart.test_different_bytes_are_different_texts.hypothesis.inner_test  # type: ignore[attr-defined]
+different_bytes = test_persons.test_different_bytes_are_different_texts.hypothesis.inner_test  # type: ignore[attr-defined]
 
 
 def _made(folder: Any) -> Any:
@@ -110,7 +110,7 @@ OF_READING = [
     Mutant(
         "text files: persons whose names are no UTF-8 share a sign",
         wrapped(lines, "_as_text", as_replacements),
-        tested(test_persons_apart.test_persons_of_a_text_file_are_told_apart_by_their_bytes, FOLDER),
+        tested(test_persons.test_persons_of_a_text_file_are_told_apart_by_their_bytes, FOLDER),
     ),
     Mutant(
         "text files: what stands for such bytes may stand in a text, too",
@@ -140,7 +140,7 @@ OF_READING = [
     Mutant(
         "frames: persons beyond 2^53 are compared as floats",
         wrapped(frames, "_written", as_floats),
-        tested(test_persons_apart.test_persons_of_a_frame_who_share_a_float_are_told_apart, FOLDER),
+        tested(test_persons.test_persons_of_a_frame_who_share_a_float_are_told_apart, FOLDER),
     ),
     Mutant(
         "frames: equal objects are different persons",
@@ -149,7 +149,7 @@ OF_READING = [
     ),
     Mutant(
         "tables: rows that are drawn once are drawn again",
-        stated(bounded_rows.Sample, "table", lambda self: bounded_rows._kept(self.backend, self._rows())),
+        stated(bounded_rows.BoundedSample, "table", lambda self: bounded_rows._kept(replace(self._query))),
         tested(test_whose_rows.test_rows_that_are_drawn_once_stay_the_same, FOLDER),
     ),
     Mutant(

@@ -15,11 +15,11 @@ from jostle.kernel.budget import Budget, exact
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.learn import naive_bayes
-from jostle.tables import accounts, bounded_rows, budget_source, conditions, guess_schema, opening, table, view
+from jostle.tables import bounded_rows, budget_source, conditions, guess_schema, opening, table, view
 from jostle.tables.cells import cells
 from jostle.tables.engines import sources
-from jostle.tables.question import Question
-from jostle.tables.totals import Total
+from jostle.tables.question import CountsQuestion
+from jostle.tables.sums_and_means import SumOrMeanQuestion
 from tests.audit import test_alike
 from tests.audit import test_whom_accounts_protect as whom_accounts_protect
 from tests.audit.planted import (
@@ -38,8 +38,9 @@ from tests.audit.planted import (
 )
 from tests.kernel import test_objective
 from tests.learn import test_estimators, test_naive_bayes
-from tests.tables import test_bounded_rows, test_measures, test_no_oracles, test_schema, test_tables
-from tests.tables import test_ways_around as ways_around
+from tests.schema import test_schema
+from tests.tables import test_bounded_rows, test_measures, test_no_oracles, test_tables
+from tests.tables import test_union_and_accounts as union_and_accounts
 from tests.tables.engines import into_parquet
 
 PEOPLE = Fixture(lambda patch, folder: test_tables.opened(test_tables.FRAME, folder))
@@ -56,7 +57,7 @@ def taken_again(original: Any, self: Any, epsilon: Any) -> Budget:
 
 def looks_at_the_rows(original: Any, self: Any, *, epsilon: Any) -> Preview:
     found = original(self, epsilon=epsilon)
-    return replace(found, margin=found.margin + float(self._columns.counts(list(self._names)).sum()))
+    return replace(found, margin=found.margin + float(self.columns.counts(list(self.names)).sum()))
 
 
 def handicapped(original: Any, self: Any, splits: Any, criterion: Any, token: Any, **how: Any) -> Any:
@@ -134,12 +135,12 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a row moves a sum by the width of the bounds",
-        attribute(Total, "_moves", lambda self, low, high: (high - low, high - low)),
+        attribute(SumOrMeanQuestion, "_moves", lambda self, low, high: (high - low, high - low)),
         audited("table: sum", ADD, samples=1_500, engine="exact"),
     ),
     Mutant(
         "tables: a row that changes groups moves one sum",
-        attribute(Total, "_moves", lambda self, low, high: (max(abs(low), abs(high)),) * 2),
+        attribute(SumOrMeanQuestion, "_moves", lambda self, low, high: (max(abs(low), abs(high)),) * 2),
         tested(test_measures.test_the_noise_of_sums_by_group_follows_the_neighbours, FOLDER, PATCH),
     ),
     Mutant(
@@ -156,7 +157,7 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a part's ε is there again",
-        wrapped(budget_source.PartPayer, "_take", taken_again),
+        wrapped(budget_source.PartBudget, "_take", taken_again),
         tested(test_tables.test_parts_share_one_charge, PEOPLE),
     ),
     Mutant(
@@ -167,42 +168,42 @@ OF_TABLES = [
     Mutant(
         "tables: a union of rows that are the same",
         attribute(table, "share_files", lambda one, other: False),
-        tested(ways_around.test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence, FOLDER),
+        tested(union_and_accounts.test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence, FOLDER),
     ),
     Mutant(
         "tables: a union of tables with different accounts",
-        attribute(table, "_same_account", lambda one, other: True),
-        tested(ways_around.test_a_union_is_of_one_account_not_of_one_name, FOLDER),
+        attribute(budget_source.AccountBudget, "is_same_account", lambda one, other: True),
+        tested(union_and_accounts.test_a_union_is_of_one_account_not_of_one_name, FOLDER),
     ),
     Mutant(
         "tables: a file that is named twice",
         attribute(opening, "_check_different", lambda data: None),
-        tested(ways_around.test_the_same_rows_under_two_names_are_no_union, FOLDER),
+        tested(union_and_accounts.test_the_same_rows_under_two_names_are_no_union, FOLDER),
     ),
     Mutant(
         "tables: a file that is named twice, in a sequence that is no list",
         attribute(opening, "listed", lambda data: data),
-        tested(ways_around.test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence, FOLDER),
+        tested(union_and_accounts.test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence, FOLDER),
     ),
     Mutant(
         "tables: a union of one table of Spark, by two frames",
         attribute(sources, "_origin", lambda data: frozenset({Path(f"/{id(data)}")})),
-        tested(ways_around.test_only_files_have_an_origin, FOLDER),
+        tested(union_and_accounts.test_only_files_have_an_origin, FOLDER),
     ),
     Mutant(
         "tables: a union of a frame and its copy",
         attribute(sources, "_origin", lambda data: frozenset({Path(f"/{id(data)}")})),
-        tested(ways_around.test_a_frame_and_its_copy_are_no_union, FOLDER),
+        tested(union_and_accounts.test_a_frame_and_its_copy_are_no_union, FOLDER),
     ),
     Mutant(
         "tables: several files are called as the first of them",
         attribute(opening, "_check_single", lambda data: None),
-        tested(ways_around.test_several_files_have_no_name_of_their_own, FOLDER),
+        tested(union_and_accounts.test_several_files_have_no_name_of_their_own, FOLDER),
     ),
     Mutant(
         "tables: a table pays as if its account protected the same",
         wrapped(
-            budget_source.AccountPayer,
+            budget_source.AccountBudget,
             "__init__",
             lambda f, self, account, unit, *note: f(self, account, account.unit, *note),
         ),
@@ -210,7 +211,7 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a column that is called `row` is taken for single rows",
-        attribute(accounts, "_COLUMN", ""),
+        attribute(budget_source, "_COLUMN", ""),
         tested(whom_accounts_protect.test_no_column_reads_like_single_rows_or_like_another_column),
     ),
     Mutant(
@@ -221,12 +222,12 @@ OF_TABLES = [
     Mutant(
         "tables: a new column says whose row it is",
         attribute(table.Table, "_check_new", lambda self, name, column: None),
-        tested(ways_around.test_no_new_column_takes_the_place_of_the_person, FOLDER, "pid"),
+        tested(union_and_accounts.test_no_new_column_takes_the_place_of_the_person, FOLDER, "pid"),
     ),
     Mutant(
         "tables: an account forgets whom it protects",
         attribute(opening, "account_of", forgetful_account),
-        tested(ways_around.test_an_account_remembers_whom_it_protects, FOLDER),
+        tested(union_and_accounts.test_an_account_remembers_whom_it_protects, FOLDER),
     ),
     Mutant(
         "tables: constants of any type, which an engine reads where a row reaches them",
@@ -240,7 +241,7 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a preview looks at the rows",
-        wrapped(Question, "preview", looks_at_the_rows),
+        wrapped(CountsQuestion, "preview", looks_at_the_rows),
         tested(test_alike.test_previews_are_the_same_for_every_table_and_ask_no_engine, "histogram", PATCH),
     ),
     # ---------------------------------------------------------------------------------------------- learning

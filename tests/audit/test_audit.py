@@ -35,7 +35,6 @@ from jostle.kernel.queries import Strategy
 from jostle.kernel.records import Records, SimulatedRecords
 from jostle.kernel.scores import Score
 from jostle.kernel.statistics import Statistic
-from jostle.tables.measurements import Measurements
 from jostle.tables.table import Table
 from tests.kernel.test_source import kernels_own
 
@@ -136,9 +135,7 @@ def test_everything_of_the_kernel_the_mechanisms_and_the_registry_is_audited():
 
 
 def test_everything_that_can_be_asked_of_a_table_is_audited():
-    own = {
-        name for kind in (Measurements, Table) for name, found in vars(kind).items() if callable(found) and name[0] != "_"
-    }
+    own = {name for name, found in vars(Table).items() if callable(found) and name[0] != "_"}
     assert own >= UNPAID
     measured = {name for name in own - UNPAID if not name.startswith("ask")}
     assert {SAME.get(name, name) for name in measured} == {name.split(" by")[0] for name in QUESTIONS}
@@ -292,7 +289,7 @@ def test_what_cannot_be_examined_is_refused():
 def test_a_table_is_audited_and_a_leak_in_it_would_be_found(monkeypatch):
     how = {"epsilon": 1, "neighbours": "add_remove", "samples": 800, "seed": 0, "engine": "exact", "confidence": 1 - 1e-6}
     assert not examine(ENTRIES["table: sum"], **how).finding
-    monkeypatch.setattr("jostle.tables.totals.Total._moves", lambda self, low, high: (1, 1))
+    monkeypatch.setattr("jostle.tables.sums_and_means.SumOrMeanQuestion._moves", lambda self, low, high: (1, 1))
     assert examine(ENTRIES["table: sum"], **how).finding
 
 

@@ -26,8 +26,7 @@ from jostle.kernel.ledger import Account, AccountPurse, Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.learn import PrivateMajority
 from jostle.schema import Boolean, Integer
-from jostle.tables.accounts import whom
-from jostle.tables.budget_source import AccountPayer
+from jostle.tables.budget_source import AccountBudget, protected_unit
 from jostle.tables.unit import Unit
 from tests.choice import test_choice_maker
 
@@ -71,7 +70,7 @@ PAYERS: dict[str, dict[str, Callable[[Account], Any]]] = {
     "choice.choice_maker": {"ChoiceMaker.release": chosen},
     "tables.budget_source": {
         "open": lambda account: table_of_rows(account).count(epsilon=1),
-        "payer": lambda account: AccountPayer(account, whom(None)).records(None, 1, filtered=False, note=""),  # type: ignore[arg-type]
+        "payer": lambda account: AccountBudget(account, protected_unit(None)).records(None, 1, filtered=False, note=""),  # type: ignore[arg-type]
     },
     "cli.classify": {"classify": classified},
     "kernel.ledger": {
@@ -127,7 +126,9 @@ def test_an_account_of_persons_pays_for_no_rows(tmp_path: Path, pay: Callable[[A
         assert ledger.statement() == before
 
 
-@pytest.mark.parametrize("pay", [payer for payer in EVERY_PAYER if payer.id != "tables.budget_source payer"])  # it has no columns
+@pytest.mark.parametrize(
+    "pay", [payer for payer in EVERY_PAYER if payer.id != "tables.budget_source payer"]
+)  # it has no columns
 def test_an_account_of_rows_pays_for_rows(tmp_path: Path, pay: Callable[[Account], Any]) -> None:
     """So that the refusals above are of persons, and of nothing else."""
     with Ledger(tmp_path / "budget.db") as ledger:
@@ -178,13 +179,13 @@ def test_a_table_pays_with_an_account_of_its_own_unit_alone(tmp_path: Path) -> N
             with pytest.raises(BadInput, match=r"^unit: the account 'people' protects each pid"):
                 table_of_rows(people, unit=unit)
         with pytest.raises(BadInput, match="^account: "):
-            AccountPayer(people, whom(Unit("age", 1))).records(None, 1, filtered=False, note="")  # type: ignore[arg-type]
+            AccountBudget(people, protected_unit(Unit("age", 1))).records(None, 1, filtered=False, note="")  # type: ignore[arg-type]
         assert people.spent == 1
 
 
 def test_no_column_reads_like_single_rows_or_like_another_column() -> None:
     names = ["row", "row (column)", "row (column) (column)", "rows", " row", "pid", "a b", "a\xa0b", "x" * 2_000]
-    texts = [whom(None), *(whom(Unit(name, 1)) for name in names)]
+    texts = [protected_unit(None), *(protected_unit(Unit(name, 1)) for name in names)]
     assert len(set(texts)) == len(texts)
 
 
@@ -259,7 +260,7 @@ def test_the_accounts_of_an_old_ledger_pay_as_before_for_their_own_unit(old: Pat
         for name, kept in UNITS.items():
             for unit in (None, "pid:1", "row:1"):
                 table = {"schema": SCHEMA, "ledger": ledger, "name": name, "unit": unit}
-                if kept == whom(Unit.of(unit)):
+                if kept == protected_unit(Unit.of(unit)):
                     jostle.open(FRAME, **table).count(epsilon=1)
                     continue
                 with pytest.raises(BadInput, match=r"^unit: "):

@@ -221,7 +221,8 @@ def test_whoever_ends_the_command_or_closes_the_terminal_stops_it_as_ctrl_c_does
 
 
 @pytest.mark.parametrize(
-    "where", ["jostle.tables.without_intervals.plain", "jostle.cli.delivery._write", "jostle.cli.delivery._print_answers"]
+    "where",
+    ["jostle.answers.release.Release.rows_at_once", "jostle.cli.delivery._write", "jostle.cli.delivery._print_answers"],
 )
 def test_stopped_on_the_way_answers_are_handed_over_all_the_same(folder, jostle, monkeypatch, where):
     whole, stops = resolve_name(where), iter([KeyboardInterrupt])
@@ -262,7 +263,7 @@ def test_what_was_answered_before_a_later_aggregate_failed_is_handed_over(
     def fail(*_, **__):
         raise failure
 
-    monkeypatch.setattr("jostle.tables.totals.Total.release", fail)
+    monkeypatch.setattr("jostle.tables.sums_and_means.SumOrMeanQuestion.release", fail)
     status, output, errors = jostle(*ASKED, "--budget", 1, "--epsilon", 0.5, *SEVERAL, "--format", "csv", "--out", "a.csv")
     assert status == code
     assert output.splitlines()[0] == first

@@ -30,7 +30,7 @@ from jostle.explorer.jobs import MOST_WAITING, Job, Jobs
 from jostle.explorer.release import Desk
 from jostle.explorer.released import Released
 from jostle.kernel.errors import JostleError
-from jostle.tables.totals import share
+from jostle.tables.sums_and_means import share
 
 SCHEMA = """
 [columns.age]
@@ -244,7 +244,7 @@ def test_a_failure_says_what_became_of_the_budget_and_quotes_nothing(curator, mo
     def surprised(*_, **__):
         raise RuntimeError("row 17 has salary 123456")
 
-    monkeypatch.setattr("jostle.tables.question.Question.release", surprised)
+    monkeypatch.setattr("jostle.tables.question.CountsQuestion.release", surprised)
     with pytest.raises(JostleError) as failed:
         curator.pay(question)  # it is still on the desk
     assert "123456" not in str(failed.value)
@@ -261,8 +261,8 @@ def test_what_was_charged_is_told_although_the_cap_was_raised(curator, monkeypat
             account.set_cap(11)
         raise RuntimeError
 
-    monkeypatch.setattr("jostle.tables.question.Question.release", surprised)
-    monkeypatch.setattr("jostle.tables.totals.Total.release", surprised)
+    monkeypatch.setattr("jostle.tables.question.CountsQuestion.release", surprised)
+    monkeypatch.setattr("jostle.tables.sums_and_means.SumOrMeanQuestion.release", surprised)
     with pytest.raises(JostleError, match="ε = 1 was charged in the meantime"):
         curator.pay(question)
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from jostle.tables.engines.sources import local_spark
-from jostle.tables.run_in_engine import asked
+from jostle.tables.run_in_engine import run_in_engine
 
 ENGINES = ("duckdb", "postgres", "pyspark", "sqlite")
 Load = Callable[..., Any]
@@ -54,7 +54,7 @@ def spark() -> Iterator[Any]:
         if os.environ.get("JOSTLE_REQUIRE_ALL") == "1":
             pytest.fail(f"JOSTLE_REQUIRE_ALL=1, but {reason}")
         pytest.skip(reason)
-    session = asked("starting Spark", local_spark)
+    session = run_in_engine("starting Spark", local_spark)
     yield session
     session.stop()
 

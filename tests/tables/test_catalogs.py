@@ -21,7 +21,7 @@ from jostle.tables.engines import databases, sessions
 from jostle.tables.engines.catalogs import GENERATED, ordinary_table
 from jostle.tables.engines.types import NOT_PERSONS, TYPES, bare
 from jostle.tables.opening import open as open_table
-from jostle.tables.run_in_engine import asked
+from jostle.tables.run_in_engine import run_in_engine
 from jostle.tables.unit import Unit
 
 X = {"x": Category(["1", "2"])}
@@ -38,7 +38,7 @@ def exact(table, name="x"):
 
 
 def there(engine, name, **more):
-    return asked("looking for the table", lambda: engine.table(name, **more))
+    return run_in_engine("looking for the table", lambda: engine.table(name, **more))
 
 
 def refused(data, tmp_path, match, schema=None, **more):
@@ -544,7 +544,7 @@ def test_long_texts_are_the_same_in_every_engine(load, tmp_path):
     expected = [None if word is None else values.stripped(word) for word in words]
     short = stripped(base.x, engine)
     asked_for = base.select("n", size=octets(base.x, engine), length=short.length(), start=short.substr(0, 20)).order_by("n")
-    found = asked("reading", lambda: asked_for.to_pyarrow())
+    found = run_in_engine("reading", lambda: asked_for.to_pyarrow())
     assert found["size"].to_pylist() == [None if word is None else len(word.encode()) for word in words]
     assert found["length"].to_pylist() == [None if word is None else len(word) for word in expected]
     assert found["start"].to_pylist() == [None if word is None else word[:20] for word in expected]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import jostle
-from jostle.answers.release import charge_facts, in_ledger
+from jostle.answers.answer import charge_facts, in_ledger
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.learn import PrivateMajority

@@ -17,7 +17,7 @@ from jostle.kernel.errors import BadInput
 from jostle.schema import Category, Date, Integer, Real
 from jostle.tables.columns import EngineColumns
 from jostle.tables.opening import open as open_table
-from jostle.tables.run_in_engine import asked
+from jostle.tables.run_in_engine import run_in_engine
 from jostle.tables.unit import Unit
 from tests.tables.engines import into_postgres
 
@@ -31,7 +31,7 @@ def opened(data, tmp_path, schema, **more):
 
 def there(engine, name):
     """A table of an engine, without the warnings of Ibis about itself."""
-    return asked("looking for the table", lambda: engine.table(name))
+    return run_in_engine("looking for the table", lambda: engine.table(name))
 
 
 def exact(table, name):
@@ -68,7 +68,7 @@ def test_a_derived_number_cannot_make_a_sum_fail_for_one_row(tmp_path):
 
 def test_too_small_an_epsilon_is_refused_before_the_table_is_asked(tmp_path, monkeypatch):
     table = opened(pd.DataFrame({"x": [1]}), tmp_path, {"x": Real(0, 1, bins=2)})
-    monkeypatch.setattr("jostle.tables.view.View.sums", lambda *_: pytest.fail("the table was asked"))
+    monkeypatch.setattr("jostle.tables.run_in_engine.Query.fetch", lambda *_: pytest.fail("the table was asked"))
     for ask in (table.sum, table.mean):
         with pytest.raises(BadInput, match="use a larger one"):
             ask("x", epsilon=1e-18)

@@ -19,7 +19,7 @@ from jostle.schema import Boolean, Category, Date, Integer, Real
 from jostle.tables.columns import EngineColumns
 from jostle.tables.engines.spark_plans import STORED
 from jostle.tables.opening import open as open_table
-from jostle.tables.run_in_engine import EngineError, asked
+from jostle.tables.run_in_engine import EngineError, run_in_engine
 from jostle.tables.unit import Unit
 
 X = {"x": Integer(0, 9)}
@@ -147,7 +147,7 @@ def test_tables_and_computed_rows_are_opened(spark, frame, tmp_path):
         "a view": (spark, {"table": view}),
         "a saved table": (spark, {"table": saved}),
         "in a schema": (spark, {"table": f"default.{saved}"}),
-        "by Ibis": (asked("opening", lambda: ibis.pyspark.connect(spark).table(saved, database="default")), {}),
+        "by Ibis": (run_in_engine("opening", lambda: ibis.pyspark.connect(spark).table(saved, database="default")), {}),
     }
     try:
         for way, (data, how) in ways.items():
@@ -164,7 +164,7 @@ def test_views_of_queries_are_refused_however_they_are_named(spark, frame, tmp_p
     frame.where("x > 3").createTempView(memory)
     try:
         for name in (temporary, kept, memory):
-            by_ibis = asked("opening", lambda name=name: ibis.pyspark.connect(spark).table(name))
+            by_ibis = run_in_engine("opening", lambda name=name: ibis.pyspark.connect(spark).table(name))
             for data, how in ((spark, {"table": name}), (spark.table(name), {}), (by_ibis, {})):
                 with pytest.raises(BadInput, match=QUERY):
                     opened(data, tmp_path, **how)
@@ -319,7 +319,7 @@ def test_nothing_is_said_of_a_query_that_fails(spark, capfd, by):
     root.setLevel(logging.DEBUG)
     try:
         with pytest.raises(EngineError) as failure:
-            asked("testing", fails)
+            run_in_engine("testing", fails)
         quiet = [*kept.said], capfd.readouterr()
         with pytest.raises(Exception, match=SECRET):
             fails()  # what somebody else asks of Spark is logged as ever
@@ -397,7 +397,7 @@ def outcomes(frame, folder, persons):
     table = opened(frame, folder, schema)
     (view,) = table._views
     cells = lambda rows: (ibis.literal(True), {f"c_{name}": rows.cell(name) for name in schema})  # noqa: E731
-    found = {"all": outcome(lambda: view.counted(list(schema), cells))}
+    found = {"all": outcome(lambda: view.count_query(list(schema), cells).fetch())}
     for name in persons:
         unit = Unit(name, max_rows=2)
         whose = opened(frame, folder, {"o": KINDS["o"]}, unit=unit, name=f"of {name}")

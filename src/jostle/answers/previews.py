@@ -1,4 +1,4 @@
-"""How far off answers would be, before anything is paid: from the question, ε and the neighbours alone."""
+"""How far off answers would be, before anything is paid. Only the question, ε and the neighbours have a part in it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jostle.workloads import Workload
 
 TRIALS = 200
 SMALLEST, LARGEST = Fraction(1, 10**6), Fraction(10**4)
-"""Between these an ε is looked for."""
+"""The search for an ε stays between these."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class Preview:
     """What to expect of a release, at no cost."""
 
     epsilon: Fraction
-    """What it would be charged."""
+    """The ε that the release would be charged."""
 
     margin: float
     """Half the width of a 95 % interval around a typical answer."""
@@ -37,10 +37,10 @@ class Preview:
     """The same, for the answer that is hardest."""
 
     algorithm: str
-    """What would answer."""
+    """The algorithm that would answer."""
 
     stand_in: str
-    """By which algorithm this was reckoned: the error of some depends on the data, and they are expected to be no worse."""
+    """The algorithm whose error this is: where the error of `algorithm` depends on the data, one that is no better."""
 
     def __str__(self) -> str:
         so = "" if self.stand_in == self.algorithm else f", expected to be no worse than {self.stand_in}"
@@ -48,29 +48,29 @@ class Preview:
         return f"At ε = {round_up(self.epsilon):g}, {off}, by {self.algorithm}{so}."
 
 
-def preview(plan: Algorithm, asked: Workload, epsilon: Any, neighbours: Neighbours, tunables: dict[str, Any]) -> Preview:
-    """Simulate the algorithm on no rows at all, or one in its place whose error is the same on all data."""
+def preview(plan: Algorithm, workload: Workload, epsilon: Any, neighbours: Neighbours, tunables: dict[str, Any]) -> Preview:
+    """Simulate the algorithm on an empty table, or one in its place whose error is the same on all data."""
     stand_in, amount = plan, exact(epsilon)
     if plan.data_dependent:
-        stand_in, tunables = algorithms.get("Laplace" if asked.kind == "identity" else "HB"), {}
-    if stand_in.name == "Laplace" and asked.kind == "identity":  # the noise of a cell, however many there are
+        stand_in, tunables = algorithms.get("Laplace" if workload.kind == "identity" else "HB"), {}
+    if stand_in.name == "Laplace" and workload.kind == "identity":  # the noise of a cell, however many there are
         off = float(discrete_laplace_error(float(amount), sensitivity=float(neighbours.sensitivity(1, 2))))
         return Preview(epsilon=amount, margin=off, widest=off, algorithm=plan.name, stand_in=stand_in.name)
-    nothing = np.zeros(asked.domain, dtype=np.int64)
-    runs = estimates(stand_in, nothing, asked, amount, trials=TRIALS, seed=0, neighbours=neighbours, **tunables)
-    each = np.quantile(np.concatenate([np.abs(asked @ batch) for batch in runs]), 0.95, axis=0)
+    nothing = np.zeros(workload.domain, dtype=np.int64)
+    runs = estimates(stand_in, nothing, workload, amount, trials=TRIALS, seed=0, neighbours=neighbours, **tunables)
+    each = np.quantile(np.concatenate([np.abs(workload @ batch) for batch in runs]), 0.95, axis=0)
     typical, widest = float(np.median(each)), float(each.max())
     return Preview(epsilon=amount, margin=typical, widest=widest, algorithm=plan.name, stand_in=stand_in.name)
 
 
 def epsilon_within(within: Any, previewed: Callable[..., Preview]) -> Fraction:
-    """The smallest ε, to two digits, at which a typical answer is expected to be so close."""
+    """The smallest ε, to two digits, at which a typical answer is expected to be that close."""
     wish = exact(within, "within")
 
     def suffices(epsilon: Fraction) -> bool:
         return bool(previewed(epsilon=epsilon).margin <= wish)
 
-    # Noise is in proportion to 1/ε, so the guess is near, but for whole numbers that hardly get any.
+    # Noise is in proportion to 1/ε, so the guess is near, except for whole numbers that hardly get any.
     guess = _two_digits(min(max(exact(max(previewed(epsilon=1).margin, 1e-3)) / wish, SMALLEST), LARGEST))
     if suffices(guess):
         low, high = guess / 4, guess

@@ -1,35 +1,40 @@
-"""Released numbers that are no counts: a sum or a mean, alone or for each cell of a column."""
+"""Released numbers with known errors: a sum or a mean, alone or per cell of some columns, and marginals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from jostle import plots
-from jostle.answers.release import in_ledger, labelled
-from jostle.kernel.budget import round_down, round_up
-from jostle.kernel.neighbours import Neighbours
+from jostle.answers.answer import Answer, labelled
+from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
-from jostle.schema.rows import Rows
-
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-    from jostle.kernel.events import Event
+from jostle.linear.fitting.marginals import Axes
+from jostle.schema.rows import Rows, distinct_names
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figure:
-    """One released number, and everything public about it."""
+class _ByLaplace(Answer):
+    """Numbers with Laplace noise of known scale, so that their intervals are known at once."""
 
     what: str
-    """In words, such as "sum of income"."""
+    """The numbers in words, such as "sum of income" or "mean of income by sex"."""
+
+    between: tuple[float, float] = (-math.inf, math.inf)
+    """The bounds that the true number has by the schema; intervals end there, too."""
+
+    @property
+    def _price_in_words(self) -> str:
+        return f"by Laplace noise at {self._at} ({self.neighbours} neighbours). {self._left}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleasedNumber(_ByLaplace):
+    """One released number, and everything public about it."""
 
     value: float
     """The released number."""
@@ -37,56 +42,25 @@ class Figure:
     margin: float
     """Half the width of a 95 % interval around it."""
 
-    spent: Fraction
-    """The ε that it was charged."""
-
-    remaining: Fraction
-    """The ε that is left after it."""
-
-    neighbours: Neighbours
-    """What one person may change without it being noticed."""
-
-    between: tuple[float, float] = (-math.inf, math.inf)
-    """What the true number cannot be beyond, by the schema: nor are the ends of its interval."""
-
-    charges: tuple[Event, ...] = field(default=(), repr=False)
-    """The events of the ledger that paid for it, each with its key; for a part of a table, that of the partition."""
-
     def explain(self) -> str:
-        """The release in words."""
-        return f"{self.what} is {self.value:g} ± {self.margin:.3g} at 95 %, {_price(self)}"
+        return f"{self.what} is {self.value:g} ± {self.margin:.3g} at 95 %, {self._price_in_words}"
 
     def rows(self) -> Rows:
-        """What it is, its value, and the ends of its 95 % interval, in one row."""
+        """One row: what the number is, its value, and the ends of its 95 % interval."""
         low, high = np.clip([self.value - self.margin, self.value + self.margin], *self.between).tolist()
         return Rows({"figure": [self.what], "value": [self.value], "low": [low], "high": [high]})
 
-    def to_pandas(self) -> DataFrame:
-        """The row as a frame of pandas."""
-        return self.rows().to_pandas()
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write what `to_pandas` gives to a file."""
-        self.to_pandas().to_csv(path, index=False)
-
     def plot(self) -> Any:
         """A bar with its 95 % interval, as a Plotly figure."""
-        return plots.bars([self.value], [self.margin], labels=[self.what], title=f"ε = {round_up(self.spent):g}")
-
-    def _repr_html_(self) -> str:
-        """For notebooks: what it is in words, and the first rows."""
-        return plots.in_words(f"{self.explain()}\n{in_ledger(self.charges)}", self.to_pandas())
+        return plots.bars([self.value], [self.margin], labels=[self.what], title=self._at)
 
     def __float__(self) -> float:
         return self.value
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figures:
-    """One released number for each cell of a column or several, and everything public about them."""
-
-    what: str
-    """In words, such as "mean of income by sex"."""
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ReleasedNumbers(_ByLaplace):
+    """One released number per cell of a column or several, and everything public about them."""
 
     name: str
     """What the numbers are: "sum", "mean" or "count"."""
@@ -100,41 +74,18 @@ class Figures:
     margins: Vector
     """Half the width of a 95 % interval around each."""
 
-    spent: Fraction
-    """The ε that they were charged together."""
-
-    remaining: Fraction
-    """The ε that is left after it."""
-
-    neighbours: Neighbours
-    """What one person may change without it being noticed."""
-
-    between: tuple[float, float] = (-math.inf, math.inf)
-    """What the true number cannot be beyond, by the schema: nor are the ends of its interval."""
-
-    charges: tuple[Event, ...] = ()
-    """The events of the ledger that paid for it, each with its key; for a part of a table, that of the partition."""
-
     def explain(self) -> str:
-        """The release in words."""
-        return f"{self.what}: {len(self.answers)} numbers, typically ± {np.median(self.margins):.3g} at 95 %, {_price(self)}"
+        typical = f"typically ± {np.median(self.margins):.3g} at 95 %"
+        return f"{self.what}: {len(self.answers)} numbers, {typical}, {self._price_in_words}"
 
     def rows(self) -> Rows:
-        """What each number is about, the number, and the ends of its 95 % interval."""
+        """One row per cell: its labels, its number, and the ends of the 95 % interval."""
         low, high = (np.clip(self.answers + off, *self.between) for off in (-self.margins, self.margins))
         return labelled(self.about, {self.name: self.answers, "low": low, "high": high})
 
-    def to_pandas(self) -> DataFrame:
-        """The rows as a frame of pandas."""
-        return self.rows().to_pandas()
-
-    def to_csv(self, path: str | Path) -> None:
-        """Write what `to_pandas` gives to a file."""
-        self.to_pandas().to_csv(path, index=False)
-
     def plot(self) -> Any:
         """Bars with their 95 % intervals, or a grid of two columns' cells, as a Plotly figure."""
-        title = f"{self.what}, ε = {round_up(self.spent):g}"
+        title = f"{self.what}, {self._at}"
         if len(self.about) == 2:
             (y, rows), (x, columns) = ((by, list(dict.fromkeys(labels))) for by, labels in self.about.items())
             return plots.heat(self.answers.reshape(len(rows), -1), title=title, x=x, y=y, labels=(rows, columns))
@@ -142,14 +93,55 @@ class Figures:
         figure = plots.bars(self.answers, self.margins, labels=labels, title=title, x=", ".join(self.about))
         return figure.update_yaxes(title_text=self.name)
 
-    def _repr_html_(self) -> str:
-        """For notebooks: what it is in words, and the first rows."""
-        return plots.in_words(f"{self.explain()}\n{in_ledger(self.charges)}", self.to_pandas())
+    def __repr__(self) -> str:
+        return f"<ReleasedNumbers: {self.what}, at {self._at}>"
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Marginals(Answer, Mapping[Axes, ReleasedNumbers]):
+    """Released histograms over several sets of columns, by their columns: `found["age", "sex"]`."""
+
+    tables: Mapping[Axes, ReleasedNumbers]
+    """Each histogram."""
+
+    def __getitem__(self, columns: str | Axes) -> ReleasedNumbers:
+        key = (columns,) if isinstance(columns, str) else tuple(columns)
+        if key not in self.tables:
+            known = "; ".join(", ".join(axes) for axes in self.tables)
+            raise BadInput("columns", f"{', '.join(key)} are not among the marginals", f"use one of {known}")
+        return self.tables[key]
+
+    def __iter__(self) -> Iterator[Axes]:
+        return iter(self.tables)
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+    def explain(self) -> str:
+        off = "; ".join(f"{', '.join(axes)} ± {table.margins[0]:.3g}" for axes, table in self.tables.items())
+        return (
+            f"{len(self)} histograms, consistent with each other by least squares, off at 95 % by: {off}. "
+            f"Measured with Laplace noise at {self._at} ({self.neighbours} neighbours). {self._left}"
+        )
+
+    def rows(self) -> Rows:
+        """All of them, one below the other; a column that a histogram is not about is empty there."""
+        numbers = ["count", "low", "high"]
+        names = list(dict.fromkeys(name for table in self.tables.values() for name in table.about))
+        columns: dict[str, list[Any]] = {name: [] for name in [*distinct_names(names, numbers), *numbers]}
+        for table in self.tables.values():
+            *_, count, low, high = table.rows().columns.values()
+            about = [table.about.get(name, [math.nan] * len(count)) for name in names]
+            for column, values in zip(columns.values(), [*about, count, low, high], strict=True):
+                column.extend(values)
+        return Rows(columns)
+
+    def plot(self) -> Any:
+        """The first of them, as a Plotly figure; `found["age", "sex"].plot()` draws another."""
+        return next(iter(self.tables.values())).plot()
 
     def __repr__(self) -> str:
-        return f"<Figures: {self.what}, at ε = {round_up(self.spent):g}>"
+        return f"<Marginals of {'; '.join(', '.join(axes) for axes in self)} at {self._at}>"
 
 
-def _price(of: Figure | Figures) -> str:
-    spent, left = round_up(of.spent), round_down(of.remaining) + 0.0
-    return f"by Laplace noise at ε = {spent:g} ({of.neighbours} neighbours). ε = {left:g} is left."
+Figure, Figures = ReleasedNumber, ReleasedNumbers  # their names until version 0.1

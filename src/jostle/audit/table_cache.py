@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +17,21 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.columns import Columns
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.partition import Counts
 from jostle.kernel.records import ReleaseRecords
 from jostle.schema import Schema
 from jostle.tables import opening
-from jostle.tables.budget_source import Payer
+from jostle.tables.budget_source import BudgetSource
 from jostle.tables.cells.staged_columns import Expression
+from jostle.tables.run_in_engine import Query
 from jostle.tables.table import Table
 from jostle.tables.unit import Unit
-from jostle.tables.view import Rows, View
+from jostle.tables.view import EngineRows, View
 
 PEOPLE = "people"
 """What the table is called."""
 
 
-class FreePayer(Payer):
+class FreeBudget(BudgetSource):
     """Exact noise without an account, as `FreePurse`."""
 
     def __init__(self, neighbours: Neighbours) -> None:
@@ -52,6 +53,24 @@ class FreePayer(Payer):
         return records, records.grant(epsilon)
 
 
+class QueryRunOnce(Query):
+    """A query that is planned once and run once."""
+
+    @cached_property
+    def _planned(self) -> None:
+        super().check()
+
+    @cached_property
+    def _answer(self) -> Any:
+        return super().fetch()
+
+    def check(self) -> None:
+        return self._planned
+
+    def fetch(self) -> Any:
+        return self._answer
+
+
 @dataclass(frozen=True)
 class RememberedView(View):
     """A view whose engine answers once. It is for one question: two that count the same columns would be taken for one."""
@@ -59,21 +78,18 @@ class RememberedView(View):
     answers: dict[Hashable, Any] = field(default_factory=dict, compare=False)
     """What the engine has answered; shared with the views that are made of this one."""
 
-    def check(self, names: Sequence[str]) -> None:
-        """As a view asks whether the engine is there."""
-        self._once(("check", *names), lambda: super(RememberedView, self).check(names))
+    def count_query(
+        self, names: Sequence[str], keys: Callable[[EngineRows], tuple[Expression, dict[str, Expression]]]
+    ) -> Query:
+        return self._run_once(("counted", *names), super().count_query(names, keys))
 
-    def counted(self, names: Sequence[str], keys: Callable[[Rows], tuple[Expression, dict[str, Expression]]]) -> Any:
-        """As a view counts."""
-        return self._once(("counted", *names), lambda: super(RememberedView, self).counted(names, keys))
+    def sums_query(
+        self, names: Sequence[str], summands: Callable[[EngineRows], tuple[Expression, Expression, Expression]]
+    ) -> Query:
+        return self._run_once(("sums", *names), super().sums_query(names, summands))
 
-    def sums(
-        self, names: Sequence[str], value: Callable[[Rows], tuple[Expression, Expression, Expression]]
-    ) -> tuple[Counts, list[int], Counts]:
-        """As a view adds up."""
-        found: tuple[Counts, list[int], Counts] = self._once(
-            ("sums", *names), lambda: super(RememberedView, self).sums(names, value)
-        )
+    def _run_once(self, what: tuple[str, ...], query: Query) -> Query:
+        found: Query = self._once(what, lambda: QueryRunOnce(query.step, query.write, query.backend, query.drawn))
         return found
 
     def sampled_once(self, names: Sequence[str] | None = None) -> View:
@@ -101,4 +117,4 @@ def people(columns: dict[str, list[Any]], schema: Schema, neighbours: Neighbours
             name=PEOPLE,
         )
     views = [RememberedView(**{part.name: getattr(view, part.name) for part in fields(view)}) for view in table._views]
-    return Table(views, FreePayer(table.neighbours), PEOPLE, unit)
+    return Table(views, FreeBudget(table.neighbours), PEOPLE, unit)

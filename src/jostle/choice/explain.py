@@ -35,11 +35,11 @@ def trace_table(traces: Iterable[Trace]) -> Any:
     """
     import pandas as pd
 
-    from jostle.schema.names import apart
+    from jostle.schema.rows import distinct_names
 
     kept = list(traces)
     names = list(dict.fromkeys(seen.name for trace in kept for seen in trace.features if not _is_budget(seen, trace)))
-    columns = dict(zip(names, apart(names, COLUMNS), strict=True))
+    columns = dict(zip(names, distinct_names(names, COLUMNS), strict=True))
     rows = []
     for trace in kept:
         paid = {"epsilon": float(trace.epsilon), "for features": float(trace.epsilon - trace.remainder)}

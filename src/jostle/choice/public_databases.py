@@ -172,12 +172,14 @@ class Outcomes:
         """One row per database: its name, group and ε, the loss of every option, and the mean of every feature."""
         import pandas as pd
 
-        from jostle.schema.names import apart
+        from jostle.schema.rows import distinct_names
 
         about: dict[str, Any] = {"database": [d.name for d in self.databases], "group": self.groups}
         about["epsilon"] = [float(d.epsilon) for d in self.databases]
         losses = {f"loss of {name}": self.losses[:, at] for at, name in enumerate(self.options)}
-        columns = apart(self.questions, ["database", "group", *losses])  # ε may be a question: it is the same number
+        columns = distinct_names(
+            self.questions, ["database", "group", *losses]
+        )  # ε may be a question
         features = {name: self.features[..., at].mean(axis=0) for at, name in enumerate(columns)}
         return pd.DataFrame(about | losses | features)
 

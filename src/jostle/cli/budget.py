@@ -56,7 +56,7 @@ def show_ledger(
 
     Exit codes: 0 shown, 2 asked wrongly, 4 the ledger cannot be reached, or does not add up.
     """
-    from jostle.tables.accounts import ledger_at
+    from jostle.tables.budget_source import ledger_at
 
     with ledger_at(ledger, create=False) as book:
         statement = book.statement(account)

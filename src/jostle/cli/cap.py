@@ -30,7 +30,7 @@ def cap(
     The ledger keeps who changed it, when, and from what to what. Whoever spends at the same moment is charged under the old
     cap or under the new one. Exit codes: 0 changed, 1 you said no, 2 refused, 4 the ledger cannot be used.
     """
-    from jostle.tables.accounts import ledger_at
+    from jostle.tables.budget_source import ledger_at
 
     wanted = exact(epsilon, zero=True)
     with ledger_at(ledger, create=False) as book:

@@ -96,7 +96,7 @@ def classify(
     Exit codes: 0 done, 2 asked wrongly, 3 not enough budget, 4 the ledger cannot be reached. 5: done and charged, but the
     synthetic records could not be written to their file, and are printed instead.
     """
-    from jostle.answers.release import charge_facts, in_ledger
+    from jostle.answers.answer import charge_facts, in_ledger
     from jostle.learn import get, held_out
     from jostle.learn.synthetic import checked_buckets, read_buckets
     from jostle.tables.budget_source import check_note, legible
@@ -195,7 +195,7 @@ def _payment(
             raise BadInput("simulate", "a release cannot be seeded", "leave out either --ledger or --simulate")
         return _Payment(None, neighbours or USUAL, seed, note)
     from jostle.kernel.neighbours import Neighbours
-    from jostle.tables.accounts import account_of, ledger_at
+    from jostle.tables.budget_source import account_of, ledger_at
 
     book = until_done.enter_context(ledger_at(ledger))
     kept: dict[str, str] = {account.name: account.neighbours.relation for account in book.accounts()}

@@ -9,9 +9,8 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -19,42 +18,11 @@ from jostle.cli.terminal import UNWRITTEN, Format, Working
 from jostle.kernel.budget import round_down, round_up
 
 if TYPE_CHECKING:
-    from jostle.kernel.events import Event
+    from jostle.answers.answer import Answer
     from jostle.schema.rows import Rows
 
 MOST_DECIMALS = 9
 """Numbers that need more are written with an exponent."""
-
-
-class Answer(Protocol):
-    """What every released answer has."""
-
-    @property
-    def spent(self) -> Fraction:
-        """What it was charged."""
-        ...
-
-    @property
-    def remaining(self) -> Fraction:
-        """What is left."""
-        ...
-
-    @property
-    def charges(self) -> tuple[Event, ...]:
-        """The ledger's events about it."""
-        ...
-
-    def explain(self) -> str:
-        """In words."""
-        ...
-
-    def rows(self) -> Rows:
-        """As a table."""
-        ...
-
-    def plot(self) -> Any:
-        """As a picture."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +49,7 @@ def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseE
     minutes, fail, or be stopped, or have been before. What the file does not take is printed, and what cannot be printed
     goes to standard error.
     """
-    from jostle.tables.without_intervals import plain
-
-    rows, explanation = plain(answer), None
+    rows, explanation = answer.rows_at_once(), None
     unwritten = _failure(lambda: _write(answer, rows, explanation, to.out))
     if stopped is None:
         working.on("Simulating the error")
@@ -159,7 +125,7 @@ def _draw(answer: Answer, plot: Path | None) -> None:
 
 def to_json(answer: Answer, rows: Rows, explanation: str | None) -> dict[str, Any]:
     """The answers and what is public about them; amounts are exact, as texts, with floats that err on the side of less."""
-    from jostle.answers.release import charge_facts
+    from jostle.answers.answer import charge_facts
 
     facts = {
         "spent": str(answer.spent),
@@ -202,7 +168,7 @@ def _print_answers(answer: Answer, rows: Rows, explanation: str | None, to: Dest
 
 
 def _print_places(answer: Answer, to: Destination) -> None:
-    from jostle.answers.release import in_ledger
+    from jostle.answers.answer import in_ledger
 
     for what, path in (("The answers are in", to.out), ("The picture is in", to.plot)):
         if path is not None:

@@ -74,7 +74,7 @@ class Story:
 
     def to_json(self) -> dict[str, Any]:
         """For a script: amounts are exact, as texts."""
-        from jostle.answers.release import charge_facts
+        from jostle.answers.answer import charge_facts
 
         released = self.released
         return {

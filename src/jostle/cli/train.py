@@ -75,7 +75,7 @@ def _inputs(
     task: str, data: Path | None, sides: list[int] | None, exponents: list[int] | None, ledger_file: Path | None
 ) -> list[Any]:
     from jostle.choice import delphi
-    from jostle.tables.accounts import ledger_at
+    from jostle.tables.budget_source import ledger_at
 
     if ledger_file is None:
         return list(delphi.inputs(task, data, sides=sides, exponents=exponents))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -15,8 +15,8 @@ from jostle.answers.previews import Preview
 from jostle.explorer.forms import Form
 from jostle.kernel.errors import BadInput
 from jostle.schema import Numeric, Schema
-from jostle.tables.question import Question
-from jostle.tables.totals import Total
+from jostle.tables.question import CountsQuestion, Question
+from jostle.tables.sums_and_means import SumOrMeanQuestion
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -47,20 +47,6 @@ ROWS: Final = (100, 1_000, 10_000, 100_000)
 """A mean's error depends on how many rows there are, which is private: it is told for each of these."""
 
 
-class Answerable(Protocol):
-    """A question of any kind."""
-
-    @property
-    def what(self) -> str:
-        """In words."""
-
-    def preview(self, *, epsilon: Any) -> Preview:
-        """How far answers would be off, at no cost."""
-
-    def release(self, *, epsilon: Any) -> Any:
-        """Ask it, and pay for it."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """A question of a curator, with what it may cost."""
@@ -68,7 +54,7 @@ class Asked:
     table: Table
     """Of which table."""
 
-    question: Answerable
+    question: Question[Any]
     """The library's question."""
 
     epsilon: str
@@ -83,12 +69,12 @@ class Asked:
     @property
     def is_mean(self) -> bool:
         """Whether how far off it is depends on the number of rows."""
-        return isinstance(self.question, Total) and self.question.kind == "mean"
+        return isinstance(self.question, SumOrMeanQuestion) and self.question.kind == "mean"
 
     @property
     def is_large(self) -> bool:
         """Whether a preview takes long."""
-        return isinstance(self.question, Question) and self.question.workload.shape[1] > MOST_PREVIEWED
+        return isinstance(self.question, CountsQuestion) and self.question.workload.shape[1] > MOST_PREVIEWED
 
 
 def asked(form: Form, table: Table) -> Asked:
@@ -127,30 +113,30 @@ def _algorithm(form: Form) -> str | None:
     return None if named == AUTOMATIC else named
 
 
-def _histogram(form: Form, rows: Table) -> tuple[Answerable, str]:
+def _histogram(form: Form, rows: Table) -> tuple[Question[Any], str]:
     columns = [name for name in (_first(form), _second(form)) if name]
     return rows.ask(*columns, algorithm=_algorithm(form)), "rows"
 
 
-def _cumulative(form: Form, rows: Table) -> tuple[Answerable, str]:
+def _cumulative(form: Form, rows: Table) -> tuple[Question[Any], str]:
     name = _first(form)
     return rows.ask_ranges(name, workloads.prefix(rows.schema.column(name).size), algorithm=_algorithm(form)), "rows"
 
 
-def _count(form: Form, rows: Table) -> tuple[Answerable, str]:
+def _count(form: Form, rows: Table) -> tuple[Question[Any], str]:
     return rows.ask_count(), "rows"
 
 
-def _total(form: Form, rows: Table) -> tuple[Answerable, str]:
+def _total(form: Form, rows: Table) -> tuple[Question[Any], str]:
     name = _first(form)
     return rows.ask_total(form.text("kind"), name, _second(form)), f"units of {name}"
 
 
-def _quantiles(form: Form, rows: Table) -> tuple[Answerable, str]:
+def _quantiles(form: Form, rows: Table) -> tuple[Question[Any], str]:
     return rows.ask_quantiles(_first(form), form.numbers("levels", 0.001, 0.999, 99)), "rows in its rank"
 
 
-def _marginals(form: Form, rows: Table) -> tuple[Answerable, str]:
+def _marginals(form: Form, rows: Table) -> tuple[Question[Any], str]:
     among = form.choices("among", list(rows.schema))
     size = int(form.choice("sets", list(SETS)))
     sets = list(combinations(among, min(size, len(among))))
@@ -159,7 +145,7 @@ def _marginals(form: Form, rows: Table) -> tuple[Answerable, str]:
     return rows.ask_marginals(*sets), "rows"
 
 
-_MAKERS: Final[Mapping[str, Callable[[Form, Any], tuple[Answerable, str]]]] = {
+_MAKERS: Final[Mapping[str, Callable[[Form, Any], tuple[Question[Any], str]]]] = {
     "histogram": _histogram,
     "cumulative": _cumulative,
     "count": _count,
@@ -205,7 +191,7 @@ def previewed(asked: Asked, step: Callable[[int, int, str], None]) -> Previewed:
 
 
 def _preview(asked: Asked, epsilon: Any, rows: int = ROWS[0]) -> Preview:
-    if asked.is_mean and isinstance(asked.question, Total):
+    if asked.is_mean and isinstance(asked.question, SumOrMeanQuestion):
         return asked.question.preview(epsilon=epsilon, rows=rows)
     return asked.question.preview(epsilon=epsilon)
 

@@ -320,4 +320,4 @@ def _expanded(path: str, argument: str) -> str:
 
 
 def _account(table: Table) -> Any:
-    return getattr(table._payer, "account", None)
+    return getattr(table._budget, "account", None)

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jostle.answers.release import Release, charge_facts, in_ledger
+from jostle.answers.answer import Answer, charge_facts, in_ledger
+from jostle.answers.quantiles_and_top import ReadFromCounts
+from jostle.answers.release import Release
+from jostle.answers.released_numbers import Marginals
 from jostle.explorer.asking import Asked
 from jostle.kernel.errors import show
-from jostle.tables.marginals import Marginals
-from jostle.tables.quantiles_and_top import Digest
-from jostle.tables.without_intervals import plain
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -39,7 +39,7 @@ class Released:
     asked: Asked
     """What was asked."""
 
-    result: Any
+    result: Answer
     """What the library gave: it explains itself, and becomes a table and a picture."""
 
     at: str = field(default_factory=lambda: f"{datetime.now(UTC):%H:%M:%S}")
@@ -95,11 +95,11 @@ class Released:
     @property
     def lacking(self) -> bool:
         """Whether answers come without intervals: sums, means and marginals have theirs without a simulation."""
-        return not self.simulated and isinstance(self.result, Release | Digest)
+        return not self.simulated and isinstance(self.result, Release | ReadFromCounts)
 
     def rows(self) -> DataFrame:
         """What each answer is about, the answer, and the ends of its interval where that was simulated."""
-        rows = plain(self.result) if self.lacking else self.result.rows()
+        rows = self.result.rows_at_once() if self.lacking else self.result.rows()
         return rows.to_pandas()
 
     def explain(self) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from jostle.answers.release import in_ledger
+from jostle.answers.answer import in_ledger
 from jostle.kernel.budget import exact, round_up
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, Overdraft

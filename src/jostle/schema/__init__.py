@@ -4,10 +4,7 @@ A schema is written by a person who knows the subject, never read from the data:
 private records is a leak. Values that the schema does not foresee follow a declared rule and never raise.
 """
 
-from jostle.schema.categories import Boolean, Category
-from jostle.schema.column import MISSING, OTHER, Column
-from jostle.schema.dates import Date
-from jostle.schema.numbers import Integer, Numeric, Real
+from jostle.schema.columns import MISSING, OTHER, Boolean, Category, Column, Date, Integer, Numeric, Real
 from jostle.schema.schema import KINDS, Schema
 
 __all__ = [

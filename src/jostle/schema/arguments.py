@@ -1,4 +1,4 @@
-"""Numbers as callers pass them: Python's own, NumPy's, or fractions. A boolean is none, and nor is a length of time."""
+"""Numbers as callers pass them: Python's own, NumPy's, or fractions. Booleans and lengths of time are no numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def whole(value: object) -> int | None:
-    """A whole number as one of Python's; None where it is none.
+    """A whole number as a Python int; None for anything else.
 
     >>> import numpy as np
     >>> whole(np.int64(3)), whole(True), whole(3.0)
@@ -21,7 +21,7 @@ def whole(value: object) -> int | None:
 
 
 def finite(value: object) -> int | float | None:
-    """A number that has a float, as one of Python's, whole ones as whole; None where it is none.
+    """A finite number as a Python int or float; None for anything else.
 
     >>> from fractions import Fraction
     >>> finite(3), finite(Fraction(1, 2)), finite(10**400), finite(float("inf"))

@@ -107,7 +107,7 @@ def on_the_clock(times: Any) -> Any:
     """Times of pandas without their zone: the day is the one on the clock where the time was written down.
 
     Near the ends of what a number of nanoseconds can say, and of the calendar, that clock could not be read, which would
-    fail for such values alone. So they are counted in seconds, and those at the calendar's ends moved by up to a day.
+    fail only for such values. So they are counted in seconds, and those at the calendar's ends moved by up to a day.
     """
     import pandas as pd
 
@@ -144,7 +144,7 @@ def plain(column: Any) -> Any:
 
     if pa.types.is_dictionary(column.type):
         return plain(column.cast(column.type.value_type))
-    if pa.types.is_duration(column.type) or pa.types.is_time(column.type):  # told apart, because they may be persons
+    if pa.types.is_duration(column.type) or pa.types.is_time(column.type):  # kept distinct, because they may be persons
         number = column.cast(pa.int32() if pa.types.is_time32(column.type) else pa.int64())
         return compute.binary_join_element_wise(OPAQUE, number.cast(pa.string()), "")
     if pa.types.is_string_view(column.type):

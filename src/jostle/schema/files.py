@@ -1,17 +1,17 @@
 """Schema files: a schema as TOML, and drafts of one that their owner has to confirm.
 
-A file has one table a column:
+A file has one table per column:
 
     [columns.age]
     kind = "integer"
     low = 0
     high = 99
 
-A line `missing = ["NA", "?"]` says which texts stand for no value: under a column for that one, before all columns for each
-that has no such line.
+A line `missing = ["NA", "?"]` lists codes for missing values: under a column for that column, before all columns for each
+column without a list of its own.
 
-A draft says with `to_confirm` which lines are guesses. A file that has such a line is refused: nobody but a person who
-knows the subject can say which values are possible, because the data may not be asked.
+A draft says with `to_confirm` which lines are guesses. A file that has such a line is refused: only a person who knows the
+subject can say which values are possible, because reading the data for it would reveal them.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from pathlib import Path
 from typing import Any
 
 from jostle.kernel.errors import BadInput
-from jostle.schema.column import Column
+from jostle.schema.columns import Column
 from jostle.schema.schema import KINDS, Schema
 
 TO_CONFIRM = "to_confirm"
 """The key that lists what is a guess."""
 
 MISSING_TEXTS = "missing"
-"""The key that lists the texts that stand for no value."""
+"""The key that lists codes for missing values."""
 
 DATA_FILES = (".csv", ".tsv", ".data", ".parquet")
-"""What ends so holds records, and no schema."""
+"""Files with these endings hold records, and no schema."""
 
-_ON_MISSING = f'Texts that stand for no value get a line before all columns, such as {MISSING_TEXTS} = ["NA", "?"].'
+_ON_MISSING = f'Codes for missing values get a line before all columns, such as {MISSING_TEXTS} = ["NA", "?"].'
 
 _GUESSES: Mapping[str, Mapping[str, Any]] = {
     "category": {"categories": ["…"]},
@@ -54,10 +54,10 @@ _GUESSES: Mapping[str, Mapping[str, Any]] = {
 def is_sqlite(path: Path) -> bool:
     """Whether a file is an SQLite database.
 
-    SQLite itself is asked: it may be an open ledger, and reading it in any other way drops the locks that SQLite holds on it
-    for the whole process as soon as the file is closed. What may not be read is none: whoever reads it says so.
+    SQLite itself says so: it may be an open ledger, and reading it in any other way drops the locks that SQLite holds on it
+    for the whole process as soon as the file is closed. A file that may not be read counts as no database.
 
-    It is asked as if the file could not change: then it needs no lock, which some file systems do not have, and looks for no
+    It is opened as if the file could not change: then it needs no lock, which some file systems lack, and looks for no
     journal. It still knows the file for the one that others of this process have open, and does not close it while one of
     them holds a lock. How a database begins does not change from when it has a page, so it is no matter who writes to it.
     """
@@ -136,7 +136,7 @@ def write(schema: Schema, path: Path) -> None:
 
 
 def write_draft(kinds: Mapping[str, str], path: Path) -> None:
-    """Write a draft from the columns' names and kinds alone. No value of the table has a part in it."""
+    """Write a draft from the columns' names and kinds. No value of the table has a part in it."""
     drafts: dict[str, dict[str, Any]] = {}
     for name, kind in kinds.items():
         if kind not in _GUESSES:
@@ -144,22 +144,12 @@ def write_draft(kinds: Mapping[str, str], path: Path) -> None:
         guess = _GUESSES[kind]
         drafts[name] = {"kind": kind, **guess, TO_CONFIRM: ["kind", *guess]}
     headline = f"A draft. Put in what is publicly known of each column, then delete its line {TO_CONFIRM}."
-    _save(
-        drafts,
-        path,
-        "\n".join(
-            [
-                headline,
-                _ON_MISSING,
-                "A kind that was guessed wrongly is replaced by one of these, with its lines:",
-                *_forms(),
-            ]
-        ),
-    )
+    wrong = "Replace a kind that was guessed wrongly by one of these, with its lines:"
+    _save(drafts, path, "\n".join([headline, _ON_MISSING, wrong, *_forms()]))
 
 
 def _forms() -> list[str]:
-    """A line for every kind of column, with made-up bounds."""
+    """One line per kind of column, with made-up bounds."""
     return [
         "    " + "; ".join(f"{key} = {_toml(value)}" for key, value in {"kind": kind, **guess}.items())
         for kind, guess in _GUESSES.items()
@@ -177,9 +167,7 @@ def _save(columns: Mapping[str, Mapping[str, Any]], path: Path, headline: str) -
 
 def _toml(value: Any) -> str:
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace(
-            "\x7f", "\\u007f"
-        )  # a JSON string is a TOML string, but for this
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML strings are JSON's, but for this
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):

@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -71,3 +71,19 @@ def missing(value: Any) -> bool:
     (True, True, False, False)
     """
     return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def distinct_names(names: Iterable[str], taken: Collection[str]) -> list[str]:
+    """Names for columns of a table that has others: each differs from the taken ones, and from the rest.
+
+    >>> distinct_names(["sex", "low", "low (column)"], ["count", "low", "high"])
+    ['sex', 'low (column) (column)', 'low (column)']
+    """
+    wanted = list(names)
+    found: list[str] = []
+    for name in wanted:
+        free = name
+        while free in taken or (free != name and free in (*wanted, *found)):
+            free += " (column)"
+        found.append(free)
+    return found

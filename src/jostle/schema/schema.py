@@ -8,10 +8,7 @@ from types import MappingProxyType
 from typing import final
 
 from jostle.kernel.errors import BadInput
-from jostle.schema.categories import Boolean, Category
-from jostle.schema.column import Column
-from jostle.schema.dates import Date
-from jostle.schema.numbers import Integer, Real
+from jostle.schema.columns import Boolean, Category, Column, Date, Integer, Real
 from jostle.schema.values import is_writable
 
 KINDS: Mapping[str, type[Column]] = MappingProxyType({c.kind: c for c in (Category, Integer, Real, Date, Boolean)})

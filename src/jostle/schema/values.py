@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLANKS = " \t\n\r\v\f"
-"""What is taken off both ends of a text before it is looked at."""
+"""These are stripped from both ends of a text before it is read."""
 
 _PLAIN = "([0-9]{1,40}([.][0-9]{0,40})?|[.][0-9]{1,40})([eE][+-]?[0-9]{1,2})?"
 _FAR = "[1-9]([.][0-9]{0,40})?[eE][+-]?([12][0-9]{2}|30[0-7])"
@@ -62,7 +62,7 @@ def text(value: Any) -> str | None:
 
 
 def is_writable(value: str) -> bool:
-    r"""Whether it is text that can be written to a file or sent to an engine: half of a surrogate pair is none.
+    r"""Whether it is text that can be written to a file or sent to an engine: half of a surrogate pair cannot.
 
     >>> is_writable("né"), is_writable("n\ud800")
     (True, False)
@@ -157,7 +157,7 @@ def iso(value: date) -> str | None:
 
 
 def as_numbers(array: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """The values as numbers, 0 where there is none, and where that is: a text that is no number counts as missing."""
+    """The values as numbers, 0 where one is missing, and where that is. A text that is no number counts as missing."""
     if array.dtype.kind in "biuf":
         with np.errstate(over="ignore"):  # a longer float's numbers may be beyond all bounds; a warning would tell
             numbers = array.astype(np.float64)
@@ -193,7 +193,7 @@ def _day(value: Any) -> Any:
 
 
 def as_number(value: Any) -> float:
-    """One value as a number, NaN where it is none."""
+    """One value as a number, NaN if it is no number."""
     if isinstance(value, str):
         written = stripped(value)
         return float(written) if _NUMBER.fullmatch(written) else math.nan

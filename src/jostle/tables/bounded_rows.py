@@ -20,7 +20,7 @@ from jostle.kernel.errors import BadInput
 from jostle.schema.values import LONGEST_TEXT
 from jostle.tables.cells.readings import builtin, octets, typed_text
 from jostle.tables.cells.staged_columns import RESERVED, Expression
-from jostle.tables.run_in_engine import asked, check, query_of
+from jostle.tables.run_in_engine import Query, run_in_engine
 
 PERSON, HASH, COPY, ORDER, RANK = (f"{RESERVED}{name}" for name in ("person", "hash", "copy", "order", "rank"))
 
@@ -33,7 +33,7 @@ _HASHES = {
 """The engine's hash function of a text: any function will do for privacy, and these mix well."""
 
 WIDEST_SAMPLE = 400
-"""A row of a temporary table in PostgreSQL has room for this many columns, whatever their values are (18 bytes each)."""
+"""A row of a temporary table in PostgreSQL has space for this many columns, whatever their values are (18 bytes each)."""
 
 
 def person(value: Expression, engine: str) -> Expression:
@@ -44,11 +44,11 @@ def person(value: Expression, engine: str) -> Expression:
     if kind.is_floating():
         wide = value.cast("float64")
         return ibis.ifelse(wide.isnan(), ibis.null("float64"), _one_zero(wide))
-    if kind.is_decimal() and engine == "postgres":  # has a NaN, and 1.0 beside 1.00
+    if kind.is_decimal() and engine == "postgres":  # has a NaN, and both 1.0 and 1.00
         return ibis.ifelse(value.cast("string") == "NaN", ibis.null(kind), _trim_scale(value))
     if kind.is_string():
         named, nobody = typed_text(value, engine), ibis.null("string")
-        too_long = octets(named, engine) > LONGEST_TEXT  # asked first: PostgreSQL fails to strip very long texts
+        too_long = octets(named, engine) > LONGEST_TEXT  # first: PostgreSQL fails to strip very long texts
         # Several names that are no UTF-8 may be read as one, with this sign in place of their bytes.
         unread = ibis.literal(False) if engine != "duckdb" else named.contains("\ufffd")
         return ibis.cases((too_long, nobody), (unread, nobody), (named.strip() == "", nobody), else_=named)
@@ -121,7 +121,9 @@ def _one_zero(value: Expression) -> Expression:
 def _register_hash(backend: Any) -> None:
     """SQLite has no hash function of its own."""
     if backend.name == "sqlite":
-        asked("sampling", lambda: backend.con.create_function(f"{RESERVED}hash", 1, _digest, deterministic=True), backend)
+        run_in_engine(
+            "sampling", lambda: backend.con.create_function(f"{RESERVED}hash", 1, _digest, deterministic=True), backend
+        )
 
 
 def _digest(words: bytes) -> int:
@@ -130,31 +132,30 @@ def _digest(words: bytes) -> int:
     return int.from_bytes(blake2b(words, digest_size=8).digest(), "big", signed=True)
 
 
-class Sample:
-    """Rows that are kept when they are first asked for, and are the same from then on.
+class BoundedSample:
+    """Rows that are chosen and kept when they are first needed, and are the same from then on.
 
-    Not before, so that whatever they are kept for has been charged; and once, whoever asks first: parts that chose for
-    themselves would have more of a person's rows together than the person has in each. What an engine may refuse, it
-    refuses here, before the charge: the query is planned, and an empty table is made and dropped.
+    Not before, so that whatever they are kept for has been charged; and only once: parts that chose for themselves would
+    have more of a person's rows together than the person has in each. What an engine may refuse, it refuses here, before
+    the charge: the query is planned, and an empty table is made and dropped.
     """
 
     def __init__(self, backend: Any, rows: Callable[[], Any]) -> None:
-        self.backend, self._rows = backend, rows
+        self.backend, self._query = backend, Query("sampling", rows, backend)
         self._table: Any = None
         self._drawing = threading.Lock()
-        planned = rows()
-        _check_width(backend, planned.columns)
-        check(planned, backend)
+        _check_width(backend, self._query.table.columns)
+        self._query.check()
         if backend.name != "pyspark":
             name = f"{RESERVED}{uuid.uuid4().hex}"
-            asked("making a temporary table, before it was charged", lambda: _probe(backend, name), backend)
+            run_in_engine("making a temporary table, before it was charged", lambda: _probe(backend, name), backend)
 
     @property
     def table(self) -> Any:
         """The rows, as an Ibis table."""
         with self._drawing:
             if self._table is None:
-                self._table = _kept(self.backend, self._rows())
+                self._table = _kept(self._query)
             return self._table
 
 
@@ -176,13 +177,13 @@ def _execute(backend: Any, statement: str) -> None:
         pass
 
 
-def _kept(backend: Any, table: Any) -> Any:
+def _kept(query: Query) -> Any:
     """A temporary table with these rows, where the data are; it goes with the connection."""
-    name, query = f"{RESERVED}{uuid.uuid4().hex}", asked("sampling", lambda: query_of(table, backend), backend)
+    backend, name = query.backend, f"{RESERVED}{uuid.uuid4().hex}"
     if backend.name == "pyspark":
-        frame = asked("sampling", lambda: backend._session.sql(query).localCheckpoint(), backend)
-        asked("sampling", lambda: frame.createOrReplaceTempView(name), backend)
+        frame = run_in_engine("sampling", lambda: backend._session.sql(query.text).localCheckpoint(), backend)
+        run_in_engine("sampling", lambda: frame.createOrReplaceTempView(name), backend)
     else:
-        asked("sampling", lambda: _execute(backend, f"CREATE TEMPORARY TABLE {name} AS {query}"), backend)
+        run_in_engine("sampling", lambda: _execute(backend, f"CREATE TEMPORARY TABLE {name} AS {query.text}"), backend)
     chosen = f"SELECT * FROM {name}"  # noqa: S608 (a name of ours)
-    return asked("sampling", lambda: backend.sql(chosen, schema=table.schema()), backend)
+    return run_in_engine("sampling", lambda: backend.sql(chosen, schema=query.table.schema()), backend)

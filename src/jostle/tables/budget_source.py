@@ -1,34 +1,38 @@
-"""Who pays for what is measured on a table: an account of a ledger, or the token of a part that was charged already."""
+"""Where the ε of a table's questions comes from: an account of a ledger, or the token of a part that was charged already."""
 
 from __future__ import annotations
 
+import os
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.columns import Columns
 from jostle.kernel.errors import BadInput, Overdraft
-from jostle.kernel.events import printable
+from jostle.kernel.events import ROWS, printable
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 
 if TYPE_CHECKING:
-    from jostle.kernel.ledger import Account
-
+    from jostle.kernel.ledger import Account, Ledger
+    from jostle.tables.unit import Unit
 
 LONGEST_NOTE = 300
-"""The ledger adds what was measured, within the space that it has for both."""
+"""The ledger adds what was measured, and has space for both."""
 
 LONGEST_WORDS = 400
-"""So much of what is measured goes into the ledger, in our own words."""
+"""The ledger keeps this many characters of what was measured."""
+
+_COLUMN = " (column)"
 
 
 def legible(words: str, most: int | None = LONGEST_WORDS) -> str:
-    r"""Words of ours, as the ledger keeps them: names of columns may have characters that are not printable.
+    r"""A text as the ledger keeps it: characters that are not printable, as in names of columns, are escaped.
 
-    They are escaped and not left out, so that names which differ in them alone stay different.
+    They are not left out, so that names which differ only in them stay different.
 
     >>> legible("histogram of net\xa0income")
     'histogram of net\\xa0income'
@@ -37,14 +41,17 @@ def legible(words: str, most: int | None = LONGEST_WORDS) -> str:
 
 
 def check_note(note: object) -> None:
-    """Raise unless it is a text that the ledger can keep beside its own."""
+    """Raise unless it is a text that the ledger can keep with its own words."""
     if not isinstance(note, str) or len(note) > LONGEST_NOTE or not printable(note):
         problem = f"must be a text of at most {LONGEST_NOTE} printable characters"
         raise BadInput("note", problem, "say in few words what the answers are for")
 
 
-class Payer(ABC):
+class BudgetSource(ABC):
     """Makes record sources over a table's rows, and tokens to be spent on them."""
+
+    is_shared = False
+    """Whether all questions share one purse, from which others may spend at the same time."""
 
     @property
     @abstractmethod
@@ -58,19 +65,23 @@ class Payer(ABC):
 
     @abstractmethod
     def records(self, columns: Columns, epsilon: Any, *, filtered: bool, note: str) -> tuple[ReleaseRecords, Budget]:
-        """A source over these columns, and a token of ε for it. Refused here if there is not enough."""
+        """A source over these columns, and a token of ε for it. Raises if there is not enough."""
 
-    def taken_first(self, epsilon: Any) -> Fraction | None:
-        """The ε that is gone before anything is measured, so that a refusal on the way would lose it; None if none is."""
+    def spent_before_measuring(self, epsilon: Any) -> Fraction | None:
+        """The ε that is gone before anything is measured, so that a later refusal would lose it; None if there is none."""
         return None
 
     def noted(self, what: str) -> str:
-        """What the ledger says of a charge, given what is asked."""
+        """The ledger's note about a charge, given the question in words."""
         return legible(what)
 
+    def is_same_account(self, other: BudgetSource) -> bool:
+        """Whether both charge one account: of one ledger, not only of one name."""
+        return False
 
-class AccountPayer(Payer):
-    """Everything is charged to an account when it is measured, with a note of the caller's own.
+
+class AccountBudget(BudgetSource):
+    """Every measurement is charged to an account, with the caller's own note.
 
     `unit` is whom the table protects, and the account must protect the same.
     """
@@ -80,12 +91,10 @@ class AccountPayer(Payer):
 
     @property
     def neighbours(self) -> Neighbours:
-        """The account's."""
         return self.account.neighbours
 
     @property
     def remaining(self) -> Fraction:
-        """What the account has left."""
         return self.account.remaining
 
     def records(self, columns: Columns, epsilon: Any, *, filtered: bool, note: str) -> tuple[ReleaseRecords, Budget]:
@@ -96,16 +105,23 @@ class AccountPayer(Payer):
         return records, records.grant(epsilon)
 
     def noted(self, what: str) -> str:
-        """With the caller's own words behind it."""
         return f"{legible(what)} ({self._note})" if self._note else legible(what)
 
+    def is_same_account(self, other: BudgetSource) -> bool:
+        if not isinstance(other, AccountBudget):
+            return False
+        mine, others = ((repr(a.ledger), a.name, a.neighbours) for a in (self.account, other.account))
+        return mine == others
 
-class PartPayer(Payer):
+
+class PartBudget(BudgetSource):
     """A part of a table that was partitioned: its token was charged with those of all other parts, at once."""
+
+    is_shared = True
 
     def __init__(self, records: ReleaseRecords, token: Budget, label: str) -> None:
         self._records, self._token, self._left, self._label = records, token, token.epsilon, label
-        self._taking = threading.Lock()
+        self._lock = threading.Lock()
 
     @property
     def neighbours(self) -> Neighbours:
@@ -114,23 +130,71 @@ class PartPayer(Payer):
 
     @property
     def remaining(self) -> Fraction:
-        """What the part has left of its own."""
         return self._left
 
     def records(self, columns: Columns, epsilon: Any, *, filtered: bool, note: str) -> tuple[ReleaseRecords, Budget]:
-        """With a share of the token, or with all that is left of it if no ε is named."""
+        """With a share of the token, or with all that is left of it without an ε."""
         return self._records.over(columns), self._take(epsilon)
 
-    def taken_first(self, epsilon: Any) -> Fraction | None:
-        """The share of the token; None where nothing is left to take one of."""
+    def spent_before_measuring(self, epsilon: Any) -> Fraction | None:
+        """The share of the token; None if nothing is left."""
         return (self._left if epsilon is None else exact(epsilon)) or None
 
     def _take(self, epsilon: Any) -> Budget:
-        with self._taking:
+        with self._lock:
             amount = self._left if epsilon is None else exact(epsilon)
             if amount > self._left or not self._left:
                 raise Overdraft(requested=amount, remaining=self._left, of=f"part {self._label!r}")
-            taken, self._left = self._token, self._left - amount
+            token, self._left = self._token, self._left - amount
             if self._left:
-                taken, self._token = self._token.split(amount, self._left)
-            return taken
+                token, self._token = self._token.split(amount, self._left)
+            return token
+
+
+# -------------------------------------------------------------------------------------------- ledgers and accounts
+
+
+def protected_unit(unit: Unit | None) -> str:
+    """Whom a table with this unit protects, as its account has it: the column of persons, or `row` for single rows.
+
+    Different columns have different texts, and none of them is `row`, whatever a column is called.
+
+    >>> from jostle.tables.unit import Unit
+    >>> [protected_unit(unit) for unit in (None, Unit("person_id", 3), Unit("row", 3), Unit("row (column)", 3))]
+    ['row', 'person_id', 'row (column)', 'row (column) (column)']
+    """
+    if unit is None:
+        return ROWS
+    reads_like_rows = unit.column.replace(_COLUMN, "") == ROWS
+    return legible(unit.column + _COLUMN if reads_like_rows else unit.column, most=None)
+
+
+def ledger_at(ledger: Any, *, create: bool = True) -> Ledger:
+    """An open ledger, or the one at a path or a URL, which is made if it does not exist."""
+    from jostle.kernel.ledger import Ledger  # a database toolkit, which takes a while to load
+
+    if isinstance(ledger, Ledger):
+        return ledger
+    if not isinstance(ledger, (str, os.PathLike)):
+        raise BadInput("ledger", "must be a path, a URL or a Ledger", "pass for instance 'budget.db'")
+    try:
+        return Ledger(ledger, create=create)
+    except BadInput as refused:
+        raise _as_called(refused, {"location": "ledger"}) from None
+
+
+def account_of(book: Ledger, name: str, budget: Any, relation: Neighbours, unit: Unit | None) -> Account:
+    """Open the account, or make it. One that protects another unit is refused."""
+    if budget is None and name not in {account.name for account in book.accounts()}:
+        raise BadInput(
+            "budget", f"is missing, and the ledger has no account {name!r}", "say how much ε may be spent, budget=1"
+        )
+    try:
+        return book.account(name, cap=budget, neighbours=relation, unit=protected_unit(unit))
+    except BadInput as refused:
+        raise _as_called(refused, {"cap": "budget"}) from None
+
+
+def _as_called(refused: BadInput, names: Mapping[str, str]) -> BadInput:
+    """The same refusal, by the names that arguments have in `jostle.open`."""
+    return BadInput(names.get(refused.argument, refused.argument), refused.problem, refused.remedy)

@@ -17,7 +17,8 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.tables.cells.cells import MOST_BRANCHES, looked_up, runs
 from jostle.tables.cells.staged_columns import Expression
-from jostle.tables.view import CELL, COUNT, Rows, View, whole
+from jostle.tables.run_in_engine import Query
+from jostle.tables.view import CELL, COUNT, EngineRows, View, whole_numbers
 
 
 @final
@@ -41,6 +42,9 @@ class EngineColumns:
     """Which attributes the rows have which values of. They are those of the time when the rows were parted: an attribute of
     the same name that is derived later does not change who is in a part."""
 
+    _checked: dict[tuple[str, tuple[str, ...]], list[Query]] = field(default_factory=dict, init=False, compare=False)
+    """Queries that were checked and have not run. Each runs once: a person's rows are chosen by a key in the query."""
+
     @classmethod
     def of(cls, views: Sequence[View], names: Sequence[str]) -> EngineColumns:
         """The declared columns of these names."""
@@ -48,15 +52,20 @@ class EngineColumns:
 
     @classmethod
     def labelled(cls, views: Sequence[View], sizes: Mapping[str, int], label: str) -> EngineColumns:
-        """Rows whose label is foreseen, with attributes of these sizes: a cell more than declared is for what has none."""
+        """Rows whose label is foreseen, with attributes of these sizes: a cell more than declared is for other values."""
         schema = views[0].schema
         keeping = frozenset(name for name, size in sizes.items() if name != label and size > schema.column(name).size)
         return cls(tuple(view.foreseen(label) for view in views), dict(sizes), keeping=keeping)
 
-    def check(self) -> None:
-        """Raise if an engine would refuse to be asked about these columns; no row is looked at."""
-        for view in self.views:
-            view.check(self._columns([*self.sizes]))
+    def check(self, counted: Sequence[str] | None = None) -> None:
+        """Raise if an engine would refuse to count these attributes, or, by default, to list all. No row is looked at.
+
+        The queries are kept, and the first count or list of the same attributes runs them.
+        """
+        queries = self._listings([*self.sizes]) if counted is None else self._countings(counted)
+        for query in queries:
+            query.check()
+        self._checked["listed" if counted is None else "counts", tuple(self.sizes if counted is None else counted)] = queries
 
     @cached_property
     def rows(self) -> int:
@@ -64,36 +73,41 @@ class EngineColumns:
         return int(self.counts(()).sum())
 
     def counts(self, names: Sequence[str]) -> Counts:
-        """One query a table. A row that has no cell in one of these columns does not count."""
+        """One query per table. A row that has no cell in one of these columns does not count."""
         vector = np.zeros(int(np.prod([self.sizes[name] for name in names], dtype=object)), dtype=np.int64)
-        for view in self.views:
-            answer = view.counted(*self._asked(names, lambda rows: {CELL: self._flat(rows, names)}))
-            np.add.at(vector, whole(answer, CELL), whole(answer, COUNT))
+        for query in self._checked.pop(("counts", tuple(names)), None) or self._countings(names):
+            answer = query.fetch()
+            np.add.at(vector, whole_numbers(answer, CELL), whole_numbers(answer, COUNT))
         return vector
 
     def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
-        """One query a table, too."""
-        keys = {name: f"{CELL}_{place}" for place, name in enumerate(names)}
-        answers = [
-            view.counted(*self._asked(names, lambda rows: {keys[name]: self._cell(rows, name) for name in names}))
-            for view in self.views
-        ]
-        found = {name: np.concatenate([whole(answer, key) for answer in answers]) for name, key in keys.items()}
-        return {**found}, np.concatenate([whole(answer, COUNT) for answer in answers])
+        """One query per table, too."""
+        queries = self._checked.pop(("listed", tuple(names)), None) or self._listings(names)
+        answers = [query.fetch() for query in queries]
+        found = {
+            name: np.concatenate([whole_numbers(answer, f"{CELL}_{place}") for answer in answers])
+            for place, name in enumerate(names)
+        }
+        return {**found}, np.concatenate([whole_numbers(answer, COUNT) for answer in answers])
 
-    def _asked(
-        self, names: Sequence[str], numbers: Callable[[Rows], dict[str, Expression]]
-    ) -> tuple[list[str], Callable[[Rows], tuple[Expression, dict[str, Expression]]]]:
-        """The declared columns behind some attributes, and which rows count, with which numbers."""
+    def _countings(self, names: Sequence[str]) -> list[Query]:
+        return self._queries(names, lambda rows: {CELL: self._flat(rows, names)})
+
+    def _listings(self, names: Sequence[str]) -> list[Query]:
+        keys = {name: f"{CELL}_{place}" for place, name in enumerate(names)}
+        return self._queries(names, lambda rows: {key: self._cell(rows, name) for name, key in keys.items()})
+
+    def _queries(self, names: Sequence[str], numbers: Callable[[EngineRows], dict[str, Expression]]) -> list[Query]:
+        """Per table, how many rows have each combination of some numbers: of those with a cell in all columns needed."""
         parted = [column for then, name, _ in self.among for column in then._columns([name])]
         needed = list(dict.fromkeys([*self._columns(names), *parted]))
 
-        def keys(rows: Rows) -> tuple[Expression, dict[str, Expression]]:
+        def keys(rows: EngineRows) -> tuple[Expression, dict[str, Expression]]:
             counting = [rows.cell(name) >= 0 for name in needed if name not in self.keeping]
             counting += [then._cell(rows, name) == value for then, name, value in self.among]
             return reduce(and_, counting, ibis.literal(True)), numbers(rows)
 
-        return needed, keys
+        return [view.count_query(needed, keys) for view in self.views]
 
     def _columns(self, names: Sequence[str]) -> list[str]:
         """The declared columns that attributes come from, each once."""
@@ -103,14 +117,14 @@ class EngineColumns:
             found |= dict.fromkeys(then._columns(of) if name in self.tables else [name])
         return [*found]
 
-    def _cell(self, rows: Rows, name: str) -> Expression:
+    def _cell(self, rows: EngineRows, name: str) -> Expression:
         if name not in self.tables:
             cell = rows.cell(name)
             return ibis.ifelse(cell < 0, self.sizes[name] - 1, cell).cast("int64") if name in self.keeping else cell
         then, of, table = self.tables[name]
         return looked_up(then._flat(rows, of), table)
 
-    def _flat(self, rows: Rows, names: Sequence[str]) -> Expression:
+    def _flat(self, rows: EngineRows, names: Sequence[str]) -> Expression:
         """One number for a combination of values."""
         flat = ibis.literal(0)
         for place, name in enumerate(names):
@@ -118,7 +132,6 @@ class EngineColumns:
         return flat
 
     def with_table(self, name: str, of: Sequence[str], table: Counts) -> EngineColumns:
-        """As an expression in the engine, by halving."""
         flat = table.reshape(-1)
         if runs(flat) > MOST_BRANCHES:
             remedy = "use fewer cells, or take the records into memory: records(…, in_memory=True)"
@@ -127,7 +140,6 @@ class EngineColumns:
         return replace(self, tables={**self.tables, name: (self, tuple(of), flat)}, sizes=sizes)
 
     def where(self, name: str, value: int) -> EngineColumns:
-        """By a condition."""
         return replace(self, among=(*self.among, (self, name, value)))
 
     def complete(self) -> EngineColumns:
@@ -141,7 +153,7 @@ class EngineColumns:
         return replace(self, views=tuple(kept))
 
     def in_memory(self) -> FetchedColumns:
-        """The cells of all rows, as numbers; of complete records alone."""
+        """The cells of all rows, as numbers. The records must be complete."""
         return FetchedColumns(self.sizes, self._fetched, lambda: self.rows)
 
     def _fetched(self) -> ArrayColumns:
@@ -151,7 +163,7 @@ class EngineColumns:
 
 @final
 class FetchedColumns:
-    """Records that are fetched from an engine when they are first needed: whoever needs them has charged by then."""
+    """Records that are fetched from an engine when they are first needed, which is after the charge."""
 
     def __init__(self, sizes: Mapping[str, int], fetch: Callable[[], ArrayColumns], count: Callable[[], int]) -> None:
         self.sizes, self._fetch, self._count = sizes, fetch, count
@@ -166,19 +178,15 @@ class FetchedColumns:
         return self._count()
 
     def counts(self, names: Sequence[str]) -> Counts:
-        """By one pass over the records."""
         return self._there.counts(names)
 
     def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
-        """Every record by itself."""
         return self._there.listed(names)
 
     def with_table(self, name: str, of: Sequence[str], table: Counts) -> FetchedColumns:
-        """By looking up."""
         sizes = {**self.sizes, name: int(table.max()) + 1}
         return FetchedColumns(sizes, lambda: self._there.with_table(name, of, table), self._count)
 
     def where(self, name: str, value: int) -> FetchedColumns:
-        """By a mask."""
         fetch = cache(lambda: self._there.where(name, value))  # kept by no cycle, so rows go with the part
         return FetchedColumns(self.sizes, fetch, lambda: fetch().rows)

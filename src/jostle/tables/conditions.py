@@ -1,6 +1,6 @@
-"""What may be said about a row: conditions and derived values that look at declared columns, row by row, and never fail.
+"""Conditions and derived values: they look at declared columns, row by row, and never fail.
 
-An expression that fails on some rows would tell that there are such rows: a division by zero, a number too large, a text
+An expression that fails on some rows would reveal that there are such rows: a division by zero, a number too large, a text
 that is no date. So an expression is made of operations that have a value wherever their arguments have one, and arithmetic
 is followed through the declared bounds, so that nothing can overflow. One over several rows would not have stability 1.
 """
@@ -8,17 +8,26 @@ is followed through the declared bounds, so that nothing can overflow. One over 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import date
 from typing import Any, TypeAlias
 
 import ibis
 import ibis.expr.operations as ops
+import numpy as np
+from ibis.common.annotations import ValidationError
+from ibis.common.exceptions import IbisError
 
-from jostle.kernel.errors import BadInput
-from jostle.schema import Numeric, Schema
-from jostle.schema.values import is_writable
+from jostle.kernel.errors import BadInput, JostleError
+from jostle.schema import Boolean, Category, Column, Date, Numeric, Schema
+from jostle.schema.arguments import finite
+from jostle.schema.values import as_days, as_number, is_missing_value, is_writable, text
 from jostle.tables.cells.readings import literal
+from jostle.tables.predicates import from_sql
+from jostle.tables.view import Derive, View, plain_type
+
+Condition: TypeAlias = str | Callable[[Any], Any]
+"""SQL text, or a function from an Ibis table of the declared columns to an expression."""
 
 Range: TypeAlias = tuple[float, float]
 """Between which numbers a value is."""
@@ -30,7 +39,7 @@ LEAST = 2.0**-432
 """Factors become multiples of 2^-485, which is the last bit of this: no product of two is below the least float."""
 
 LONGEST_PATTERN = 256
-"""So many bytes a pattern may have: SQLite fails on long ones, and others need a level of their stack for each part."""
+"""A pattern has at most this many bytes: SQLite fails on long ones, and others need a level of their stack per part."""
 
 ORDER = (ops.Less, ops.LessEqual, ops.Greater, ops.GreaterEqual, ops.Between)
 COMPARISONS = (*ORDER, ops.Equals, ops.NotEquals, ops.InValues)
@@ -46,6 +55,32 @@ PATTERNS = {ops.StringSQLLike: "pattern", ops.StartsWith: "start", ops.EndsWith:
 
 PARTS = {ops.ExtractYear: (1, 9999), ops.ExtractQuarter: (1, 4), ops.ExtractMonth: (1, 12), ops.ExtractDay: (1, 31)}
 """The parts of a date, and which numbers they are."""
+
+
+def operation(view: View, said: Condition, argument: str) -> Any:
+    """A condition or a value of a row, as a checked operation over the view's form."""
+    form = view.form
+    if not isinstance(said, str) and not callable(said):
+        raise BadInput(argument, "must be SQL text or a function", "pass for instance lambda t: t.age > 30")
+    try:
+        expression = from_sql(said, form, view.schema) if isinstance(said, str) else said(form)
+    except (IbisError, ValidationError, AttributeError, TypeError) as error:  # about columns and types: a form has no rows
+        raise BadInput(argument, f"makes no sense: {error}", f"use {', '.join(view.schema)} as they are declared") from None
+    except BadInput as refused:
+        if refused.argument == argument or refused.argument != "where":
+            raise
+        raise BadInput(argument, refused.problem, refused.remedy) from None  # a condition in SQL is called `where` there
+    except JostleError:
+        raise
+    except Exception as error:  # of a function of the caller's, or a constant such as 1/0
+        raise BadInput(argument, f"fails before it sees a row, by {type(error).__name__}: {error}", "repair it") from error
+    try:
+        found = checked(expression, form, view.schema, argument)
+    except RecursionError:
+        raise BadInput(argument, "is nested too deeply", "say it in a simpler way, or in several steps") from None
+    if argument == "where" and not found.dtype.is_boolean():
+        raise BadInput(argument, "is neither true nor false", "compare something, for instance age >= 18")
+    return found
 
 
 def checked(expression: Any, form: Any, schema: Schema, argument: str) -> Any:
@@ -259,3 +294,84 @@ ARITHMETIC: dict[Any, Callable[..., Range]] = {
     ops.Ceil: lambda a: (math.ceil(a[0]), math.ceil(a[1])),
 }
 """Arithmetic that has a value wherever its arguments have one."""
+
+
+# ----------------------------------------------------------------------------------------------------------- lookups
+
+LONGEST_LOOKUP = 1024
+"""A lookup has at most this many entries."""
+
+
+def looked_up_column(on: str, key: Column, lookup: Mapping[Any, Any], name: str, column: Column) -> Derive:
+    """The step that adds a column by a lookup from another's plain values. A key that is missing there gives null."""
+    if not lookup or len(lookup) > LONGEST_LOOKUP:
+        raise BadInput("lookup", f"must have 1 to {LONGEST_LOOKUP} entries", "look up by a coarser column")
+    keys = [_plain_key(key, at) for at in lookup]
+    if len(set(keys)) != len(keys):
+        raise BadInput("lookup", "has a key twice, also when written as text", "name each once")
+    values = [None if is_missing_value(value) else _constant(column, value) for value in lookup.values()]
+    form = ibis.table({on: plain_type(key)}, name="table")
+    cases = [(form[on] == at, value) for at, value in zip(keys, values, strict=True) if value is not None]
+    if not cases:
+        raise BadInput("lookup", "has no values, only nulls", "say what the new column is for some of the keys")
+    made = ibis.cases(*cases, else_=ibis.null(plain_type(column)))
+    return Derive(name, column, checked(made, form, Schema({on: key}), "lookup"))
+
+
+def _plain_key(key: Column, at: Any) -> Any:
+    """How the value looks among the plain ones."""
+    if isinstance(key, Boolean):
+        return _truth(at)
+    if isinstance(key, Category):
+        names = dict(zip(key.keys, key.names, strict=True))
+        if text(at) not in names:
+            raise BadInput("lookup", f"{at!r} is not among the categories", f"use some of {', '.join(key.names[:20])}")
+        return names[text(at)]
+    return _number(at)
+
+
+def _constant(column: Column, value: Any) -> Any:
+    """A public value of the new column, of the type that its plain values have."""
+    if isinstance(column, Numeric):
+        return _number(value)
+    if isinstance(column, Boolean):
+        return _truth(value)
+    return _day(value) if isinstance(column, Date) else _word(value)
+
+
+def _number(value: Any) -> float:
+    """A finite number, or one that is written as text."""
+    number = as_number(value)
+    found = finite(value) if math.isnan(number) else number
+    if found is None or not math.isfinite(found):
+        raise BadInput("lookup", f"{value!r} is no finite number", "write a number")
+    return float(found)
+
+
+def _truth(value: Any) -> bool:
+    cell = Boolean().encode(_alone(value))[0]
+    if cell not in (0, 1):
+        raise BadInput("lookup", f"{value!r} is no truth value", "write True or False")
+    return bool(cell)
+
+
+def _day(value: Any) -> date:
+    """A plain day: an engine would read texts and times row by row, and fail on some where a row reaches them."""
+    day = as_days(_alone(value))[0].item()
+    if type(day) is not date:
+        raise BadInput("lookup", f"{value!r} is no day", "pass a datetime.date, or write it as '2024-12-31'")
+    return day
+
+
+def _word(value: Any) -> str:
+    word = text(value)
+    if word is None or not is_writable(word):
+        raise BadInput("lookup", f"{value!r} is no category", "write texts, finite numbers or booleans")
+    return word
+
+
+def _alone(value: Any) -> Any:
+    """As an array of one, also where the value is a sequence itself."""
+    array = np.empty(1, dtype=object)
+    array[0] = value
+    return array

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jostle.kernel.errors import BadInput
-from jostle.tables.engines.frames import is_frame, names_of
-from jostle.tables.engines.sources import TEXT_FILES, connect
+from jostle.tables.engines.sources import TEXT_FILES, connect, is_frame, names_of
 
 HINTS: Mapping[str, frozenset[str]] = {
     "boolean": frozenset({"is", "has", "was", "flag"}),

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.schema import Column, Schema
-from jostle.tables.accounts import account_of, ledger_at, whom
-from jostle.tables.budget_source import AccountPayer, check_note
+from jostle.tables.budget_source import AccountBudget, account_of, check_note, ledger_at, protected_unit
 from jostle.tables.cells.staged_columns import WHOSE
-from jostle.tables.engines.frames import is_frame
-from jostle.tables.engines.sources import ENGINES, check_columns, connect, identities, listed
+from jostle.tables.engines.sources import ENGINES, check_columns, connect, identities, is_frame, listed
 from jostle.tables.table import Table
 from jostle.tables.unit import Unit
 from jostle.tables.view import View, check_names
@@ -44,15 +42,15 @@ def open(  # the name is the product's, and callers say jostle.open
       it is; `columns` are the names of columns in a text file that has no line for them; `engine="spark"` reads files with
       Spark on this machine.
     - `schema`: the public description of the columns, or the path of a schema file. Other columns do not exist.
-    - `ledger` and `budget`: where charges are written down, and the most ε that may ever be spent on this data set. The
-      budget is needed the first time alone.
+    - `ledger` and `budget`: where charges are recorded, and the most ε that may ever be spent on this data set. A budget is
+      needed only the first time.
     - `name`: the account that pays. It can be left out for a single file, whose name it is then (`people` for `people.csv`),
       and for a table of a database. All questions about the same rows need the same name: each name has its own budget.
-    - `unit`: whose rows are protected together, such as `Unit("person_id", max_rows=3)`; without one, each row by itself.
+    - `unit`: whose rows are protected together, such as `Unit("person_id", max_rows=3)`; without it, each row by itself.
     - `neighbours`: what one person may change: `add_remove`, or `replace`, where the number of rows is public.
     - `note`: what the answers are for, in your own words; the ledger keeps it with every charge.
 
-    Nothing is read but names and types, and nothing is charged.
+    Only names and types are read, and nothing is charged.
 
     >>> import jostle, pandas, tempfile
     >>> from jostle.schema import Category, Integer
@@ -74,7 +72,7 @@ def open(  # the name is the product's, and callers say jostle.open
     described = _schema(schema)
     whose = Unit.of(unit)
     if ledger is None:
-        raise BadInput("ledger", "is missing, so charges could not be written down", "pass a path, for instance 'budget.db'")
+        raise BadInput("ledger", "is missing, so charges could not be recorded", "pass a path, for instance 'budget.db'")
     check_names(described, whose)
     check_note(note)
     relation = Neighbours(neighbours, whose.max_rows if whose else 1)
@@ -96,7 +94,7 @@ def open(  # the name is the product's, and callers say jostle.open
     view = View.of(
         opened.table, described, whose, filtered=opened.filtered, origin=opened.origin, whose=known, live=opened.live
     )
-    return Table([view], AccountPayer(account, whom(whose), note), called, whose)
+    return Table([view], AccountBudget(account, protected_unit(whose), note), called, whose)
 
 
 def _schema(schema: Any) -> Schema:
@@ -110,7 +108,7 @@ def _schema(schema: Any) -> Schema:
 
 
 def _check_single(data: Any) -> None:
-    """Several files have no name that follows from them: it would be the first one's, which may be opened by itself, too."""
+    """Several files need a name: that of the first would also be its own if it is opened by itself."""
     several = isinstance(data, list) and len(data) > 1
     if several or any(os.path.isdir(one) for one in _paths(data)):  # noqa: PTH112
         what = "several files have" if several else "a folder has"
@@ -120,13 +118,13 @@ def _check_single(data: Any) -> None:
 
 
 def _paths(data: Any) -> list[Any]:
-    """What is named, if it is named by paths or URLs."""
+    """The paths or URLs, if the data are given by these."""
     named = data if isinstance(data, list) else [data]
     return named if all(isinstance(one, (str, os.PathLike)) for one in named) else []
 
 
 def _check_different(data: Any) -> None:
-    """A file that is named twice, or is in a folder by two names, would count every row twice."""
+    """Refuse a file that is named twice, or is in a folder by two names: every row would count twice."""
     named = _paths(data)
     several = len(named) > 1
     files = [known for one in named if several or os.path.isdir(one) for known in identities(Path(one))]  # noqa: PTH112

@@ -15,10 +15,10 @@ from jostle.schema import Date, Schema
 from jostle.tables.cells.staged_columns import Expression
 
 LONGEST = 10_000
-"""So many characters a condition may have."""
+"""A condition or a statement has at most this many characters."""
 
 
-def condition(said: str, rows: Any, schema: Schema) -> Expression:
+def from_sql(said: str, rows: Any, schema: Schema) -> Expression:
     """The expression that a condition in SQL stands for, such as `sex = 'F' AND age BETWEEN 18 AND 64`."""
     if len(said) > LONGEST:
         raise BadInput("where", f"is longer than {LONGEST} characters", "say it in fewer words")

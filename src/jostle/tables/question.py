@@ -1,114 +1,142 @@
-"""Questions about counts: each can be previewed at no cost, and released at a price."""
+"""Questions about a table: each can be previewed at no cost, and released at a price. Those about counts are here."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from fractions import Fraction
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from jostle import algorithms, workloads
+from jostle.answers.answer import Answer
 from jostle.answers.previews import Preview, epsilon_within, preview
-from jostle.answers.release import Release, answered, planned
+from jostle.answers.quantiles_and_top import Quantiles
+from jostle.answers.release import Release, answered, plan_for
 from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import ReleaseSource, SimulatedSource, Source
-from jostle.schema import Schema
-from jostle.tables.budget_source import PartPayer
+from jostle.schema import Integer, Numeric, Real, Schema
 from jostle.tables.columns import EngineColumns
 from jostle.workloads import Workload
 
 if TYPE_CHECKING:
-    from jostle.tables.measurements import Measurements
+    from jostle.tables.table import Table
+
+FINE = 4096
+"""Quantiles are looked for among at most this many cells between the bounds."""
+
+Answered = TypeVar("Answered", bound=Answer, covariant=True)
 
 
-class Question:
-    """Something to be asked of a table: it can be previewed at no cost, and released at a price."""
+class Question(ABC, Generic[Answered]):
+    """A question about a table. A preview and an ε come from public things; a release is charged before a row is read."""
 
-    def __init__(
-        self,
-        table: Measurements,
-        columns: EngineColumns,
-        names: Sequence[str],
-        asked: Workload,
-        about: Mapping[str, Sequence[str]],
-        what: str,
-        algorithm: str | None = None,
-        tunables: dict[str, Any] | None = None,
-        because: str | None = None,
-    ) -> None:
-        self._table, self._columns, self._names = table, columns, names
-        self.workload, self.about, self.what = asked, about, what
-        self._tunables = tunables or {}
-        if "seed" in self._tunables:
-            raise BadInput("seed", "a release cannot be seeded", "leave it out")
-        self.algorithm, why = planned(asked, algorithm, self._tunables)
-        self._why = because or why
+    table: Table
+    what: str
+    """The question in words, as the ledger keeps it."""
 
+    @abstractmethod
     def preview(self, *, epsilon: Any) -> Preview:
-        """How far answers would be off: from public things alone, at no cost."""
-        return preview(self.algorithm, self.workload, epsilon, self._neighbours, self._tunables)
+        """How far off answers would be: from public things only, at no cost."""
 
-    def epsilon_within(self, within: float) -> Any:
-        """The ε at which answers are expected to be so close, in 95 of 100 cases."""
-        return epsilon_within(within, partial(self.preview))
+    def epsilon_within(self, within: Any) -> Fraction:
+        """The ε at which answers are expected to be that close, in 95 of 100 cases."""
+        return epsilon_within(within, self.preview)
 
-    def release(self, *, epsilon: Any = None, within: float | None = None) -> Release:
-        """Ask it, and pay for it."""
+    def release(self, *, epsilon: Any = None, within: float | None = None) -> Answered:
+        """Charge ε, or the ε at which answers are expected to be `within` that distance, and answer."""
         if within is not None:
             if epsilon is not None:
                 raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
             epsilon = self.epsilon_within(within)
+        return self._release(epsilon)
+
+    @abstractmethod
+    def _release(self, epsilon: Any) -> Answered: ...
+
+    def __repr__(self) -> str:
+        return f"<Question: {self.what}>"
+
+
+@dataclass(eq=False, repr=False)
+class CountsQuestion(Question[Release]):
+    """A workload over counts of rows, answered by an algorithm."""
+
+    table: Table
+    columns: EngineColumns
+    names: Sequence[str]
+    """The attributes whose combinations of cells are counted."""
+
+    workload: Workload
+    what: str
+    _: KW_ONLY
+    about: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The labels of the answers."""
+
+    named: InitVar[str | None] = None
+    """The algorithm; without one, it is chosen."""
+
+    tunables: dict[str, Any] = field(default_factory=dict)
+    reason: str | None = None
+    """Why this algorithm, where that is not the usual reason."""
+
+    def __post_init__(self, named: str | None) -> None:
+        if "seed" in self.tunables:
+            raise BadInput("seed", "a release cannot be seeded", "leave it out")
+        self.algorithm, why = plan_for(self.workload, named, self.tunables)
+        self.reason = self.reason or why
+
+    def preview(self, *, epsilon: Any) -> Preview:
+        return preview(self.algorithm, self.workload, epsilon, self._neighbours, self.tunables)
+
+    def _release(self, epsilon: Any) -> Release:
+        source = self.table._budget
+        self._try_out(source.spent_before_measuring(epsilon))
         note = f"{self.algorithm.name}: {self.what}"
-        payer = self._table._payer
-        self._rehearse(payer.taken_first(epsilon))
-        records, budget = self._table._paid(self._columns, epsilon, filtered=self._filtered, note=note)
-        source = _of_domain(records.vector(*self._names), self.workload.domain)
+        self.columns.check(self.names)
+        records, budget = source.records(self.columns, epsilon, filtered=self._filtered, note=note)
         return answered(
-            source,
+            _of_domain(records.vector(*self.names), self.workload.domain),
             budget,
             self.workload,
             self.algorithm,
-            self._why,
-            remaining=lambda: payer.remaining,
-            tunables=self._tunables,
+            self.reason or "",
+            remaining=lambda: source.remaining,
+            tunables=self.tunables,
             about=self.about,
-            of_part=isinstance(payer, PartPayer),
+            of_part=source.is_shared,
         )
 
-    def _rehearse(self, epsilon: Fraction | None) -> None:
+    def _try_out(self, epsilon: Fraction | None) -> None:
         """Raise what the plan would refuse on its way, while the ε of a part is still there.
 
         Where the way depends on noise, one of several is seen. Privacy: no row is looked at.
         """
-        if epsilon is None:
-            return
-        nobody = no_rows(self.workload.domain, self._table._payer.neighbours)
-        self.algorithm.run(nobody, self.workload, nobody.grant(epsilon), **self._tunables)
+        if epsilon is not None:
+            empty = no_rows(self.workload.domain, self.table.neighbours)
+            self.algorithm.run(empty, self.workload, empty.grant(epsilon), **self.tunables)
 
     @property
     def _filtered(self) -> bool:
-        return self._table._filtered or _drops(self._table.schema, self._names)
+        schema = self.table.schema
+        return self.table._filtered or any(schema[name].drops for name in self.names if name in schema)
 
     @property
     def _neighbours(self) -> Neighbours:
-        neighbours = self._table._payer.neighbours
-        return neighbours.among_filtered() if self._filtered else neighbours
+        return self.table.neighbours.among_filtered() if self._filtered else self.table.neighbours
 
     def __repr__(self) -> str:
         return f"<Question: {self.what}, by {self.algorithm.name}>"
 
 
 def no_rows(shape: tuple[int, ...], neighbours: Neighbours) -> SimulatedSource:
-    """What a plan can be tried on at no cost."""
+    """A source of empty cells, on which a plan can be tried at no cost."""
     return SimulatedSource(np.zeros(math.prod(shape), dtype=np.int64), seed=0, neighbours=neighbours, shape=shape)
-
-
-def _drops(schema: Schema, names: Sequence[str]) -> bool:
-    return any(schema[name].drops for name in names if name in schema)
 
 
 def _of_domain(source: Source, domain: tuple[int, ...]) -> ReleaseSource:
@@ -118,3 +146,76 @@ def _of_domain(source: Source, domain: tuple[int, ...]) -> ReleaseSource:
     if not isinstance(source, ReleaseSource):
         raise InternalError("a release became a simulation")
     return source
+
+
+def cell_labels(schema: Schema, names: Sequence[str]) -> dict[str, list[str]]:
+    """The labels of each combination of cells, the last column's changing fastest: one list per column."""
+    grids = np.meshgrid(*(np.array(schema[name].labels, dtype=object) for name in names), indexing="ij")
+    return {name: grid.reshape(-1).tolist() for name, grid in zip(names, grids, strict=True)}
+
+
+# ------------------------------------------------------------------------------------------------------- quantiles
+
+
+class QuantilesQuestion(Question[Quantiles]):
+    """Quantiles of a column. Previews and `within` are about ranks: how many rows too many or too few are below a value."""
+
+    def __init__(self, table: Table, column: str, levels: Sequence[float], algorithm: str | None) -> None:
+        self.table, self.column, self.levels, self.what = table, column, _levels(levels), f"quantiles of {column}"
+        self._cells = fine_cells(numeric(table.schema, column))
+        rows = table._with([view.foreseen(column) for view in table._views]).bin(column, self._cells)
+        self.counted = CountsQuestion(
+            rows,
+            EngineColumns.of(rows._views, [column]),
+            [column],
+            quantile_workload(self._cells.size, algorithm),
+            self.what,
+            named=algorithm or "OPT",
+            reason=None if algorithm else "because its error is the same on all data, so that the intervals are right",
+        )
+
+    def preview(self, *, epsilon: Any) -> Preview:
+        return self.counted.preview(epsilon=epsilon)
+
+    def _release(self, epsilon: Any) -> Quantiles:
+        released = self.counted.release(epsilon=epsilon)
+        return Quantiles(column=self.column, levels=self.levels, cells=self._cells, release=released, **released.price)
+
+
+def _levels(levels: Any) -> tuple[float, ...]:
+    """Parts strictly between 0 and 1, one or several, rising."""
+    try:
+        found = tuple(float(level) for level in (levels if isinstance(levels, (Sequence, np.ndarray)) else [levels]))
+    except (TypeError, ValueError, OverflowError):
+        found = ()
+    if not found or any(not 0 < level < 1 for level in found) or any(np.diff(found) <= 0):
+        raise BadInput("levels", "must be numbers between 0 and 1 that rise", "pass for instance [0.25, 0.5, 0.75]")
+    return found
+
+
+def fine_cells(column: Numeric) -> Numeric:
+    """The same range in up to 4,096 cells, with every value between the bounds in one of them."""
+    if isinstance(column, Integer):
+        return Integer(column.low, column.high, bins=FINE if column.high - column.low >= FINE else None)
+    return Real(float(column.low), float(column.high), bins=FINE)
+
+
+def quantile_workload(cells: int, algorithm: str | None = None) -> Workload:
+    """The workload behind quantiles: ranks, for algorithms whose error is the same on all data; else prefixes.
+
+    Algorithms whose error depends on the data were made, and selectors were trained, for prefixes.
+
+    >>> quantile_workload(8), quantile_workload(8, "DAWA")
+    (<ranks: 23 queries over 8>, <prefix: 8 queries over 8>)
+    """
+    if algorithm is not None and algorithms.get(algorithm).data_dependent:
+        return workloads.prefix(cells)
+    return workloads.ranks(cells)
+
+
+def numeric(schema: Schema, name: str) -> Numeric:
+    """A column of numbers, or an error that says so."""
+    column = schema.column(name)
+    if not isinstance(column, Numeric):
+        raise BadInput("column", f"{name!r} is not declared as numbers", "use one that is an Integer or a Real")
+    return column

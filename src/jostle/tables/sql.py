@@ -1,4 +1,8 @@
-"""SELECT statements: parsed by sqlglot and asked as any other question. Nothing of the text reaches an engine."""
+"""SELECT statements: parsed by sqlglot into questions. Nothing of the text reaches an engine.
+
+Privacy: several aggregates of one statement are questions of their own, which share one ε evenly. They are released one
+after the other, each at its share, and the shares add up to what is charged (sequential composition).
+"""
 
 from __future__ import annotations
 
@@ -10,9 +14,12 @@ import sqlglot as sg
 import sqlglot.expressions as sge
 from sqlglot.errors import SqlglotError
 
-from jostle.kernel.errors import BadInput
+from jostle.answers.answer import Answer, Answers
+from jostle.kernel.budget import exact
+from jostle.kernel.errors import BadInput, Overdraft
 from jostle.tables.predicates import LONGEST, translated
-from jostle.tables.several_aggregates import together
+from jostle.tables.question import Question
+from jostle.tables.sums_and_means import SumOrMeanQuestion
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -34,7 +41,7 @@ CLAUSES = {
 
 @dataclass(frozen=True)
 class _Aggregate:
-    """What is computed of each group."""
+    """What is computed per group."""
 
     kind: str
     """count, sum, mean or quantile."""
@@ -43,8 +50,8 @@ class _Aggregate:
     level: float | None = None
 
 
-def asked(text: Any, table: Table) -> Any:
-    """The question that a SELECT statement stands for: one that can be previewed and released."""
+def parse_select(text: Any, table: Table) -> Question[Any]:
+    """The question that a SELECT statement stands for."""
     tree = _parsed(text)
     _check_clauses(tree, table)
     groups = _groups(tree, table)
@@ -131,7 +138,7 @@ def _percentile(tree: Any, table: Table) -> _Aggregate:
     return _Aggregate("quantile", _column(order[0].this, "ORDER BY", table), float(level.this))
 
 
-def _question(aggregates: Sequence[_Aggregate], groups: Sequence[str], table: Table) -> Any:
+def _question(aggregates: Sequence[_Aggregate], groups: Sequence[str], table: Table) -> Question[Any]:
     first = aggregates[0]
     if first.kind == "quantile" and all((a.kind, a.column) == ("quantile", first.column) for a in aggregates):
         if groups:
@@ -141,10 +148,13 @@ def _question(aggregates: Sequence[_Aggregate], groups: Sequence[str], table: Ta
         return _single(first, groups, table)
     if any(one.kind == "quantile" for one in aggregates):
         _refuse("SELECT has quantiles and other aggregates", "ask for the quantiles by themselves")
-    return together(table, [_name(one) for one in aggregates], [_single(one, groups, table) for one in aggregates], groups)
+    names = [_name(one) for one in aggregates]
+    if len(set(names)) < len(names):
+        _refuse("SELECT has an aggregate twice", "ask for it once")
+    return SeveralAggregates(table, names, [_single(one, groups, table) for one in aggregates], groups)
 
 
-def _single(one: _Aggregate, groups: Sequence[str], table: Table) -> Any:
+def _single(one: _Aggregate, groups: Sequence[str], table: Table) -> Question[Any]:
     """The question of one aggregate."""
     if one.kind == "count":
         if one.column is not None:
@@ -152,7 +162,7 @@ def _single(one: _Aggregate, groups: Sequence[str], table: Table) -> Any:
             table = table.where(lambda form: form[named].notnull())
         return table.ask(*groups) if groups else table.ask_count()
     if len(groups) > 1:
-        _refuse("GROUP BY several columns is supported for COUNT alone", "group by one column")
+        _refuse("GROUP BY several columns is supported only for COUNT", "group by one column")
     return table.ask_total(one.kind, str(one.column), groups[0] if groups else None)
 
 
@@ -162,3 +172,48 @@ def _name(one: _Aggregate) -> str:
 
 def _refuse(problem: str, remedy: str) -> NoReturn:
     raise BadInput("sql", problem, remedy)
+
+
+class SeveralAggregates(Question[Answers]):
+    """Questions about the same groups, which share one price evenly."""
+
+    def __init__(
+        self, table: Table, names: Sequence[str], questions: Sequence[Question[Any]], groups: Sequence[str]
+    ) -> None:
+        self.table, self.names, self.questions, self.groups = table, names, questions, groups
+        self.what = " and ".join(question.what for question in questions)
+
+    def preview(self, *, epsilon: Any) -> NoReturn:
+        problem = "several aggregates have errors in different units"
+        raise BadInput("preview", problem, f"preview each by itself, at a share of 1/{len(self.questions)} of ε")
+
+    def epsilon_within(self, within: Any) -> NoReturn:
+        raise BadInput("within", "is for one aggregate", "say what all may cost together, epsilon=…")
+
+    def _release(self, epsilon: Any) -> Answers:
+        """If one fails after others were paid for, the exception has their answers as its attribute `answered`."""
+        if epsilon is None:
+            raise BadInput("epsilon", "is missing", "pass for instance epsilon=0.1")
+        whole = exact(epsilon)
+        if whole > self.table.remaining:  # before the first is charged
+            raise Overdraft(requested=whole, remaining=self.table.remaining, of=f"dataset {self.table.name!r}")
+        share = whole / len(self.questions)
+        for question in self.questions:
+            if isinstance(question, SumOrMeanQuestion):  # counts can be answered wherever these can
+                question.check(share)
+        each: list[Answer] = []
+        for question in self.questions:
+            try:
+                each.append(question.release(epsilon=share))
+            except BaseException as failure:
+                if each:  # they are paid for, and must not be lost
+                    failure.answered = self._answers(each)  # type: ignore[attr-defined]
+                    failure.add_note(
+                        f"{len(each)} of {len(self.questions)} aggregates were released and charged before this: "
+                        "they are the attribute `answered` of this exception."
+                    )
+                raise
+        return self._answers(each)
+
+    def _answers(self, each: Sequence[Answer]) -> Answers:
+        return Answers.of(self.names[: len(each)], each, self.groups)

@@ -1,73 +1,92 @@
 """A private table: rows that nobody sees, transformations that cost nothing, and measurements that are charged.
 
 Every transformation works row by row by public rules, or sorts rows into disjoint parts, so that one row of the table is at
-most one row afterwards (stability 1). What would let a row count several times is refused. Proof: docs/proofs/tables.md.
+most one row afterwards (stability 1). A transformation that would let a row count several times is refused.
+
+Every measurement is checked before it is charged. Privacy: a row is in one cell of a histogram, so counts go into a source
+of the kernel, whose lemmas hold; some rows may not count, which `filtered` says. Sums and means have lemmas of their own
+(`sums_and_means`). Quantiles and the largest cells are read from released counts. Proof: docs/proofs/tables.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn, final
 
-from ibis.common.annotations import ValidationError
-from ibis.common.exceptions import IbisError
+import numpy as np
 
+from jostle import workloads
+from jostle.answers.quantiles_and_top import Quantiles, Top
+from jostle.answers.release import Release
+from jostle.answers.released_numbers import Marginals, ReleasedNumber, ReleasedNumbers
 from jostle.kernel.budget import Budget
-from jostle.kernel.errors import BadInput, JostleError, PlanError
+from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.schema import Boolean, Category, Column, Integer, Schema
-from jostle.tables import measurements, predicates, sql
-from jostle.tables.budget_source import AccountPayer, PartPayer, Payer
+from jostle.schema.arguments import whole
+from jostle.tables import sql
+from jostle.tables.budget_source import BudgetSource, PartBudget
 from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.columns import EngineColumns
-from jostle.tables.conditions import checked
+from jostle.tables.conditions import Condition, looked_up_column, operation
 from jostle.tables.engines.sources import share_files
-from jostle.tables.lookups import looked_up_column
-from jostle.tables.quantiles_and_top import fine_cells
-from jostle.tables.totals import numeric
+from jostle.tables.marginals import MarginalsQuestion
+from jostle.tables.question import CountsQuestion, QuantilesQuestion, Question, cell_labels
+from jostle.tables.sums_and_means import SumOrMeanQuestion
 from jostle.tables.unit import Unit
 from jostle.tables.view import Derive, InCell, View, Where
+from jostle.workloads import Workload
 
 MOST_PARTS = 1024
-"""A table is partitioned into at most so many parts."""
+"""A table is partitioned into at most this many parts."""
 
-Condition = str | Callable[[Any], Any]
-"""SQL text, or a function from an Ibis table of the declared columns to an expression."""
+LARGEST_HISTOGRAM = 2**24
+"""A histogram of a table has at most this many cells."""
+
+AXES = 2
+"""Algorithms know a line of cells and a grid. Cells of more columns stand in one line."""
+
+ROWS = "rows"
 
 
 @final
-class Table(measurements.Measurements):
-    """A private table. Make one with `jostle.open`."""
+class Table:
+    """A private table. Make one with `jostle.open`.
 
-    def __init__(self, views: Sequence[View], payer: Payer, name: str, unit: Unit | None) -> None:
-        self._views, self._payer, self._name, self._unit = tuple(views), payer, name, unit
+    Each measurement takes `epsilon`, what it may cost, or `within`: then it takes the ε at which answers are expected to be
+    that close, in 95 of 100 cases. Each has a question behind it (`ask`, `ask_count`, …), which can be previewed at no cost.
+    """
+
+    def __init__(self, views: Sequence[View], budget: BudgetSource, name: str, unit: Unit | None) -> None:
+        self._views, self._budget, self._name, self._unit = tuple(views), budget, name, unit
 
     @property
     def name(self) -> str:
-        """What it is publicly called: the name of its account."""
+        """The public name of the table, which is the name of its account."""
         return self._name
 
     @property
     def schema(self) -> Schema:
-        """The columns that may be asked about."""
+        """The columns that questions may be about."""
         return self._views[0].schema
 
     @property
     def unit(self) -> Unit | None:
-        """Whose rows are protected together; None where it is each row by itself."""
+        """Whose rows are protected together; None if each row is protected by itself."""
         return self._unit
 
     @property
     def neighbours(self) -> Neighbours:
         """What one person may change without it being noticed."""
-        return self._payer.neighbours
+        return self._budget.neighbours
 
     @property
     def remaining(self) -> Fraction:
         """The ε that is left."""
-        return self._payer.remaining
+        return self._budget.remaining
 
     # ------------------------------------------------------------------------------------------- transformations
 
@@ -78,19 +97,19 @@ class Table(measurements.Measurements):
         sees numbers and days moved between their declared bounds, categories by their names, and nulls. What might fail on
         some rows is refused.
         """
-        return self._with([view.then(Where(_operation(view, condition, "where"))) for view in self._views])
+        return self._with([view.then(Where(operation(view, condition, "where"))) for view in self._views])
 
     def select(self, *columns: str) -> Table:
-        """These columns alone."""
+        """Only these columns."""
         kept = {name: self.schema.column(name) for name in columns}
         if not kept:
-            raise BadInput("columns", "are none", f"name some of {', '.join(self.schema)}")
+            raise BadInput("columns", "are missing", f"name some of {', '.join(self.schema)}")
         return self._with([view.selecting(Schema(kept)) for view in self._views])
 
     def derive(self, name: str, value: Condition, column: Column) -> Table:
         """One more column, with a value from the others and a declared range, row by row."""
         self._check_new(name, column)
-        return self._with([view.then(Derive(name, column, _operation(view, value, "derive"))) for view in self._views])
+        return self._with([view.then(Derive(name, column, operation(view, value, "derive"))) for view in self._views])
 
     def bin(self, name: str, column: Column) -> Table:
         """A column in other cells, such as `table.bin("age", Integer(0, 99, bins=10))`."""
@@ -104,12 +123,9 @@ class Table(measurements.Measurements):
         person changes.
         """
         if isinstance(lookup, Table) or not isinstance(lookup, Mapping):
-            problem = (
-                "is not a public mapping; a row of a private table may meet any number of others, and no noise hides that"
-            )
-            raise BadInput(
-                "lookup", problem, "pass a dictionary from values to values, or join in the database and bound a person"
-            )
+            problem = "is not a public mapping: a row of a private table may meet any number of others, which no noise hides"
+            remedy = "pass a dictionary from values to values, or join in the database and bound a person"
+            raise BadInput("lookup", problem, remedy)
         key = self.schema.column(on)
         if not isinstance(key, (Category, Boolean)) and not (isinstance(key, Integer) and key.width == 1):
             raise BadInput("on", f"{on!r} has cells of several values", "look up by a category, or by single whole numbers")
@@ -126,7 +142,7 @@ class Table(measurements.Measurements):
         one table as well, `jostle.open([one, another], …)`: a person's rows in both would add up to more than the account
         is kept for.
         """
-        if not isinstance(other, Table) or not _same_account(self._payer, other._payer):
+        if not isinstance(other, Table) or not self._budget.is_same_account(other._budget):
             problem = "is no table with this one's account, in the same ledger and under the same neighbours"
             raise BadInput("other", problem, "open both under the same name, with the same ledger")
         if self.unit is not None or other.unit is not None:
@@ -144,21 +160,21 @@ class Table(measurements.Measurements):
         return self._with([*self._views, *other._views])
 
     def _check_new(self, name: str, column: Column) -> None:
-        """A new column must not take the place of what says whose row it is, or of names that are used inside."""
+        """A new column must not replace the column with persons, or have a name that is used inside."""
         if not isinstance(name, str):
             raise BadInput("name", "must be a text", "name the new column")
         Schema({name: column})  # which says what is wrong with either
-        taken = name.lower().startswith(RESERVED) or (self._unit is not None and name.lower() == self._unit.column.lower())
-        if taken:
+        person = None if self._unit is None else self._unit.column.lower()
+        if name.lower().startswith(RESERVED) or name.lower() == person:
             raise BadInput("name", f"{name!r} is kept for other things", "give the column another name")
         alike = [known for known in self.schema if known.lower() == name.lower() and known != name]
         if alike:
             raise BadInput("name", f"some engines do not tell {name!r} from {alike[0]!r}", "give the column another name")
 
     def partition(self, by: str, *, epsilon: Any = None) -> dict[str, Table]:
-        """A table for each cell of a column, by its label, each with ε to spend: charged once, because they are disjoint.
+        """One table per cell of a column, by its label, each with ε to spend: charged once, because they are disjoint.
 
-        The charge is made here, whole, whatever is asked of the parts. Rows without a cell are in no part. Where the unit is
+        The whole ε is charged here, whatever questions the parts get. Rows without a cell are in no part. Where the unit is
         a person, each person's rows are bounded now, over all parts together.
         """
         column = self.schema.column(by)
@@ -168,15 +184,14 @@ class Table(measurements.Measurements):
             raise BadInput("by", f"{by!r} has cells with the same label", "use fewer bins, or other names")
         columns = EngineColumns.of(self._views, [by])
         views = [view.having(by).sampled_once() for view in self._views]
-        records, token = self._paid(columns, epsilon, filtered=self._filtered, note=f"partition by {by}")
+        columns.check()
+        records, token = self._budget.records(columns, epsilon, filtered=self._filtered, note=f"partition by {by}")
         parts: dict[str, Table] = {}
         for cell, (label, (part, budget)) in enumerate(zip(column.labels, records.split(by, token), strict=True)):
             if not isinstance(part, ReleaseRecords):
-                raise PlanError("a part of a release is none")
-            of_part = [view.then(InCell(by, cell)) for view in views]
-            parts[label] = Table(
-                of_part, PartPayer(part, budget, f"{by} = {label}"), f"{self.name}, {by} = {label}", self._unit
-            )
+                raise PlanError("a part of a release is no release")
+            of_part, called = [view.then(InCell(by, cell)) for view in views], f"{by} = {label}"
+            parts[label] = Table(of_part, PartBudget(part, budget, called), f"{self.name}, {called}", self._unit)
         return parts
 
     def records(self, *columns: str, epsilon: Any = None, in_memory: bool = False) -> tuple[ReleaseRecords, Budget]:
@@ -184,13 +199,13 @@ class Table(measurements.Measurements):
 
         Rows that lack a cell in one of the columns do not count. Where the unit is a person, rows are bounded once. By
         default every count is a query; `in_memory` fetches the cells of all rows, as numbers, which is faster for plans that
-        ask often.
+        count often.
         """
         complete = EngineColumns.of(self._views, columns or tuple(self.schema)).complete()
         complete.check()
         source = complete.in_memory() if in_memory else complete
         filtered = self._filtered or any(self.schema[name].drops for name in complete.sizes)
-        return self._payer.records(source, epsilon, filtered=filtered, note=f"records of {', '.join(complete.sizes)}")
+        return self._budget.records(source, epsilon, filtered=filtered, note=f"records of {', '.join(complete.sizes)}")
 
     def labelled(
         self, sizes: Mapping[str, int], label: str, *, epsilon: Any = None, note: str = "", in_memory: bool = True
@@ -206,35 +221,165 @@ class Table(measurements.Measurements):
                 raise BadInput("sizes", f"that of {name!r} is not the schema's", "pass those of a task over this schema")
         complete = EngineColumns.labelled(self._views, sizes, label).complete()
         complete.check()
-        return self._payer.records(complete.in_memory() if in_memory else complete, epsilon, filtered=True, note=note)
+        return self._budget.records(complete.in_memory() if in_memory else complete, epsilon, filtered=True, note=note)
 
-    # ------------------------------------------------------------------------------------------------------- SQL
+    # -------------------------------------------------------------------------------------------------- measurements
+
+    def count(self, *, epsilon: Any = None, within: float | None = None) -> Release:
+        """The number of rows."""
+        return self.ask_count().release(epsilon=epsilon, within=within)
+
+    def histogram(
+        self, *columns: str, epsilon: Any = None, within: float | None = None, algorithm: str | None = None, **tunables: Any
+    ) -> Release:
+        """How many rows are in each cell of a column, or in each combination of several columns' cells."""
+        return self.ask(*columns, algorithm=algorithm, **tunables).release(epsilon=epsilon, within=within)
+
+    def ranges(
+        self,
+        column: str,
+        ranges: Workload | Sequence[tuple[Any, Any]],
+        *,
+        epsilon: Any = None,
+        within: float | None = None,
+        algorithm: str | None = None,
+        **tunables: Any,
+    ) -> Release:
+        """How many rows lie in each of some ranges of a column.
+
+        A range is a pair of its first and its last value, such as (18, 64), and has all cells from the first value's to the
+        last value's. You can pass a workload over the column's cells, too.
+        """
+        return self.ask_ranges(column, ranges, algorithm=algorithm, **tunables).release(epsilon=epsilon, within=within)
+
+    def marginals(self, *columns: Sequence[str] | str, epsilon: Any = None, within: float | None = None) -> Marginals:
+        """Histograms over several sets of columns, which agree: `marginals(("age", "sex"), ("sex", "race"))`.
+
+        Each set is measured with a share of ε; the vector over all columns is never built. Rows that lack a cell in one of
+        the columns do not count in any.
+        """
+        return self.ask_marginals(*columns).release(epsilon=epsilon, within=within)
+
+    def quantiles(
+        self,
+        column: str,
+        levels: Sequence[float],
+        *,
+        epsilon: Any = None,
+        within: float | None = None,
+        algorithm: str | None = None,
+    ) -> Quantiles:
+        """Values of a column below which given parts of the rows lie, such as [0.25, 0.5, 0.75]: any number for one price.
+
+        They are read from the distribution function over up to 4,096 cells, which is measured once.
+        """
+        return self.ask_quantiles(column, levels, algorithm=algorithm).release(epsilon=epsilon, within=within)
+
+    def median(self, column: str, *, epsilon: Any = None, within: float | None = None) -> Quantiles:
+        """The value with half of the rows below it."""
+        return self.quantiles(column, [0.5], epsilon=epsilon, within=within)
+
+    def top(
+        self, *columns: str, k: int = 10, epsilon: Any = None, within: float | None = None, algorithm: str | None = None
+    ) -> Top:
+        """The k cells with most rows, and their counts.
+
+        All cells are measured at once, because a row is in one of them: noise is the same for any k.
+        """
+        cells = whole(k)
+        if cells is None or cells < 1:
+            raise BadInput("k", "must be a whole number of at least 1", "say how many cells, for instance k=10")
+        released = self.histogram(*columns, epsilon=epsilon, within=within, algorithm=algorithm)
+        return Top(release=released, k=cells, **released.price)
+
+    def sum(
+        self, column: str, *, by: str | None = None, epsilon: Any = None, within: float | None = None
+    ) -> ReleasedNumber | ReleasedNumbers:
+        """The sum of a column, clipped to its declared bounds; with `by`, for each cell of another column, at one price.
+
+        Rows without a number between the bounds count as 0.
+        """
+        return self.ask_total("sum", column, by).release(epsilon=epsilon, within=within)
+
+    def mean(self, column: str, *, by: str | None = None, epsilon: Any = None) -> ReleasedNumber | ReleasedNumbers:
+        """The mean of a column, clipped to its declared bounds, over the rows that have a number between them.
+
+        With `by`, for each cell of another column, at one price. How far the values are above the lower bound and how far
+        below the upper one are measured together, at the price of one, as in `jostle.mechanisms.clipped_mean`.
+        """
+        return self.ask_total("mean", column, by).release(epsilon=epsilon)
 
     def sql(self, text: str, *, epsilon: Any = None, within: float | None = None) -> Any:
         """Answer a SELECT statement: `SELECT age, COUNT(*) FROM people WHERE sex = 'F' GROUP BY age`.
 
-        It is the same question as `histogram`, `count`, `sum`, `mean` or `quantiles` would ask, at the same price, and the
-        answer is what those give. Every cell of the columns after GROUP BY has an answer, also those without rows. What is
-        not supported is refused, with the clause named.
+        It is the same question as that of `histogram`, `count`, `sum`, `mean` or `quantiles`, with the same price and the
+        same answer. Every cell of the columns after GROUP BY has an answer, also those without rows. A clause that is not
+        supported is refused by its name.
         """
         return self.ask_sql(text).release(epsilon=epsilon, within=within)
 
-    def ask_sql(self, text: str) -> Any:
+    # ----------------------------------------------------------------------------------------------------- questions
+
+    def ask_count(self) -> CountsQuestion:
+        """The question behind `count`, to preview before it is paid for."""
+        columns = EngineColumns(self._views, {}).with_table(ROWS, (), np.zeros(1, dtype=np.int64))
+        about, reason = {"figure": ["count"]}, "because one number is asked for"
+        one = workloads.identity(1)
+        return CountsQuestion(self, columns, [ROWS], one, "count", about=about, named="Laplace", reason=reason)
+
+    def ask(self, *columns: str, algorithm: str | None = None, **tunables: Any) -> CountsQuestion:
+        """The question behind `histogram`, to preview before it is paid for."""
+        shape = tuple(self.schema.column(name).size for name in columns)
+        if not columns or len(set(columns)) != len(columns):
+            raise BadInput("columns", f"are {len(columns)}, or twice the same", "name one or more columns, each once")
+        cells = math.prod(shape)
+        if cells > LARGEST_HISTOGRAM:
+            problem = f"have {cells:,} cells together, and a histogram has at most {LARGEST_HISTOGRAM:,}"
+            remedy = "put the columns into fewer cells with bin(), or ask for marginals() of fewer columns each"
+            raise BadInput("columns", problem, remedy)
+        return CountsQuestion(
+            self,
+            EngineColumns.of(self._views, columns),
+            columns,
+            workloads.identity(shape if len(shape) == AXES else cells),
+            f"histogram of {' and '.join(columns)}",
+            about=cell_labels(self.schema, columns),
+            named=algorithm,
+            tunables=tunables,
+        )
+
+    def ask_ranges(
+        self, column: str, ranges: Workload | Sequence[tuple[Any, Any]], *, algorithm: str | None = None, **tunables: Any
+    ) -> CountsQuestion:
+        """The question behind `ranges`, to preview before it is paid for."""
+        workload, about = _ranges(self.schema.column(column), ranges)
+        columns, what = EngineColumns.of(self._views, [column]), f"ranges of {column}"
+        return CountsQuestion(self, columns, [column], workload, what, about=about, named=algorithm, tunables=tunables)
+
+    def ask_marginals(self, *columns: Sequence[str] | str) -> MarginalsQuestion:
+        """The question behind `marginals`, to preview before it is paid for."""
+        return MarginalsQuestion(self, columns)
+
+    def ask_quantiles(self, column: str, levels: Sequence[float], *, algorithm: str | None = None) -> QuantilesQuestion:
+        """The question behind `quantiles`, to preview before it is paid for: how many *rows* off the ranks would be."""
+        return QuantilesQuestion(self, column, levels, algorithm)
+
+    def ask_total(self, kind: Any, column: str, by: str | None = None) -> SumOrMeanQuestion:
+        """The question behind `sum` and `mean`, to preview before it is paid for."""
+        return SumOrMeanQuestion(self, kind, column, by)
+
+    def ask_sql(self, text: str) -> Question[Any]:
         """The question behind `sql`, to preview before it is paid for."""
-        return sql.asked(text, self)
+        return sql.parse_select(text, self)
 
-    # --------------------------------------------------------------------------------------------------- the rest
-
-    def _quantile_rows(self, column: str) -> Table:
-        fine = fine_cells(numeric(self.schema, column))
-        return self._with([view.foreseen(column) for view in self._views]).bin(column, fine)
+    # ------------------------------------------------------------------------------------------------------ the rest
 
     @property
     def _filtered(self) -> bool:
         return any(view.filtered for view in self._views)
 
     def _with(self, views: Sequence[View]) -> Table:
-        return Table(views, self._payer, self._name, self._unit)
+        return Table(views, self._budget, self._name, self._unit)
 
     def __repr__(self) -> str:
         whose = "each row" if self.unit is None else f"{self.unit.column} ({self.unit.max_rows} rows)"
@@ -244,40 +389,21 @@ class Table(measurements.Measurements):
         raise PlanError("a private table cannot be pickled or copied: open it in the process that uses it")
 
 
-def _operation(view: View, said: Condition, argument: str) -> Any:
-    """What was said about a row, as an operation over the view's form, checked."""
-    form = view.form
-    if not isinstance(said, str) and not callable(said):
-        raise BadInput(argument, "must be SQL text or a function", "pass for instance lambda t: t.age > 30")
+def _ranges(column: Column, ranges: Any) -> tuple[Workload, dict[str, list[str]]]:
+    if isinstance(ranges, Workload):
+        ranges.check((column.size,))
+        return ranges, {"query": [str(number) for number in range(ranges.shape[0])]}
     try:
-        expression = predicates.condition(said, form, view.schema) if isinstance(said, str) else said(form)
-    except (
-        IbisError,
-        ValidationError,
-        AttributeError,
-        TypeError,
-    ) as error:  # about columns and types alone: a form has no rows
-        raise BadInput(argument, f"makes no sense: {error}", f"use {', '.join(view.schema)} as they are declared") from None
-    except BadInput as refused:
-        if refused.argument == argument or refused.argument != "where":
-            raise
-        raise BadInput(argument, refused.problem, refused.remedy) from None  # a condition in SQL is called `where` there
-    except JostleError:
-        raise
-    except Exception as error:  # of a function of the caller's, or a constant such as 1/0
-        raise BadInput(argument, f"fails before it sees a row, by {type(error).__name__}: {error}", "repair it") from error
-    try:
-        operation = checked(expression, form, view.schema, argument)
-    except RecursionError:
-        raise BadInput(argument, "is nested too deeply", "say it in a simpler way, or in several steps") from None
-    if argument == "where" and not operation.dtype.is_boolean():
-        raise BadInput(argument, "is neither true nor false", "compare something, for instance age >= 18")
-    return operation
-
-
-def _same_account(one: Payer, other: Payer) -> bool:
-    """Whether both pay from one account: of one ledger, not only of one name."""
-    if not isinstance(one, AccountPayer) or not isinstance(other, AccountPayer):
-        return False
-    mine, others = ((repr(p.account.ledger), p.account.name, p.account.neighbours) for p in (one, other))
-    return mine == others
+        pairs = [(first, last) for first, last in ranges]
+    except (TypeError, ValueError):
+        pairs = []
+    if not pairs:
+        raise BadInput("ranges", "must be pairs of a first and a last value", "pass for instance [(0, 17), (18, 64)]")
+    cells = np.array([column.encode([first, last]) for first, last in pairs])
+    # A cell for other values, or for none, is no end: it would be counted with all that stand before it.
+    if (cells < 0).any() or (cells >= column.values).any() or (cells[:, 0] > cells[:, 1]).any():
+        raise BadInput(
+            "ranges", "have ends that are no values of the column, or in the wrong order", "write the first one first"
+        )
+    workload = workloads.ranges(column.size, cells[:, 0], cells[:, 1] + 1)
+    return workload, {"first": [str(first) for first, _ in pairs], "last": [str(last) for _, last in pairs]}

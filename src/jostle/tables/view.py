@@ -1,6 +1,6 @@
 """The rows of a table in their engine, sorted into cells: what is counted, and how a person's rows are bounded.
 
-Privacy: every step from the table to a view works row by row and depends on public things alone, so one row of the table
+Privacy: every step from the table to a view works row by row and depends only on public things, so one row of the table
 is at most one row of a view (stability 1). Where the unit is a person, `bounded` keeps at most `max_rows` rows of each
 person, after everything that drops rows. Proof: docs/proofs/tables.md.
 """
@@ -19,12 +19,11 @@ import numpy as np
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.schema import Category, Column, Schema
-from jostle.tables.bounded_rows import PERSON, Sample, bounded, person
-from jostle.tables.cells.category_join import with_long_lists
-from jostle.tables.cells.cells import Placed, place, place_category, reading
+from jostle.tables.bounded_rows import PERSON, BoundedSample, bounded, person
+from jostle.tables.cells.cells import Placed, place, place_category, reading, with_long_lists
 from jostle.tables.cells.readings import Raw
 from jostle.tables.cells.staged_columns import NUMBERS, RESERVED, Expression, Stages, run
-from jostle.tables.run_in_engine import check, fetched
+from jostle.tables.run_in_engine import Query
 from jostle.tables.unit import Unit
 
 CELL, COUNT, VALUE = (f"{RESERVED}{name}" for name in ("cell", "count", "value"))
@@ -47,7 +46,6 @@ class InCell:
     below: int | None = None
 
     def keeps(self, cell: Expression) -> Expression:
-        """Whether a row with that cell is kept."""
         if self.cell is not None:
             return cell == self.cell
         return cell >= 0 if self.below is None else (cell >= 0) & (cell < self.below)
@@ -66,9 +64,9 @@ class Derive:
 Step: TypeAlias = Where | InCell | Derive
 
 
-@dataclass(frozen=True, repr=False)  # Ibis shows rows of a table, where it is told to, when one is printed
-class Rows:
-    """Rows in their engine: an Ibis table with some columns' plain values by their names, and their cells beside them."""
+@dataclass(frozen=True, repr=False)  # in its interactive mode, Ibis shows rows of a table that is printed
+class EngineRows:
+    """Rows in their engine: an Ibis table with some columns' plain values by their names, and their cells in others."""
 
     table: Any
     cells: Mapping[str, str]
@@ -90,13 +88,13 @@ class View:
     """The columns that are read from it."""
 
     schema: Schema
-    """The columns that may be asked about, after all steps."""
+    """The columns that questions may be about, after all steps."""
 
     unit: Unit | None
     """Whose rows are one person's, if they are to be bounded when they are counted."""
 
     filtered: bool
-    """Whether a row of the table may be none here."""
+    """Whether some rows of the table may be missing here."""
 
     origin: frozenset[Path]
     """The files with the rows; none where the rows are in a database, a frame or Spark."""
@@ -125,7 +123,6 @@ class View:
         whose: str | None = None,
         live: bool = False,
     ) -> View:
-        """A table of an engine, by its schema."""
         check_names(schema, unit)
         column = None if unit is None else whose or unit.column
         return cls(base, schema, schema, unit, filtered or unit is not None, origin, whose=column, live=live)
@@ -133,11 +130,10 @@ class View:
     @property
     def backend(self) -> Any:
         """Ibis' connection to the engine."""
-        return self.base.backend if isinstance(self.base, Sample) else self.base.get_backend()
+        return self.base.backend if isinstance(self.base, BoundedSample) else self.base.get_backend()
 
     @property
     def engine(self) -> str:
-        """Which engine it is."""
         return str(self.backend.name)
 
     @property
@@ -146,13 +142,11 @@ class View:
         return ibis.table({name: plain_type(column) for name, column in self.schema.items()}, name="table")
 
     def then(self, step: Step) -> View:
-        """One step more."""
         if isinstance(step, Derive):
             return replace(self, schema=Schema(dict(self.schema) | {step.name: step.column}), steps=(*self.steps, step))
         return replace(self, steps=(*self.steps, step), filtered=True)
 
     def selecting(self, schema: Schema) -> View:
-        """Fewer columns to ask about."""
         return replace(self, schema=schema)
 
     def having(self, name: str) -> View:
@@ -163,7 +157,7 @@ class View:
         """The rows whose value in this column is among those that the schema foresees."""
         return self.then(InCell(name, below=self.schema[name].values))
 
-    def rows(self, names: Sequence[str]) -> Rows:
+    def rows(self, names: Sequence[str]) -> EngineRows:
         """The rows after all steps, with these columns."""
         needed, steps = _needed(names, self.steps)
         rows = self._read([name for name in self.declared if name in needed])
@@ -171,12 +165,12 @@ class View:
             rows = self._after(rows, step)
         return rows
 
-    def _read(self, names: Sequence[str]) -> Rows:
-        if isinstance(self.base, Sample):
-            return Rows(self.base.table, self.placed or {})
+    def _read(self, names: Sequence[str]) -> EngineRows:
+        if isinstance(self.base, BoundedSample):
+            return EngineRows(self.base.table, self.placed or {})
         columns = {name: self.declared[name] for name in dict.fromkeys([*names, *self._says_nobody])}
-        beside = [f"{NUMBERS}{name}" for name in columns if f"{NUMBERS}{name}" in self.base.columns]
-        used = dict.fromkeys([*columns, *beside, *([self.whose] if self.whose else [])])
+        numbers = [f"{NUMBERS}{name}" for name in columns if f"{NUMBERS}{name}" in self.base.columns]
+        used = dict.fromkeys([*columns, *numbers, *([self.whose] if self.whose else [])])
         # What is not declared is left behind first, so that no name of the table's own is one of ours.
         table = self.base.select(*used) if used else self.base
         read = {n: reading(column, table[n], self.engine, _numbers(table, n)) for n, column in columns.items()}
@@ -188,7 +182,7 @@ class View:
         whose = ibis.literal(0) if self.whose is None else person(table[self.whose], self.engine)
         for name in self._says_nobody:
             whose = ibis.ifelse(raws[name].present, whose, ibis.null(whose.type()))
-        return Rows(table.select(*selected, whose.name(PERSON)), cells)
+        return EngineRows(table.select(*selected, whose.name(PERSON)), cells)
 
     @property
     def _says_nobody(self) -> list[str]:
@@ -196,7 +190,7 @@ class View:
         named = [] if self.unit is None else [self.unit.column]
         return [name for name in named if name in self.declared and self.declared[name].missing]
 
-    def _after(self, rows: Rows, step: Step) -> Rows:
+    def _after(self, rows: EngineRows, step: Step) -> EngineRows:
         if isinstance(step, Where):
             return replace(rows, table=rows.table.filter(_bound(step.condition, rows.table)))
         if isinstance(step, InCell):
@@ -207,38 +201,40 @@ class View:
         name = f"{CELL}_{len(rows.table.columns)}"
         made = [placed[step.name].plain.name(step.name), placed[step.name].cell.name(name)]
         kept = [kept for kept in rows.table.columns if kept not in (step.name, name)]
-        return Rows(table.select(*kept, *made), {**rows.cells, step.name: name})
-
-    def check(self, names: Sequence[str]) -> None:
-        """Raise if the engine cannot be reached, or would refuse to read these columns: before anything is charged."""
-        if not isinstance(self.base, Sample):
-            check(self.bounded(self.rows(names).table), self.backend)
+        return EngineRows(table.select(*kept, *made), {**rows.cells, step.name: name})
 
     def bounded(self, table: Any) -> Any:
         """At most `max_rows` rows of each person, by a fresh key; rows without a person are dropped."""
         return table if self.unit is None else bounded(table, self.unit.max_rows, self.backend)
 
-    def counted(self, names: Sequence[str], keys: Callable[[Rows], tuple[Expression, dict[str, Expression]]]) -> Any:
-        """How many rows have each combination of some numbers, given which rows count and the numbers: an Arrow table."""
-        rows = self.rows(names)
-        counting, numbers = keys(rows)
-        table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **numbers))
-        grouped = table.group_by(*(table[name] for name in numbers)).agg(**{COUNT: table.count()})
-        return fetched("counting rows", grouped, self.backend)
+    def count_query(
+        self, names: Sequence[str], keys: Callable[[EngineRows], tuple[Expression, dict[str, Expression]]]
+    ) -> Query:
+        """How many rows have each combination of some numbers, given which rows count and the numbers."""
 
-    def sums(
-        self, names: Sequence[str], value: Callable[[Rows], tuple[Expression, Expression, Expression]]
-    ) -> tuple[Counts, list[int], Counts]:
-        """Given which rows count, a whole number and a group: the groups, their exact sums, and how many rows count."""
-        rows = self.rows(names)
-        counting, number, group = value(rows)
-        table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **{VALUE: number, CELL: group}))
-        totals = table.group_by(table[CELL]).agg(**{VALUE: table[VALUE].sum(), COUNT: table.count()})
-        answer = fetched("adding up", totals, self.backend)
-        return whole(answer, CELL), [int(total) for total in answer[VALUE].to_pylist()], whole(answer, COUNT)
+        def write() -> Any:
+            rows = self.rows(names)
+            counting, numbers = keys(rows)
+            table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **numbers))
+            return table.group_by(*(table[name] for name in numbers)).agg(**{COUNT: table.count()})
+
+        return Query("counting rows", write, self.backend, drawn=isinstance(self.base, BoundedSample))
+
+    def sums_query(
+        self, names: Sequence[str], summands: Callable[[EngineRows], tuple[Expression, Expression, Expression]]
+    ) -> Query:
+        """The exact sum of a whole number per group, and how many rows count, given which do, the number and the group."""
+
+        def write() -> Any:
+            rows = self.rows(names)
+            counting, number, group = summands(rows)
+            table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **{VALUE: number, CELL: group}))
+            return table.group_by(table[CELL]).agg(**{VALUE: table[VALUE].sum(), COUNT: table.count()})
+
+        return Query("adding up", write, self.backend, drawn=isinstance(self.base, BoundedSample))
 
     def sampled_once(self, names: Sequence[str] | None = None) -> View:
-        """The same rows, bounded once and for good: whatever is asked of them then is asked of the same rows.
+        """The same rows, bounded once and for good: all further questions are about the same rows.
 
         Rows that may change in the meantime are copied as well, where each is protected by itself: a row that moved from one
         part of a table to another would count in both.
@@ -246,19 +242,19 @@ class View:
         if self.unit is None and not self.live:
             return self
         rows = self.rows(list(self.schema) if names is None else names)
-        sample = Sample(self.backend, lambda: self.bounded(rows.table))
+        sample = BoundedSample(self.backend, lambda: self.bounded(rows.table))
         return replace(
             self, base=sample, declared=self.schema, unit=None, steps=(), placed=rows.cells, whose=None, live=False
         )
 
 
 def check_names(schema: Schema, unit: Unit | None) -> None:
-    """Names that are kept for other things are refused, and those that some engines take for the same."""
+    """Refuse names that are used inside, and names that some engines take for the same."""
     for argument, name in [*(("schema", name) for name in schema), *([("unit", unit.column)] if unit else [])]:
         if name.lower().startswith(RESERVED):
             raise BadInput(argument, f"{name!r} is a name that is kept for other things", "give it another name")
     if len({name.lower() for name in schema}) < len(schema):
-        problem = "has columns whose names differ in capitals alone, which some engines do not tell apart"
+        problem = "has columns whose names differ only in capitals, which some engines do not tell apart"
         raise BadInput("schema", problem, "give one of them another name")
 
 
@@ -274,7 +270,7 @@ def fields(node: Any) -> set[str]:
 
 def _needed(names: Sequence[str], steps: Sequence[Step]) -> tuple[set[str], list[Step]]:
     """Which columns of the table are needed for some columns at the end, and which steps."""
-    needed, taken = set(names), []
+    needed, used = set(names), []
     for step in reversed(steps):
         if isinstance(step, Derive):
             if step.name not in needed:
@@ -284,8 +280,8 @@ def _needed(names: Sequence[str], steps: Sequence[Step]) -> tuple[set[str], list
             needed |= fields(step.condition)
         else:
             needed.add(step.name)
-        taken.append(step)
-    return needed, taken[::-1]
+        used.append(step)
+    return needed, used[::-1]
 
 
 def _bound(node: Any, table: Any) -> Expression:
@@ -293,15 +289,15 @@ def _bound(node: Any, table: Any) -> Expression:
     return node.replace({field: table[field.name].op() for field in node.find(ops.Field)}).to_expr()
 
 
-def whole(answer: Any, name: str) -> Counts:
+def whole_numbers(answer: Any, name: str) -> Counts:
     """A column of an engine's answer as whole numbers."""
     # Not by Arrow's to_numpy, which would load pandas first.
     return np.asarray(np.from_dlpack(answer[name].combine_chunks()), dtype=np.int64)
 
 
 def _numbers(table: Any, name: str) -> Expression | None:
-    beside = f"{NUMBERS}{name}"
-    return table[beside] if beside in table.columns else None
+    numbers = f"{NUMBERS}{name}"
+    return table[numbers] if numbers in table.columns else None
 
 
 def _placing(column: Column, value: Raw, found: tuple[Expression, Expression] | None) -> Stages[Placed]:

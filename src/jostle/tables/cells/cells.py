@@ -2,12 +2,12 @@
 
 Each column of a schema becomes two expressions. Its *cell* is the number that histograms count, −1 where the record does
 not count. Its *plain* value is what conditions are written about: numbers and days moved between the declared bounds, a
-category's name, null where there is nothing. Both are functions of the one row alone, so stability is 1.
+category's name, null where there is nothing. Both are functions of the one row, so stability is 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce, singledispatch
@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import ibis
 import numpy as np
+import pyarrow as pa
 
 from jostle.kernel.errors import InternalError
 from jostle.schema import OTHER, Boolean, Category, Column, Date, Integer, Real
@@ -32,13 +33,13 @@ from jostle.tables.cells.readings import (
     number_of,
     raw,
 )
-from jostle.tables.cells.staged_columns import Expression, Stages
+from jostle.tables.cells.staged_columns import RESERVED, Expression, Stages
 
 Keys: TypeAlias = dict[str | float, int]
 """What values are compared with, and the category of each."""
 
 MOST_BRANCHES = 4096
-"""So many runs of equal values a public table may have, as an expression in an engine."""
+"""A public table has at most this many runs of equal values, as an expression in an engine."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Placed:
 
 
 def reading(column: Column, stored: Expression, engine: str, numbers: Expression | None = None) -> Stages[Raw]:
-    """A column as it is in the engine, with nothing where a value is one of the texts that stand for none."""
+    """A column as it is in the engine, with nothing where a value is one of the codes for missing values."""
     value = yield from raw(stored, engine, numbers)
     said = []
     if column.missing and value.text is not None:
@@ -121,13 +122,13 @@ def _(column: Date, value: Raw) -> Stages[Placed]:
 
 @place.register
 def _(column: Boolean, value: Raw) -> Stages[Placed]:
-    ways: list[tuple[Expression, int]] = []
+    cases: list[tuple[Expression, int]] = []
     for truth, word in enumerate(("[fF][aA][lL][sS][eE]|0", "[tT][rR][uU][eE]|1")):
         if value.text is not None:
-            ways.append((matches(value.text, word, value.engine), truth))
+            cases.append((matches(value.text, word, value.engine), truth))
         if value.number is not None:
-            ways.append((value.number == literal(truth), truth))
-    made = yield {"found": ibis.cases(*ways, else_=2) if ways else ibis.literal(2)}
+            cases.append((value.number == literal(truth), truth))
+    made = yield {"found": ibis.cases(*cases, else_=2) if cases else ibis.literal(2)}
     found = made["found"]
     plain = ibis.cases((found == 0, False), (found == 1, True), else_=ibis.null("boolean"))
     return Placed(plain, _ruled(column, found, found == 2, ~value.present))
@@ -158,12 +159,12 @@ def category_keys(column: Category, value: Raw) -> list[tuple[Expression, Keys]]
     """What to compare with which keys, to find a value's category: its text, or the number that it is."""
     texts: Keys = {key: code for code, key in enumerate(column.keys) if key is not None}
     numbers: Keys = {float(key): code for key, code in texts.items() if _is_number(str(key))}
-    ways: list[tuple[Expression, Keys]] = []
+    compared: list[tuple[Expression, Keys]] = []
     if value.number is not None:
-        ways.append((value.number, numbers))
+        compared.append((value.number, numbers))
     if value.text is not None:
-        ways.append((value.text, _named(column) | texts if value.plain else texts))
-    return ways
+        compared.append((value.text, _named(column) | texts if value.plain else texts))
+    return compared
 
 
 def _named(column: Category) -> Keys:
@@ -181,12 +182,12 @@ def _is_number(key: str) -> bool:
 
 
 def _nothing(column: Column, kind: str) -> Placed:
-    """Of a type that the column cannot be: every value counts as missing."""
+    """For a type that the column cannot have: every value counts as missing."""
     return Placed(ibis.null(kind), ibis.literal(column.absent).cast("int64"))
 
 
 def _ruled(column: Column, cell: Expression, outside: Expression, missing: Expression) -> Expression:
-    """The column's rules for what is not foreseen."""
+    """The column's rules for values that are not foreseen."""
     if column.outside != "clip":
         cell = ibis.ifelse(outside, column.other, cell)
     return ibis.ifelse(missing, column.absent, cell).cast("int64")
@@ -233,3 +234,45 @@ def _halved(place: Expression, starts: list[int], entries: list[Any]) -> Express
     middle = len(starts) // 2
     below, above = _halved(place, starts[:middle], entries[:middle]), _halved(place, starts[middle:], entries[middle:])
     return ibis.ifelse(place < starts[middle], below, above)
+
+
+# ------------------------------------------------------------------------------------------- long lists of categories
+
+MANY_CATEGORIES = 64
+"""Longer lists of categories are joined to the table: a comparison with each of thousands would take too long."""
+
+
+def with_long_lists(
+    table: Any, columns: Mapping[str, Column], raws: Mapping[str, Raw]
+) -> tuple[Any, dict[str, tuple[Expression, Expression]]]:
+    """The table joined to its long lists of categories, and each value's number in its list, and its name.
+
+    A key is in a list once, so a row stays one row. Texts are compared byte by byte, written in hexadecimal digits: by the
+    rules of a collation, several keys could be the same.
+    """
+    joined: dict[str, list[int]] = {}
+    long = {n: c for n, c in columns.items() if isinstance(c, Category) and c.values > MANY_CATEGORIES}
+    for name, column in long.items():
+        names = column.names
+        for stored, keys in category_keys(column, raws[name]):
+            if keys:
+                number, codes = sum(map(len, joined.values())), [*keys.values()]
+                joined.setdefault(name, []).append(number)
+                key, code, word = (f"{RESERVED}{what}_{number}" for what in ("key", "code", "word"))
+                words = [names[place] for place in codes]
+                texts = stored.type().is_string()
+                listed_keys = [digits(one) if isinstance(one, str) else one for one in keys]
+                listed = ibis.memtable(pa.table({key: listed_keys, code: codes, word: words}))
+                table = table.left_join(
+                    listed, (_digits_or_null(stored, raws[name].engine) if texts else stored) == listed[key]
+                )
+    found = {}
+    for name, column in long.items():
+        codes, words = ([table[f"{RESERVED}{what}_{n}"] for n in joined.get(name, [])] for what in ("code", "word"))
+        found[name] = ibis.coalesce(*codes, ibis.literal(column.values)), ibis.coalesce(*words, ibis.literal(OTHER))
+    return table, found
+
+
+def _digits_or_null(stored: Expression, engine: str) -> Expression:
+    """Null where there is no text: for SQLite, nothing has the digits of an empty one."""
+    return ibis.ifelse(stored.isnull(), ibis.null("string"), in_digits(stored, engine))

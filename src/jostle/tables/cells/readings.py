@@ -24,7 +24,7 @@ from jostle.tables.cells.staged_columns import Expression, Stages
 
 @dataclass(frozen=True)
 class Raw:
-    """A column as it is in the engine: a value is a text, a number or a day, or nothing of these. What none is, is None."""
+    """A column as it is in the engine: a value is a text, a number or a day, or neither. What no value can be is None."""
 
     engine: str
     """Which engine it is in."""
@@ -46,7 +46,7 @@ class Raw:
 
 
 def raw(column: Expression, engine: str, numbers: Expression | None = None) -> Stages[Raw]:
-    """A column by its type. `numbers` is a column beside it with those of its values that are numbers."""
+    """A column by its type. `numbers` is a second column with those of its values that are numbers."""
     kind = column.type()
     if engine == "sqlite":
         made = yield {"stored": column.typeof()}
@@ -91,7 +91,7 @@ def stripped(text: Expression, engine: str) -> Expression:
 
 
 def number_of(value: Raw) -> Stages[Expression | None]:
-    """The number that a value is, or that its text stands for; null where it is none."""
+    """The number that a value is, or that its text stands for; null if it is no number."""
     if value.text is None:
         return value.number
     made = yield {
@@ -106,7 +106,7 @@ def number_of(value: Raw) -> Stages[Expression | None]:
 
 
 def day_of(value: Raw) -> Stages[Expression | None]:
-    """The day that a value is, or that its text begins with, if the calendar has such a day; null where it is none."""
+    """The day that a value is, or that its text begins with, if the calendar has such a day; else null."""
     if value.text is None:
         return value.day
     made = yield {"shaped": matches(value.text, f"{DAY}([ T]|{END[value.engine]})", value.engine, whole=False)}
@@ -185,7 +185,7 @@ END = {"duckdb": r"\z", "postgres": r"\Z", "pyspark": r"\z", "sqlite": r"\Z"}
 def matches(text: Expression, pattern: str, engine: str, *, whole: bool = True) -> Expression:
     """Whether a text is of that form, or begins with it."""
     if engine == "sqlite":  # hands texts to a function of Python's, which fails on bytes that are none; patterns are ASCII
-        ends_early = _instr(text, _char(0)) > 0  # a form is looked for before the first null byte alone
+        ends_early = _instr(text, _char(0)) > 0  # a form is looked for only before the first null byte
         text = ibis.ifelse(_like_shell("*[^ -~]*", text) | ends_early, ibis.null("string"), text)
     return text.re_search(f"^({pattern}){END[engine]}" if whole else f"^{pattern}").fill_null(False)
 
@@ -202,7 +202,7 @@ def clipped(value: Expression, low: Expression, high: Expression) -> Expression:
 
 
 def day_number(day: Expression) -> Stages[Expression]:
-    """Days since 1 March of the year 0: from the calendar alone, because engines count days in different ways.
+    """Days since 1 March of the year 0: by the calendar, because engines count days differently.
 
     The year begins in March, so that the leap day is its last, and five months from March on have 153 days.
     """

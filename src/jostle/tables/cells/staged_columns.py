@@ -1,4 +1,4 @@
-"""Expressions in stages: what is used more than once gets a column of its own first.
+"""Expressions in stages: an expression that is used more than once gets a column of its own first.
 
 An expression that names another twice would be written out twice in SQL, and one such after another grows without bounds.
 So a computation is a generator that yields the expressions it wants as columns and is sent those columns. All columns of a
@@ -18,10 +18,10 @@ Stages: TypeAlias = Generator[dict[str, Expression], dict[str, Expression], T]
 """A computation: yields expressions by name, is sent the columns that they became, and returns its result."""
 
 RESERVED = "jostle_"
-"""Names of columns that begin so are ours."""
+"""Names of columns that begin with this are jostle's own."""
 
 NUMBERS = f"{RESERVED}numbers_"
-"""The beginning of the name of a column beside another of a frame, with those of its values that are numbers."""
+"""The beginning of the name of a second column for a column of a frame: those of its values that are numbers."""
 
 WHOSE = f"{RESERVED}whose"
 """The column of a frame that says whose row it is."""
@@ -44,10 +44,10 @@ def run(table: Any, computations: Mapping[str, Stages[T]], engine: str) -> tuple
     """
     results: dict[str, T] = {}
     wanted = {name: _step(computation, None, name, results) for name, computation in computations.items()}
-    taken = sum(column.startswith(RESERVED) for column in table.columns)
+    used = sum(column.startswith(RESERVED) for column in table.columns)
     while any(want is not None for want in wanted.values()):
-        names = {(name, key): f"{RESERVED}{taken + place}" for place, (name, key) in enumerate(_keys(wanted))}
-        taken += len(names)
+        names = {(name, key): f"{RESERVED}{used + place}" for place, (name, key) in enumerate(_keys(wanted))}
+        used += len(names)
         table = table.mutate(**{column: (wanted[name] or {})[key] for (name, key), column in names.items()})
         if engine == "postgres":
             table = table.limit(ALL_ROWS)

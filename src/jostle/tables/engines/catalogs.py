@@ -14,7 +14,7 @@ from typing import Any
 
 from jostle.kernel.errors import BadInput
 from jostle.tables.engines.sessions import rows_of
-from jostle.tables.run_in_engine import asked
+from jostle.tables.run_in_engine import run_in_engine
 
 GENERATED = "generated column"
 """In place of the type of a column that is computed from others. No list of types has it, so it is refused if it is used."""
@@ -56,7 +56,7 @@ Remedy: store its rows as a table (CREATE TABLE … AS SELECT …), and open tha
     look = {"duckdb": _in_duckdb, "postgres": _in_postgres, "sqlite": _in_sqlite}[connection.name]
     step = f"looking for the table {table!r}"
     named = database if isinstance(database, tuple) else (database,) if database else ()
-    return asked(step, lambda: look(connection, table, named, person), connection)  # type: ignore[no-any-return]
+    return run_in_engine(step, lambda: look(connection, table, named, person), connection)  # type: ignore[no-any-return]
 
 
 def _refused(name: str, what: str) -> BadInput:

@@ -1,6 +1,6 @@
 """Tables of databases: DuckDB, PostgreSQL and SQLite. Only ordinary tables are opened, with types on the closed list.
 
-Privacy: what is checked here is checked before anything is charged, and follows from catalogs alone.
+Privacy: what is checked here is checked before anything is charged, and follows only from catalogs.
 """
 
 from __future__ import annotations
@@ -15,20 +15,13 @@ import sqlglot as sg
 from jostle.kernel.errors import BadInput
 from jostle.schema.files import is_sqlite
 from jostle.tables.engines.catalogs import Catalogued, ordinary_table
-from jostle.tables.engines.files import quiet
+from jostle.tables.engines.files import check_columns, quiet
 from jostle.tables.engines.sessions import check_session, set_session
 from jostle.tables.engines.types import check_types
-from jostle.tables.run_in_engine import asked
+from jostle.tables.run_in_engine import run_in_engine
 
 CATALOGUED = ("duckdb", "postgres", "sqlite")
-"""The engines whose catalogs are asked what a table is."""
-
-
-def check_columns(there: Sequence[str], wanted: Sequence[str]) -> None:
-    """Raise unless all columns are there. Call it where names are public: not with what a text file's first line says."""
-    for name in wanted:
-        if name not in there:
-            raise BadInput("schema", f"the table has no column {name!r}", f"use some of {', '.join(map(str, there))}")
+"""The engines whose catalogs say what a table is."""
 
 
 class Found(NamedTuple):
@@ -48,9 +41,9 @@ def ordinary(connection: Any, table: str, named: tuple[str, ...], wanted: Sequen
     check_columns([*found.types], wanted)
     check_types(found.types, wanted, connection.name, person)
     if connection.name == "sqlite":
-        return asked(f"looking for the table {table!r}", lambda: _sqlite_table(connection, found), connection)
+        return run_in_engine(f"looking for the table {table!r}", lambda: _sqlite_table(connection, found), connection)
     catalog, schema = found.place if len(found.place) == 2 else (None, found.place[0])
-    known = asked(
+    known = run_in_engine(
         f"looking for the table {table!r}",
         lambda: connection.get_schema(found.name, catalog=catalog, database=schema),
         connection,
@@ -67,12 +60,12 @@ def database_file(path: Path, table: str | None, wanted: Sequence[str], person: 
 
     if not path.is_file():
         raise BadInput("data", f"there is no file {str(path)!r}", "check the path")
-    if not asked("opening the database", lambda: is_sqlite(path)):
-        connection = asked(
+    if not run_in_engine("opening the database", lambda: is_sqlite(path)):
+        connection = run_in_engine(
             "opening the database", lambda: quiet(ibis.duckdb.connect(path, read_only=True, temp_directory=""))
         )
         return one_of(connection, table, wanted, person)
-    connection = asked("opening the database", lambda: ibis.sqlite.connect(path))
+    connection = run_in_engine("opening the database", lambda: ibis.sqlite.connect(path))
     _close_with(connection)
     connection.con.execute("PRAGMA temp_store = MEMORY")  # what it sorts would go to files otherwise
     return one_of(connection, table, wanted, person)
@@ -93,11 +86,11 @@ def at_url(url: str, table: str | None, wanted: Sequence[str], person: str | Non
     import ibis
     import sqlalchemy as sa
 
-    where = asked("reading the URL", lambda: sa.make_url(url))
+    where = run_in_engine("reading the URL", lambda: sa.make_url(url))
     if not where.drivername.startswith("postgres"):
         raise BadInput("data", f"{where.drivername}:// is unknown", "pass a URL that begins with postgresql://")
     options: dict[str, Any] = {key: value for key, value in where.query.items() if isinstance(value, str)}
-    connection = asked(
+    connection = run_in_engine(
         "connecting to the database",
         lambda: ibis.postgres.connect(
             host=where.host or "localhost",
@@ -139,7 +132,7 @@ def _tables(connection: Any) -> list[str]:
 
 def only_table(connection: Any) -> str:
     """The name of the only table; refused if there are others."""
-    names = asked("listing tables", lambda: _tables(connection))
+    names = run_in_engine("listing tables", lambda: _tables(connection))
     if len(names) != 1:
         listed = ", ".join(sorted(names)[:20]) or "none"
         raise BadInput("table", f"there is more than one, or none: {listed}", "say which with table=…")

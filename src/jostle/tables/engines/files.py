@@ -10,7 +10,7 @@ from typing import Any
 from jostle.kernel.errors import BadInput
 from jostle.schema.values import NUMBER
 from jostle.tables.engines.lines import Lines, names_in
-from jostle.tables.run_in_engine import asked
+from jostle.tables.run_in_engine import run_in_engine
 
 TEXT_FILES = (".csv", ".tsv", ".txt", ".data")
 PARQUET_FILES = (".parquet", ".pq")
@@ -78,13 +78,20 @@ def column_names(path: Path, wanted: Sequence[str], columns: Sequence[str] | Non
     return names
 
 
+def check_columns(there: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raise unless all columns are there. For public names only: the first line of a text file may be a record."""
+    for name in wanted:
+        if name not in there:
+            raise BadInput("schema", f"the table has no column {name!r}", f"use some of {', '.join(map(str, there))}")
+
+
 def separator_of(path: Path) -> str:
     """By how the file is called."""
     return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
 def registered(rows: Any, step: str) -> Any:
-    """Rows that the embedded engine reads as often as it is asked, as an Ibis table."""
+    """Rows that the embedded engine reads as often as it needs to, as an Ibis table."""
     connection = embedded()
     connection.con.register("data", rows)
-    return asked(step, lambda: connection.table("data"))
+    return run_in_engine(step, lambda: connection.table("data"))

@@ -28,21 +28,6 @@ _COMPARABLE = (UUID, bytes, date, datetime, int, Decimal, Fraction)
 """Besides texts and numbers, persons may be of these types, which are compared without a failure. Others are nobody."""
 
 
-def is_frame(data: object) -> bool:
-    """Whether it is a frame of pandas or Polars, or an Arrow table."""
-    kind = type(data)
-    return (kind.__module__.split(".")[0], kind.__name__) in (
-        ("pandas", "DataFrame"),
-        ("polars", "DataFrame"),
-        ("pyarrow", "Table"),
-    )
-
-
-def names_of(frame: Any) -> list[str]:
-    """The names of a frame's columns."""
-    return [str(name) for name in (frame.column_names if hasattr(frame, "column_names") else frame.columns)]
-
-
 def check_labels(frame: Any, wanted: Sequence[str]) -> None:
     """Raise unless each column that is wanted has a label of its own, which is a text. Labels are public, as names are.
 
@@ -138,7 +123,7 @@ def _person(value: Any, seen: dict[Any, int]) -> bytes | None:
 def _written(value: Any) -> str | None:
     """A person who is a text or a number, written exactly: numbers that share a float are different persons.
 
-    Texts are taken as they stand, as those of files are; blanks alone are nobody.
+    Texts are taken as they stand, as those of files are; only blanks are nobody.
 
     >>> _written(2**60 + 1), _written(1.0), _written(" 1"), _written(" "), _written(("a", 1))
     ('1152921504606846977', '1', ' 1', '', None)

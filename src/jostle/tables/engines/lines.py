@@ -4,7 +4,7 @@ A reader of CSV takes a line break between quotation marks for a part of a value
 lines after it along, and the next line with a mark in it decides where that ends: what one line holds would change how all
 others are read, and no noise hides that. Here a line ends at a line feed, always, and is read without a look at others.
 
-Privacy: which row a line becomes, or whether it becomes none, depends on that line alone (stability 1). A line is left out
+Privacy: which row a line becomes, or whether it becomes none, depends only on that line (stability 1). A line is left out
 if a quotation mark in it stays open, if it has more fields than there are names, or if it is longer than `LONGEST_LINE`.
 Nothing raises because of what a line holds. Proof: docs/proofs/tables.md, "Lines".
 """
@@ -28,14 +28,14 @@ LONGEST_LINE = 2**20
 """A line of more bytes is left out."""
 
 BLOCK = 2**24
-"""So many bytes are read at once."""
+"""This many bytes are read at once."""
 
 MARKS = re.compile(b"(?m)^(?:\xef\xbb\xbf)+")
 """What some programs write before the first line of a text in UTF-8, wherever a line begins with it."""
 
 _SIGN, _LOW, _HIGH = "\U0010ec40".encode(), b"\xf4\x8e\xb2", b"\xf4\x8e\xb3"
 ESCAPES = (
-    *((taken, _SIGN + taken) for taken in (_SIGN, _LOW, _HIGH)),
+    *((known, _SIGN + known) for known in (_SIGN, _LOW, _HIGH)),
     (b"\xed\xb2", _LOW),
     (b"\xed\xb3", _HIGH),
 )
@@ -50,11 +50,11 @@ UNUSUAL = (ord('"'), ord("\r"), 0)
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of some text files as a table of texts: a stream of Arrow's, which an engine reads as often as it asks."""
+    """The lines of some text files as a table of texts: a stream of Arrow's, which an engine reads as often as it needs."""
 
     paths: tuple[Path, ...]
     names: tuple[str, ...]
-    """What the fields of a line are called, in order."""
+    """The names of the fields of a line, in order."""
 
     wanted: tuple[str, ...]
     """The columns that are read."""
@@ -174,10 +174,10 @@ def _without_long(block: bytes) -> bytes:
 
 
 def _as_text(block: bytes) -> bytes:
-    """With line feeds alone at the ends, and a private character for each byte that is no UTF-8: never a line's end.
+    """With only line feeds at the ends, and a private character for each byte that is no UTF-8: never a line's end.
 
     Different bytes stay different, as some of them say whose row it is. A mark of UTF-8 is taken off every line that begins
-    with one, not off the first line alone: which line comes first depends on the others. So are several, as whoever parses
+    with one, not only off the first line: which line comes first depends on the others. So are several, as whoever parses
     the block would take one more off its first line.
     """
     block = block.replace(b"\r\n", b"\n")

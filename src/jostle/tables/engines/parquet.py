@@ -18,7 +18,7 @@ from jostle.kernel.errors import BadInput
 from jostle.schema.arrow import decoded, is_text, plain_type
 from jostle.tables.engines.files import embedded, registered
 from jostle.tables.engines.types import check_types
-from jostle.tables.run_in_engine import asked
+from jostle.tables.run_in_engine import run_in_engine
 
 _NODES = "name, type, num_children, repetition_type, converted_type, logical_type, scale, precision"
 
@@ -51,19 +51,19 @@ def parquet_table(paths: Sequence[Path], wanted: Sequence[str], person: str | No
     patterns = [_as_pattern(path) + "/**/*.parquet" if path.is_dir() else _as_pattern(path) for path in paths]
     listed = ", ".join(sg.exp.Literal.string(pattern).sql("duckdb") for pattern in patterns)
     query = f"SELECT file_name, {_NODES} FROM parquet_schema([{listed}])"  # noqa: S608 (literals)
-    nodes = asked("opening the file", lambda: connection.con.execute(query).fetchall())
+    nodes = run_in_engine("opening the file", lambda: connection.con.execute(query).fetchall())
     found = _declared_once(nodes, wanted)
     check_types(found, found, "parquet", person)
-    options = asked("opening the file", lambda: _options(connection.con))
+    options = run_in_engine("opening the file", lambda: _options(connection.con))
     if any(_needs_arrow(kind, options) for kind in found.values()):
         files = [Path(one) for path in paths for one in _files(path)]
-        return registered(asked("opening the file", lambda: ParquetRows.of(files, list(found))), "opening the file")
+        return registered(run_in_engine("opening the file", lambda: ParquetRows.of(files, list(found))), "opening the file")
     # Folders' names are texts. DuckDB would look at all of them to guess a type, and one more could make it another.
     settings = ["union_by_name = true", "hive_types_autocast = false"]
     settings += ["utf8_validation = 'replace'"] if "utf8_validation" in options else []
     made = f"CREATE VIEW data AS FROM read_parquet([{listed}], {', '.join(settings)})"
-    asked("opening the file", lambda: connection.con.execute(made))
-    return asked("opening the file", lambda: connection.table("data"))
+    run_in_engine("opening the file", lambda: connection.con.execute(made))
+    return run_in_engine("opening the file", lambda: connection.table("data"))
 
 
 def _needs_arrow(kind: str, options: str) -> bool:
@@ -174,7 +174,7 @@ class ParquetRows:
 
 
 def _options(connection: Any) -> str:
-    """What this DuckDB's reader of Parquet can be told."""
+    """The options of this DuckDB's reader of Parquet."""
     query = "SELECT parameters FROM duckdb_functions() WHERE function_name = 'read_parquet'"
     return " ".join(str(known) for known in connection.execute(query).fetchall())
 

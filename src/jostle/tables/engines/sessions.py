@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jostle.kernel.errors import BadInput
-from jostle.tables.run_in_engine import asked
+from jostle.tables.run_in_engine import run_in_engine
 
 SETTINGS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "duckdb": {
@@ -82,7 +82,7 @@ def check_session(connection: Any) -> None:
 depend on values in ways that are not accounted for. Remedy: set it to ''.
     """
     engine = connection.name
-    found = asked("reading the session's settings", lambda: _settings(connection), connection)
+    found = run_in_engine("reading the session's settings", lambda: _settings(connection), connection)
     for name, allowed in SETTINGS[engine].items():
         if name not in found or found[name].lower() in allowed:
             continue
@@ -93,7 +93,7 @@ depend on values in ways that are not accounted for. Remedy: set it to ''.
             f"the connection's setting {name} is {found[name]!r}, with which answers may depend on values in ways that "
         )
         raise BadInput("data", problem + "are not accounted for", f"set it to {allowed[0]!r}")
-    replaced = asked("listing functions", lambda: _replaced(connection), connection)
+    replaced = run_in_engine("listing functions", lambda: _replaced(connection), connection)
     if replaced:
         problem = (
             f"the database has a function of its own in place of the engine's {replaced[0]!r}, which may fail on a value"
@@ -103,7 +103,7 @@ depend on values in ways that are not accounted for. Remedy: set it to ''.
 
 def set_session(connection: Any) -> None:
     """Set what `check_session` asks for, on a connection of our own to PostgreSQL."""
-    known = asked("reading the session's settings", lambda: _settings(connection), connection)
+    known = run_in_engine("reading the session's settings", lambda: _settings(connection), connection)
     wanted = {
         name: values[0] for name, values in SETTINGS["postgres"].items() if name in known and name != "server_encoding"
     }
@@ -112,7 +112,7 @@ def set_session(connection: Any) -> None:
         for name, value in {**wanted, "TimeZone": "UTC"}.items():
             rows_of(connection, "SELECT pg_catalog.set_config(%s, %s, false)", (name, value))
 
-    asked("connecting to the database", apply, connection)
+    run_in_engine("connecting to the database", apply, connection)
 
 
 def rows_of(connection: Any, query: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:

@@ -2,7 +2,8 @@
 
 What is read from a source besides its rows is public: the names of its tables and columns, and the types that a database, a
 Parquet file or a frame declares. Types are never guessed from values: every column of a text file is text, and the schema
-says what it means. Lines of a text file that cannot be read are left out, without a word.
+says what it means. Lines of a text file that cannot be parsed are skipped silently, because
+reporting them would reveal data.
 """
 
 from __future__ import annotations
@@ -18,22 +19,24 @@ from typing import Any
 
 from jostle.kernel.errors import BadInput
 from jostle.schema.files import is_sqlite
-from jostle.tables.engines.databases import CATALOGUED, at_url, check_columns, database_file, only_table, ordinary
-from jostle.tables.engines.files import TEXT_FILES, are_parquet, embedded, text_table
-from jostle.tables.engines.frames import check_frame, check_labels, is_frame, names_of, to_arrow
+from jostle.tables.engines.databases import CATALOGUED, at_url, database_file, only_table, ordinary
+from jostle.tables.engines.files import TEXT_FILES, are_parquet, check_columns, embedded, text_table
+from jostle.tables.engines.frames import check_frame, check_labels, to_arrow
 from jostle.tables.engines.parquet import parquet_table
 from jostle.tables.engines.spark import ibis_table, local_spark, saved_table, spark_files, spark_table
-from jostle.tables.run_in_engine import asked
+from jostle.tables.run_in_engine import run_in_engine
 
 __all__ = [
     "ENGINES",
     "TEXT_FILES",
-    "Opened",
+    "OpenedTable",
     "check_columns",
     "connect",
     "identities",
+    "is_frame",
     "listed",
     "local_spark",
+    "names_of",
     "share_files",
 ]
 
@@ -45,7 +48,7 @@ KINDS_OF_DATA = "a path (CSV, Parquet, DuckDB, SQLite), a postgresql:// URL, a f
 
 
 @dataclass(frozen=True, repr=False)
-class Opened:
+class OpenedTable:
     """A table in its engine."""
 
     table: Any
@@ -64,6 +67,21 @@ class Opened:
     """Whether others may write to the table while it is open. Files and frames must stay as they are: a precondition."""
 
 
+def is_frame(data: object) -> bool:
+    """Whether it is a frame of pandas or Polars, or an Arrow table."""
+    kind = type(data)
+    return (kind.__module__.split(".")[0], kind.__name__) in (
+        ("pandas", "DataFrame"),
+        ("polars", "DataFrame"),
+        ("pyarrow", "Table"),
+    )
+
+
+def names_of(frame: Any) -> list[str]:
+    """The names of a frame's columns."""
+    return [str(name) for name in (frame.column_names if hasattr(frame, "column_names") else frame.columns)]
+
+
 def connect(
     data: Any,
     *,
@@ -72,12 +90,12 @@ def connect(
     columns: Sequence[str] | None,
     engine: str,
     person: str | None = None,
-) -> Opened:
+) -> OpenedTable:
     """The table that somebody means, wherever it is. `wanted` are the columns that will be used; `person` says whose."""
     data = listed(data)
     opened = _connect(data, table, wanted, columns, engine, person)
-    handed = type(data).__module__.split(".")[0] == "ibis"  # whoever has the connection may write to it
-    live = handed or opened.table.get_backend().name in ("postgres", "sqlite")
+    of_caller = type(data).__module__.split(".")[0] == "ibis"  # who has the connection and may write to it
+    live = of_caller or opened.table.get_backend().name in ("postgres", "sqlite")
     return replace(opened, origin=_origin(data), live=live)
 
 
@@ -97,7 +115,7 @@ def _origin(data: Any) -> frozenset[Path]:
 
 def _connect(
     data: Any, table: str | None, wanted: Sequence[str], columns: Sequence[str] | None, engine: str, person: str | None
-) -> Opened:
+) -> OpenedTable:
     if engine not in ("duckdb", "spark"):
         raise BadInput("engine", f"{engine!r} is unknown", "use 'duckdb', or 'spark' to read files with Spark in local mode")
     if is_frame(data):
@@ -111,9 +129,9 @@ def _connect(
     if package == "pyspark":
         return _spark(data, table, wanted, person)
     if isinstance(data, str) and "://" in data:
-        return Opened(*at_url(data, table, wanted, person))
+        return OpenedTable(*at_url(data, table, wanted, person))
     if isinstance(data, (str, os.PathLike)) and Path(data).suffix.lower() in DATABASE_FILES:
-        return Opened(*database_file(Path(data), table, wanted, person))
+        return OpenedTable(*database_file(Path(data), table, wanted, person))
     if isinstance(data, (str, os.PathLike)):
         return _files([Path(data)], wanted, columns, engine, person)
     if isinstance(data, list) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
@@ -164,28 +182,28 @@ def identities(path: Path) -> list[tuple[int, int]]:
 
 def _files(
     paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, engine: str, person: str | None
-) -> Opened:
+) -> OpenedTable:
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110  # Path.exists raises where a name is too long to be one
             raise BadInput("data", f"there is no file {str(path)!r}", f"check the path, or pass {KINDS_OF_DATA}")
-        if path.is_file() and asked("opening the file", partial(is_sqlite, path)):  # it may be an open ledger
+        if path.is_file() and run_in_engine("opening the file", partial(is_sqlite, path)):  # it may be an open ledger
             raise BadInput("data", f"{path.name} is a database of SQLite", "give it a name that ends in .db")
     parquet = are_parquet(paths)
     if engine == "spark":
         rows = spark_files(paths, wanted, columns, person, parquet=parquet)
     else:
         rows = parquet_table(paths, wanted, person) if parquet else text_table(paths, wanted, columns)
-    return Opened(rows, paths[0].stem, filtered=not parquet)
+    return OpenedTable(rows, paths[0].stem, filtered=not parquet)
 
 
-def _frame(frame: Any, wanted: Sequence[str], person: str | None) -> Opened:
+def _frame(frame: Any, wanted: Sequence[str], person: str | None) -> OpenedTable:
     connection = embedded()
-    arrow = asked("reading the frame", lambda: to_arrow(frame, wanted, person))
+    arrow = run_in_engine("reading the frame", lambda: to_arrow(frame, wanted, person))
     connection.con.register("data", arrow)
-    return Opened(asked("reading the frame", lambda: connection.table("data")), None)
+    return OpenedTable(run_in_engine("reading the frame", lambda: connection.table("data")), None)
 
 
-def _ibis(data: Any, wanted: Sequence[str], person: str | None) -> Opened:
+def _ibis(data: Any, wanted: Sequence[str], person: str | None) -> OpenedTable:
     """A table of a database; the rows of a join or a group would not be rows of the table."""
     import ibis.expr.operations as ops
 
@@ -196,18 +214,18 @@ def _ibis(data: Any, wanted: Sequence[str], person: str | None) -> Opened:
         raise BadInput("data", "is a query, not a table", "pass the table, and use where() and derive() then")
     connection = data.get_backend()
     if connection.name == "pyspark":
-        return Opened(ibis_table(data, wanted, person), of.name)
+        return OpenedTable(ibis_table(data, wanted, person), of.name)
     if connection.name not in CATALOGUED:
         raise BadInput("data", f"the engine {connection.name!r} is not supported", f"use one of {', '.join(ENGINES)}")
     named = tuple(filter(None, (of.namespace.catalog, of.namespace.database)))
-    return Opened(ordinary(connection, of.name, named, wanted, person), of.name)
+    return OpenedTable(ordinary(connection, of.name, named, wanted, person), of.name)
 
 
-def _spark(data: Any, table: str | None, wanted: Sequence[str], person: str | None) -> Opened:
+def _spark(data: Any, table: str | None, wanted: Sequence[str], person: str | None) -> OpenedTable:
     """A session and the name of a table, or a frame of a session."""
     import ibis
 
     if hasattr(data, "createOrReplaceTempView"):
-        return Opened(spark_table(data, wanted, person), table)
-    name = table or only_table(asked("using the Spark session", lambda: ibis.pyspark.connect(data)))
-    return Opened(saved_table(data, name.split("."), wanted, person), name.rpartition(".")[2])
+        return OpenedTable(spark_table(data, wanted, person), table)
+    name = table or only_table(run_in_engine("using the Spark session", lambda: ibis.pyspark.connect(data)))
+    return OpenedTable(saved_table(data, name.split("."), wanted, person), name.rpartition(".")[2])

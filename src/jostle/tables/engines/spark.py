@@ -16,7 +16,7 @@ from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.engines.files import column_names, separator_of
 from jostle.tables.engines.lines import LONGEST_LINE, MARKS
 from jostle.tables.engines.spark_plans import check_plan
-from jostle.tables.run_in_engine import asked
+from jostle.tables.run_in_engine import run_in_engine
 
 AS_WRITTEN = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 """Days are read as they stand in a file. Otherwise a setting of Spark's could make it fail on those before 1582."""
@@ -24,17 +24,17 @@ AS_WRITTEN = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
 
 def spark_table(frame: Any, wanted: Sequence[str], person: str | None) -> Any:
     """A frame of Spark, if it is a table of types that cannot fail."""
-    asked("looking at the Spark frame", lambda: check_plan(frame, wanted, person))
+    run_in_engine("looking at the Spark frame", lambda: check_plan(frame, wanted, person))
     return _named(frame)
 
 
 def saved_table(session: Any, parts: Sequence[str], wanted: Sequence[str], person: str | None) -> Any:
     """A table of a session by its name, which may have the names of a catalog and a schema before it.
 
-    The frame that is looked at is the one that is asked later: its name may be given to another table in between.
+    The frame that is checked is the one that is read later: its name may be given to another table in between.
     """
     name = ".".join(f"`{part.replace('`', '``')}`" for part in parts)
-    return spark_table(asked(f"looking for the table {parts[-1]!r}", lambda: session.table(name)), wanted, person)
+    return spark_table(run_in_engine(f"looking for the table {parts[-1]!r}", lambda: session.table(name)), wanted, person)
 
 
 def ibis_table(table: Any, wanted: Sequence[str], person: str | None) -> Any:
@@ -52,8 +52,8 @@ def _named(frame: Any) -> Any:
     import ibis
 
     name = f"{RESERVED}{uuid.uuid4().hex}"
-    asked("opening the Spark frame", lambda: frame.createOrReplaceTempView(name))
-    return asked("opening the Spark frame", lambda: ibis.pyspark.connect(frame.sparkSession).table(name))
+    run_in_engine("opening the Spark frame", lambda: frame.createOrReplaceTempView(name))
+    return run_in_engine("opening the Spark frame", lambda: ibis.pyspark.connect(frame.sparkSession).table(name))
 
 
 def spark_files(
@@ -65,12 +65,13 @@ def spark_files(
     if importlib.util.find_spec("pyspark") is None:
         raise BadInput("engine", "pyspark is not installed", "pip install 'jostle[spark]', which also needs Java 17")
     names = None if parquet else column_names(paths[0], wanted, columns)
-    session = asked("starting Spark", local_spark)
+    session = run_in_engine("starting Spark", local_spark)
     places = [_as_pattern(path.resolve()) for path in paths]
     if names is None:
-        return spark_table(asked("opening the file", lambda: session.read.parquet(*places, **AS_WRITTEN)), wanted, person)
+        frame = run_in_engine("opening the file", lambda: session.read.parquet(*places, **AS_WRITTEN))
+        return spark_table(frame, wanted, person)
     firsts = [] if columns is not None else [_first_line(path) for path in paths]
-    return _named(asked("opening the file", lambda: _lines(session, places, names, separator_of(paths[0]), firsts)))
+    return _named(run_in_engine("opening the file", lambda: _lines(session, places, names, separator_of(paths[0]), firsts)))
 
 
 def _lines(session: Any, places: Sequence[str], names: Sequence[str], separator: str, firsts: Sequence[str]) -> Any:

@@ -103,7 +103,7 @@ def arrow_type(kind: Any) -> str:
 
 
 def bare(kind: str) -> str:
-    """A type without its parameters. Brackets are parameters of days and times alone: elsewhere, they mean lists.
+    """A type without its parameters. Only days and times have parameters in brackets: elsewhere, brackets mean lists.
 
     >>> bare("DECIMAL(18,3)"), bare("timestamp[us, tz=UTC]"), bare("ENUM('a', 'b')"), bare("INTEGER[3]")
     ('DECIMAL', 'timestamp', 'ENUM', 'INTEGER[3]')

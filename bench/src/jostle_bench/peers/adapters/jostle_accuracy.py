@@ -11,12 +11,12 @@ VERSION_OF = "jostle"
 
 
 def _estimates(job: dict[str, Any], counts: Any, epsilon: float) -> Any:
-    from jostle.answers.release import planned
+    from jostle.answers.release import plan_for
     from jostle.simulate import estimates
     from jostle_bench.peers.inputs import workload
 
     asked = workload(job["workload"], counts.shape)
-    plan, _ = planned(asked, None, {})
+    plan, _ = plan_for(asked, None, {})
     how = {"trials": job["trials"], "seed": job["seed"], "neighbours": job["neighbours"]}
     return np.concatenate(list(estimates(plan, counts, asked, epsilon, **how)))
 
@@ -32,14 +32,14 @@ def quantiles(job: dict[str, Any]) -> dict[str, Any]:
     from fractions import Fraction
 
     from jostle import Neighbours, Real
-    from jostle.answers.release import Release, planned
-    from jostle.tables.quantiles_and_top import Quantiles
+    from jostle.answers.quantiles_and_top import Quantiles
+    from jostle.answers.release import Release, plan_for
     from jostle_bench.peers.inputs import workload
 
     values = {}
     for one, counts in estimating.inputs(job):
         asked, column = workload(job["workload"], counts.shape), Real(0, counts.size, bins=counts.size)
-        plan, why = planned(asked, None, {})
+        plan, why = plan_for(asked, None, {})
         found = []
         for estimate in _estimates(job, counts, one["epsilon"]):
             release = Release(
@@ -52,7 +52,8 @@ def quantiles(job: dict[str, Any]) -> dict[str, Any]:
                 spent=Fraction(one["epsilon"]),
                 remaining=Fraction(0),
             )
-            read = Quantiles(column="value", levels=tuple(job["levels"]), cells=column, release=release)
+            price = release.price
+            read = Quantiles(column="value", levels=tuple(job["levels"]), cells=column, release=release, **price)
             found.append(read.values)
         values[one["name"]] = np.array(found)
     method = "table.quantiles: ranks by OPT, all read from one distribution function"

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 from jostle import algorithms, simulate, workloads
+from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release
 from jostle.kernel.neighbours import Neighbours
 from jostle.schema import Integer, Real, Schema
 from jostle.tables.opening import open as open_table
-from jostle.tables.quantiles_and_top import Quantiles
 
 LEVELS = tuple(level / 10 for level in range(1, 10))
 LOTS = 10**5
@@ -32,7 +32,7 @@ def quantiles(estimate, asked, *, epsilon=1, algorithm="OPT", levels=LEVELS):
         spent=Fraction(epsilon),
         remaining=Fraction(0),
     )
-    return Quantiles(column="value", levels=levels, cells=cells, release=release)
+    return Quantiles(column="value", levels=levels, cells=cells, release=release, **release.price)
 
 
 def square_rank_errors(x, asked, trials):

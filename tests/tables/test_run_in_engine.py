@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from jostle.tables.run_in_engine import EngineError, asked
+from jostle.tables.run_in_engine import EngineError, run_in_engine
 
 
 class Backend:
@@ -32,9 +32,9 @@ def test_no_warning_of_an_engine_is_shown_while_another_is_asked_and_filters_sta
     with warnings.catch_warnings(record=True) as shown, ThreadPoolExecutor(2) as pool:
         warnings.simplefilter("always")
         inside = list(warnings.filters)
-        one = pool.submit(asked, "testing", first, Backend())
+        one = pool.submit(run_in_engine, "testing", first, Backend())
         first_in.wait(10)
-        other = pool.submit(asked, "testing", second, Backend())
+        other = pool.submit(run_in_engine, "testing", second, Backend())
         one.result(10)
         first_out.set()
         other.result(10)
@@ -45,5 +45,5 @@ def test_no_warning_of_an_engine_is_shown_while_another_is_asked_and_filters_sta
 def test_filters_stay_where_an_engine_fails():
     before = list(warnings.filters)
     with pytest.raises(EngineError):
-        asked("testing", lambda: asked("testing", lambda: 1 / 0))
+        run_in_engine("testing", lambda: run_in_engine("testing", lambda: 1 / 0))
     assert list(warnings.filters) == before

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import jostle
 from jostle.schema import Category, Integer
-from jostle.schema.names import apart
+from jostle.schema.rows import distinct_names
 
 MUCH = 1000
 """With so much ε, released counts are the true ones, but for noise of less than 0.1."""
@@ -117,7 +117,7 @@ NAMES = st.lists(st.sampled_from(["low", "low (column)", "low (column) (column)"
 
 @given(names=NAMES, taken=NAMES)
 def test_names_are_apart_and_kept_where_they_can_be(names, taken):
-    found = apart(names, taken)
+    found = distinct_names(names, taken)
     assert len(set(found)) == len(names)
     assert not set(found) & set(taken)
     for before, after in zip(names, found, strict=True):

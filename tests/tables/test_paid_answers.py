@@ -11,9 +11,9 @@ import jostle
 from jostle.kernel.errors import LedgerError, Overdraft
 from jostle.kernel.ledger import Account, Ledger
 from jostle.schema import Category, Integer
-from jostle.tables.question import Question
+from jostle.tables.question import CountsQuestion
 from jostle.tables.run_in_engine import EngineError
-from jostle.tables.totals import Total
+from jostle.tables.sums_and_means import SumOrMeanQuestion
 
 PEOPLE = pd.DataFrame({"age": [31, 45, 20, 38], "sex": ["F", "M", "F", None]})
 SCHEMA = {"age": Integer(0, 99, bins=10), "sex": Category(["F", "M"])}
@@ -65,13 +65,13 @@ def test_nor_does_it_for_counts(tmp_path):
 
 
 def test_what_others_spend_meanwhile_is_still_told(table, monkeypatch):
-    summed = Total._added_up
+    summed = SumOrMeanQuestion._added_up
 
     def meanwhile(total, *what):
         table.count(epsilon=1)
         return summed(total, *what)
 
-    monkeypatch.setattr(Total, "_added_up", meanwhile)
+    monkeypatch.setattr(SumOrMeanQuestion, "_added_up", meanwhile)
     assert table.sum("age", epsilon=HALF).remaining == 9 - HALF
 
 
@@ -79,15 +79,15 @@ def test_what_others_spend_meanwhile_is_still_told(table, monkeypatch):
 
 
 def test_where_others_spend_in_between_the_first_aggregate_is_handed_over(table, monkeypatch):
-    release = Question.release
+    release = CountsQuestion.release
 
     def then_others_spend(question, **asked):
-        monkeypatch.setattr(Question, "release", release)
+        monkeypatch.setattr(CountsQuestion, "release", release)
         answer = release(question, **asked)
         table.count(epsilon=table.remaining)
         return answer
 
-    monkeypatch.setattr(Question, "release", then_others_spend)
+    monkeypatch.setattr(CountsQuestion, "release", then_others_spend)
     with pytest.raises(Overdraft) as failed:
         table.sql(TWO, epsilon=HALF)
     answered = failed.value.answered
@@ -101,7 +101,7 @@ def test_whatever_stops_the_second_aggregate_has_the_first(table, monkeypatch, f
     def fails(*_, **__):
         raise failure
 
-    monkeypatch.setattr(Total, "release", fails)
+    monkeypatch.setattr(SumOrMeanQuestion, "release", fails)
     with pytest.raises(type(failure)) as failed:
         table.sql(TWO, epsilon=HALF)
     assert failed.value.answered.each[0].answers.shape == (4,)
@@ -112,7 +112,7 @@ def test_nothing_is_handed_over_where_nothing_was_answered(table, monkeypatch):
     def fails(*_, **__):
         raise EngineError("counting rows")
 
-    monkeypatch.setattr(Question, "release", fails)
+    monkeypatch.setattr(CountsQuestion, "release", fails)
     with pytest.raises(EngineError) as failed:
         table.sql(TWO, epsilon=HALF)
     assert not hasattr(failed.value, "answered")

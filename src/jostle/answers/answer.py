@@ -1,0 +1,206 @@
+"""What every released answer has: words, rows, a picture, files, and the charges that paid for it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jostle import plots
+from jostle.kernel.budget import round_down, round_up
+from jostle.kernel.errors import JostleError, show
+from jostle.kernel.neighbours import Neighbours
+from jostle.schema.rows import Rows, distinct_names
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from jostle.kernel.events import Event
+
+_KEYS_SHOWN = 4
+"""A text names this many events; the charges themselves have all of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(ABC):
+    """A released answer, and everything public about it."""
+
+    spent: Fraction
+    """The ε that was charged for it."""
+
+    remaining: Fraction
+    """The ε that the account, or the part of a table, has left after it."""
+
+    neighbours: Neighbours
+    """What one person may change without it being noticed."""
+
+    charges: tuple[Event, ...] = field(default=(), repr=False)
+    """The events of the ledger that paid for it, each with its key; for a part of a table, that of the partition."""
+
+    @property
+    def price(self) -> dict[str, Any]:
+        """What was paid, as the fields of another answer that is read from this one."""
+        return {name: getattr(self, name) for name in ("spent", "remaining", "neighbours", "charges")}
+
+    @abstractmethod
+    def explain(self) -> str:
+        """The answer in words."""
+
+    @abstractmethod
+    def rows(self) -> Rows:
+        """The answer as rows, with the ends of 95 % intervals."""
+
+    @abstractmethod
+    def plot(self) -> Any:
+        """The answer with its 95 % intervals, as a Plotly figure."""
+
+    def rows_at_once(self) -> Rows:
+        """The rows without waiting: intervals that have yet to be simulated are left out."""
+        return self.rows()
+
+    def to_pandas(self) -> DataFrame:
+        """The rows as a frame of pandas."""
+        return self.rows().to_pandas()
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write what `to_pandas` gives to a file."""
+        self.to_pandas().to_csv(path, index=False)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the words, and the first rows."""
+        return plots.in_words(f"{self.explain()}\n{in_ledger(self.charges)}", self.to_pandas())
+
+    @property
+    def _at(self) -> str:
+        return f"ε = {round_up(self.spent):g}"
+
+    @property
+    def _left(self) -> str:
+        return f"ε = {round_down(self.remaining) + 0.0:g} is left."
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Answers(Answer):
+    """The answers to several questions about the same groups, which shared one price."""
+
+    names: tuple[str, ...]
+    """The name of each in the rows."""
+
+    each: tuple[Answer, ...]
+    """The answer to each, with everything public about it."""
+
+    groups: tuple[str, ...]
+    """The columns that rows are grouped by."""
+
+    @classmethod
+    def of(cls, names: Sequence[str], each: Sequence[Answer], groups: Sequence[str]) -> Answers:
+        """Put answers together; in a part of a table, one partition paid for them all."""
+        paid = each[-1].price | {
+            "spent": sum((answer.spent for answer in each), Fraction(0)),
+            "charges": tuple(dict.fromkeys(event for answer in each for event in answer.charges)),
+        }
+        return cls(names=tuple(names), each=tuple(each), groups=tuple(groups), **paid)
+
+    def explain(self) -> str:
+        shared = f"{self._at} is shared evenly by {len(self.each)} aggregates."
+        return " ".join([shared, *(answer.explain() for answer in self.each)])
+
+    def rows(self) -> Rows:
+        """One row per group, and three columns per aggregate: its value, and the ends of its 95 % interval."""
+        return self._joined([answer.rows() for answer in self.each])
+
+    def rows_at_once(self) -> Rows:
+        return self._joined([answer.rows_at_once() for answer in self.each])
+
+    def _joined(self, each: Sequence[Rows]) -> Rows:
+        """The rows of each answer, side by side: the groups once, and the numbers of each under its name."""
+        labels = max(len(self.groups), 1)  # without groups, one column says what the numbers are
+        parts = [list(rows.columns.values())[labels:] for rows in each]
+        names: list[str] = []
+        for name, part in zip(self.names, parts, strict=True):
+            ends = [f"{name}: low", f"{name}: high"][: len(part) - 1]
+            names += [name, *distinct_names(ends, self.names)]
+        about = list(each[0].columns.values())[: len(self.groups)]
+        columns = [*about, *(values for part in parts for values in part)]
+        return Rows(dict(zip([*distinct_names(self.groups, names), *names], columns, strict=True)))
+
+    def plot(self) -> Any:
+        """The first of them, as a Plotly figure; `answers.each[1].plot()` draws another."""
+        return self.each[0].plot()
+
+    def __repr__(self) -> str:
+        return f"<Answers: {', '.join(self.names)}, at {self._at}>"
+
+
+def labelled(about: Mapping[str, Sequence[str]], numbers: Mapping[str, Any]) -> Rows:
+    """Labels and numbers as rows; a label column that has the name of a number's is called `… (column)`.
+
+    >>> list(labelled({"low": ["yes", "no"]}, {"count": [3.0, 4.0], "low": [1.0, 2.0], "high": [5.0, 6.0]}).columns)
+    ['low (column)', 'count', 'low', 'high']
+    """
+    return Rows({**dict(zip(distinct_names(about, numbers), about.values(), strict=True)), **numbers})
+
+
+def remaining_after(remaining: Callable[[], Fraction]) -> Callable[[Fraction], Fraction]:
+    """A function that says how much is left after some ε is spent. Call this before that, so that no paid answer is lost.
+
+    If the ledger cannot be read any more once the noise is drawn, the function subtracts from what it had before.
+
+    >>> from jostle.kernel.errors import LedgerError
+    >>> readings = iter([Fraction(1)])
+    >>> def remaining():
+    ...     for amount in readings:
+    ...         return amount
+    ...     raise LedgerError("the disk is gone")
+    >>> remaining_after(remaining)(Fraction(1, 4))
+    Fraction(3, 4)
+    """
+    before = remaining()
+
+    def after(spent: Fraction) -> Fraction:
+        try:
+            return remaining()
+        except JostleError:
+            return max(before - spent, Fraction(0))
+
+    return after
+
+
+def in_ledger(charges: Sequence[Event]) -> str:
+    """Which account was charged, how much, when and by which events, in words; empty if there was no charge.
+
+    Privacy: the time is that of the first event, before any row was read. How long a release took may depend on the data,
+    so the times of later events stay in the ledger.
+
+    >>> from jostle.kernel.events import Event
+    >>> at = {"at": "2024-02-29T12:00:00.000000+00:00", "dataset": "people", "neighbours": "add_remove"}
+    >>> in_ledger([Event(key="1b9d", kind="charge", operator="laplace", amount=Fraction(1, 2), **at)])
+    "Charged to account 'people': ε = 0.5 at 2024-02-29 12:00:00 UTC, event 1b9d."
+    """
+    if not charges:
+        return ""
+    keys = ", ".join(event.key for event in charges[:_KEYS_SHOWN])
+    more = f" and {len(charges) - _KEYS_SHOWN:,} more" if len(charges) > _KEYS_SHOWN else ""
+    events = "event" if len(charges) == 1 else f"{len(charges):,} events"
+    at = charges[0].at.replace("T", " ")[:19]
+    return f"Charged to account {charges[0].dataset!r}: ε = {show(_paid(charges))} at {at} UTC, {events} {keys}{more}."
+
+
+def charge_facts(charges: Sequence[Event]) -> dict[str, Any] | None:
+    """The same for a script: exact amounts as texts, and a float that is rounded up; None if there was no charge."""
+    if not charges:
+        return None
+    return {
+        "account": charges[0].dataset,
+        "at": f"{charges[0].at[:19]}+00:00",
+        "amount": str(_paid(charges)),
+        "amount_float": round_up(_paid(charges)),
+        "events": [{"key": event.key, "operator": event.operator, "amount": str(event.amount)} for event in charges],
+    }
+
+
+def _paid(charges: Sequence[Event]) -> Fraction:
+    return sum((event.amount for event in charges), Fraction(0))

@@ -1,0 +1,144 @@
+"""What can be read from a release of counts at no further cost: quantiles of a column, and the cells with most rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from jostle import plots, workloads
+from jostle.answers.answer import Answer, labelled
+from jostle.answers.release import Release
+from jostle.kernel.partition import Counts, Vector
+from jostle.linear.fitting.isotonic import isotonic
+from jostle.schema import Integer, Numeric
+from jostle.schema.rows import Rows, distinct_names
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadFromCounts(Answer):
+    """What is read from a release of counts, at no further cost."""
+
+    release: Release
+    """The counts; further readings cost nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantiles(ReadFromCounts):
+    """Values below which given parts of the rows lie, read from one released distribution function."""
+
+    column: str
+    levels: tuple[float, ...]
+    """The parts of the rows."""
+
+    cells: Numeric
+    """The cells that were counted."""
+
+    @cached_property
+    def values(self) -> Vector:
+        """One value per level, rising with it."""
+        return np.array([self._where(level) for level in self.levels])
+
+    @cached_property
+    def _ends(self) -> tuple[Vector, Vector]:
+        """The ends of the first and of the last cell that may hold each quantile, by what is known of the sums.
+
+        A quantile at level α lies in the one cell where P − αT passes 0. Wherever that is, P − αT is off by no more than its
+        margin at the cell's two ends in 95 of 100 cases: each is passed on one side. Where in its cell a value lies is
+        not known at all.
+        """
+        errors = self.release.simulated_errors(workloads.prefix(self._sums.size))
+        low, high = np.array([self._cells(level, errors) for level in self.levels]).T
+        edges = np.asarray(self.cells.edges, dtype=np.float64)
+        last = edges[high + 1] - 1 if isinstance(self.cells, Integer) else edges[high + 1]
+        return np.minimum(edges[low], self.values), np.maximum(last, self.values)
+
+    def _cells(self, level: float, errors: Vector) -> tuple[int, int]:
+        """The first and the last cell that may hold a quantile."""
+        off = np.quantile(np.abs(errors - level * errors[:, -1:]), 0.95, axis=0)
+        above = self._sums - level * self._sums[-1]
+        begun, ended = above[:-1] - off[:-1] <= 0, above[:-1] + off[:-1] >= 0
+        first = int(np.argmax(ended)) if ended.any() else ended.size
+        last = ended.size - int(np.argmax(begun[::-1])) if begun.any() else 0
+        return first, max(first, last)
+
+    @cached_property
+    def _sums(self) -> Vector:
+        """The released distribution function as one that does not fall, between 0 and the total as it was released.
+
+        Were the total one of the sums that are fitted, it would be drawn up by noise below it: the last value of an
+        isotonic fit is the largest mean of some last sums.
+        """
+        sums = np.cumsum(self.release.estimate)
+        total = max(float(sums[-1]), 0.0)
+        return np.append(isotonic(sums[:-1], lower=0.0, upper=total), total)
+
+    def _where(self, level: float) -> float:
+        """The value at which sums over the cells reach a part of the total: inside a cell of real numbers, evenly."""
+        sums, at = self._sums, level * self._sums[-1]
+        place = min(int(np.searchsorted(sums, at)), sums.size - 1)
+        edges = self.cells.edges
+        if isinstance(self.cells, Integer):
+            return float(edges[place])
+        below = sums[place - 1] if place else 0.0
+        share = (at - below) / (sums[place] - below) if sums[place] > below else 0.5
+        return float(edges[place] + (edges[place + 1] - edges[place]) * np.clip(share, 0, 1))
+
+    def rows(self) -> Rows:
+        """One row per level: its value, and the ends of its 95 % interval."""
+        low, high = self._ends
+        ends = {"low": low, "high": high}
+        [name] = distinct_names([self.column], ["quantile", *ends])
+        return labelled({}, {"quantile": self.levels, name: self.values, **ends})
+
+    def explain(self) -> str:
+        read = ", ".join(f"{level:g}: {value:g}" for level, value in zip(self.levels, self.values, strict=True))
+        return f"Quantiles of {self.column} are {read}; all from one distribution function. {self.release.explain()}"
+
+    def rows_at_once(self) -> Rows:
+        [name] = distinct_names([self.column], ["quantile"])
+        return labelled({}, {"quantile": self.levels, name: self.values})
+
+    def plot(self) -> Any:
+        low, high = self._ends
+        title = f"Quantiles of {self.column}, {self._at}"
+        figure = plots.new(title, x="part of the rows", y=self.column)
+        bars = {"array": high - self.values, "arrayminus": self.values - low, "thickness": 1.2}
+        return figure.add_scatter(x=self.levels, y=self.values, error_y=bars, mode="markers", marker={"color": plots.ACCENT})
+
+    def __repr__(self) -> str:
+        return f"<Quantiles of {self.column} at {self._at}>"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Top(ReadFromCounts):
+    """The cells with the largest released counts. Those that noise has lifted are likelier to be among them."""
+
+    k: int
+    """How many cells."""
+
+    @cached_property
+    def places(self) -> Counts:
+        """The cells by their released counts, the largest first."""
+        return np.argsort(-self.release.answers, kind="stable")[: self.k]
+
+    def rows(self) -> Rows:
+        """One row per cell: its count, and the ends of its 95 % interval."""
+        return self.release.rows().at(self.places)
+
+    def explain(self) -> str:
+        return f"The {len(self.places)} largest of these: {self.release.explain()}"
+
+    def rows_at_once(self) -> Rows:
+        return self.release.rows_at_once().at(self.places)
+
+    def plot(self) -> Any:
+        about = list(zip(*self.release.about.values(), strict=True))
+        labels = [", ".join(about[place]) for place in self.places]
+        title = f"The largest of {' and '.join(self.release.about)}, {self._at}"
+        return plots.bars(self.release.answers[self.places], self.release.margins[self.places], labels=labels, title=title)
+
+    def __repr__(self) -> str:
+        return f"<Top {self.k} of {' and '.join(self.release.about)} at {self._at}>"
