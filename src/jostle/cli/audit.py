@@ -98,7 +98,6 @@ def _audit(
 
 
 def _verdicts(console: Console, weights: Mapping[Job, float], workers: int, kept: Kept) -> list[Verdict]:
-    """Do all of these jobs, and show how far it is by what each weighs."""
     from jostle.audit import campaign
 
     found = []
@@ -113,7 +112,6 @@ def _verdicts(console: Console, weights: Mapping[Job, float], workers: int, kept
 
 
 def _show_rest(console: Console, rest: Mapping[Job, float], workers: int, kept: Kept) -> None:
-    """What there is still to be done after the pilot, and how long that takes."""
     left = [seconds for job, seconds in rest.items() if job not in kept.verdicts]
     hours = sum(left) / 3600
     console.print(
@@ -149,7 +147,6 @@ def _show(console: Console, verdicts: Sequence[Verdict], charges: Sequence[Charg
 
 
 def _show_tightness(console: Console, verdicts: Sequence[Verdict]) -> None:
-    """How hard the audit looked where the worst case is known, and where it is not."""
     from jostle.audit.campaign import ENOUGH, loosest, unknown
 
     found = loosest(verdicts)

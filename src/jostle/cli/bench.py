@@ -33,11 +33,9 @@ class Installed(TyperGroup):
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Their names."""
         return self._found.list_commands(ctx)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """One of them by its name, or None."""
         return self._found.get_command(ctx, cmd_name)
 
 

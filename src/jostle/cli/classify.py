@@ -237,7 +237,6 @@ def _records(how: _Payment, columns: ArrayColumns, epsilon: str, until_done: Exi
 
 
 def _thrown_away(epsilon: str, neighbours: str, until_done: ExitStack) -> AccountPurse:
-    """From an account for this run alone."""
     import tempfile
 
     from jostle.kernel.ledger import Ledger

@@ -30,31 +30,19 @@ class Answer(Protocol):
     """What every released answer has."""
 
     @property
-    def spent(self) -> Fraction:
-        """What it was charged."""
-        ...
+    def spent(self) -> Fraction: ...
 
     @property
-    def remaining(self) -> Fraction:
-        """What is left."""
-        ...
+    def remaining(self) -> Fraction: ...
 
     @property
-    def charges(self) -> tuple[Event, ...]:
-        """The ledger's events about it."""
-        ...
+    def charges(self) -> tuple[Event, ...]: ...
 
-    def explain(self) -> str:
-        """In words."""
-        ...
+    def explain(self) -> str: ...
 
-    def rows(self) -> Rows:
-        """As a table."""
-        ...
+    def rows(self) -> Rows: ...
 
-    def plot(self) -> Any:
-        """As a picture."""
-        ...
+    def plot(self) -> Any: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,10 +56,7 @@ class Destination:
     """An .html or .png file."""
 
     form: Format
-    """What is printed."""
-
     ledger: str
-    """Where the charge is."""
 
 
 def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseException | None = None) -> int:
@@ -238,7 +223,6 @@ def _cells(values: Sequence[Any], shown: Callable[[float], str] | None) -> list[
 
 
 def _word(text: str) -> str:
-    """A text in one line."""
     return text.replace("\t", "\\t").replace("\r", "\\r").replace("\n", "\\n")
 
 

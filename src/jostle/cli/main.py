@@ -125,7 +125,6 @@ def _print_anything() -> None:
 
 
 def _as_in_json(error: UnicodeError) -> tuple[str, int]:
-    """What to write in place of letters that cannot be encoded."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return json.dumps(error.object[error.start : error.end])[1:-1], error.end

@@ -19,7 +19,6 @@ class Command(TyperCommand):
     """A command that takes plain words as they are."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Its parameters, and --help."""
         return [_taking_plain_words(one) for one in super().get_params(ctx)]
 
 
@@ -27,7 +26,6 @@ class Group(TyperGroup):
     """A group of commands that takes plain words before the command's name as they are."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Its parameters, and --help."""
         return [_taking_plain_words(one) for one in super().get_params(ctx)]
 
 
@@ -63,7 +61,6 @@ def _as_it_is(parameter: Any, known: Any, value: Any) -> Any:
 
 
 def _is_plain(value: str, kind: Any, how: Any) -> bool:
-    """Whether a word is what it stands for."""
     if getattr(how, "parser", None) is not None:
         return False
     if get_origin(kind) is Literal:
@@ -72,7 +69,6 @@ def _is_plain(value: str, kind: Any, how: Any) -> bool:
 
 
 def _is_text(value: Any) -> bool:
-    """Whether a word is text that the terminal could decode."""
     try:
         return isinstance(value, str) and bool(value.encode() or True)
     except UnicodeEncodeError:

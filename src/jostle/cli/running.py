@@ -27,16 +27,11 @@ class Ran:
     """What a run did."""
 
     failed: list[Failed] = field(default_factory=list)
-    """The jobs that raised."""
-
     done: int = 0
     """How many jobs were done, beside those that were in the results before."""
 
     inputs: int = 0
-    """How many inputs they were for."""
-
     seconds: float = 0.0
-    """How long it took."""
 
 
 def bar() -> Progress:

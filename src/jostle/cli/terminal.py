@@ -94,12 +94,10 @@ class Working:
         self.stop()
 
     def stop(self) -> None:
-        """Nothing more is said, so that something else can be printed."""
         if self._bar is not None:  # stopping what was not started prints an empty line
             self._bar.stop()
 
     def on(self, what: str) -> None:
-        """What is done from now on."""
         if self._bar is None:
             return
         if self._task is not None:

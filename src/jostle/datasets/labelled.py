@@ -31,8 +31,6 @@ class Labelled:
     """A table: its columns as they were read, what is publicly known of them, and which one is to be predicted."""
 
     name: str
-    """What people call it."""
-
     schema: Schema
     """The columns' declared values, the label's among them."""
 
@@ -47,12 +45,10 @@ class Labelled:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The columns to predict from."""
         return tuple(name for name in self.schema if name != self.label)
 
     @property
     def y(self) -> Values:
-        """The label of each record."""
         return self.columns[self.label]
 
     @property
@@ -100,8 +96,6 @@ class Experiment:
     """A table, how many of its records are used, and which part of them is for training."""
 
     table: str
-    """The table's name."""
-
     training: float
     """The share of the records to learn from; the others are to test."""
 

@@ -65,11 +65,7 @@ class Access:
     """The secrets of one run of the explorer, and the names that it answers to."""
 
     host: str = "127.0.0.1"
-    """The address that it is bound to."""
-
     port: int = 8000
-    """The port that it is bound to."""
-
     token: str = field(default_factory=_secret, repr=False)
     """What is printed at start-up, to be typed."""
 
@@ -88,14 +84,12 @@ class Access:
 
     @property
     def address(self) -> str:
-        """Where a browser on this machine finds it."""
         # A browser may take this name for ::1, where another user of the machine may listen.
         host = "127.0.0.1" if self.everywhere or self.host.lower() == "localhost" else self.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
 
     @property
     def everywhere(self) -> bool:
-        """Whether it is bound to every address of this machine."""
         return self.host in ("0.0.0.0", "::")  # noqa: S104  # compared, not bound
 
     def knows(self, host: str) -> bool:
@@ -138,11 +132,9 @@ class Access:
         return _same(offered, self.token)
 
     def is_visitor(self, cookies: dict[str, str]) -> bool:
-        """Whether the cookie is the one that was given for the token."""
         return _same(cookies.get(self.cookie), self.session)
 
     def admit(self, response: Response) -> Response:
-        """Give the cookie with a response."""
         response.set_cookie(self.cookie, self.session, httponly=True, samesite="strict", path="/")
         return response
 
@@ -154,7 +146,6 @@ class Guard:
         self.app, self.access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer for the application what it must not see."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -51,14 +51,11 @@ class Answerable(Protocol):
     """A question of any kind."""
 
     @property
-    def what(self) -> str:
-        """In words."""
+    def what(self) -> str: ...
 
-    def preview(self, *, epsilon: Any) -> Preview:
-        """How far answers would be off, at no cost."""
+    def preview(self, *, epsilon: Any) -> Preview: ...
 
-    def release(self, *, epsilon: Any) -> Any:
-        """Ask it, and pay for it."""
+    def release(self, *, epsilon: Any) -> Any: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,11 +63,7 @@ class Asked:
     """A question of a curator, with what it may cost."""
 
     table: Table
-    """Of which table."""
-
     question: Answerable
-    """The library's question."""
-
     epsilon: str
     """What it may cost, as it was typed: exact."""
 
@@ -186,7 +179,6 @@ class Previewed:
     """How far off they are at the ε that was asked for, by the same names."""
 
     words: str
-    """In a sentence or two."""
 
 
 def previewed(asked: Asked, step: Callable[[int, int, str], None]) -> Previewed:

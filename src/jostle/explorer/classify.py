@@ -43,7 +43,6 @@ class Learned:
     """The standard deviation over the draws of the noise; nothing is known of it from one draw."""
 
     draws: dict[float, int] = field(default_factory=dict)
-    """How many there were."""
 
     @property
     def mean(self) -> float:

@@ -39,8 +39,6 @@ class Tried:
     """One algorithm on the input."""
 
     name: str
-    """Which."""
-
     errors: Vector
     """The root mean squared error of an answer, one a trial."""
 
@@ -54,14 +52,11 @@ class Tried:
     """The estimate of the first trial, in the data's shape."""
 
     seconds: float
-    """How long a trial took."""
-
     choices: tuple[tuple[str, int], ...] = ()
     """What was chosen how often, by an algorithm that chooses."""
 
     @cached_property
     def mean(self) -> float:
-        """Root mean squared over answers and trials."""
         return float(np.sqrt((self.errors**2).mean()))
 
     @property

@@ -40,7 +40,6 @@ class Form:
         return found if isinstance(found, str) and len(found) <= LONGEST else None
 
     def needed(self, name: str, remedy: str) -> str:
-        """A text that must not be empty."""
         found = self.text(name)
         if not found:
             raise BadInput(name, "is missing", remedy)
@@ -72,7 +71,6 @@ class Form:
         return found
 
     def whole(self, name: str, low: int, high: int, default: int | None = None) -> int:
-        """A whole number between bounds."""
         found = self.number(name, low, high, default)
         if found != int(found):
             raise BadInput(name, "must be a whole number", f"type one from {low} to {high}")

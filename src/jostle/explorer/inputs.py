@@ -47,16 +47,9 @@ class Source:
     """A public histogram that is offered."""
 
     name: str
-    """How the form calls it."""
-
     dimensions: int
-    """1 or 2."""
-
     group: str
-    """Where it comes from."""
-
     load: Callable[[], Counts]
-    """Reads it."""
 
 
 @dataclass(frozen=True)
@@ -64,25 +57,16 @@ class Input:
     """What is simulated on."""
 
     name: str
-    """The data set's."""
-
     data: Counts
-    """Counts, which are public."""
-
     workload: Workload
-    """What is asked."""
-
     epsilon: float
-    """The budget of each run."""
 
     @property
     def task(self) -> str:
-        """What algorithms are registered for."""
         return f"range-{self.data.ndim}d"
 
     @property
     def scale(self) -> int:
-        """The number of records."""
         return int(self.data.sum())
 
 

@@ -25,7 +25,6 @@ class Shown:
     """Escaped by the template that made it."""
 
     figures: dict[str, str] = field(default_factory=dict)
-    """One JSON text a figure."""
 
 
 class Cancelled(Exception):
@@ -37,8 +36,6 @@ class Job:
     """One piece of work and how far it is."""
 
     title: str
-    """What it does, in words."""
-
     key: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     """How a page asks for it."""
 
@@ -46,8 +43,6 @@ class Job:
     """`waiting`, `running`, `done`, `failed` or `cancelled`."""
 
     done: int = 0
-    """Steps that are done."""
-
     total: int = 0
     """Steps in all; 0 if not known."""
 
@@ -55,8 +50,6 @@ class Job:
     """What it does now; or why it failed."""
 
     shown: Shown | None = None
-    """What it found."""
-
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def step(self, done: int, total: int, message: str = "") -> None:
@@ -65,7 +58,6 @@ class Job:
         self.check()
 
     def check(self) -> None:
-        """Raise `Cancelled` if the work should end here."""
         if self._stop.is_set():
             raise Cancelled
 
@@ -75,11 +67,9 @@ class Job:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will happen."""
         return self.state in ("done", "failed", "cancelled")
 
     def to_json(self) -> dict[str, Any]:
-        """What a page needs to know."""
         told: dict[str, Any] = {"state": self.state, "done": self.done, "total": self.total, "message": self.message}
         if self.shown is not None:
             told |= {"html": self.shown.html, "figures": self.shown.figures}
@@ -105,7 +95,6 @@ class Jobs:
         self._lock = threading.Lock()
 
     def start(self, title: str, work: Work) -> Job:
-        """Begin some work, or refuse it if too much is waiting already."""
         job = Job(title)
         with self._lock:
             if sum(not other.finished for other in self._jobs.values()) >= MOST_WAITING:
@@ -118,7 +107,6 @@ class Jobs:
         return job
 
     def get(self, key: str) -> Job | None:
-        """The job with that key, if it is still remembered."""
         return self._jobs.get(key)
 
     def stop(self) -> None:
@@ -132,7 +120,6 @@ class Jobs:
 
 
 def _do(job: Job, work: Work) -> None:
-    """Run a job, and tell how it ended."""
     try:
         job.check()
         job.state = "running"

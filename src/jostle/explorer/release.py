@@ -89,7 +89,6 @@ class Desk:
         return Shown(render("release_schema.html", rows=rows, kinds=schema_form.KIND_NAMES))
 
     async def open(self, form: Form) -> Shown:
-        """Open a table with its schema and its account."""
         data = form.needed("data", "type the path of a file, or a postgresql:// URL")
         file = await form.file("schema_file", uploads.LARGEST_FILE)
         written = form.text("schema") if file is None else uploads.text_of(file[1], "schema_file")

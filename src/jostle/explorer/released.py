@@ -37,8 +37,6 @@ class Released:
     """One release of this run, which is paid for and must not be lost."""
 
     asked: Asked
-    """What was asked."""
-
     result: Any
     """What the library gave: it explains itself, and becomes a table and a picture."""
 
@@ -53,7 +51,6 @@ class Released:
 
     @property
     def what(self) -> str:
-        """In words."""
         return self.asked.question.what
 
     @property
@@ -63,17 +60,14 @@ class Released:
 
     @property
     def charged(self) -> str:
-        """Which account was charged, when, and by which events."""
         return in_ledger(self.result.charges)
 
     @property
     def trace(self) -> Any:
-        """How the algorithm was chosen, if it was."""
         return getattr(self.result, "trace", None)
 
     @property
     def name(self) -> str:
-        """For its files."""
         return re.sub(r"[^a-z0-9]+", "-", self.what.lower()).strip("-")[:60] or "release"
 
     def simulate(self) -> bool:
@@ -103,7 +97,6 @@ class Released:
         return rows.to_pandas()
 
     def explain(self) -> str:
-        """In words."""
         if not self.lacking:
             return str(self.result.explain())
         return (
@@ -147,7 +140,6 @@ class Released:
         return str(rows.rename(columns=_defused).to_csv(index=False))
 
     def to_json(self) -> str:
-        """Answers with their intervals, and everything public about them."""
         rows = self.rows().astype(object)
         told = {
             "what": self.what,

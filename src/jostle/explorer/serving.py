@@ -63,7 +63,6 @@ class Explorer:
         return HTMLResponse(render("enter.html", wrong=wrong), status_code=403 if wrong else 200)
 
     async def home(self, request: Request) -> Response:
-        """The first page."""
         return Response(status_code=303, headers={"location": "/compare"})
 
     def page(self, name: str, facts: Callable[[], dict[str, Any]]) -> Callable[[Request], Response]:
@@ -105,11 +104,9 @@ class Explorer:
         return respond
 
     async def job(self, request: Request) -> Response:
-        """How far a job is, and what it found."""
         return JSONResponse(self._job(request).to_json())
 
     async def cancel(self, request: Request) -> Response:
-        """Stop a job."""
         self._job(request).cancel()
         return JSONResponse({"state": "cancelling"})
 
@@ -127,7 +124,6 @@ class Explorer:
         return Response(text, media_type=kind, headers=held, background=sent)
 
     def routes(self) -> list[Route | Mount]:
-        """All of them."""
         desk, train = self.desk, why.training(self.selectors)
         facts: dict[str, Callable[[], dict[str, Any]]] = {
             "compare": lambda: compare.page_facts(self.selectors),

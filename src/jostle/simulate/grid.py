@@ -53,8 +53,6 @@ class GridCell:
     """What is asked: "range-1d" or "range-2d"."""
 
     dataset: str
-    """The shape's name."""
-
     side: int
     """The cells of an axis."""
 
@@ -62,8 +60,6 @@ class GridCell:
     """The scale is 2 to this power."""
 
     queries: str
-    """The workload's name."""
-
     sampled: bool = False
     """Whether records are drawn from the shape one by one; else the shape is scaled up and rounded, as in the paper."""
 
@@ -72,7 +68,6 @@ class GridCell:
 
     @property
     def domain(self) -> tuple[int, ...]:
-        """The axes of the data."""
         return (self.side,) * algorithms.TASKS[self.task]
 
     @property
@@ -88,22 +83,18 @@ class GridCell:
 
     @property
     def key(self) -> str:
-        """Its name."""
         return f"{self.data_key}|e{self.epsilon:g}|{self.queries}"
 
     @property
     def scale(self) -> int:
-        """The number of records."""
         return int(2**self.exponent)
 
     def vector(self) -> Counts:
-        """The data."""
         if self.shape is not None:
             return _filled(self.shape, self.exponent, self.sampled, self.data_key)
         return _vector(self.folder, self.task, self.dataset, self.domain, self.exponent, self.sampled, self.data_key)
 
     def workload(self) -> Workload:
-        """The queries."""
         return representative(self.queries, self.domain)
 
 

@@ -32,26 +32,20 @@ class Cell(Protocol):
     """An input: public data, a workload and an ε, under a name. It travels to other processes, and is built there."""
 
     @property
-    def key(self) -> str:
-        """Its name."""
+    def key(self) -> str: ...
 
     @property
-    def task(self) -> str:
-        """What is asked: "range-1d" or "range-2d"."""
+    def task(self) -> str: ...
 
     @property
-    def domain(self) -> tuple[int, ...]:
-        """The axes of the data."""
+    def domain(self) -> tuple[int, ...]: ...
 
     @property
-    def epsilon(self) -> float:
-        """The budget."""
+    def epsilon(self) -> float: ...
 
-    def vector(self) -> Counts:
-        """The data."""
+    def vector(self) -> Counts: ...
 
-    def workload(self) -> Workload:
-        """The queries."""
+    def workload(self) -> Workload: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,29 +53,19 @@ class Job:
     """An algorithm to be tried on an input."""
 
     algorithm: str
-    """Its registered name."""
-
     version: int
-    """Its registered version."""
-
     cell: Cell
-    """The input."""
-
     digest: str
     """What the input holds, in short."""
 
     trials: int
-    """How many runs."""
-
     seed: int
     """What all runs are seeded with; every input has its own noise nevertheless."""
 
     neighbours: str
-    """Under which neighbours."""
 
     @property
     def key(self) -> tuple[str, int, str, str, int, int, str]:
-        """The key of its measurement."""
         return (self.algorithm, self.version, self.cell.key, self.digest, self.trials, self.seed, self.neighbours)
 
 
@@ -90,13 +74,8 @@ class Failed:
     """A job that raised."""
 
     algorithm: str
-    """The algorithm's name."""
-
     cell: str
-    """The input's name."""
-
     reason: str
-    """The error's message."""
 
 
 def digest(cell: Cell) -> str:

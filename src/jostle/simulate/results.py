@@ -27,26 +27,16 @@ class Measured:
     """The error of an algorithm on one input."""
 
     algorithm: str
-    """Its registered name."""
-
     version: int
     """Its registered version: results of an older one are measured again."""
 
     cell: str
-    """The input's name."""
-
     digest: str
     """What the input holds, in short: a changed input of the same name is measured again."""
 
     trials: int
-    """How many runs there were."""
-
     seed: int
-    """What the runs were seeded with."""
-
     neighbours: str
-    """Under which neighbours."""
-
     mean: float
     """The mean of the L2 errors."""
 
@@ -101,7 +91,6 @@ class Results:
         return iter(self._known.values())
 
     def get(self, key: Key) -> Measured | None:
-        """The measurement, if it has been made."""
         return self._known.get(key)
 
     def add(self, measured: Measured) -> None:
