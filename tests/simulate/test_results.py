@@ -17,14 +17,14 @@ import pytest
 
 from jostle.kernel.errors import BadInput
 from jostle.simulate import grid, measure, results
-from jostle.simulate.results import Measured, Results
+from jostle.simulate.results import MeasuredError, Results
 from tests.simulate.folders import data_folder
 
 
-def made(number: int, **changes) -> Measured:
+def made(number: int, **changes) -> MeasuredError:
     said = {"version": 1, "digest": "00", "trials": 10, "seed": 0, "neighbours": "add_remove", "seconds": 0.001}
     said |= {"algorithm": "HB", "cell": f"cell|{number}", "mean": 0.1 + number, "stderr": 1 / 3} | changes
-    return Measured(**said)
+    return MeasuredError(**said)
 
 
 def parts(folder: Path) -> list[Path]:
@@ -87,7 +87,7 @@ def test_killed_in_the_middle_only_the_last_seconds_are_lost(tmp_path):
         "import sys, time; from pathlib import Path; from jostle.simulate import results; results._DELAY = 0.02\n"
         "kept, number = results.Results(Path(sys.argv[1])), 0\n"
         "while True:\n"
-        "    kept.add(results.Measured(algorithm='HB', version=1, cell=str(number), digest='', trials=2, seed=0,"
+        "    kept.add(results.MeasuredError(algorithm='HB', version=1, cell=str(number), digest='', trials=2, seed=0,"
         " neighbours='add_remove', mean=number, stderr=0.0, seconds=0.0))\n"
         "    number += 1; print(number, flush=True); time.sleep(0.001)\n"
     )

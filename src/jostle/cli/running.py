@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from jostle.simulate.measure import Failed, Job
+    from jostle.simulate.measure import FailedJob, MeasurementJob
     from jostle.simulate.results import Results
 
 
 @dataclass
-class Ran:
+class RunSummary:
     """What a run did."""
 
-    failed: list[Failed] = field(default_factory=list)
+    failed: list[FailedJob] = field(default_factory=list)
     done: int = 0
     """How many jobs were done, beside those that were in the results before."""
 
@@ -58,14 +58,14 @@ def processes(workers: int | None) -> int:
     return parallel.cores() if workers is None else workers
 
 
-def run(todo: Sequence[Job], results: Results, *, workers: int | None, cluster: str | None = None) -> Ran:
+def run(todo: Sequence[MeasurementJob], results: Results, *, workers: int | None, cluster: str | None = None) -> RunSummary:
     """Do the jobs that are not in the results, under a bar; an interrupt ends the command with status 130."""
     from rich.console import Console
 
     from jostle.simulate import measure
 
     kept = sum(results.get(job.key) is not None for job in todo)
-    ran, inputs, began = Ran(), set(), time.perf_counter()
+    ran, inputs, began = RunSummary(), set(), time.perf_counter()
     outcomes = measure.run(todo, results, workers=processes(workers), cluster=cluster)
     try:
         with bar() as shown_bar, closing(outcomes):
@@ -74,7 +74,7 @@ def run(todo: Sequence[Job], results: Results, *, workers: int | None, cluster: 
                 shown_bar.update(shown, advance=1, description=outcome.algorithm)
                 ran.done += 1
                 inputs.add(outcome.cell)
-                if isinstance(outcome, measure.Failed):
+                if isinstance(outcome, measure.FailedJob):
                     ran.failed.append(outcome)
     except KeyboardInterrupt:
         Console(stderr=True, highlight=False).print(
@@ -116,7 +116,7 @@ def stopped_orderly(ledger: str | None) -> Iterator[None]:
         raise typer.Exit(STOPPED) from None
 
 
-def say_failures(failed: Sequence[Failed], console: Console) -> None:
+def say_failures(failed: Sequence[FailedJob], console: Console) -> None:
     """A line for every algorithm that failed."""
     for name in sorted({one.algorithm for one in failed}):
         first, *others = [one for one in failed if one.algorithm == name]

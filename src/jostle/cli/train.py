@@ -15,7 +15,7 @@ from jostle.cli.terminal import check_apart, check_writable, words
 if TYPE_CHECKING:
     from jostle.choice.delphi import ErrorTable
     from jostle.choice.selectors import Selector
-    from jostle.cli.running import Ran
+    from jostle.cli.running import RunSummary
 
 
 def train(
@@ -100,7 +100,7 @@ def _numbers(argument: str, text: str | None) -> list[int] | None:
     return found or None
 
 
-def _said(table: ErrorTable, ran: Ran, out: Path, store: Path) -> dict[str, Any]:
+def _said(table: ErrorTable, ran: RunSummary, out: Path, store: Path) -> dict[str, Any]:
     return {
         "task": table.task,
         "inputs": len(table.inputs),
@@ -119,7 +119,7 @@ def _means(table: ErrorTable) -> list[float]:
     return [float(mean) for mean in table.complete().regrets().mean(axis=0)]
 
 
-def _show(console: Console, table: ErrorTable, selector: Selector, ran: Ran, out: Path, store: Path) -> None:
+def _show(console: Console, table: ErrorTable, selector: Selector, ran: RunSummary, out: Path, store: Path) -> None:
     from jostle.cli import running
 
     if ran.done:

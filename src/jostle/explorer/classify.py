@@ -18,7 +18,7 @@ from jostle.datasets.artificial import SIGNALS
 from jostle.datasets.labelled import EXPERIMENTS, Labelled
 from jostle.explorer import uploads
 from jostle.explorer.forms import Form
-from jostle.explorer.jobs import Job, Shown
+from jostle.explorer.jobs import BackgroundJob, PageFragment
 from jostle.explorer.pages import drawn, render
 from jostle.kernel.errors import BadInput, JostleError
 from jostle.learn.public_tables import Encoded, encoded, error, parts
@@ -34,7 +34,7 @@ MADE_UP: Final = {f"artificial-{seed}": f"made up: {signal}" for seed, signal in
 
 
 @dataclass
-class Learned:
+class LearnerErrors:
     """One learner over the values of ε."""
 
     name: str
@@ -62,7 +62,7 @@ def tables() -> dict[str, str]:
     return real | MADE_UP
 
 
-async def prepare(form: Form) -> Callable[[Job], Shown]:
+async def prepare(form: Form) -> Callable[[BackgroundJob], PageFragment]:
     """Check what was asked, and give the work that answers it."""
     epsilons = form.numbers("epsilons", 1e-3, 100, 8)
     draws, most = form.whole("draws", 1, 20, default=3), form.whole("records", 50, 50_000, default=2_000)
@@ -78,7 +78,7 @@ async def prepare(form: Form) -> Callable[[Job], Shown]:
         schema = form.text("schema") if written is None else uploads.text_of(written[1], "schema_file")
         table = await run_in_threadpool(uploads.labelled, *file, schema, form.needed("label", "name the column to predict"))
 
-    def work(job: Job) -> Shown:
+    def work(job: BackgroundJob) -> PageFragment:
         job.step(0, len(wanted), "reading")
         task, train, test = parts(name, 0) if table is None else divided(table)
         few = {column: codes[:most] for column, codes in train.items()}
@@ -106,9 +106,11 @@ def divided(table: Labelled) -> tuple[Task, Encoded, Encoded]:
     return task, train, test
 
 
-def attempt(name: str, task: Task, train: Encoded, test: Encoded, epsilons: list[float], draws: int, job: Job) -> Learned:
+def attempt(
+    name: str, task: Task, train: Encoded, test: Encoded, epsilons: list[float], draws: int, job: BackgroundJob
+) -> LearnerErrors:
     """Some draws of the noise at each ε."""
-    learner, learned = learn.get(name), Learned(name)
+    learner, learned = learn.get(name), LearnerErrors(name)
     for epsilon in epsilons:
         began, wrong = time.monotonic(), list[float]()
         for draw in range(draws):
@@ -123,7 +125,7 @@ def attempt(name: str, task: Task, train: Encoded, test: Encoded, epsilons: list
     return learned
 
 
-def fewer(found: list[Learned], wanted: int) -> list[str]:
+def fewer(found: list[LearnerErrors], wanted: int) -> list[str]:
     """Who made fewer draws of the noise than were asked for, and where."""
     short = {one.name: {e: n for e, n in one.draws.items() if n < wanted} for one in found}
     return [
@@ -134,8 +136,8 @@ def fewer(found: list[Learned], wanted: int) -> list[str]:
 
 
 def shown(
-    title: str, task: Task, train: Encoded, found: list[Learned], refused: list[Any], epsilons: list[float], draws: int
-) -> Shown:
+    title: str, task: Task, train: Encoded, found: list[LearnerErrors], refused: list[Any], epsilons: list[float], draws: int
+) -> PageFragment:
     """The piece of the page with the results."""
     ranked = sorted(found, key=lambda one: one.mean)
     share = np.bincount(train[task.label]).max() / train[task.label].size
@@ -154,10 +156,10 @@ def shown(
         fewer=fewer(ranked, draws),
         seconds=SECONDS,
     )
-    return Shown(html, drawn({"learners": learner_figure(ranked)} if ranked else {}))
+    return PageFragment(html, drawn({"learners": learner_figure(ranked)} if ranked else {}))
 
 
-def learner_figure(found: list[Learned]) -> Any:
+def learner_figure(found: list[LearnerErrors]) -> Any:
     """Misclassified records over ε."""
     figure = plots.new("Misclassified records against ε", x="ε", y="share of the records", log_x=True)
     dashes = ("solid", "dash", "dot")

@@ -16,8 +16,8 @@ from jostle.choice.selectors import Selector
 from jostle.choice.traces import collect_traces
 from jostle.explorer import inputs
 from jostle.explorer.forms import Form
-from jostle.explorer.inputs import Input
-from jostle.explorer.jobs import Job, Shown
+from jostle.explorer.inputs import PublicInput
+from jostle.explorer.jobs import BackgroundJob, PageFragment
 from jostle.explorer.pages import drawn, render
 from jostle.explorer.why import SHIPPED
 from jostle.kernel.errors import BadInput, JostleError
@@ -35,7 +35,7 @@ WIDEST: Final = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tried:
+class AlgorithmErrors:
     """One algorithm on the input."""
 
     name: str
@@ -81,7 +81,7 @@ def page_facts(known: Mapping[str, Selector]) -> dict[str, Any]:
     }
 
 
-async def prepare(form: Form, selectors: Mapping[str, Selector]) -> Callable[[Job], Shown]:
+async def prepare(form: Form, selectors: Mapping[str, Selector]) -> Callable[[BackgroundJob], PageFragment]:
     """Check what was asked, and give the work that answers it."""
     given = await inputs.read(form)
     trials = form.whole("trials", 2, MOST_TRIALS, default=10)
@@ -93,8 +93,8 @@ async def prepare(form: Form, selectors: Mapping[str, Selector]) -> Callable[[Jo
         raise BadInput("selector", f"is none for {given.task}", "choose another one, or the usual one")
     selector = selectors.get(named)
 
-    def work(job: Job) -> Shown:
-        tried: list[Tried] = []
+    def work(job: BackgroundJob) -> PageFragment:
+        tried: list[AlgorithmErrors] = []
         failed: list[tuple[str, str]] = []
         for number, name in enumerate(ordered):
             job.step(number, len(ordered), name)
@@ -108,7 +108,9 @@ async def prepare(form: Form, selectors: Mapping[str, Selector]) -> Callable[[Jo
     return work
 
 
-def attempt(name: str, given: Input, trials: int, job: Job, selector: Selector | None = None) -> Tried:
+def attempt(
+    name: str, given: PublicInput, trials: int, job: BackgroundJob, selector: Selector | None = None
+) -> AlgorithmErrors:
     """Some trials of one algorithm; fewer than asked for if they take too long."""
     tunables: dict[str, Any] = {"selector": selector} if name == PYTHIA and selector is not None else {}
     truth, began = given.workload @ given.data, time.monotonic()
@@ -125,7 +127,7 @@ def attempt(name: str, given: Input, trials: int, job: Job, selector: Selector |
     variance = float(errors.var(axis=0, ddof=1).mean()) if many > 1 else float("nan")
     # The mean of few trials is off by chance, too: what that explains is no bias.
     bias = float((errors.mean(axis=0) ** 2).mean()) - (variance / many if many > 1 else 0.0)
-    return Tried(
+    return AlgorithmErrors(
         name=name,
         errors=np.sqrt((errors**2).mean(axis=1)),
         bias=float(np.sqrt(max(bias, 0.0))),
@@ -136,7 +138,7 @@ def attempt(name: str, given: Input, trials: int, job: Job, selector: Selector |
     )
 
 
-def shown(given: Input, tried: list[Tried], failed: list[tuple[str, str]]) -> Shown:
+def shown(given: PublicInput, tried: list[AlgorithmErrors], failed: list[tuple[str, str]]) -> PageFragment:
     """The piece of the page with the results."""
     figures = {"errors": error_figure(tried), "parts": parts_figure(tried)} if tried else {}
     noisy = {f"noisy-{place}": one.name for place, one in enumerate(tried)}
@@ -151,10 +153,10 @@ def shown(given: Input, tried: list[Tried], failed: list[tuple[str, str]]) -> Sh
         pythia=pythia,
         best=next((one for one in tried if one.name != PYTHIA), None),
     )
-    return Shown(html, drawn(figures))
+    return PageFragment(html, drawn(figures))
 
 
-def error_figure(tried: list[Tried]) -> Any:
+def error_figure(tried: list[AlgorithmErrors]) -> Any:
     """Errors with their spread, the least above."""
     figure = plots.new("Error of an answer", x="root mean squared error; whiskers: 90 % of the trials", log_x=True)
     for chooses, colour in ((False, plots.ACCENT), (True, plots.CONTRAST)):
@@ -177,7 +179,7 @@ def error_figure(tried: list[Tried]) -> Any:
     return figure.update_layout(height=120 + 24 * len(tried))
 
 
-def parts_figure(tried: list[Tried]) -> Any:
+def parts_figure(tried: list[AlgorithmErrors]) -> Any:
     """What is off always, and what by chance."""
     figure = plots.new("Bias and spread", x="of an answer, root mean squared", log_x=True)
     names = [one.name for one in tried]
@@ -192,7 +194,7 @@ def parts_figure(tried: list[Tried]) -> Any:
     return figure.update_layout(height=140 + 24 * len(tried))
 
 
-def noisy_figure(given: Input, one: Tried) -> Any:
+def noisy_figure(given: PublicInput, one: AlgorithmErrors) -> Any:
     """The true histogram and an estimate of it: lines, or two maps in the same colours."""
     if given.data.ndim == 1:
         return _lines(given, one)
@@ -208,7 +210,7 @@ def noisy_figure(given: Input, one: Tried) -> Any:
     return figure.update_layout(height=380)
 
 
-def _lines(given: Input, one: Tried) -> Any:
+def _lines(given: PublicInput, one: AlgorithmErrors) -> Any:
     step = -(-given.data.size // WIDEST)
     along = np.arange(0, given.data.size, step)
     figure = plots.new(x="cell" if step == 1 else f"cell, {step} added up", y="count")

@@ -43,7 +43,7 @@ WORKLOADS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Source:
+class PublicHistogram:
     """A public histogram that is offered."""
 
     name: str
@@ -53,7 +53,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Input:
+class PublicInput:
     """What is simulated on."""
 
     name: str
@@ -70,24 +70,27 @@ class Input:
         return int(self.data.sum())
 
 
-def sources() -> dict[str, Source]:
+def sources() -> dict[str, PublicHistogram]:
     """Every public histogram that is there: from installed packages, from JOSTLE_DATA, and made up."""
     found = [
-        Source(f"{kind} {n}D (made up)", n, f"made up, {n}D", partial(_made_up, kind, n)) for n in (1, 2) for kind in MADE_UP
+        PublicHistogram(f"{kind} {n}D (made up)", n, f"made up, {n}D", partial(_made_up, kind, n))
+        for n in (1, 2)
+        for kind in MADE_UP
     ]
     if _has_census():
-        found.insert(0, Source("census: weekly income", 1, "census", _income))
+        found.insert(0, PublicHistogram("census: weekly income", 1, "census", _income))
     folder = os.environ.get("JOSTLE_DATA", "")
     for number, task in ((1, "range-1d"), (2, "range-2d")):
         if folder and (Path(folder) / FILES[task]).is_file():
             shapes = public_shapes(task, Path(folder))
             found += [
-                Source(f"{n} ({number}D)", number, f"public data, {number}D", partial(_same, s)) for n, s in shapes.items()
+                PublicHistogram(f"{n} ({number}D)", number, f"public data, {number}D", partial(_same, s))
+                for n, s in shapes.items()
             ]
     return {source.name: source for source in found}
 
 
-async def read(form: Form) -> Input:
+async def read(form: Form) -> PublicInput:
     """The input that a form describes; a file that was uploaded goes before a name."""
     name, shape = await _shape(form)
     side = form.whole("cells", 2, LARGEST_SIDE[shape.ndim], default=min(max(shape.shape), LARGEST_SIDE[shape.ndim]))
@@ -97,7 +100,7 @@ async def read(form: Form) -> Input:
     cut = cut // max(1, int(cut.max()) >> 32)  # proportions alone matter, and their product with the scale must fit
     data = scaled(cut, form.whole("scale", 1, MOST_RECORDS, default=10_000), seed=0)
     asked = _workload(form.choice("workload", list(WORKLOADS)), domain)
-    return Input(name, data, asked, form.number("epsilon", 1e-4, 100, default=1.0))
+    return PublicInput(name, data, asked, form.number("epsilon", 1e-4, 100, default=1.0))
 
 
 async def _shape(form: Form) -> tuple[str, Counts]:

@@ -18,7 +18,7 @@ MOST_KEPT: Final = 40
 
 
 @dataclass(frozen=True)
-class Shown:
+class PageFragment:
     """What a job found, for a page: a piece of HTML, and Plotly figures as JSON by the names that the HTML has for them."""
 
     html: str
@@ -32,7 +32,7 @@ class Cancelled(Exception):
 
 
 @dataclass(eq=False)
-class Job:
+class BackgroundJob:
     """One piece of work and how far it is."""
 
     title: str
@@ -49,7 +49,7 @@ class Job:
     message: str = ""
     """What it does now; or why it failed."""
 
-    shown: Shown | None = None
+    shown: PageFragment | None = None
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def step(self, done: int, total: int, message: str = "") -> None:
@@ -76,14 +76,14 @@ class Job:
         return told
 
 
-Work = Callable[[Job], Shown]
+Work = Callable[[BackgroundJob], PageFragment]
 
 
 class Jobs:
     """All jobs of a running explorer.
 
     >>> jobs = Jobs()
-    >>> job = jobs.start("nothing", lambda job: Shown("<p>done</p>"))
+    >>> job = jobs.start("nothing", lambda job: PageFragment("<p>done</p>"))
     >>> jobs.close()
     >>> job.state, job.shown.html
     ('done', '<p>done</p>')
@@ -91,11 +91,11 @@ class Jobs:
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="jostle-explorer")
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, BackgroundJob] = {}
         self._lock = threading.Lock()
 
-    def start(self, title: str, work: Work) -> Job:
-        job = Job(title)
+    def start(self, title: str, work: Work) -> BackgroundJob:
+        job = BackgroundJob(title)
         with self._lock:
             if sum(not other.finished for other in self._jobs.values()) >= MOST_WAITING:
                 raise BadInput("form", "too much work is waiting already", "cancel some of it, or wait until it is done")
@@ -106,7 +106,7 @@ class Jobs:
         self._pool.submit(_do, job, work)
         return job
 
-    def get(self, key: str) -> Job | None:
+    def get(self, key: str) -> BackgroundJob | None:
         return self._jobs.get(key)
 
     def stop(self) -> None:
@@ -119,7 +119,7 @@ class Jobs:
         self._pool.shutdown(wait=True)
 
 
-def _do(job: Job, work: Work) -> None:
+def _do(job: BackgroundJob, work: Work) -> None:
     try:
         job.check()
         job.state = "running"

@@ -20,10 +20,19 @@ from starlette.exceptions import HTTPException
 
 from jostle import algorithms
 from jostle.explorer import schema_form, uploads
-from jostle.explorer.asking import AUTOMATIC, KINDS, SETS, Asked, asked, numeric_columns, preview_figure, previewed
 from jostle.explorer.forms import Form
-from jostle.explorer.jobs import Job, Shown, Work, in_words
+from jostle.explorer.jobs import BackgroundJob, PageFragment, Work, in_words
 from jostle.explorer.pages import drawn, render
+from jostle.explorer.question_form import (
+    AUTOMATIC,
+    KINDS,
+    SETS,
+    PricedQuestion,
+    asked,
+    numeric_columns,
+    preview_figure,
+    previewed,
+)
 from jostle.explorer.released import FIRST_ROWS, HOLDS_ANSWERS, Released, save
 from jostle.kernel.errors import BadInput, JostleError, show
 
@@ -46,7 +55,7 @@ LAST_RELEASES: Final = 3
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenTable:
     """The table that is open, and its ledger."""
 
     key: str
@@ -63,17 +72,17 @@ class Desk:
 
     def __init__(self) -> None:
         self._turn, self._lists = threading.Lock(), threading.Lock()
-        self._opened: Opened | None = None
-        self._questions: dict[str, Asked] = {}
+        self._opened: OpenTable | None = None
+        self._questions: dict[str, PricedQuestion] = {}
         self._released: dict[str, Released] = {}
 
-    async def current(self, form: Form) -> Shown:
+    async def current(self, form: Form) -> PageFragment:
         """What is on the desk, for a page that was loaded again."""
-        return Shown(await run_in_threadpool(self._desk_html))
+        return PageFragment(await run_in_threadpool(self._desk_html))
 
     # ------------------------------------------------------------------------------------------------- the table
 
-    async def columns(self, form: Form) -> Shown:
+    async def columns(self, form: Form) -> PageFragment:
         """The names and declared types of a table's columns, as a form to fill in."""
         from jostle.tables.engines.sources import connect
 
@@ -86,9 +95,9 @@ class Desk:
                 return {str(name): str(kind) for name, kind in opened.schema().items()}
 
         rows = schema_form.draft(await run_in_threadpool(read))
-        return Shown(render("release_schema.html", rows=rows, kinds=schema_form.KIND_NAMES))
+        return PageFragment(render("release_schema.html", rows=rows, kinds=schema_form.KIND_NAMES))
 
-    async def open(self, form: Form) -> Shown:
+    async def open(self, form: Form) -> PageFragment:
         data = form.needed("data", "type the path of a file, or a postgresql:// URL")
         file = await form.file("schema_file", uploads.LARGEST_FILE)
         written = form.text("schema") if file is None else uploads.text_of(file[1], "schema_file")
@@ -98,7 +107,7 @@ class Desk:
         said |= {"neighbours": form.choice("neighbours", ["add_remove", "replace"]), "schema": schema}
         said["columns"] = schema_form.names_in_line(form, data, to_show=False)
         await run_in_threadpool(self._open, _expanded(data, "data"), _expanded(ledger, "ledger"), said)
-        return Shown(await run_in_threadpool(self._desk_html))
+        return PageFragment(await run_in_threadpool(self._desk_html))
 
     def _open(self, data: str, ledger: str, said: dict[str, Any]) -> None:
         from jostle.kernel.ledger import Ledger
@@ -118,7 +127,7 @@ class Desk:
                     raise BadInput(FIELDS[refused.argument], refused.problem, refused.remedy) from None
                 raise
             self._put_away()
-            self._opened = Opened(secrets.token_urlsafe(12), opened, book)
+            self._opened = OpenTable(secrets.token_urlsafe(12), opened, book)
 
     def close(self) -> None:
         """Let go of the table and its ledger, after what is under way."""
@@ -165,20 +174,20 @@ class Desk:
 
     # ---------------------------------------------------------------------------------------------- the question
 
-    async def preview(self, form: Form) -> Callable[[Job], Shown]:
+    async def preview(self, form: Form) -> Callable[[BackgroundJob], PageFragment]:
         """Check a question, and reckon what it would be off by. It costs nothing."""
         opened = self._opened
         if opened is None or form.text("table_key") != opened.key:
             raise BadInput("data", "this table is not open any more", "open it again above")
 
-        def read() -> Asked:
+        def read() -> PricedQuestion:
             with self._turn:
                 return asked(form, opened.table)
 
         question = await run_in_threadpool(read)
         return lambda job: self._previewed(job, question)
 
-    def _previewed(self, job: Job, question: Asked) -> Shown:
+    def _previewed(self, job: BackgroundJob, question: PricedQuestion) -> PageFragment:
         found = previewed(question, job.step)
         left, key = question.table.remaining, secrets.token_urlsafe(12)
         with self._lists:
@@ -186,7 +195,7 @@ class Desk:
             while len(self._questions) > MOST_ASKED:
                 del self._questions[next(iter(self._questions))]
         html = render("release_preview.html", found=found, key=key, asked=question, left=left)
-        return Shown(html, drawn({"preview": preview_figure(question, found)} if found.lines else {}))
+        return PageFragment(html, drawn({"preview": preview_figure(question, found)} if found.lines else {}))
 
     async def pay(self, form: Form, start: Callable[[Work], T]) -> T:
         """Release what was previewed, as work that is handed to `start`.
@@ -209,7 +218,7 @@ class Desk:
                 self._questions[key] = question
             raise
 
-    def _paid(self, job: Job, key: str, question: Asked) -> Shown:
+    def _paid(self, job: BackgroundJob, key: str, question: PricedQuestion) -> PageFragment:
         job.message = "charging the ledger, counting and adding noise"
         with self._turn:
             before = self._spent(question.table)
@@ -218,7 +227,7 @@ class Desk:
             except Exception as failure:  # noqa: BLE001  # whatever it was, the curator must know what became of the budget
                 with self._lists:
                     self._questions[key] = question  # it can be tried again
-                job.shown = Shown(self._budget_change(question.table))
+                job.shown = PageFragment(self._budget_change(question.table))
                 raise JostleError(f"{in_words(failure)} {self._charged(before, question.table)}") from None
             # From here on it is paid for: nothing may stop it on its way to the curator.
             budget = self._budget_change(question.table)
@@ -226,9 +235,9 @@ class Desk:
         try:
             return self._result(key, released, budget)
         except Exception:  # noqa: BLE001  # a page that cannot be drawn must not look like a release that failed
-            return Shown(render("release_kept.html", released=released, listed=self._list_html()) + budget)
+            return PageFragment(render("release_kept.html", released=released, listed=self._list_html()) + budget)
 
-    def _result(self, key: str, released: Released, budget: str) -> Shown:
+    def _result(self, key: str, released: Released, budget: str) -> PageFragment:
         released.simulate()
         rows, figures = released.rows(), {f"released-{n}": item for n, item in enumerate(released.figures().items())}
         html = render(
@@ -241,9 +250,9 @@ class Desk:
             listed=self._list_html(),
         )
         shown = {name: figure for name, (_, figure) in figures.items()}
-        return Shown(html + budget, drawn(shown | ({"trace": released.trace.plot()} if released.trace else {})))
+        return PageFragment(html + budget, drawn(shown | ({"trace": released.trace.plot()} if released.trace else {})))
 
-    def _release(self, key: str, question: Asked) -> Released:
+    def _release(self, key: str, question: PricedQuestion) -> Released:
         result = question.question.release(epsilon=question.epsilon)
         if question.about:
             result = replace(result, about=question.about)

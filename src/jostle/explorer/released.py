@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jostle.answers.release import Release, charge_facts, in_ledger
-from jostle.explorer.asking import Asked
+from jostle.explorer.question_form import PricedQuestion
 from jostle.kernel.errors import show
 from jostle.tables.marginals import Marginals
 from jostle.tables.quantiles_and_top import Digest
@@ -36,7 +36,7 @@ HOLDS_ANSWERS: Final = ("csv", "json")
 class Released:
     """One release of this run, which is paid for and must not be lost."""
 
-    asked: Asked
+    asked: PricedQuestion
     result: Any
     """What the library gave: it explains itself, and becomes a table and a picture."""
 

@@ -26,7 +26,7 @@ from jostle.choice.selectors import Selector
 from jostle.explorer import classify, compare, release, why
 from jostle.explorer.access import Access, Guard, TooLarge
 from jostle.explorer.forms import Form
-from jostle.explorer.jobs import Job, Jobs, Shown, in_words
+from jostle.explorer.jobs import BackgroundJob, Jobs, PageFragment, in_words
 from jostle.explorer.pages import HERE, render
 from jostle.explorer.shutdown import end, stopped_gently
 from jostle.kernel.errors import BadInput, JostleError
@@ -78,7 +78,7 @@ class Explorer:
     def working(self, title: str, prepare: Callable[[Form], Any]) -> Callable[[Request], Any]:
         """A route that checks a form and starts a job."""
 
-        async def begin(form: Form) -> Job:
+        async def begin(form: Form) -> BackgroundJob:
             return self.jobs.start(title, await prepare(form))
 
         return self.starting(begin)
@@ -88,7 +88,7 @@ class Explorer:
 
         async def start(request: Request) -> Response:
             async with request.form(max_files=3, max_fields=MOST_FIELDS, max_part_size=2**20) as fields:
-                job: Job = await begin(Form(fields))
+                job: BackgroundJob = await begin(Form(fields))
             return JSONResponse({"job": job.key})
 
         return start
@@ -98,7 +98,7 @@ class Explorer:
 
         async def respond(request: Request) -> Response:
             async with request.form(max_files=3, max_fields=MOST_FIELDS, max_part_size=2**20) as fields:
-                found: Shown = await answer(Form(fields))
+                found: PageFragment = await answer(Form(fields))
             return JSONResponse({"html": found.html, "figures": found.figures})
 
         return respond
@@ -110,7 +110,7 @@ class Explorer:
         self._job(request).cancel()
         return JSONResponse({"state": "cancelling"})
 
-    def _job(self, request: Request) -> Job:
+    def _job(self, request: Request) -> BackgroundJob:
         found = self.jobs.get(request.path_params["key"])
         if found is None:
             raise HTTPException(404, "This work is not known any more. Start it again.")

@@ -19,8 +19,8 @@ from jostle.choice.selectors import Decision, Selector
 from jostle.choice.tree_selector import TreeSelector
 from jostle.explorer import inputs, uploads
 from jostle.explorer.forms import Form
-from jostle.explorer.inputs import Input
-from jostle.explorer.jobs import Job, Shown
+from jostle.explorer.inputs import PublicInput
+from jostle.explorer.jobs import BackgroundJob, PageFragment
 from jostle.explorer.pages import drawn, render
 from jostle.kernel.errors import BadInput
 from jostle.simulate import measure
@@ -62,7 +62,7 @@ def page_facts(known: Mapping[str, Selector]) -> dict[str, Any]:
     }
 
 
-async def upload(form: Form, known: dict[str, Selector]) -> Shown:
+async def upload(form: Form, known: dict[str, Selector]) -> PageFragment:
     """Add a selector's file to those that can be looked at."""
     file = await form.file("selector_file", uploads.LARGEST_FILE)
     if file is None:
@@ -74,26 +74,26 @@ async def upload(form: Form, known: dict[str, Selector]) -> Shown:
         known[name] = Selector.loads(uploads.text_of(content, "selector_file"))
     except BadInput as refused:
         raise BadInput("selector_file", refused.problem, refused.remedy) from None
-    return Shown(render("why_added.html", name=name))
+    return PageFragment(render("why_added.html", name=name))
 
 
 def training(known: dict[str, Selector]) -> Callable[[Form], Any]:
     """The work of training a small selector on the public data that are there."""
 
-    async def prepare(form: Form) -> Callable[[Job], Shown]:
+    async def prepare(form: Form) -> Callable[[BackgroundJob], PageFragment]:
         task = form.choice("task", list(SMALL))
 
-        def work(job: Job) -> Shown:
+        def work(job: BackgroundJob) -> PageFragment:
             name = f"small one for {task}"
             known[name] = small(task, job)
-            return Shown(render("why_added.html", name=name))
+            return PageFragment(render("why_added.html", name=name))
 
         return work
 
     return prepare
 
 
-def small(task: str, job: Job) -> Selector:
+def small(task: str, job: BackgroundJob) -> Selector:
     """A selector from a few algorithms on a few inputs."""
     how = SMALL[task]
     offered = [source for source in inputs.sources().values() if source.dimensions == TASKS[task]]
@@ -108,7 +108,7 @@ def small(task: str, job: Job) -> Selector:
     return selectors.train(table.complete(), least=4.0, prune=False)
 
 
-async def look(form: Form, known: Mapping[str, Selector]) -> Shown:
+async def look(form: Form, known: Mapping[str, Selector]) -> PageFragment:
     """The walk of one public input through a selector, and the map around it."""
     if not known:
         raise BadInput("selector", "there is none yet", "train a small one below, or upload one")
@@ -124,7 +124,7 @@ async def look(form: Form, known: Mapping[str, Selector]) -> Shown:
     return await run_in_threadpool(_looked, selector, given, axes, number)
 
 
-def _looked(selector: Selector, given: Input, axes: Sequence[str], number: int) -> Shown:
+def _looked(selector: Selector, given: PublicInput, axes: Sequence[str], number: int) -> PageFragment:
     across, along = _axes(selector, axes)
     told = dict.fromkeys((*selector.features_needed, across, along))
     values = {name: FEATURES[name].value(given.data, given.workload, given.epsilon) for name in told}
@@ -144,7 +144,7 @@ def _looked(selector: Selector, given: Input, axes: Sequence[str], number: int) 
         notes=[note for name, value in values.items() for note in selector.about.notes(name, value)],
         selector=selector,
     )
-    return Shown(html, drawn(figures))
+    return PageFragment(html, drawn(figures))
 
 
 def nested(tree: Tree, values: Mapping[str, float], options: Sequence[str]) -> dict[str, Any]:

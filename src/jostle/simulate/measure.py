@@ -19,7 +19,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts
 from jostle.simulate.parallel import in_parallel
-from jostle.simulate.results import Measured, Results
+from jostle.simulate.results import MeasuredError, Results
 from jostle.simulate.runner import errors
 from jostle.workloads import Workload
 
@@ -49,7 +49,7 @@ class Cell(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class MeasurementJob:
     """An algorithm to be tried on an input."""
 
     algorithm: str
@@ -70,7 +70,7 @@ class Job:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failed:
+class FailedJob:
     """A job that raised."""
 
     algorithm: str
@@ -87,7 +87,7 @@ def digest(cell: Cell) -> str:
 
 def jobs(
     cells: Sequence[Cell], names: Sequence[str], *, trials: int, seed: int, neighbours: Neighbours | str = "add_remove"
-) -> list[Job]:
+) -> list[MeasurementJob]:
     """Every named algorithm on every input that it is for.
 
     Inputs come in an order that is random, so that the time left can be told; the algorithms of an input come together, so
@@ -102,7 +102,7 @@ def jobs(
     # Digests are made in the order in which inputs share their data.
     digests = [digest(cell) for cell in cells]
     return [
-        Job(
+        MeasurementJob(
             algorithm=plan.name,
             version=plan.version,
             cell=cells[place],
@@ -117,7 +117,9 @@ def jobs(
     ]
 
 
-def run(todo: Iterable[Job], results: Results, *, workers: int, cluster: str | None = None) -> Generator[Measured | Failed]:
+def run(
+    todo: Iterable[MeasurementJob], results: Results, *, workers: int, cluster: str | None = None
+) -> Generator[MeasuredError | FailedJob]:
     """Do the jobs that are not in the results yet, keep each as it comes in, and pass it on.
 
     They are done by so many processes here, or by a Dask cluster (see `parallel.in_parallel`). A job that raises is passed
@@ -129,24 +131,24 @@ def run(todo: Iterable[Job], results: Results, *, workers: int, cluster: str | N
     with closing(in_parallel(measure_all, batches, workers=workers, cluster=cluster)) as finished:
         for outcomes in finished:
             for outcome in outcomes:
-                if isinstance(outcome, Measured):
+                if isinstance(outcome, MeasuredError):
                     results.add(outcome)
             yield from outcomes
 
 
-def _batches(open_jobs: Sequence[Job]) -> Iterator[list[Job]]:
+def _batches(open_jobs: Sequence[MeasurementJob]) -> Iterator[list[MeasurementJob]]:
     for _, of_input in groupby(open_jobs, key=lambda job: job.cell.key):
         together = list(of_input)
         step = max(1, _AT_ONCE // prod(together[0].cell.domain))
         yield from (together[first : first + step] for first in range(0, len(together), step))
 
 
-def measure_all(batch: Sequence[Job]) -> list[Measured | Failed]:
+def measure_all(batch: Sequence[MeasurementJob]) -> list[MeasuredError | FailedJob]:
     """Do these jobs, here."""
     return [measure(job) for job in batch]
 
 
-def measure(job: Job) -> Measured | Failed:
+def measure(job: MeasurementJob) -> MeasuredError | FailedJob:
     """Do one job, here."""
     began = time.thread_time()  # of this thread's processor time, which other programs and workers do not lengthen
     try:
@@ -160,8 +162,8 @@ def measure(job: Job) -> Measured | Failed:
             neighbours=job.neighbours,
         )
     except Exception as failure:  # noqa: BLE001  # one broken plan must not end a comparison of all the others
-        return Failed(algorithm=job.algorithm, cell=job.cell.key, reason=f"{type(failure).__name__}: {failure}")
-    return Measured(
+        return FailedJob(algorithm=job.algorithm, cell=job.cell.key, reason=f"{type(failure).__name__}: {failure}")
+    return MeasuredError(
         algorithm=job.algorithm,
         version=job.version,
         cell=job.cell.key,

@@ -23,7 +23,7 @@ Key = tuple[str, int, str, str, int, int, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredError:
     """The error of an algorithm on one input."""
 
     algorithm: str
@@ -52,7 +52,7 @@ class Measured:
         return (self.algorithm, self.version, self.cell, self.digest, self.trials, self.seed, self.neighbours)
 
 
-_COLUMNS: Final = tuple(field.name for field in fields(Measured))
+_COLUMNS: Final = tuple(field.name for field in fields(MeasuredError))
 _PART: Final = re.compile(r"\d{20}-[0-9a-f]{8}\.parquet")
 _UNFINISHED: Final = re.compile(r"\.\d{20}-[0-9a-f]{8}\.unfinished")
 _DELAY: Final = 2.0
@@ -70,8 +70,8 @@ class Results:
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
-        self._known: dict[Key, Measured] = {}
-        self._waiting: list[Measured] = []
+        self._known: dict[Key, MeasuredError] = {}
+        self._waiting: list[MeasuredError] = []
         self._parts: list[Path] = []
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
@@ -87,13 +87,13 @@ class Results:
     def __len__(self) -> int:
         return len(self._known)
 
-    def __iter__(self) -> Iterator[Measured]:
+    def __iter__(self) -> Iterator[MeasuredError]:
         return iter(self._known.values())
 
-    def get(self, key: Key) -> Measured | None:
+    def get(self, key: Key) -> MeasuredError | None:
         return self._known.get(key)
 
-    def add(self, measured: Measured) -> None:
+    def add(self, measured: MeasuredError) -> None:
         """Keep it: it is on disk two seconds later, also if nothing else is added until then."""
         with self._lock:
             self._known[measured.key] = measured
@@ -176,7 +176,7 @@ def _parts(folder: Path) -> list[Path]:
     return found
 
 
-def _read(part: Path) -> Iterator[Measured]:
+def _read(part: Path) -> Iterator[MeasuredError]:
     arrow, parquet = _libraries()
     try:
         with parquet.ParquetFile(part) as file:
@@ -186,10 +186,10 @@ def _read(part: Path) -> Iterator[Measured]:
     if table.schema.names != list(_COLUMNS) or table.schema.types != _schema().types:
         raise BadInput("out", f"{part} holds something else than measurements", "name another folder")
     columns = [column.to_pylist() for column in table.columns]
-    return (Measured(**dict(zip(_COLUMNS, row, strict=True))) for row in zip(*columns, strict=True))
+    return (MeasuredError(**dict(zip(_COLUMNS, row, strict=True))) for row in zip(*columns, strict=True))
 
 
-def _write(measured: Sequence[Measured], folder: Path) -> Path:
+def _write(measured: Sequence[MeasuredError], folder: Path) -> Path:
     """A new part file, which appears under its name only when all of it is on disk."""
     arrow, parquet = _libraries()
     table = arrow.table([[getattr(one, name) for one in measured] for name in _COLUMNS], schema=_schema())
@@ -205,7 +205,7 @@ def _write(measured: Sequence[Measured], folder: Path) -> Path:
 def _schema() -> pa.Schema:
     arrow, _ = _libraries()
     types = {"str": arrow.string(), "int": arrow.int64(), "float": arrow.float64()}
-    return arrow.schema([(field.name, types[str(field.type)]) for field in fields(Measured)])
+    return arrow.schema([(field.name, types[str(field.type)]) for field in fields(MeasuredError)])
 
 
 def _libraries() -> tuple[Any, Any]:

@@ -59,7 +59,7 @@ class Answerable(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class PricedQuestion:
     """A question of a curator, with what it may cost."""
 
     table: Table
@@ -84,7 +84,7 @@ class Asked:
         return isinstance(self.question, Question) and self.question.workload.shape[1] > MOST_PREVIEWED
 
 
-def asked(form: Form, table: Table) -> Asked:
+def asked(form: Form, table: Table) -> PricedQuestion:
     """The question that a form describes, checked; an error names the field."""
     epsilon = form.needed("epsilon", "type how much may be spent on this, for instance 0.1").replace(",", ".")
     form.number("epsilon", 1e-6, 1e4)
@@ -96,7 +96,7 @@ def asked(form: Form, table: Table) -> Asked:
         field = {"column": "first", "by": "second", "columns": "second" if kind != "marginals" else "among"}
         raise BadInput(field.get(refused.argument, refused.argument), refused.problem, refused.remedy) from None
     about = {f"{_first(form)} up to": table.schema.column(_first(form)).labels} if kind == "cumulative" else {}
-    return Asked(table=table, question=question, epsilon=epsilon, off=off, about=about)
+    return PricedQuestion(table=table, question=question, epsilon=epsilon, off=off, about=about)
 
 
 def numeric_columns(schema: Schema) -> list[str]:
@@ -181,7 +181,7 @@ class Previewed:
     words: str
 
 
-def previewed(asked: Asked, step: Callable[[int, int, str], None]) -> Previewed:
+def previewed(asked: PricedQuestion, step: Callable[[int, int, str], None]) -> Previewed:
     """Reckon what a question would be off by, around the ε that was asked for. It knows the question and ε alone."""
     wanted = float(asked.epsilon)
     around = [] if asked.is_large else [float(e) for e in wanted * np.geomspace(0.1, 10, POINTS)]
@@ -196,20 +196,20 @@ def previewed(asked: Asked, step: Callable[[int, int, str], None]) -> Previewed:
     return Previewed(found.epsilon, lines, at, _words(asked, at, found))
 
 
-def _preview(asked: Asked, epsilon: Any, rows: int = ROWS[0]) -> Preview:
+def _preview(asked: PricedQuestion, epsilon: Any, rows: int = ROWS[0]) -> Preview:
     if asked.is_mean and isinstance(asked.question, Total):
         return asked.question.preview(epsilon=epsilon, rows=rows)
     return asked.question.preview(epsilon=epsilon)
 
 
-def _off(asked: Asked, epsilon: Any) -> dict[str, float]:
+def _off(asked: PricedQuestion, epsilon: Any) -> dict[str, float]:
     if asked.is_mean:
         return {f"{rows:,} rows": _preview(asked, epsilon, rows).margin for rows in ROWS}
     found = _preview(asked, epsilon)
     return {"typical answer": found.margin} | ({"hardest answer": found.widest} if found.widest > found.margin else {})
 
 
-def _words(asked: Asked, at: Mapping[str, float], found: Preview) -> str:
+def _words(asked: PricedQuestion, at: Mapping[str, float], found: Preview) -> str:
     """What to expect; a stand-in is what the error was reckoned by, where the algorithm's own depends on the data."""
     if asked.is_mean:
         each = ", ".join(f"±{off:.3g} if there are {rows}" for rows, off in at.items())
@@ -221,7 +221,7 @@ def _words(asked: Asked, at: Mapping[str, float], found: Preview) -> str:
     return f"At ε = {asked.epsilon}, a typical answer is off by up to ±{found.margin:.3g} {asked.off} at 95 %{most}; {by}."
 
 
-def preview_figure(asked: Asked, found: Previewed) -> Any:
+def preview_figure(asked: PricedQuestion, found: Previewed) -> Any:
     """How far off answers are expected to be, against ε."""
     figure = plots.new("What ε buys", x="ε", y=f"± {asked.off}, at 95 %", log_x=True, log_y=True)
     for place, (name, (along, off)) in enumerate(found.lines.items()):
