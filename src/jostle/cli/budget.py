@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from jostle.cli.cap import LEDGER_HELP, cap, few_digits
-from jostle.cli.plain_words import Command, Group
+from jostle.cli.options import Command, Group
 from jostle.kernel.budget import round_down, round_up
 from jostle.kernel.errors import BadInput
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 import jostle
-from jostle.cli.plain_words import Command, Group
+from jostle.cli.options import Command, Group
 from jostle.cli.start import search_less
 from jostle.kernel.errors import BadInput, JostleError
 
