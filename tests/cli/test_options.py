@@ -89,7 +89,6 @@ def test_refusals_name_options_and_the_file(jostle: Any, tmp_path: Path, monkeyp
         ([*release, "--ledger", "budget.db"], "jostle: --budget: is missing, and the ledger has no account 'people'"),
         ([*release, "--ledger", "budget.db"], "--budget 1."),
         ([*release, "--ledger", "l.db", "--budget", "1", "--unit", "x:y"], "--unit person_id:3"),
-        ([*release, "--ledger", "l.db", "--budget", "1", "--columns", "ages,sex"], "people.csv: "),
         (["release", "none.csv", "--schema", "people.toml", "--epsilon", "1", "--ledger", "l.db"], "none.csv: "),
         (["--use", "nothing.py", "demo"], "--use: "),
     ]:

@@ -149,7 +149,7 @@ def test_a_preview_charges_nothing_and_needs_no_ledger(folder, jostle):
             "b.csv is --ledger as well",
         ),
         (("--sql", "SELECT * FROM people", "--epsilon", 1, "--budget", 1), 2, "SELECT *"),
-        (("--sql", "SELECT 1", "--by", "age", "--epsilon", 1, "--budget", 1), 2, "says it all"),
+        (("--sql", "SELECT 1", "--by", "age", "--epsilon", 1, "--budget", 1), 2, "is the whole question"),
         (("--algorithm", "HB", "--epsilon", 1, "--budget", 1), 2, "is for histograms"),
         (("--by", "age", "--epsilon", 2, "--budget", 1), 3, "short of it by 1"),
     ],

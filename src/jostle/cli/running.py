@@ -1,4 +1,4 @@
-"""What commands that take long share: a bar with the time left, and a stop that loses nothing."""
+"""What long-running commands share: a bar with the time left, and a stop that loses nothing."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class RunSummary:
-    """What a run did."""
+    """What one run did, without the jobs whose results were there before."""
 
     failed: list[FailedJob] = field(default_factory=list)
     done: int = 0
-    """How many jobs were done, beside those that were in the results before."""
-
     inputs: int = 0
     seconds: float = 0.0
 
@@ -47,19 +45,19 @@ def bar() -> Progress:
         TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )
-    # Inputs differ in what they cost: the time left is told by the last ten minutes.
+    # Inputs differ in cost: the time left is estimated from the last ten minutes.
     return Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600)
 
 
 def processes(workers: int | None) -> int:
-    """How many to start: as many as were asked for, else one a core."""
+    """The requested number of processes, or one per core."""
     from jostle.simulate import parallel
 
     return parallel.cores() if workers is None else workers
 
 
 def run(todo: Sequence[MeasurementJob], results: Results, *, workers: int | None, cluster: str | None = None) -> RunSummary:
-    """Do the jobs that are not in the results, under a bar; an interrupt ends the command with status 130."""
+    """Do the jobs that are not in the results yet, under a bar; an interrupt ends the command with status 130."""
     from rich.console import Console
 
     from jostle.simulate import measure
@@ -88,9 +86,9 @@ def run(todo: Sequence[MeasurementJob], results: Results, *, workers: int | None
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Whoever ends the command (SIGTERM) or closes its terminal (SIGHUP) stops it as Ctrl-C does.
+    """Let SIGTERM, and SIGHUP from a closed terminal, stop the command as Ctrl-C does.
 
-    What it started is then ended with it, and what it has is not lost. A signal that is ignored (`nohup`) stays so.
+    What it started ends with it, and what it has is not lost. A signal that is ignored (`nohup`) stays ignored.
     """
 
     def stop(*_: object) -> None:
@@ -107,7 +105,7 @@ def stoppable() -> Iterator[None]:
 
 @contextmanager
 def stopped_orderly(ledger: str | None) -> Iterator[None]:
-    """While what is private is worked on: a stop, also from outside, ends the command and says where a charge is."""
+    """While private data are read: a stop, also from outside, ends the command and says where a charge would be."""
     try:
         with stoppable():
             yield
@@ -117,7 +115,7 @@ def stopped_orderly(ledger: str | None) -> Iterator[None]:
 
 
 def say_failures(failed: Sequence[FailedJob], console: Console) -> None:
-    """A line for every algorithm that failed."""
+    """Print one line per algorithm that failed."""
     for name in sorted({one.algorithm for one in failed}):
         first, *others = [one for one in failed if one.algorithm == name]
         more = f" and on {len(others)} more" if others else ""
