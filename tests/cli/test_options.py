@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from jostle.cli.main import COMMANDS, _asked_for, app, with_commands
+from jostle.cli.main import COMMANDS, _commands_to_load, app, with_commands
 from jostle.cli.options import _NOT_PLAIN, _plain
 
 WORDS = [None, "", "x", "a,b", "ü", "\udcff", "-", "3", "0.5", "text", "TEXT", "json", "true", " x ", "x\0y", "./there.txt"]
@@ -61,7 +61,7 @@ def test_each_command_helps_by_itself_as_among_all(jostle: Any, monkeypatch: pyt
     for name in COMMANDS:
         status, alone, _ = jostle(name, "--help")
         assert status == 0
-        monkeypatch.setattr("jostle.cli.main._asked_for", lambda _: COMMANDS)
+        monkeypatch.setattr("jostle.cli.main._commands_to_load", lambda _: COMMANDS)
         assert jostle(name, "--help")[1] == alone
         monkeypatch.undo()
         monkeypatch.setenv("COLUMNS", "200")
@@ -70,8 +70,8 @@ def test_each_command_helps_by_itself_as_among_all(jostle: Any, monkeypatch: pyt
 
 def test_all_commands_are_there_where_it_is_not_plain_which_is_meant() -> None:
     for arguments in ([], ["--help"], ["--use", "release", "demo"], ["--version"], ["nothing"], ["--use=x.py", "demo"]):
-        assert _asked_for(arguments) == COMMANDS
-    assert _asked_for(["--quiet", "budget", "show"]) == ["budget"]
+        assert _commands_to_load(arguments) == COMMANDS
+    assert _commands_to_load(["--quiet", "budget", "show"]) == ["budget"]
     assert [*get_command(with_commands("demo")).commands] == ["demo"]  # type: ignore[attr-defined]
 
 

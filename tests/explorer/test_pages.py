@@ -292,7 +292,7 @@ def test_a_table_is_released_and_no_private_value_is_shown(browser, place):
     browser.fill("epsilon", "0.25")
     browser.send("/release/preview")
     assert browser.figures("#preview") == 1
-    assert "At ε = 0.25" in browser.text("#preview")
+    assert "at ε = 0.25" in browser.text("#preview")
     assert _events(place) == ["open"]  # a preview costs nothing
     browser.send("/release/pay")
     assert browser.figures("#released") == 2  # the answers, and how the algorithm was chosen
@@ -308,7 +308,7 @@ def test_a_table_is_released_and_no_private_value_is_shown(browser, place):
     browser.fill("first", "city")
     browser.fill("epsilon", "0.5")
     browser.send("/release/preview")
-    browser.until(lambda: "At ε = 0.5" in browser.text("#preview"))
+    browser.until(lambda: "at ε = 0.5" in browser.text("#preview"))
     browser.send("/release/pay")
     browser.until(lambda: "ε = 0.25 is left" in browser.text("#released"))
     assert UNSEEN not in browser.driver.page_source

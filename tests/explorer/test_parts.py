@@ -257,7 +257,7 @@ def test_the_marked_way_through_the_tree_ends_at_the_choice(selector):
         decision = selector.walk(lambda feature, values=values: values[feature.name])
         node = why.nested(selector.trees["identity"][0], values, selector.about.options)
         while "leaf" not in node:
-            node = next(way for way in node["ways"] if way["taken"])
+            node = next(way for way in node["branches"] if way["taken"])
         assert node["leaf"] == decision.choice
         shown = asyncio.run(why.look(form(**fields), {"it": selector}))
         assert f"{decision.choice}</span> is chosen" in shown.html
@@ -305,7 +305,7 @@ def test_learners_are_compared_on_an_uploaded_table():
     wrong = fields | {"schema": schema.replace('"no", "yes"', '"left", "right"')}
     again = uploaded("mine.csv", f"x,y\n{rows}\n".encode())
     work = asyncio.run(classify.prepare(form(**wrong, upload=again)))
-    with pytest.raises(BadInput, match="no value that the schema foresees"):
+    with pytest.raises(BadInput, match="no value that the schema declares"):
         work(job)
 
 

@@ -135,7 +135,7 @@ def curator(people):
 def test_every_question_is_previewed_for_nothing_and_paid_for_once(curator, kind):
     shown, question = curator.preview(kind=kind, **QUESTIONS[kind])
     assert curator.charges() == []
-    assert "At ε = 0.5" in shown.html
+    assert "at ε = 0.5" in shown.html
     figure = json.loads(shown.figures["preview"])
     for line in figure["data"][:-1]:  # more ε, less error
         assert line["x"] == sorted(line["x"])

@@ -177,7 +177,7 @@ def test_what_cannot_be_written_waits_and_closing_says_why(tmp_path, monkeypatch
 def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path):
     note = tmp_path / "note.txt"
     note.write_text("precious")
-    with pytest.raises(BadInput, match=r"out: .* holds something else than measurements: note.txt"):
+    with pytest.raises(BadInput, match=r"out: .* holds something other than measurements: note.txt"):
         Results(tmp_path)
     assert note.read_text() == "precious"
     with pytest.raises(BadInput, match="out: .* cannot be used: File exists"):
@@ -191,7 +191,7 @@ def test_a_part_of_something_else_is_refused(tmp_path, content):
         part.write_bytes(b"PAR1 and no more")
     else:
         pq.write_table(content, part)
-    with pytest.raises(BadInput, match="is damaged|something else than measurements"):
+    with pytest.raises(BadInput, match="is damaged|something other than measurements"):
         Results(tmp_path)
     assert part.exists()
 

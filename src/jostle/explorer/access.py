@@ -1,4 +1,4 @@
-"""Who may talk to the explorer: whoever has what was printed at start-up, from a page of the explorer's own.
+"""Who may talk to the explorer: whoever has the printed link or token, from one of the explorer's own pages.
 
 Four checks stand before every page. The `Host` header must name this machine, so that a foreign name that resolves to it is
 turned away. The visitor needs a cookie, which is given for the token, or for a link that works once: a link stays in the
@@ -32,13 +32,13 @@ LARGEST_REQUEST: Final = 8 * 2**20
 
 HEADER: Final = "x-jostle-secret"
 OPEN: Final = ("/enter", "/static/")
-"""What a visitor without a cookie may see: the page that asks for the token, and files that everybody has."""
+"""Open to visitors without a cookie: the page that asks for the token, and static files."""
 
 BEHIND: Final = "/jobs/"
-"""What scripts alone ask for. Pages and downloads are opened by the browser itself, which sends no secret along."""
+"""Only scripts request these. The browser itself opens pages and downloads, and sends no secret along."""
 
 HOST: Final = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::(\d+))?")
-"""What a `Host` header has: a name, or an address of version 6 in brackets, and perhaps a port."""
+"""A `Host` header: a name, or an IPv6 address in brackets, and perhaps a port."""
 
 HTTP_PORT: Final = "80"
 """Browsers leave it out."""
@@ -67,13 +67,13 @@ class Access:
     host: str = "127.0.0.1"
     port: int = 8000
     token: str = field(default_factory=_secret, repr=False)
-    """What is printed at start-up, to be typed."""
+    """Printed at start-up, to be typed."""
 
     session: str = field(default_factory=_secret, repr=False)
-    """What the cookie holds."""
+    """The cookie's value."""
 
     secret: str = field(default_factory=_secret, repr=False)
-    """What the explorer's own scripts send along."""
+    """Sent along by the explorer's own scripts."""
 
     _links: set[str] = field(default_factory=set, repr=False)
 
@@ -153,8 +153,7 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, _protected(send))
         else:
-            # What the application did not foresee was told to the page by its kind. The server would print its words, too,
-            # which may quote values.
+            # The page got the type of an unforeseen error. The server would also print its message, which may quote values.
             with suppress(Exception):
                 await self.app(scope, _limited(receive), _protected(send))
 
@@ -177,7 +176,7 @@ class Guard:
         return None
 
     def _from_here(self, origin: str | None) -> bool:
-        """Whether a browser says that one of our pages asks; others than browsers say nothing."""
+        """Whether the request comes from one of our pages; programs other than browsers send no origin."""
         return origin is None or (origin.startswith("http://") and self.access.knows(origin.removeprefix("http://")))
 
 
@@ -186,7 +185,7 @@ class TooLarge(Exception):
 
 
 def _limited(receive: Receive) -> Receive:
-    """The same request, until it is too large: a length that was announced may be a lie, and none may be announced."""
+    """The same request, until it is too large: the announced length may be missing or false."""
     seen = 0
 
     async def counted() -> Message:
@@ -218,8 +217,8 @@ def _refusal(status: int, message: str) -> Response:
 
 
 def _length(headers: Headers) -> int:
-    told = headers.get("content-length", "0")
-    return int(told) if told.isascii() and told.isdigit() and len(told) < 16 else LARGEST_REQUEST + 1
+    length = headers.get("content-length", "0")
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 16 else LARGEST_REQUEST + 1
 
 
 def _wants_json(headers: Headers) -> bool:

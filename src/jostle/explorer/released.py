@@ -1,4 +1,4 @@
-"""What was released, for a page and as files to download."""
+"""Releases, for a page and as files to download."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 FORMULAS: Final = re.compile(r"[=+@\t\r]|-(?!(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?(–-?[\d.]+)?\Z)")
-"""How a text begins that a spreadsheet would take for a formula and work out."""
+"""The beginning of a text that a spreadsheet would evaluate as a formula."""
 
 MOST_DRAWN: Final = 2**18
-"""A picture has at most so many cells; what is larger is in the file alone."""
+"""Larger releases have no picture, only files."""
 
 FIRST_ROWS: Final = 12
 
 HOLDS_ANSWERS: Final = ("csv", "json")
-"""Files that have all that was paid for in them; the others explain it."""
+"""The files that hold everything that was paid for; the others explain it."""
 
 
 @dataclass(eq=False, kw_only=True)
 class Released:
     """One release of this run, which is paid for and must not be lost."""
 
-    asked: PricedQuestion
+    priced: PricedQuestion
     result: Any
-    """What the library gave: it explains itself, and becomes a table and a picture."""
+    """The library's answer: it explains itself, and becomes a table and a picture."""
 
     at: str = field(default_factory=lambda: f"{datetime.now(UTC):%H:%M:%S}")
     """When, in UTC."""
@@ -51,7 +51,7 @@ class Released:
 
     @property
     def what(self) -> str:
-        return self.asked.question.what
+        return self.priced.question.what
 
     @property
     def cost(self) -> str:
@@ -141,7 +141,7 @@ class Released:
 
     def to_json(self) -> str:
         rows = self.rows().astype(object)
-        told = {
+        facts = {
             "what": self.what,
             "explanation": self.explain(),
             "epsilon": {"spent": self.cost, "remaining": show(self.result.remaining)},
@@ -149,7 +149,7 @@ class Released:
             "charge": charge_facts(self.result.charges),
             "answers": rows.where(rows.notna(), None).to_dict("records"),
         }
-        return json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+        return json.dumps(facts, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def save(released: Released, folder: Path) -> Path:
@@ -182,5 +182,5 @@ def _written(text: str, folder: Path, name: str) -> Path:
     return target
 
 
-def _defused(said: Any) -> Any:
-    return f"'{said}" if isinstance(said, str) and FORMULAS.match(said) else said
+def _defused(text: Any) -> Any:
+    return f"'{text}" if isinstance(text, str) and FORMULAS.match(text) else text

@@ -18,7 +18,7 @@ from jostle.choice.regret_tree import Leaf, Tree
 from jostle.choice.selectors import Decision, Selector
 from jostle.choice.tree_selector import TreeSelector
 from jostle.explorer import inputs, uploads
-from jostle.explorer.forms import Form
+from jostle.explorer.forms import Form, under_field
 from jostle.explorer.inputs import PublicInput
 from jostle.explorer.jobs import BackgroundJob, PageFragment
 from jostle.explorer.pages import drawn, render
@@ -28,7 +28,7 @@ from jostle.simulate.results import Results
 
 SHIPPED: Final = "shipped: "
 STEPS: Final = 28
-"""The map has so many points along each side."""
+"""Points along each side of the map."""
 
 DEEPEST: Final = 14
 """Deeper nodes of a tree are left out of the page."""
@@ -70,10 +70,8 @@ async def upload(form: Form, known: dict[str, Selector]) -> PageFragment:
     name, content = file
     if name not in known and len(known) >= MOST_SELECTORS:
         raise BadInput("selector_file", f"there are {len(known)} already", "start the explorer again to look at others")
-    try:
+    with under_field({}, otherwise="selector_file"):
         known[name] = Selector.loads(uploads.text_of(content, "selector_file"))
-    except BadInput as refused:
-        raise BadInput("selector_file", refused.problem, refused.remedy) from None
     return PageFragment(render("why_added.html", name=name))
 
 
@@ -126,8 +124,8 @@ async def look(form: Form, known: Mapping[str, Selector]) -> PageFragment:
 
 def _looked(selector: Selector, given: PublicInput, axes: Sequence[str], number: int) -> PageFragment:
     across, along = _axes(selector, axes)
-    told = dict.fromkeys((*selector.features_needed, across, along))
-    values = {name: FEATURES[name].value(given.data, given.workload, given.epsilon) for name in told}
+    needed = dict.fromkeys((*selector.features_needed, across, along))
+    values = {name: FEATURES[name].value(given.data, given.workload, given.epsilon) for name in needed}
     decision = selector.walk(lambda feature: values[feature.name])
     figures = {"regrets": regret_figure(decision), "map": map_figure(selector, values, across, along)}
     trees = selector.trees[selector.about.classes[int(values["workload"])]] if isinstance(selector, TreeSelector) else ()
@@ -148,24 +146,18 @@ def _looked(selector: Selector, given: PublicInput, axes: Sequence[str], number:
 
 
 def nested(tree: Tree, values: Mapping[str, float], options: Sequence[str]) -> dict[str, Any]:
-    """A tree for the template: questions with their two ways, and which way these values take."""
+    """A tree for the template: questions with their two branches, and the branch that these values take."""
 
     def node(number: int, depth: int, taken: bool) -> dict[str, Any]:
         here = tree[number]
         if isinstance(here, Leaf):
-            regret = here.regrets[here.choice]
-            return {
-                "leaf": options[here.choice],
-                "optimal": here.optimal,
-                "inputs": here.inputs,
-                "regret": regret,
-                "taken": taken,
-            }
+            facts = {"leaf": options[here.choice], "optimal": here.optimal, "inputs": here.inputs, "taken": taken}
+            return facts | {"regret": here.regrets[here.choice]}
         if depth > DEEPEST:
             return {"more": True, "taken": taken}
         low = values[here.feature] <= here.at
-        ways = [node(here.low, depth + 1, taken and low), node(here.high, depth + 1, taken and not low)]
-        return {"feature": here.feature, "at": here.at, "ways": ways, "taken": taken}
+        branches = [node(here.low, depth + 1, taken and low), node(here.high, depth + 1, taken and not low)]
+        return {"feature": here.feature, "at": here.at, "branches": branches, "taken": taken}
 
     return node(0, 0, True)
 
@@ -194,8 +186,8 @@ def map_figure(selector: Selector, values: Mapping[str, float], across: str, alo
     picked = np.empty((STEPS, STEPS), dtype=np.int64)
     names: list[str] = []
 
-    def measured(told: Mapping[str, float]) -> Callable[[Feature], float]:
-        return lambda feature: told[feature.name]
+    def measured(features: Mapping[str, float]) -> Callable[[Feature], float]:
+        return lambda feature: features[feature.name]
 
     for row, upward in enumerate(ranges[1]):
         for column, sideways in enumerate(ranges[0]):

@@ -1,4 +1,4 @@
-"""Many algorithms on many inputs, on every core or on a cluster, going on where an earlier run stopped."""
+"""Measure many algorithms on many inputs, on every core or on a cluster, and resume where an earlier run stopped."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from jostle.simulate.runner import errors
 from jostle.workloads import Workload
 
 _AT_ONCE: Final = 2**14
-"""A worker is given algorithms for an input with about so many cells in all: small jobs are not worth a message each, and
-large ones should be kept soon."""
+"""A worker gets jobs with about this many cells together: small jobs are not worth a message each, and results of large ones
+should be stored soon."""
 
 
 class Cell(Protocol):
-    """An input: public data, a workload and an ε, under a name. It travels to other processes, and is built there."""
+    """An input: public data, a workload and an ε, under a name. It travels to other processes, which build the data."""
 
     @property
     def key(self) -> str: ...
@@ -50,17 +50,17 @@ class Cell(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class MeasurementJob:
-    """An algorithm to be tried on an input."""
+    """An algorithm to run on an input."""
 
     algorithm: str
     version: int
     cell: Cell
     digest: str
-    """What the input holds, in short."""
+    """Of the input's data and queries."""
 
     trials: int
     seed: int
-    """What all runs are seeded with; every input has its own noise nevertheless."""
+    """Of all runs; every input has its own noise nevertheless."""
 
     neighbours: str
 
@@ -79,7 +79,7 @@ class FailedJob:
 
 
 def digest(cell: Cell) -> str:
-    """Eight letters that change with the data and with the queries."""
+    """Eight letters that change with the data and the queries."""
     vector = cell.vector()
     answers = cell.workload() @ vector
     return hashlib.blake2b(vector.tobytes() + answers.tobytes(), digest_size=4).hexdigest()
@@ -88,10 +88,10 @@ def digest(cell: Cell) -> str:
 def jobs(
     cells: Sequence[Cell], names: Sequence[str], *, trials: int, seed: int, neighbours: Neighbours | str = "add_remove"
 ) -> list[MeasurementJob]:
-    """Every named algorithm on every input that it is for.
+    """One job per named algorithm and suitable input.
 
-    Inputs come in an order that is random, so that the time left can be told; the algorithms of an input come together, so
-    that it is built once.
+    The order of inputs is random, so that the time left can be estimated. The algorithms of an input come together, so that
+    it is built once.
     """
     if trials < 2:
         raise BadInput("trials", f"must be at least 2, got {trials}", "pass for instance 20")
@@ -120,10 +120,10 @@ def jobs(
 def run(
     todo: Iterable[MeasurementJob], results: Results, *, workers: int, cluster: str | None = None
 ) -> Generator[MeasuredError | FailedJob]:
-    """Do the jobs that are not in the results yet, keep each as it comes in, and pass it on.
+    """Do the jobs that are not in the results yet; store each outcome and yield it.
 
-    They are done by so many processes here, or by a Dask cluster (see `parallel.in_parallel`). A job that raises is passed
-    on as failed and not kept. To stop early, close the iterator: what is under way is dropped.
+    Processes of this machine do them, or a Dask cluster (see `parallel.in_parallel`). A job that raises is yielded as failed
+    and not stored. To stop early, close the iterator: unfinished work is dropped.
     """
     open_jobs = [job for job in todo if results.get(job.key) is None]
     alone = cluster is None and workers == 1
@@ -150,7 +150,7 @@ def measure_all(batch: Sequence[MeasurementJob]) -> list[MeasuredError | FailedJ
 
 def measure(job: MeasurementJob) -> MeasuredError | FailedJob:
     """Do one job, here."""
-    began = time.thread_time()  # of this thread's processor time, which other programs and workers do not lengthen
+    began = time.thread_time()  # processor time of this thread: other programs and workers do not count
     try:
         found = errors(
             job.algorithm,
