@@ -336,7 +336,7 @@ def test_other_questions_have_their_own_fields_and_answers(browser, place):
     browser.fill("levels", "0.1 2")
     browser.fill("epsilon", "0.01")
     browser.send("/release/preview")
-    assert "between 0.001 and 0.999" in browser.wrong("levels")
+    assert "from 0.001 to 0.999" in browser.wrong("levels")
     browser.fill("levels", "0.1 0.5")
     browser.send("/release/preview")
     assert browser.figures("#preview") == 1
