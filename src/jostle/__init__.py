@@ -11,26 +11,9 @@ True
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from jostle._registrars import registrars
 from jostle._renamed import find_old_names
-
-if TYPE_CHECKING:
-    from jostle import algorithms, choice, learn, mechanisms, simulate, workloads
-    from jostle.algorithms.registry import algorithm
-    from jostle.answers.release import Release, release
-    from jostle.choice.choice_maker import ChoiceMaker
-    from jostle.choice.epsilon import epsilon_for
-    from jostle.choice.metafeatures import metafeature
-    from jostle.choice.options import Option, option
-    from jostle.kernel.budget import Budget
-    from jostle.kernel.errors import BadInput, JostleError, Overdraft
-    from jostle.kernel.ledger import Ledger
-    from jostle.kernel.neighbours import Neighbours
-    from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
-    from jostle.tables.opening import open
-    from jostle.tables.unit import Unit
 
 find_old_names()
 
@@ -43,38 +26,7 @@ registrars.append(_register_pythia)
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "BadInput",
-    "Boolean",
-    "Budget",
-    "Category",
-    "ChoiceMaker",
-    "Date",
-    "Integer",
-    "JostleError",
-    "Ledger",
-    "Neighbours",
-    "Option",
-    "Overdraft",
-    "Real",
-    "Release",
-    "Schema",
-    "Unit",
-    "__version__",
-    "algorithm",
-    "algorithms",
-    "choice",
-    "epsilon_for",
-    "learn",
-    "mechanisms",
-    "metafeature",
-    "open",
-    "option",
-    "release",
-    "simulate",
-    "workloads",
-]
-
+_MODULES = {name: f"jostle.{name}" for name in ("algorithms", "choice", "learn", "mechanisms", "simulate", "workloads")}
 _HOMES = {
     "BadInput": "jostle.kernel.errors",
     "Boolean": "jostle.schema",
@@ -99,14 +51,9 @@ _HOMES = {
     "option": "jostle.choice.options",
     "release": "jostle.answers.release",
 }
-_MODULES = {
-    "algorithms": "jostle.algorithms",
-    "choice": "jostle.choice",
-    "learn": "jostle.learn",
-    "mechanisms": "jostle.mechanisms",
-    "simulate": "jostle.simulate",
-    "workloads": "jostle.workloads",
-}
+"""Where each public name is. `__init__.pyi` has the same for type checkers, and a test compares the two."""
+
+__all__ = sorted([*_HOMES, *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> object:

@@ -1,6 +1,6 @@
 """One look for every picture: colours, fonts and margins, and how a picture becomes a file.
 
-Whatever draws gets its figure from `new`, or hands what it drew to `themed`. Plotly is imported when something is drawn.
+Figures come from `new`, or pass through `themed`. Plotly is imported when something is drawn.
 """
 
 from __future__ import annotations
@@ -25,30 +25,22 @@ if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
 
 ACCENT: Final = "#3349a6"
-"""What is meant: the release, the choice."""
+"""For the release, or the choice."""
 
 CONTRAST: Final = "#b3261e"
-"""What it is compared with: the truth, where that is public."""
+"""For what it is compared with, such as the truth, if public."""
 
 MUTED: Final = "#8a8f98"
-"""Everything else."""
+"""For everything else."""
 
 PALETTE: Final = (
-    "#3349a6",
-    "#b3261e",
-    "#1b7f5c",
-    "#a35c00",
-    "#7b3fa0",
-    "#0b7285",
-    "#8a8f98",
-    "#5c6f00",
-    "#c2417c",
-    "#3d3d3d",
+    *("#3349a6", "#b3261e", "#1b7f5c", "#a35c00", "#7b3fa0"),
+    *("#0b7285", "#8a8f98", "#5c6f00", "#c2417c", "#3d3d3d"),
 )
 """For things without rank. Every colour has a contrast of 3 to 1 on white at least, which lines and points need."""
 
 BAND: Final = "rgba(51, 73, 166, 0.18)"
-"""An interval around what is meant."""
+"""For an interval around the release."""
 
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 _LOG: Final = {"type": "log", "nticks": 6}
@@ -75,7 +67,7 @@ def new(title: str = "", *, x: str = "", y: str = "", log_x: bool = False, log_y
 
 
 def themed(figure: go.Figure, title: str = "") -> go.Figure:
-    """The same figure with the look of all others; a title that it has is kept, unless there is a new one."""
+    """The same figure with the look of all others, and perhaps a new title."""
     figure.update_layout(
         template="plotly_white",
         colorway=list(PALETTE),
@@ -112,7 +104,7 @@ def save(figure: go.Figure, path: str | Path) -> Path:
 
 
 def savable(path: str | Path, argument: str = "path") -> Path:
-    """Where a figure can be saved; refused where it cannot, before long work is done for it."""
+    """The path, if a figure can be saved there; refused before long work is done for it."""
     target = Path(path)
     if not target.absolute().parent.is_dir():
         raise BadInput(argument, f"the folder of {target} does not exist", "name one that does")
@@ -124,7 +116,7 @@ def savable(path: str | Path, argument: str = "path") -> Path:
 
 
 def in_words(text: str, rows: DataFrame | None = None) -> str:
-    """What a notebook shows of a result: what it says of itself, line by line, and its first rows.
+    """What a notebook shows of a result: its explanation, line by line, and its first rows.
 
     >>> in_words("3 < 4")
     '<p>3 &lt; 4</p>'
@@ -141,7 +133,7 @@ def html(figure: go.Figure) -> str:
 def line(
     values: Any, margins: Any = None, *, labels: Sequence[str] | None = None, title: str = "", x: str = ""
 ) -> go.Figure:
-    """Answers one after the other, with the band that the truth is in.
+    """Answers in a line, with a band for their 95 % intervals.
 
     >>> len(line([3.0, 5.0], [1.0, 1.0]).data)
     2
@@ -169,7 +161,7 @@ def line(
 
 
 def bars(values: Any, margins: Any = None, *, labels: Sequence[str], title: str = "", x: str = "") -> go.Figure:
-    """A few answers, with the intervals that the truth is in."""
+    """A few answers as bars, with their 95 % intervals."""
     figure = new(title, x=x, y="count")
     off = None if margins is None else {"array": np.asarray(margins, dtype=np.float64), "color": "#1f2430", "thickness": 1.2}
     figure.add_bar(x=list(map(str, labels)), y=np.asarray(values, dtype=np.float64), error_y=off, marker_color=ACCENT)
@@ -193,7 +185,7 @@ def heat(
 
 
 def spending(of: Ledger | Statement) -> go.Figure:
-    """What the accounts of a ledger, or of a statement of it, have spent and what is left, one bar an account."""
+    """What is spent and what is left, one bar per account of a ledger or of its statement."""
     statement = of if isinstance(of, Statement) else of.statement()
     figure = new("Budget of each data set", x="ε")
     names = [balance.dataset for balance in statement.balances]
@@ -206,7 +198,7 @@ def spending(of: Ledger | Statement) -> go.Figure:
 
 
 def shares(names: Sequence[str], values: Any, *, title: str, y: str) -> go.Figure:
-    """Many positive numbers under each of some names, as boxes on a log scale, the least median first.
+    """One box per name on a log scale, for a column of positive numbers each; the smallest median first.
 
     >>> [box.name for box in shares(["a", "b"], np.array([[3.0, 1.0], [9.0, 2.0]]), title="Regrets", y="regret").data]
     ['b', 'a']
@@ -219,7 +211,7 @@ def shares(names: Sequence[str], values: Any, *, title: str, y: str) -> go.Figur
 
 
 def audited(verdicts: Sequence[Any]) -> go.Figure:
-    """What an audit proved of each entry, beside what is claimed: a bound above its claim refutes it."""
+    """What an audit proved about each entry, and what is claimed: a bound above its claim refutes it."""
     figure = new("Audit: privacy loss that was found, and claimed", x="ε")
     names = [f"{one.name}, {one.neighbours}" for one in verdicts]
     colours = [CONTRAST if one.finding else ACCENT for one in verdicts]

@@ -41,7 +41,7 @@ def table_of_rows(account: Account, **how: Any) -> Any:
 
 def classified(account: Account) -> Any:
     with ExitStack() as until_done:
-        return _payment(account.ledger._store.where, None, None, None, account.name, "", until_done)
+        return _payment(account.ledger._store.where, None, None, None, account.name, until_done)
 
 
 def chosen(account: Account) -> Any:

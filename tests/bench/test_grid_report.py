@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jostle.simulate import grid, measure
-from jostle.simulate.results import Measured, Results
+from jostle.simulate.results import MeasuredError, Results
 from jostle_bench.grid_report import leave_one_out, report
 from tests.simulate.folders import data_folder
 
@@ -16,8 +16,8 @@ def folder(tmp_path):
     return data_folder(tmp_path / "data")
 
 
-def made(algorithm: str, cell: str, mean: float) -> Measured:
-    return Measured(
+def made(algorithm: str, cell: str, mean: float) -> MeasuredError:
+    return MeasuredError(
         algorithm=algorithm,
         version=1,
         cell=cell,

@@ -11,7 +11,7 @@ import pytest
 from jostle import simulate
 from jostle.kernel.errors import BadInput
 from jostle.simulate import measure
-from jostle.simulate.results import Measured, Results
+from jostle.simulate.results import MeasuredError, Results
 from jostle_bench import reference
 from tests.bench.folders import HEADER, reference_folder
 
@@ -26,9 +26,9 @@ def rows(folder):
     return reference.read(folder)
 
 
-def made(algorithm: str, cell: str, mean: float, stderr: float = 0.1, **changes) -> Measured:
+def made(algorithm: str, cell: str, mean: float, stderr: float = 0.1, **changes) -> MeasuredError:
     said = {"version": 1, "digest": "00", "trials": 10, "seed": 0, "neighbours": "add_remove", "seconds": 0.001} | changes
-    return Measured(algorithm=algorithm, cell=cell, mean=mean, stderr=stderr, **said)
+    return MeasuredError(algorithm=algorithm, cell=cell, mean=mean, stderr=stderr, **said)
 
 
 # ------------------------------------------------------------------------------------------------------------ reading
@@ -207,7 +207,7 @@ def test_a_job_that_raises_is_told_and_the_others_go_on(rows, tmp_path):
     broken = replace(todo[0], cell=replace(good, scale=77))
     with Results(tmp_path / "kept") as results:
         failed, fine = list(measure.run([broken, *todo], results, workers=1))
-        assert isinstance(failed, measure.Failed)
+        assert isinstance(failed, measure.FailedJob)
         assert "has no array" in failed.reason
         assert list(results) == [fine]
 

@@ -16,7 +16,7 @@ def test_without_its_package_it_says_what_to_install(words, jostle, monkeypatch)
     monkeypatch.setattr(bench, "entry_points", lambda **_: ())
     status, output, told = jostle("bench", *words)
     assert (status, output) == (2, "")
-    assert "benchmarks are a package of their own, which is not installed" in told
+    assert "the package of benchmarks is not installed" in told
     assert "Remedy: pip install jostle-bench; in a checkout of jostle, make setup." in told
 
 

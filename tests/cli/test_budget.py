@@ -75,7 +75,7 @@ def test_one_event_whole_by_the_beginning_of_its_key(path, jostle):
     for wrong in ("", "no such key"):
         status, _, errors = jostle("budget", path, "--event", wrong)
         assert status == 2
-        assert "list them with jostle budget LEDGER" in errors
+        assert "list the events with jostle budget LEDGER" in errors
 
 
 def test_a_ledger_on_postgres(postgres, jostle):

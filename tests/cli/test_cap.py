@@ -41,7 +41,7 @@ def test_a_cap_is_changed_and_the_ledger_knows_by_whom_and_why(location, jostle,
 
 
 @pytest.mark.parametrize(("answer", "ends", "is_then"), [("y\n", 0, 2), ("n\n", 1, 1), ("\n", 1, 1), ("", 1, 1)])
-def test_it_is_asked_for_once_more(tmp_path, jostle, monkeypatch, answer, ends, is_then):
+def test_it_is_commands_to_load_once_more(tmp_path, jostle, monkeypatch, answer, ends, is_then):
     place = str(tmp_path / "budget.db")
     with Ledger(place) as ledger:
         ledger.account("people", cap=1).charge(Fraction(1, 3), operator="laplace", neighbours="add_remove")

@@ -61,7 +61,11 @@ def test_a_selector_is_trained_with_it_by_several_processes(in_a_shell):
 
 @pytest.mark.parametrize(
     ("file", "message"),
-    [("nowhere.py", "is no Python file that can be read"), ("data", "is no Python file"), ("json.py", "a name of its own")],
+    [
+        ("nowhere.py", "is not a readable Python file"),
+        ("data", "is not a readable Python file"),
+        ("json.py", "rename the file"),
+    ],
 )
 def test_what_cannot_be_imported_is_refused(tmp_path, monkeypatch, jostle, file, message):
     (tmp_path / "data").mkdir()

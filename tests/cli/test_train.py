@@ -30,7 +30,7 @@ def test_it_measures_learns_and_writes_a_selector(jostle, tmp_path):
     status, output, errors = jostle("--task", "range-1d", *SMALL)
     assert status == 0, errors
     assert "Measured 72 results on 24 inputs" in output
-    assert "inputs a second" in output
+    assert "inputs per second" in output
     assert all(name in output for name in ("Laplace", "HB", "Uniform", "mean regret"))
     assert "The selector: selector.json" in output
     assert set(Selector.load(tmp_path / "selector.json", task="range-1d").about.options) == {"Laplace", "HB", "Uniform"}

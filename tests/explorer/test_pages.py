@@ -292,7 +292,7 @@ def test_a_table_is_released_and_no_private_value_is_shown(browser, place):
     browser.fill("epsilon", "0.25")
     browser.send("/release/preview")
     assert browser.figures("#preview") == 1
-    assert "At ε = 0.25" in browser.text("#preview")
+    assert "at ε = 0.25" in browser.text("#preview")
     assert _events(place) == ["open"]  # a preview costs nothing
     browser.send("/release/pay")
     assert browser.figures("#released") == 2  # the answers, and how the algorithm was chosen
@@ -308,7 +308,7 @@ def test_a_table_is_released_and_no_private_value_is_shown(browser, place):
     browser.fill("first", "city")
     browser.fill("epsilon", "0.5")
     browser.send("/release/preview")
-    browser.until(lambda: "At ε = 0.5" in browser.text("#preview"))
+    browser.until(lambda: "at ε = 0.5" in browser.text("#preview"))
     browser.send("/release/pay")
     browser.until(lambda: "ε = 0.25 is left" in browser.text("#released"))
     assert UNSEEN not in browser.driver.page_source
@@ -336,7 +336,7 @@ def test_other_questions_have_their_own_fields_and_answers(browser, place):
     browser.fill("levels", "0.1 2")
     browser.fill("epsilon", "0.01")
     browser.send("/release/preview")
-    assert "between 0.001 and 0.999" in browser.wrong("levels")
+    assert "from 0.001 to 0.999" in browser.wrong("levels")
     browser.fill("levels", "0.1 0.5")
     browser.send("/release/preview")
     assert browser.figures("#preview") == 1

@@ -20,8 +20,8 @@ from starlette.datastructures import FormData, UploadFile
 from jostle import BadInput, workloads
 from jostle.explorer import classify, compare, inputs, schema_form, uploads, why
 from jostle.explorer.forms import Form
-from jostle.explorer.inputs import Input
-from jostle.explorer.jobs import MOST_KEPT, MOST_WAITING, Job, Jobs, Shown
+from jostle.explorer.inputs import PublicInput
+from jostle.explorer.jobs import MOST_KEPT, MOST_WAITING, BackgroundJob, Jobs, PageFragment
 from jostle.explorer.released import FORMULAS
 from jostle.schema import Boolean, Category, Date, Integer, Real
 from tests.explorer.tiny import tiny_selector
@@ -166,7 +166,7 @@ def test_a_job_tells_how_far_it_is_and_stops_when_asked():
         for done in range(10**9):  # hours, so that it does not end before it is told to, however busy the machine
             job.step(done, 10**9, "counting")
             reached.set()
-        return Shown("")
+        return PageFragment("")
 
     job = jobs.start("count", work)
     assert reached.wait(60)
@@ -196,7 +196,7 @@ def test_there_is_an_end_to_how_much_may_wait():
 
     def wait(job):
         go.wait(120)
-        return Shown("")
+        return PageFragment("")
 
     for _ in range(MOST_WAITING):
         jobs.start("wait", wait)
@@ -209,7 +209,7 @@ def test_there_is_an_end_to_how_much_may_wait():
 def test_as_much_is_remembered_as_is_said():
     jobs = Jobs()
     for _ in range(MOST_KEPT + 5):
-        job = jobs.start("done", lambda job: Shown(""))
+        job = jobs.start("done", lambda job: PageFragment(""))
         while not job.finished:
             time.sleep(0.001)
     jobs.close()
@@ -222,8 +222,8 @@ def test_as_much_is_remembered_as_is_said():
 def test_bias_and_deviation_are_those_of_the_algorithm():
     data = np.zeros(64, dtype=np.int64)
     data[:8] = 1000
-    given_ = Input("steps", data, workloads.identity(64), 1.0)
-    job = Job("compare")
+    given_ = PublicInput("steps", data, workloads.identity(64), 1.0)
+    job = BackgroundJob("compare")
     laplace = compare.attempt("Laplace", given_, 200, job)
     # The variance of Laplace noise of scale 1 is 2; the mean of 200 · 64 squares is within 10 % of it (seeded).
     assert laplace.deviation == pytest.approx(np.sqrt(2), rel=0.1)
@@ -257,7 +257,7 @@ def test_the_marked_way_through_the_tree_ends_at_the_choice(selector):
         decision = selector.decide(values.__getitem__)
         node = why.nested(selector.trees["identity"][0], values, selector.about.options)
         while "leaf" not in node:
-            node = next(way for way in node["ways"] if way["taken"])
+            node = next(way for way in node["branches"] if way["taken"])
         assert node["leaf"] == decision.choice
         shown = asyncio.run(why.look(form(**fields), {"it": selector}))
         assert f"{decision.choice}</span> is chosen" in shown.html
@@ -283,7 +283,7 @@ def test_a_selector_comes_in_as_a_file_or_is_refused_at_its_field(selector):
 
 def test_a_small_selector_is_trained_on_what_is_always_there(monkeypatch):
     monkeypatch.setenv("JOSTLE_DATA", "")
-    made = why.small("range-2d", Job("train"))
+    made = why.small("range-2d", BackgroundJob("train"))
     assert made.about.options == why.SMALL["range-2d"]["options"]
 
 
@@ -297,7 +297,7 @@ def test_learners_are_compared_on_an_uploaded_table():
     )
     fields = {"labelled": "upload", "epsilons": "0.5 20", "draws": "2", "label": "y", "schema": schema, "learner": "Single"}
     table = uploaded("mine.csv", f"x,y\n{rows}\n".encode())
-    job = Job("learn")
+    job = BackgroundJob("learn")
     shown = asyncio.run(classify.prepare(form(**fields, upload=table)))(job)
     assert "mine: predicting y" in shown.html
     assert "Single" in shown.html
@@ -305,19 +305,19 @@ def test_learners_are_compared_on_an_uploaded_table():
     wrong = fields | {"schema": schema.replace('"no", "yes"', '"left", "right"')}
     again = uploaded("mine.csv", f"x,y\n{rows}\n".encode())
     work = asyncio.run(classify.prepare(form(**wrong, upload=again)))
-    with pytest.raises(BadInput, match="no value that the schema foresees"):
+    with pytest.raises(BadInput, match="no value that the schema declares"):
         work(job)
 
 
 def test_fewer_draws_than_asked_for_are_said(monkeypatch):
     monkeypatch.setattr(classify, "SECONDS", 0.0)
     fields = {"labelled": "artificial-0", "epsilons": "0.5 2", "draws": "3", "records": "200", "learner": "Majority"}
-    shown = asyncio.run(classify.prepare(form(**fields)))(Job("learn"))
+    shown = asyncio.run(classify.prepare(form(**fields)))(BackgroundJob("learn"))
     assert "Fewer than 3 draws were made" in shown.html
     assert "Majority (1 at ε = 0.5, 1 at ε = 2)" in shown.html
     assert "(1 of 3)" in shown.html
     assert "±" not in shown.html.split("<tbody>")[1]  # one draw has no spread
     monkeypatch.setattr(classify, "SECONDS", 100.0)
-    shown = asyncio.run(classify.prepare(form(**fields)))(Job("learn"))
+    shown = asyncio.run(classify.prepare(form(**fields)))(BackgroundJob("learn"))
     assert "Fewer than" not in shown.html
     assert shown.html.split("<tbody>")[1].count("±") == 2

@@ -24,9 +24,9 @@ from starlette.exceptions import HTTPException
 
 from jostle import BadInput, Ledger
 from jostle.answers.release import Release
-from jostle.explorer.asking import KINDS, ROWS
 from jostle.explorer.forms import Form
-from jostle.explorer.jobs import MOST_WAITING, Job, Jobs
+from jostle.explorer.jobs import MOST_WAITING, BackgroundJob, Jobs
+from jostle.explorer.question_form import KINDS, ROWS
 from jostle.explorer.release import Desk
 from jostle.explorer.released import Released
 from jostle.kernel.errors import JostleError
@@ -82,11 +82,11 @@ class Curator:
         return self.desk._opened.key
 
     def preview(self, **fields):
-        shown = done(self.desk.preview(form(table_key=self.key, **({"epsilon": "0.5"} | fields))))(Job("preview"))
+        shown = done(self.desk.preview(form(table_key=self.key, **({"epsilon": "0.5"} | fields))))(BackgroundJob("preview"))
         return shown, shown.html.split('name="question" value="')[1].split('"')[0]
 
     def pay(self, question):
-        return done(self.desk.pay(form(question=question), lambda work: work))(Job("pay"))
+        return done(self.desk.pay(form(question=question), lambda work: work))(BackgroundJob("pay"))
 
     def click(self, question, jobs):
         """The job that pays, or None where it was refused."""
@@ -135,7 +135,7 @@ def curator(people):
 def test_every_question_is_previewed_for_nothing_and_paid_for_once(curator, kind):
     shown, question = curator.preview(kind=kind, **QUESTIONS[kind])
     assert curator.charges() == []
-    assert "At ε = 0.5" in shown.html
+    assert "at ε = 0.5" in shown.html
     figure = json.loads(shown.figures["preview"])
     for line in figure["data"][:-1]:  # more ε, less error
         assert line["x"] == sorted(line["x"])

@@ -296,7 +296,7 @@ def test_the_command_releases_a_model_and_synthetic_records(people: list[str], t
     out, book = tmp_path / "synthetic.csv", tmp_path / "budget.db"
     shown = run([*people, "--epsilon", "0.5", "--out", str(out), "--ledger", str(book), "--cap", "1"])
     assert "Accuracy on a fifth of the records, held out" in shown
-    assert "remembered nowhere" not in shown
+    assert "recorded nowhere" not in shown
     assert 2_000 < len(pd.read_csv(out)) < 2_700
     with Ledger(book) as ledger:
         assert ledger.account("people").spent == Fraction(1, 2)
@@ -318,7 +318,7 @@ def test_the_command_as_a_script_runs_it(people: list[str], tmp_path: Path) -> N
     [
         (["--epsilon", "0"], "epsilon"),
         (["--epsilon", "1", "--learner", "Sparsely"], "did you mean Sparse"),
-        (["--epsilon", "1", "--learner", "Majority", "--out", "x.csv"], "needs the pipeline"),
+        (["--epsilon", "1", "--learner", "Majority", "--out", "x.csv"], "only the pipeline makes synthetic records"),
         (["--epsilon", "1", "--label", "age"], "must be a column of the schema with classes"),
         (["--epsilon", "1", "--test", "nowhere.csv"], "cannot be read"),
         (["--epsilon", "1", "--simulate", "1", "--ledger", "b.db"], "cannot be seeded"),

@@ -17,14 +17,14 @@ import pytest
 
 from jostle.kernel.errors import BadInput
 from jostle.simulate import grid, measure, results
-from jostle.simulate.results import Measured, Results
+from jostle.simulate.results import MeasuredError, Results
 from tests.simulate.folders import data_folder
 
 
-def made(number: int, **changes) -> Measured:
+def made(number: int, **changes) -> MeasuredError:
     said = {"version": 1, "digest": "00", "trials": 10, "seed": 0, "neighbours": "add_remove", "seconds": 0.001}
     said |= {"algorithm": "HB", "cell": f"cell|{number}", "mean": 0.1 + number, "stderr": 1 / 3} | changes
-    return Measured(**said)
+    return MeasuredError(**said)
 
 
 def parts(folder: Path) -> list[Path]:
@@ -87,7 +87,7 @@ def test_killed_in_the_middle_only_the_last_seconds_are_lost(tmp_path):
         "import sys, time; from pathlib import Path; from jostle.simulate import results; results._DELAY = 0.02\n"
         "kept, number = results.Results(Path(sys.argv[1])), 0\n"
         "while True:\n"
-        "    kept.add(results.Measured(algorithm='HB', version=1, cell=str(number), digest='', trials=2, seed=0,"
+        "    kept.add(results.MeasuredError(algorithm='HB', version=1, cell=str(number), digest='', trials=2, seed=0,"
         " neighbours='add_remove', mean=number, stderr=0.0, seconds=0.0))\n"
         "    number += 1; print(number, flush=True); time.sleep(0.001)\n"
     )
@@ -177,7 +177,7 @@ def test_what_cannot_be_written_waits_and_closing_says_why(tmp_path, monkeypatch
 def test_a_folder_of_something_else_is_refused_and_left_alone(tmp_path):
     note = tmp_path / "note.txt"
     note.write_text("precious")
-    with pytest.raises(BadInput, match=r"out: .* holds something else than measurements: note.txt"):
+    with pytest.raises(BadInput, match=r"out: .* holds something other than measurements: note.txt"):
         Results(tmp_path)
     assert note.read_text() == "precious"
     with pytest.raises(BadInput, match="out: .* cannot be used: File exists"):
@@ -191,7 +191,7 @@ def test_a_part_of_something_else_is_refused(tmp_path, content):
         part.write_bytes(b"PAR1 and no more")
     else:
         pq.write_table(content, part)
-    with pytest.raises(BadInput, match="is damaged|something else than measurements"):
+    with pytest.raises(BadInput, match="is damaged|something other than measurements"):
         Results(tmp_path)
     assert part.exists()
 

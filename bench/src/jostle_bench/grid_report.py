@@ -10,7 +10,7 @@ import numpy as np
 from jostle.kernel.partition import Vector
 from jostle.simulate import grid
 from jostle.simulate.grid import GridCell
-from jostle.simulate.results import Measured
+from jostle.simulate.results import MeasuredError
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,9 @@ class GridReport:
     """Every ratio, by algorithm and workload."""
 
 
-def report(task: str, tried: Sequence[GridCell], names: Sequence[str], measured: Iterable[Measured]) -> GridReport | None:
+def report(
+    task: str, tried: Sequence[GridCell], names: Sequence[str], measured: Iterable[MeasuredError]
+) -> GridReport | None:
     """What the measurements say, on the inputs on which every named algorithm was measured; None if there are none."""
     means = {(one.algorithm, one.cell): one.mean for one in measured}
     suite = grid.SUITE[task]

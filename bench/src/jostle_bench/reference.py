@@ -24,7 +24,7 @@ import numpy as np
 from jostle import algorithms, workloads
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
-from jostle.simulate.results import Measured
+from jostle.simulate.results import MeasuredError
 from jostle.workloads import Workload
 
 FACTOR: Final = 1.10
@@ -138,7 +138,7 @@ class Ratio:
     cell: ReferenceCell
     """The input."""
 
-    ours: Measured
+    ours: MeasuredError
     """What ours makes there."""
 
     theirs: Theirs
@@ -258,7 +258,7 @@ def missing(rows: Iterable[Theirs]) -> list[str]:
     return sorted({theirs.algorithm.split("_")[0] for theirs in rows} - known)
 
 
-def compare(rows: Sequence[Theirs], measured: Iterable[Measured]) -> list[Comparison]:
+def compare(rows: Sequence[Theirs], measured: Iterable[MeasuredError]) -> list[Comparison]:
     """Ours beside theirs, an algorithm and a task at a time, where there is something to compare."""
     ours = {(one.algorithm, one.cell): one for one in measured}
     found: dict[tuple[str, ReferenceCell], Theirs] = {(theirs.algorithm, theirs.cell): theirs for theirs in rows}

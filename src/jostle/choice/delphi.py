@@ -23,7 +23,7 @@ from jostle.kernel.partition import Counts, Vector
 from jostle.simulate import grid, measure
 from jostle.simulate.grid import GridCell
 from jostle.simulate.parallel import cores
-from jostle.simulate.results import Measured, Results
+from jostle.simulate.results import MeasuredError, Results
 
 TRIALS: Final = 20
 """The paper's number of runs of an option on an input."""
@@ -63,7 +63,7 @@ class ErrorTable:
     """Processor time per run."""
 
     @classmethod
-    def of(cls, task: str, inputs: Sequence[GridCell], options: Sequence[str], measured: Iterable[Measured]) -> Self:
+    def of(cls, task: str, inputs: Sequence[GridCell], options: Sequence[str], measured: Iterable[MeasuredError]) -> Self:
         """Put measurements in their places; those of other inputs or options are left out."""
         rows = {cell.key: row for row, cell in enumerate(inputs)}
         columns = {name: column for column, name in enumerate(options)}
@@ -221,7 +221,7 @@ def collect(
         closing(measure.run(todo, results, workers=processes, cluster=cluster)) as outcomes,
     ):
         for outcome in outcomes:
-            if isinstance(outcome, measure.Failed):
+            if isinstance(outcome, measure.FailedJob):
                 raise BadInput(
                     "options",
                     f"{outcome.algorithm} failed on {outcome.cell}: {outcome.reason}",
@@ -231,7 +231,7 @@ def collect(
 
 
 def table_of(
-    task: str, cells: Sequence[GridCell], options: Sequence[str], todo: Iterable[measure.Job], results: Results
+    task: str, cells: Sequence[GridCell], options: Sequence[str], todo: Iterable[measure.MeasurementJob], results: Results
 ) -> ErrorTable:
     """The table of what the results say about these jobs."""
     found = (one for job in todo if (one := results.get(job.key)) is not None)

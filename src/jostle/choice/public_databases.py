@@ -177,9 +177,7 @@ class Outcomes:
         about: dict[str, Any] = {"database": [d.name for d in self.databases], "group": self.groups}
         about["epsilon"] = [float(d.epsilon) for d in self.databases]
         losses = {f"loss of {name}": self.losses[:, at] for at, name in enumerate(self.options)}
-        columns = distinct_names(
-            self.questions, ["database", "group", *losses]
-        )  # ε may be a question
+        columns = distinct_names(self.questions, ["database", "group", *losses])  # ε may be a question
         features = {name: self.features[..., at].mean(axis=0) for at, name in enumerate(columns)}
         return pd.DataFrame(about | losses | features)
 

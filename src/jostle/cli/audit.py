@@ -1,4 +1,4 @@
-"""`jostle audit`: attacks on jostle's own promises, on the machine at hand."""
+"""`jostle audit`: attacks on jostle's own promises, on this machine."""
 
 from __future__ import annotations
 
@@ -35,28 +35,28 @@ _WORDS = (
 def audit(
     full: Annotated[bool, typer.Option("--full/--quick", help="A night's work, or minutes.")] = False,
     primitives: Annotated[
-        bool, typer.Option("--primitives", help="Instead: where the worst case is known, until most of ε is found.")
+        bool, typer.Option("--primitives", help="Instead: mechanisms with a known worst case, until most of ε is found.")
     ] = False,
     only: Annotated[
-        list[str] | None, typer.Option(help="Only entries of this name or family, or whose name begins so; may be repeated.")
+        list[str] | None, typer.Option(help="Only entries of this family, or whose name begins like this; may be repeated.")
     ] = None,
-    faults: Annotated[int, typer.Option(help="Instead: kill a releasing process so many times; try broken disks.")] = 0,
-    fuzz: Annotated[int, typer.Option(help="Instead: hand so many odd arguments to the public functions.")] = 0,
-    workers: Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless said.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Keep verdicts here, and go on with those that are there.")] = None,
-    seed: Annotated[int, typer.Option(help="Of simulated noise, and of faults and odd arguments.")] = 0,
+    faults: Annotated[int, typer.Option(help="Instead: kill a releasing process this often; try broken disks.")] = 0,
+    fuzz: Annotated[int, typer.Option(help="Instead: call the public functions with this many odd arguments.")] = 0,
+    workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Store verdicts here, and continue from those already there.")] = None,
+    seed: Annotated[int, typer.Option(help="Seeds simulated noise, faults and odd arguments.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False,
 ) -> None:
-    """Look for privacy losses beyond what is claimed. Status 1 if there is a finding, which is shown in full.
+    """Look for privacy losses beyond what is claimed. Exits with status 1 if there is a finding, which is shown in full.
 
-    For every mechanism, operator and algorithm: samples on neighbouring inputs that are hard on it, a search for the event
-    that tells them apart best, and the ε which that proves. Then whether every plan's charges are what its operators were
-    handed. A full audit first tries all pairs of inputs, says how long the rest will take, and goes on with those that show
-    most. It can be stopped at any time; the same command goes on where it was.
+    For every mechanism, operator and algorithm, jostle samples on neighbouring inputs that are hard for it, searches for the
+    event that distinguishes them best, and computes the ε that this proves. Then it compares every plan's charges with what
+    its operators spent. A full audit first tries all pairs of inputs, says how long the rest will take, and continues with
+    the most revealing ones. You can stop at any time; the same command continues from there.
     """
     console = Console(stderr=as_json, highlight=False)
     if not console.is_terminal:
-        console.width = max(console.width, WIDTH)  # in a file, a line is a line
+        console.width = max(console.width, WIDTH)  # do not wrap lines in a file
     if faults:
         found = _faults(faults, seed, console)
     elif fuzz:
@@ -98,7 +98,6 @@ def _audit(
 
 
 def _verdicts(console: Console, weights: Mapping[Job, float], workers: int, kept: Kept) -> list[Verdict]:
-    """Do all of these jobs, and show how far it is by what each weighs."""
     from jostle.audit import campaign
 
     found = []
@@ -113,12 +112,11 @@ def _verdicts(console: Console, weights: Mapping[Job, float], workers: int, kept
 
 
 def _show_rest(console: Console, rest: Mapping[Job, float], workers: int, kept: Kept) -> None:
-    """What there is still to be done after the pilot, and how long that takes."""
     left = [seconds for job, seconds in rest.items() if job not in kept.verdicts]
     hours = sum(left) / 3600
     console.print(
         f"All pairs were tried. {len(left):,} of {len(rest):,} go on with fresh samples: about {hours:.1f} hours of "
-        f"processor time, {hours / workers:.1f} with {workers} process{'' if workers == 1 else 'es'}, as the pilot went."
+        f"processor time, or {hours / workers:.1f} hours with {workers} process{'' if workers == 1 else 'es'}."
     )
 
 
@@ -135,11 +133,11 @@ def _show(console: Console, verdicts: Sequence[Verdict], charges: Sequence[Charg
     wrong = [charge for charge in charges if not charge.agrees]
     for odd in wrong:
         console.print(
-            f"[bold red]FINDING[/] {odd.name}, {odd.neighbours}: granted ε = {odd.granted}, operators were handed "
+            f"[bold red]FINDING[/] {odd.name}, {odd.neighbours}: granted ε = {odd.granted}, operators spent "
             f"{odd.heard}, the ledger has {odd.charged}"
         )
     if charges:
-        console.print(f"\nCharges: {len(charges) - len(wrong)} of {len(charges)} releases were charged what was asked.")
+        console.print(f"\nCharges: {len(charges) - len(wrong)} of {len(charges)} releases were charged exactly.")
     _show_tightness(console, verdicts)
     findings = sum(one.finding for one in verdicts)
     seconds = sum(one.seconds for one in verdicts)
@@ -149,7 +147,6 @@ def _show(console: Console, verdicts: Sequence[Verdict], charges: Sequence[Charg
 
 
 def _show_tightness(console: Console, verdicts: Sequence[Verdict]) -> None:
-    """How hard the audit looked where the worst case is known, and where it is not."""
     from jostle.audit.campaign import ENOUGH, loosest, unknown
 
     found = loosest(verdicts)
@@ -158,7 +155,7 @@ def _show_tightness(console: Console, verdicts: Sequence[Verdict]) -> None:
         enough = f"{len(found) - len(little)} of {len(found)}"
         console.print(f"\nWhere the worst case is known, at least {ENOUGH:.0%} of ε was found for {enough}.")
     if little:
-        console.print(Text(f"Less was found, which more samples may mend, for {', '.join(little)}."))
+        console.print(Text(f"Less was found for {', '.join(little)}; more samples may help."))
     for (name, neighbours), why in unknown(verdicts).items():
         console.print(Text(f"Worst case not seen: {name} ({neighbours}): {why}."))
 
@@ -197,12 +194,12 @@ def _fuzz(cases: int, seed: int, console: Console) -> bool:
         crashes = fuzz(cases=cases, seed=seed, more=[_command_line()])
     for crash in crashes[:20]:
         console.print(Text(f"FINDING {crash}", style="bold red"))
-    console.print(f"{cases:,} cases, {len(crashes)} that ended in anything but an answer or a refusal.")
+    console.print(f"{cases:,} cases; {len(crashes)} ended in neither an answer nor a refusal.")
     return bool(crashes)
 
 
 def _command_line() -> Target:
-    """The parsers of all commands, with arguments of every kind. The last one is unknown, so that nothing is ever begun."""
+    """The parsers of all commands, with odd arguments. The last argument is unknown, so that no command ever starts."""
     from jostle.audit.fuzz import Target
     from jostle.audit.hostile import NASTY
     from jostle.cli.main import app

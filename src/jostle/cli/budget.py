@@ -1,60 +1,64 @@
-"""`jostle budget`: what was spent, on what, by whom, and what is left."""
+"""`jostle budget`: what was spent, on what, by whom, and what is left; and `jostle budget cap`, which changes the limit."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import asdict
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from jostle.cli.cap import LEDGER_HELP, cap, few_digits
-from jostle.cli.plain_words import Command, Group
-from jostle.kernel.budget import round_down, round_up
-from jostle.kernel.errors import BadInput
+from jostle.cli.options import Command, Group
+from jostle.kernel.budget import exact, round_down, round_up
+from jostle.kernel.errors import BadInput, show
 
 if TYPE_CHECKING:
     from jostle.kernel.events import Balance, Event, Statement
 
 SHOWN_OF_KEY = 8
-"""So much of a random key tells it from all others of a ledger, in practice; `--json` has the whole."""
+"""In practice, this much of a random key tells it from all others of a ledger; `--json` has the whole key."""
 
 _ROUNDING = "Spent is rounded up, remaining down; --json has the exact amounts."
 _CHECKED = "Checked: each charge was within the cap of its time, and all add up to what is spent."
 
+LedgerArgument = Annotated[str, typer.Argument(help="A ledger: a file, or a postgresql:// URL.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with exact amounts as texts.")]
 
-class _ShowUnlessTold(Group):
+
+class _ShowByDefault(Group):
     """`jostle budget LEDGER` is short for `jostle budget show LEDGER`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # the context of a package that Typer keeps to itself
-        """A first word that is no command is what to show."""
-        told = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
-        return super().parse_args(ctx, args if told else ["show", *args])
+        named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if named else ["show", *args])
 
 
 budget = typer.Typer(
-    cls=_ShowUnlessTold,
-    help="What was spent, on what, by whom, and what is left: `jostle budget LEDGER`. And what may be spent: `cap`.",
+    cls=_ShowByDefault,
+    help="Show what was spent, on what, by whom, and what is left: `jostle budget LEDGER`. Change the limit: `cap`.",
 )
-budget.command(cls=Command)(cap)
 
 
 @budget.command("show", cls=Command)
 def show_ledger(
-    ledger: Annotated[str, typer.Argument(help=LEDGER_HELP, show_default=False)],
-    account: Annotated[str | None, typer.Option("--account", help="Show this account alone.", show_default=False)] = None,
+    ledger: LedgerArgument,
+    account: Annotated[str | None, typer.Option("--account", help="Show only this account.", show_default=False)] = None,
     key: Annotated[
-        str | None, typer.Option("--event", help="Show the event whose key begins like this, whole.", show_default=False)
+        str | None, typer.Option("--event", help="Show all of the event whose key begins like this.", show_default=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with exact amounts as texts.")] = False,
+    as_json: AsJson = False,
     events: Annotated[bool, typer.Option("--events/--no-events", help="List the events too.")] = True,
 ) -> None:
     """Show the accounts of a ledger: what may be spent, what was, on what, by whom, and what is left. Changes nothing.
 
-    Exit codes: 0 shown, 2 asked wrongly, 4 the ledger cannot be reached, or does not add up.
+    Exit codes: 0 shown, 2 refused, 4 the ledger cannot be reached, or does not add up.
     """
     from jostle.tables.budget_source import ledger_at
 
@@ -64,50 +68,96 @@ def show_ledger(
         _show_event(statement, key, as_json=as_json)
         return
     if as_json:
-        typer.echo(json.dumps(to_json(statement, events=events), indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(_statement_facts(statement, events=events), indent=2, ensure_ascii=False))
     else:
-        show(statement, Console(), events=events)
+        _show_statement(statement, Console(), events=events)
     statement.check()  # after it was shown: whoever has to repair a ledger must be able to see it
     if not as_json:
         Console().print(f"\n{_CHECKED}" if events else _CHECKED, soft_wrap=True)
 
 
-def to_json(statement: Statement, *, events: bool) -> dict[str, object]:
+@budget.command(cls=Command)
+def cap(
+    ledger: LedgerArgument,
+    account: Annotated[str, typer.Argument(help="The account whose cap changes.", show_default=False)],
+    epsilon: Annotated[str, typer.Option(help="The total ε that may ever be spent on it, past charges included.")],
+    note: Annotated[str, typer.Option(help="Why, in your own words: the ledger keeps it.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Change the cap of an account: the total that may ever be spent. It never falls below what is spent.
+
+    The ledger keeps who changed it, when, and from what to what. Whoever spends at the same moment is charged under the old
+    cap or under the new one. Exit codes: 0 changed, 1 you said no, 2 refused, 4 the ledger cannot be used.
+    """
+    from jostle.tables.budget_source import ledger_at
+
+    wanted = exact(epsilon, zero=True)
+    with ledger_at(ledger, create=False) as book:
+        has = book.balance(account)
+        if wanted == has.cap:
+            problem = f"the cap of {account!r} is {show(has.cap)} already"
+            raise BadInput("epsilon", problem, "name another, or leave it as it is")
+        left = f"{few_digits(wanted - has.spent, up=False)}" if wanted > has.spent else "nothing"
+        question = (
+            f"Change the cap of {account!r} from ε = {show(has.cap)} to {show(wanted)}? "
+            f"{few_digits(has.spent, up=True)} is spent; {left} would be left."
+        )
+        if wanted >= has.spent and not yes:  # what the ledger will refuse needs no confirmation
+            typer.confirm(question, abort=True, err=True)
+        event = book.set_cap(account, wanted, note=note, was=has.cap)
+    if as_json:
+        facts = {"account": account, "cap_before": str(has.cap), "cap": str(wanted), "key": event.key, "at": event.at}
+        typer.echo(json.dumps(facts | {"who": event.who, "note": event.note}, ensure_ascii=False))
+        return
+    changed = f"The cap of {account!r} is ε = {show(wanted)} from now on; it was {show(has.cap)}. Event {event.key}."
+    Console(highlight=False, soft_wrap=True).print(escape(changed))
+
+
+def few_digits(amount: Fraction, *, up: bool) -> str:
+    """An amount for people, rounded up or down to six digits.
+
+    >>> few_digits(Fraction(2, 3), up=True)
+    '0.666667'
+    """
+    rounded = Context(prec=6, rounding=ROUND_CEILING if up else ROUND_FLOOR)
+    return f"{rounded.divide(Decimal(amount.numerator), Decimal(amount.denominator)).normalize():f}"
+
+
+def _statement_facts(statement: Statement, *, events: bool) -> dict[str, object]:
     """The statement in exact amounts, as texts, with floats beside them that err on the side of less budget."""
     charges, before = _charges(statement), _caps_before(statement)
-    shown: dict[str, object] = {"accounts": [_account(balance, charges[balance.dataset]) for balance in statement.balances]}
-    return shown | {"events": [_event(event, before) for event in statement.events]} if events else shown
+    facts: dict[str, object] = {"accounts": [_account_facts(one, charges[one.dataset]) for one in statement.balances]}
+    return facts | {"events": [_event_facts(event, before) for event in statement.events]} if events else facts
 
 
-def show(statement: Statement, console: Console, *, events: bool) -> None:
-    """The statement as tables in a terminal."""
-    charges, accounts = (
-        _charges(statement),
-        _table("Accounts", "dataset", "neighbours", "ε cap", "ε spent", "ε remaining", "charges"),
-    )
+def _show_statement(statement: Statement, console: Console, *, events: bool) -> None:
+    charges = _charges(statement)
+    accounts = _table("Accounts", "dataset", "neighbours", "ε cap", "ε spent", "ε remaining", "charges")
     for has in statement.balances:
         amounts = (few_digits(has.cap, up=False), few_digits(has.spent, up=True), few_digits(has.remaining, up=False))
         _add(accounts, has.dataset, str(has.neighbours), *amounts, f"{charges[has.dataset]:,}")
     console.print(accounts, _ROUNDING, sep="\n")
-    if events:
-        before = _caps_before(statement)
-        listed = _table("Events", "when (UTC)", "dataset", "event", "ε", "who", "key", "note")
-        for event in statement.events:
-            what = event.operator or event.kind
-            when = event.at.replace("T", " ").split(".")[0]
-            amount = few_digits(event.amount, up=event.kind == "charge")
-            if event.key in before:
-                amount = f"{few_digits(before[event.key], up=False)} → {amount}"
-            _add(listed, when, event.dataset, what, amount, event.who, event.key[:SHOWN_OF_KEY], event.note)
-        console.print("", listed, sep="\n")
+    if not events:
+        return
+    before = _caps_before(statement)
+    listed = _table("Events", "when (UTC)", "dataset", "event", "ε", "who", "key", "note")
+    for event in statement.events:
+        when = event.at.replace("T", " ").split(".")[0]
+        amount = few_digits(event.amount, up=event.kind == "charge")
+        if event.key in before:
+            amount = f"{few_digits(before[event.key], up=False)} → {amount}"
+        what = event.operator or event.kind
+        _add(listed, when, event.dataset, what, amount, event.who, event.key[:SHOWN_OF_KEY], event.note)
+    console.print("", listed, sep="\n")
 
 
 def _show_event(statement: Statement, key: str, *, as_json: bool) -> None:
     found = [event for event in statement.events if event.key.startswith(key)]
     if len(found) != 1 or not key:
-        remedy = "write more of the key" if found and key else "list them with jostle budget LEDGER"
+        remedy = "write more of the key" if found and key else "list the events with jostle budget LEDGER"
         raise BadInput("event", f"{len(found)} events of these accounts have a key that begins like this", remedy)
-    facts = _event(found[0], _caps_before(statement))
+    facts = _event_facts(found[0], _caps_before(statement))
     if as_json:
         typer.echo(json.dumps(facts, indent=2, ensure_ascii=False))
         return
@@ -118,7 +168,7 @@ def _show_event(statement: Statement, key: str, *, as_json: bool) -> None:
 
 
 def _caps_before(statement: Statement) -> dict[str, Fraction]:
-    """What each change of a cap changed it from, by the key of its event."""
+    """The old cap of each change of a cap, by the key of its event."""
     caps: dict[str, Fraction] = {}
     before: dict[str, Fraction] = {}
     for event in statement.events:
@@ -129,47 +179,29 @@ def _caps_before(statement: Statement) -> dict[str, Fraction]:
     return before
 
 
-def _account(balance: Balance, charges: int) -> dict[str, object]:
+def _charges(statement: Statement) -> Counter[str]:
+    return Counter(event.dataset for event in statement.events if event.kind == "charge")
+
+
+def _account_facts(has: Balance, charges: int) -> dict[str, object]:
     return {
-        "dataset": balance.dataset,
-        "measure": balance.measure,
-        "neighbours": str(balance.neighbours),
-        "cap": str(balance.cap),
-        "cap_float": round_down(balance.cap),
-        "spent": str(balance.spent),
-        "spent_float": round_up(balance.spent),
-        "remaining": str(balance.remaining),
-        "remaining_float": round_down(balance.remaining),
+        "dataset": has.dataset,
+        "measure": has.measure,
+        "neighbours": str(has.neighbours),
+        "cap": str(has.cap),
+        "cap_float": round_down(has.cap),
+        "spent": str(has.spent),
+        "spent_float": round_up(has.spent),
+        "remaining": str(has.remaining),
+        "remaining_float": round_down(has.remaining),
         "charges": charges,
     }
 
 
-def _event(event: Event, before: dict[str, Fraction]) -> dict[str, object]:
+def _event_facts(event: Event, before: dict[str, Fraction]) -> dict[str, object]:
     rounded = round_up(event.amount) if event.kind == "charge" else round_down(event.amount)
     was = {"cap_before": str(before[event.key])} if event.key in before else {}
-    return {
-        "key": event.key,
-        "at": event.at,
-        "kind": event.kind,
-        "dataset": event.dataset,
-        "operator": event.operator,
-        "measure": event.measure,
-        "amount": str(event.amount),
-        "amount_float": rounded,
-        "neighbours": event.neighbours,
-        "note": event.note,
-        "who": event.who,
-        "version": event.version,
-        **was,
-    }
-
-
-def _charges(statement: Statement) -> dict[str, int]:
-    counts = {balance.dataset: 0 for balance in statement.balances}
-    for event in statement.events:
-        if event.kind == "charge":
-            counts[event.dataset] = counts.get(event.dataset, 0) + 1
-    return counts
+    return asdict(event) | {"amount": str(event.amount), "amount_float": rounded} | was
 
 
 def _table(title: str, *columns: str) -> Table:

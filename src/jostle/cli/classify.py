@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,86 +16,67 @@ from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
-    from jostle.kernel.columns import ArrayColumns
-    from jostle.kernel.events import Event
+    import numpy as np
+    from numpy.typing import NDArray
+
     from jostle.kernel.ledger import AccountPurse
-    from jostle.learn.held_out import Encoded, Source, Tested
+    from jostle.learn.held_out import Source, Tested
     from jostle.learn.registry import Learner
     from jostle.learn.task import Task
 
 PIPELINE = "Synthetic"
 LONGEST_NOTE = 200
-USUAL = "replace"
-"""What one person may change, if nobody says."""
-
-
-@dataclass(frozen=True)
-class _Payment:
-    """Where the charge goes."""
-
-    purse: AccountPurse | None
-    """None where nothing remembers it."""
-
-    neighbours: str
-    seed: int | None
-    note: str
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """What is to be learned from which records, and what to test it on."""
-
-    task: Task
-    codes: Encoded
-    columns: list[str] | None
-    test: Path | None
-    learner: Learner
-    epsilon: str
-    tunables: dict[str, Any]
+DEFAULT_NEIGHBOURS = "replace"
+"""What one person may change in a new account, or without a ledger."""
 
 
 def classify(
-    epsilon: Annotated[str, typer.Option(help="The privacy budget, for instance 0.1; all of it is spent.")],
+    epsilon: Annotated[str, typer.Option(help="The privacy budget to spend, for instance 0.1.")],
     data: Annotated[
-        Path | None, typer.Argument(help="The records: a text file, one a line, with commas.", show_default=False)
+        Path | None, typer.Argument(help="The records: a text file with commas, one record per line.", show_default=False)
     ] = None,
     file: Annotated[Path | None, typer.Option(help="The same, by an option.")] = None,
-    schema: Annotated[Path | None, typer.Option(help="What is publicly known of the columns; adult.data is known.")] = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="What is publicly known of the columns; built in for adult.data.")
+    ] = None,
     header: Annotated[
-        bool | None, typer.Option(help="Whether the first line names the columns; it does, except in files that are known.")
+        bool | None,
+        typer.Option(help="Whether the first line names the columns; by default yes, if you pass --schema."),
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(help="Names of all columns of the file, with commas, where no line has them.")
+        str | None, typer.Option(help="Names of all columns, with commas, for a file whose first line lacks them.")
     ] = None,
-    label: Annotated[str | None, typer.Option(help="The column to predict; the schema's last unless said.")] = None,
+    label: Annotated[str | None, typer.Option(help="The column to predict; by default the schema's last.")] = None,
     learner: Annotated[
         str, typer.Option("--learner", "--algorithm", help="Synthetic (the pipeline), Chosen, or another learner's name.")
     ] = PIPELINE,
-    buckets: Annotated[Path | None, typer.Option(help="Declared buckets; chosen privately unless said.")] = None,
+    buckets: Annotated[Path | None, typer.Option(help="A file of buckets; by default they are chosen privately.")] = None,
     neighbours: Annotated[
-        str | None, typer.Option(help="What one person may change: replace, or add_remove; the account's, else replace.")
+        str | None,
+        typer.Option(help="What one person may change, replace or add_remove; by default the account's."),
     ] = None,
-    test: Annotated[Path | None, typer.Option(help="Public records to test with; else a fifth is held out.")] = None,
+    test: Annotated[Path | None, typer.Option(help="Public records to test with; by default a fifth is held out.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the synthetic records to this file.")] = None,
     ledger: Annotated[
-        str | None, typer.Option(help="Where the charge is written down: a file, or a postgresql:// URL; else nowhere.")
+        str | None, typer.Option(help="Where the charge is recorded: a file, or a postgresql:// URL; by default nowhere.")
     ] = None,
     cap: Annotated[
         str | None,
-        typer.Option("--budget", "--cap", help="The most ε that may ever be spent on these data; the first time."),
+        typer.Option("--budget", "--cap", help="The total ε that may ever be spent on these data; needed the first time."),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="The account in the ledger; the file's name unless said.")] = None,
+    name: Annotated[str | None, typer.Option(help="The account in the ledger; by default the file's name.")] = None,
     note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
     simulate: Annotated[int | None, typer.Option(help="A seed: the records are public, and nothing is protected.")] = None,
     form: Annotated[Literal["text", "json"], typer.Option("--format", help="What is printed: text or json.")] = "text",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
-    """Train a private classifier on a file of records, and tell how good it is on records that it has not seen.
+    """Train a private classifier on a file of records, and measure its accuracy on records that it has not seen.
 
-    Exit codes: 0 done, 2 asked wrongly, 3 not enough budget, 4 the ledger cannot be reached. 5: done and charged, but the
+    Exit codes: 0 done, 2 refused, 3 not enough budget, 4 the ledger cannot be reached. 5: done and charged, but the
     synthetic records could not be written to their file, and are printed instead.
     """
     from jostle.answers.answer import charge_facts, in_ledger
+    from jostle.kernel.records import ReleaseRecords, SimulatedRecords
     from jostle.learn import get, held_out
     from jostle.learn.synthetic import checked_buckets, read_buckets
     from jostle.tables.budget_source import check_note, legible
@@ -109,29 +89,36 @@ def classify(
     if buckets is not None:
         tunables["buckets"] = checked_buckets(task, read_buckets(buckets, task))
     if out is not None:
-        if learner != PIPELINE:
-            raise BadInput(
-                "out", "needs the pipeline: it is for synthetic records", f"leave it out, or use --learner {PIPELINE}"
-            )
-        check_writable("out", out)
-        check_apart("out", out, {"data": file, "schema": schema, "ledger": ledger, "test": test, "buckets": buckets})
+        _check_out(out, learner, {"data": file, "schema": schema, "ledger": ledger, "test": test, "buckets": buckets})
     found.check(tunables)
     names = all_words(columns) if columns else None
     if names and header:
-        raise BadInput("columns", "are for a file without a line for them", "leave out either --columns or --header")
+        raise BadInput("columns", "are for a file without a header", "leave out either --columns or --header")
     named = schema is not None and not names if header is None else header
     with stopped_orderly(ledger), Working() as working, ExitStack() as until_done:
         working.on("Reading the records")
         codes = task.encode_records(held_out.read(file, task, header=named, columns=names))
         working.on(f"Learning ({found.name})")
         what = legible(f"{found.name}: classes of {task.label}", LONGEST_NOTE) + (f" ({note})" if note else "")
-        payment = _payment(ledger, cap, neighbours, simulate, name or file.stem, what, until_done)
-        asked = _Asked(task, codes, names, test, found, epsilon, tunables)
-        tested, charges = _run(payment, asked, until_done)
+        purse, relation = _payment(ledger, cap, neighbours, simulate, name or file.stem, until_done)
+        held = _held_out(len(codes[task.label]), simulate, public_test=test is not None)
+        private = held_out.source(task, codes, held)
+        if simulate is None:
+            paying = purse or _purse_for_this_run(epsilon, relation, until_done)
+            records: Source = ReleaseRecords(private, purse=paying, filtered=True, note=what)
+        else:
+            records = SimulatedRecords(private, seed=simulate, neighbours=relation, filtered=True)
+        if relation == "replace" and "total" in found.tunables:
+            tunables["total"] = float(max((~held).sum(), 1))  # rows, labelled or not: public, and so is which are held out
+        if test is None:
+            tested = held_out.learn_and_test(records, task, codes, held, found, epsilon, **tunables)
+        else:
+            tested = _learn_and_test_on(test, names, records, task, found, epsilon, tunables)
+        charges = () if purse is None else tuple(purse.charges)
         saved = out is None or _saved(tested.model, out)  # before anything else is worked out or printed
     console = Console(highlight=False, quiet=as_json or form == "json")
     try:
-        facts = _facts(tested, found.name, epsilon, payment.neighbours, simulate, public_test=test is not None)
+        facts = _facts(tested, found.name, epsilon, relation, simulate, public_test=test is not None)
         facts["charge"] = charge_facts(charges)
         if out is not None and saved:
             facts["synthetic records"] = str(out)
@@ -146,6 +133,14 @@ def classify(
         raise typer.Exit(UNWRITTEN)
     if out is not None:
         console.print(f"The synthetic records are in {out}: anybody may have them.", markup=False)
+
+
+def _check_out(out: Path, learner: str, others: dict[str, str | Path | None]) -> None:
+    if learner != PIPELINE:
+        remedy = f"leave it out, or use --learner {PIPELINE}"
+        raise BadInput("out", "only the pipeline makes synthetic records", remedy)
+    check_writable("out", out)
+    check_apart("out", out, others)
 
 
 def _print_records(model: Any) -> None:
@@ -167,7 +162,11 @@ def _task(file: Path, schema: Path | None, label: str | None) -> Task:
 
     columns = declared(file.name) if schema is None else Schema.load(schema)
     if columns is None:
-        raise BadInput("schema", f"is needed: nothing is known of {file.name}", "describe its columns in a schema file")
+        raise BadInput(
+            "schema",
+            f"is missing: {file.name} has no built-in schema",
+            "describe its columns in a schema file: see jostle schema",
+        )
     return Task.over(columns, label or list(columns)[-1])
 
 
@@ -179,63 +178,25 @@ def _one_of(data: Path | None, file: Path | None) -> Path:
 
 
 def _payment(
-    ledger: str | None,
-    cap: str | None,
-    neighbours: str | None,
-    seed: int | None,
-    name: str,
-    note: str,
-    until_done: ExitStack,
-) -> _Payment:
-    """Where the charge goes, and under which neighbours: as was said, else as the account is kept, else `replace`."""
-    if seed is not None or ledger is None:
-        if seed is not None and seed < 0:
-            raise BadInput("simulate", "must be a seed of at least 0", "pass for instance --simulate 0")
-        if seed is not None and ledger is not None:
-            raise BadInput("simulate", "a release cannot be seeded", "leave out either --ledger or --simulate")
-        return _Payment(None, neighbours or USUAL, seed, note)
+    ledger: str | None, cap: str | None, neighbours: str | None, seed: int | None, name: str, until_done: ExitStack
+) -> tuple[AccountPurse | None, str]:
+    """What is charged, if anything, and under which neighbours: the requested ones, else the account's, else `replace`."""
+    if seed is not None and seed < 0:
+        raise BadInput("simulate", "must be a seed of at least 0", "pass for instance --simulate 0")
+    if seed is not None and ledger is not None:
+        raise BadInput("simulate", "a release cannot be seeded", "leave out either --ledger or --simulate")
+    if ledger is None:
+        return None, neighbours or DEFAULT_NEIGHBOURS
     from jostle.kernel.neighbours import Neighbours
     from jostle.tables.budget_source import account_of, ledger_at
 
     book = until_done.enter_context(ledger_at(ledger))
     kept: dict[str, str] = {account.name: account.neighbours.relation for account in book.accounts()}
-    relation = kept.get(name, USUAL) if neighbours is None else neighbours
-    return _Payment(account_of(book, name, cap, Neighbours.of(relation), None).purse(), relation, None, note)
+    relation = kept.get(name, DEFAULT_NEIGHBOURS) if neighbours is None else neighbours
+    return account_of(book, name, cap, Neighbours.of(relation), None).purse(), relation
 
 
-def _run(how: _Payment, asked: _Asked, until_done: ExitStack) -> tuple[Tested, tuple[Event, ...]]:
-    import numpy as np
-
-    from jostle.learn import held_out
-
-    task, codes, tunables = asked.task, asked.codes, dict(asked.tunables)
-    draw = np.random.default_rng(None if how.seed is None else [how.seed, 1])  # not what the noise is drawn from
-    coins = draw.uniform(size=len(codes[task.label])) < (0.0 if asked.test else held_out.SHARE)
-    if how.neighbours == "replace" and "total" in asked.learner.tunables:
-        tunables["total"] = float(max((~coins).sum(), 1))  # rows of the file, labelled or not: public, and so are the coins
-    records = _records(how, held_out.source(task, codes, coins), asked.epsilon, until_done)
-    if asked.test is None:
-        tested = held_out.learn_and_test(records, task, codes, coins, asked.learner, asked.epsilon, **tunables)
-    else:
-        others = task.encode_records(held_out.read(asked.test, task, columns=asked.columns))
-        asked.learner.dry_run(task, records.neighbours, asked.epsilon, tunables)
-        model = asked.learner.run(records, task, records.grant(asked.epsilon), **tunables)
-        right = held_out.right_on(model, task, others)[others[task.label] >= 0]
-        tested = held_out.Tested(model, float(right.mean()) if right.size else 0.0, 0.0)
-    return tested, () if how.purse is None else tuple(how.purse.charges)
-
-
-def _records(how: _Payment, columns: ArrayColumns, epsilon: str, until_done: ExitStack) -> Source:
-    from jostle.kernel.records import ReleaseRecords, SimulatedRecords
-
-    if how.seed is not None:
-        return SimulatedRecords(columns, seed=how.seed, neighbours=how.neighbours, filtered=True)
-    purse = how.purse or _thrown_away(epsilon, how.neighbours, until_done)
-    return ReleaseRecords(columns, purse=purse, filtered=True, note=how.note)
-
-
-def _thrown_away(epsilon: str, neighbours: str, until_done: ExitStack) -> AccountPurse:
-    """From an account for this run alone."""
+def _purse_for_this_run(epsilon: str, neighbours: str, until_done: ExitStack) -> AccountPurse:
     import tempfile
 
     from jostle.kernel.ledger import Ledger
@@ -243,6 +204,34 @@ def _thrown_away(epsilon: str, neighbours: str, until_done: ExitStack) -> Accoun
     folder = until_done.enter_context(tempfile.TemporaryDirectory(prefix="jostle-"))
     book = until_done.enter_context(Ledger(Path(folder) / "thrown-away.db"))
     return book.account("records", cap=exact(epsilon), neighbours=neighbours).purse()
+
+
+def _held_out(records: int, seed: int | None, *, public_test: bool) -> NDArray[np.bool_]:
+    """Which records are held out for the test, by coins that the noise does not share."""
+    import numpy as np
+
+    from jostle.learn.held_out import SHARE
+
+    draw = np.random.default_rng(None if seed is None else [seed, 1])
+    return draw.uniform(size=records) < (0.0 if public_test else SHARE)
+
+
+def _learn_and_test_on(
+    file: Path,
+    columns: list[str] | None,
+    records: Source,
+    task: Task,
+    learner: Learner,
+    epsilon: str,
+    tunables: dict[str, Any],
+) -> Tested:
+    from jostle.learn import held_out
+
+    others = task.encode_records(held_out.read(file, task, columns=columns))
+    learner.dry_run(task, records.neighbours, epsilon, tunables)
+    model = learner.run(records, task, records.grant(epsilon), **tunables)
+    right = held_out.right_on(model, task, others)[others[task.label] >= 0]
+    return held_out.Tested(model, float(right.mean()) if right.size else 0.0, 0.0)
 
 
 def _facts(
@@ -277,4 +266,4 @@ def _show(facts: dict[str, Any], charged: str, console: Console) -> None:
     if charged:
         console.print(charged, markup=False, soft_wrap=True)
     elif not facts["simulated"]:
-        console.print("The charge is remembered nowhere: name a --ledger to keep it.")
+        console.print("The charge is recorded nowhere. Pass --ledger to keep it.")

@@ -1,4 +1,4 @@
-"""How released answers reach a person or a script, so that nothing that was paid for is lost on its way."""
+"""Deliver released answers to a person or a script: nothing that was paid for is lost on its way."""
 
 from __future__ import annotations
 
@@ -36,18 +36,15 @@ class Destination:
     """An .html or .png file."""
 
     form: Format
-    """What is printed."""
-
     ledger: str
-    """Where the charge is."""
 
 
 def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseException | None = None) -> int:
-    """Hand over what was paid for, and give the status to end with.
+    """Hand over what was paid for, and return the exit status.
 
-    The file comes first, and gets the answers at once, without intervals that have yet to be simulated: that may take
-    minutes, fail, or be stopped, or have been before. What the file does not take is printed, and what cannot be printed
-    goes to standard error.
+    The file is written first, at once, and without intervals that have yet to be simulated: a simulation may take minutes,
+    fail or be stopped. Answers that cannot be written to the file are printed; answers that cannot be printed go to standard
+    error.
     """
     rows, explanation = answer.rows_at_once(), None
     unwritten = _failure(lambda: _write(answer, rows, explanation, to.out))
@@ -72,7 +69,7 @@ def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseE
     if unprinted is not None:
         _give_up_standard_output()
     for one in failures:
-        typer.echo(_said(one), err=True)
+        typer.echo(_in_words(one), err=True)
     if unprinted is not None and not in_file:
         typer.echo(rows.to_csv(), nl=False, err=True)
     where = f"in {to.out}" if in_file else "on standard output" if unprinted is None else "on standard error"
@@ -82,7 +79,7 @@ def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseE
 
 
 def _failure(work: Callable[[], None]) -> Exception | None:
-    """Do it; if that fails, say how, so that what else is to be done is done."""
+    """Do it, and return the failure instead of raising it: the other steps of the delivery must still be done."""
     try:
         work()
     except Exception as failure:  # noqa: BLE001  # for whatever reason: none may lose the answers
@@ -91,13 +88,13 @@ def _failure(work: Callable[[], None]) -> Exception | None:
 
 
 def _give_up_standard_output() -> None:
-    """What it has not taken yet is taken by nobody: at its end, Python would try again, and end with a status of its own."""
+    """Drop what standard output has not accepted: Python would try again at its end, and exit with a status of its own."""
     with suppress(OSError, AttributeError):  # it may be no file at all, or closed from the start
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _said(failure: BaseException) -> str:
-    """What went wrong, which depends on released numbers at most."""
+def _in_words(failure: BaseException) -> str:
+    """What went wrong; at most, it depends on released numbers."""
     if isinstance(failure, (KeyboardInterrupt, SystemError)):  # the latter is what compiled loops make of the former
         return "Stopped."
     return f"jostle: {failure}" if str(failure) else f"jostle: {type(failure).__name__}"
@@ -143,7 +140,7 @@ def to_json(answer: Answer, rows: Rows, explanation: str | None) -> dict[str, An
 
 
 def _in_json(value: Any) -> Any:
-    """A text or a number; JSON has none but finite numbers."""
+    """The value, or None for a number that JSON lacks."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -151,7 +148,7 @@ def _in_json(value: Any) -> Any:
 
 
 def _print_answers(answer: Answer, rows: Rows, explanation: str | None, to: Destination, *, in_file: bool) -> None:
-    """What was asked for: with a text, all numbers that are in no file."""
+    """Print in the requested format; as text, only the numbers that are not in a file."""
     if sys.stdout is None:  # whoever started the command closed it, and nothing that is printed would fail
         raise OSError("standard output is closed")
     if to.form == "json":
@@ -173,12 +170,12 @@ def _print_places(answer: Answer, to: Destination) -> None:
     for what, path in (("The answers are in", to.out), ("The picture is in", to.plot)):
         if path is not None:
             typer.echo(f"{what} {path}.")
-    where = without_password(to.ledger)
+    where = safe_to_show(to.ledger)
     typer.echo(f"{in_ledger(answer.charges)}\nThe charge is in {where}: jostle budget {where}")
 
 
 def as_text(rows: Rows, aggregates: int) -> str:
-    """Answers for people: those of each aggregate, and the ends of their intervals, with as many decimals as these need.
+    """Answers for people: each aggregate and the ends of its intervals, with as many decimals as these need.
 
     >>> from jostle.schema.rows import Rows
     >>> means = {"mean": [0.012341, 2.0], "low": [0.010341, 1.9], "high": [0.014341, 2.1]}
@@ -193,36 +190,35 @@ def as_text(rows: Rows, aggregates: int) -> str:
     for first in range(0, len(numbers), 3):
         three = numbers[first : first + 3]
         shown |= dict.fromkeys(three, _written_with(_decimals(*(columns[name] for name in three))))
-    return _beside([[_word(name), *_cells(values, shown.get(name))] for name, values in columns.items()])
+    return _side_by_side([[_one_line(name), *_cells(values, shown.get(name))] for name, values in columns.items()])
 
 
 def _cells(values: Sequence[Any], shown: Callable[[float], str] | None) -> list[str]:
     from jostle.schema.rows import missing
 
-    write = shown or (lambda value: _word(value) if isinstance(value, str) else f"{value:.12g}")
+    write = shown or (lambda value: _one_line(value) if isinstance(value, str) else f"{value:.12g}")
     return ["NaN" if missing(value) else write(value) for value in values]
 
 
-def _word(text: str) -> str:
-    """A text in one line."""
+def _one_line(text: str) -> str:
     return text.replace("\t", "\\t").replace("\r", "\\r").replace("\n", "\\n")
 
 
-def _beside(columns: Sequence[Sequence[str]]) -> str:
-    """Columns set to the right, with a space between them; some letters are two places wide on a terminal."""
+def _side_by_side(columns: Sequence[Sequence[str]]) -> str:
+    """Right-aligned columns with a space between them; some letters are two places wide on a terminal."""
     from rich.cells import cell_len
 
-    set_right = []
+    aligned = []
     for column in columns:
-        widths = [cell_len(cell) for cell in column]
-        set_right.append([" " * (max(widths) - width) + cell for cell, width in zip(column, widths, strict=True)])
-    return "\n".join(" ".join(row) for row in zip(*set_right, strict=True))
+        width = max(map(cell_len, column))
+        aligned.append([" " * (width - cell_len(cell)) + cell for cell in column])
+    return "\n".join(" ".join(row) for row in zip(*aligned, strict=True))
 
 
 def _decimals(values: Sequence[float], lows: Sequence[float] = (), highs: Sequence[float] = ()) -> int:
-    """One, as counts have it; where the narrowest interval is narrower, what three digits of half its width take.
+    """One decimal, as for counts; more where three digits of the narrowest half interval need more.
 
-    Where no interval has a width, three digits of the number that is closest to 0.
+    Where no interval has a width, three digits of the number closest to 0 decide.
     """
     half_widths = [(high - low) / 2 for low, high in zip(lows, highs, strict=True)]
     for sizes in (half_widths, [abs(value) for value in (*values, *lows, *highs)]):
@@ -233,27 +229,23 @@ def _decimals(values: Sequence[float], lows: Sequence[float] = (), highs: Sequen
 
 
 def _written_with(decimals: int) -> Callable[[float], str]:
-    if decimals > MOST_DECIMALS:
-        return lambda number: f"{number:.6g}"
-    return lambda number: f"{number:,.{decimals}f}"
+    return lambda number: f"{number:.6g}" if decimals > MOST_DECIMALS else f"{number:,.{decimals}f}"
 
 
 def say_stopped(ledger: str | None) -> None:
-    """What whoever stops a command before there is an answer has to know."""
-    charge = (
-        ""
-        if ledger is None
-        else f" What was charged, if anything, is in the ledger: jostle budget {without_password(ledger)}"
+    """Tell whoever stopped a command before its answer where to look for a charge."""
+    where = (
+        "" if ledger is None else f" What was charged, if anything, is in the ledger: jostle budget {safe_to_show(ledger)}"
     )
-    typer.echo(f"Stopped.{charge}", err=True)
+    typer.echo(f"Stopped.{where}", err=True)
 
 
-def without_password(ledger: str) -> str:
-    """Where a ledger is, for a screen that others may see.
+def safe_to_show(ledger: str) -> str:
+    """Where a ledger is, without a password.
 
-    >>> without_password("postgresql://anna:secret@server/budgets"), without_password("budget.db")
+    >>> safe_to_show("postgresql://anna:secret@server/budgets"), safe_to_show("budget.db")
     ('postgresql://anna:***@server/budgets', 'budget.db')
-    >>> without_password("postgresql://server/budgets?user=anna&password=secret")
+    >>> safe_to_show("postgresql://server/budgets?user=anna&password=secret")
     'postgresql://server/budgets?user=anna'
     """
     from sqlalchemy import make_url

@@ -1,4 +1,4 @@
-"""`jostle explore`: look at algorithms on public data, and release one's own, in a browser."""
+"""`jostle explore`: compare algorithms on public data, and release your own tables, in a browser."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 def explore(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 0,
     host: Annotated[
-        str, typer.Option(help="The address to bind to. Other machines can reach any but 127.0.0.1.")
+        str, typer.Option(help="The address to bind to. Other machines can reach all but 127.0.0.1.")
     ] = "127.0.0.1",
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
     selector: Annotated[
-        list[Path] | None, typer.Option(help="A selector's file, to look at beside those shipped.", show_default=False)
+        list[Path] | None,
+        typer.Option(help="A selector's file to show beside the shipped ones.", show_default=False),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the address, the link and the token for a script, once it listens.")
@@ -42,5 +43,5 @@ def explore(
     def started(access: Access) -> None:
         typer.echo(json.dumps({"address": access.address, "link": access.link(), "token": access.token}))
 
-    told = started if as_json else None
-    serving.serve(host=host, port=port, browser=browser, selectors=selector or [], say=say, started=told)
+    announce = started if as_json else None
+    serving.serve(host=host, port=port, browser=browser, selectors=selector or [], say=say, started=announce)

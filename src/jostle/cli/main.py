@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 import jostle
-from jostle.cli.plain_words import Command, Group
+from jostle.cli.options import Command, Group
 from jostle.cli.start import search_less
 from jostle.kernel.errors import BadInput, JostleError
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     """All commands."""
 
 COMMANDS: Final = ("demo", "schema", "release", "budget", "classify", "audit", "train", "explore", "bench")
-"""In the order of `jostle --help`. Each is in a module of its own, by its name."""
+"""In the order of `jostle --help`. Each is in the module of its name."""
 
 
 def with_commands(*names: str) -> typer.Typer:
-    """The command line with some of its commands: to look at all their options takes longer than many an answer."""
+    """The command line with only these commands: inspecting the options of all takes longer than many answers."""
     made = typer.Typer(
         name="jostle",
         cls=Group,
@@ -62,12 +62,10 @@ def _version(wanted: bool) -> None:
 
 def _options(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress on the terminal: results and errors alone.")
-    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, only results and errors.")] = False,
     use: Annotated[
         list[Path] | None,
-        typer.Option(help="A Python file that registers algorithms of your own; can be repeated.", show_default=False),
+        typer.Option(help="A Python file that registers your own algorithms; may be repeated.", show_default=False),
     ] = None,
 ) -> None:
     """Differential privacy that picks the right algorithm for you.
@@ -81,21 +79,21 @@ def _options(
 
 
 def _import(file: Path) -> None:
-    """Import a file as a script beside it would: under its own name, so that worker processes find it too."""
+    """Import a file under its own name, as a script next to it would, so that worker processes find it too."""
     if file.suffix != ".py" or not file.is_file():
-        raise BadInput("use", f"{file} is no Python file that can be read", "name a file that registers algorithms")
+        raise BadInput("use", f"{file} is not a readable Python file", "name a file that registers algorithms")
     sys.path.append(str(file.resolve().parent))
     found = import_module(file.stem)
     if found.__file__ is None or Path(found.__file__).resolve() != file.resolve():
-        raise BadInput("use", f"another module is called {file.stem}", "give the file a name of its own")
+        raise BadInput("use", f"another module has the name {file.stem}", "rename the file")
 
 
 def main() -> None:
-    """Run the command; what jostle refuses ends with a status and one message on standard error, without a traceback."""
+    """Run the command. A refusal ends with a status and one message on standard error, without a traceback."""
     search_less()  # also where it is called without the command
     _print_anything()
     try:
-        with_commands(*_asked_for(sys.argv[1:]))()
+        with_commands(*_commands_to_load(sys.argv[1:]))()
     except JostleError as refused:
         from rich.console import Console
         from rich.markup import escape
@@ -106,10 +104,10 @@ def main() -> None:
         sys.exit(exit_code(refused))
 
 
-def _asked_for(arguments: Sequence[str]) -> Sequence[str]:
-    """The command that stands first, apart from --quiet; all commands where it is not plain which one is meant.
+def _commands_to_load(arguments: Sequence[str]) -> Sequence[str]:
+    """The first command after --quiet; all commands if it is not plain which one is meant.
 
-    >>> _asked_for(["-q", "release", "people.csv"]), len(_asked_for(["--use", "release", "demo"])) == len(COMMANDS)
+    >>> _commands_to_load(["-q", "release", "people.csv"]), _commands_to_load(["--use", "release", "demo"]) == COMMANDS
     (['release'], True)
     """
     first = next((word for word in arguments if word not in ("--quiet", "-q")), None)
@@ -117,7 +115,7 @@ def _asked_for(arguments: Sequence[str]) -> Sequence[str]:
 
 
 def _print_anything() -> None:
-    """Write letters that a terminal or a pipe lacks as JSON does: an answer that was paid for is not lost for an ε."""
+    """Escape letters that a terminal or a pipe cannot encode, as JSON does: no paid answer is lost because of an ε."""
     codecs.register_error("as in JSON", _as_in_json)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -125,7 +123,6 @@ def _print_anything() -> None:
 
 
 def _as_in_json(error: UnicodeError) -> tuple[str, int]:
-    """What to write in place of letters that cannot be encoded."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return json.dumps(error.object[error.start : error.end])[1:-1], error.end

@@ -1,4 +1,4 @@
-"""What commands that take long share: a bar with the time left, and a stop that loses nothing."""
+"""What long-running commands share: a bar with the time left, and a stop that loses nothing."""
 
 from __future__ import annotations
 
@@ -18,25 +18,18 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from jostle.simulate.measure import Failed, Job
+    from jostle.simulate.measure import FailedJob, MeasurementJob
     from jostle.simulate.results import Results
 
 
 @dataclass
-class Ran:
-    """What a run did."""
+class RunSummary:
+    """What one run did, without the jobs whose results were there before."""
 
-    failed: list[Failed] = field(default_factory=list)
-    """The jobs that raised."""
-
+    failed: list[FailedJob] = field(default_factory=list)
     done: int = 0
-    """How many jobs were done, beside those that were in the results before."""
-
     inputs: int = 0
-    """How many inputs they were for."""
-
     seconds: float = 0.0
-    """How long it took."""
 
 
 def bar() -> Progress:
@@ -52,25 +45,25 @@ def bar() -> Progress:
         TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )
-    # Inputs differ in what they cost: the time left is told by the last ten minutes.
+    # Inputs differ in cost: the time left is estimated from the last ten minutes.
     return Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600)
 
 
 def processes(workers: int | None) -> int:
-    """How many to start: as many as were asked for, else one a core."""
+    """The requested number of processes, or one per core."""
     from jostle.simulate import parallel
 
     return parallel.cores() if workers is None else workers
 
 
-def run(todo: Sequence[Job], results: Results, *, workers: int | None, cluster: str | None = None) -> Ran:
-    """Do the jobs that are not in the results, under a bar; an interrupt ends the command with status 130."""
+def run(todo: Sequence[MeasurementJob], results: Results, *, workers: int | None, cluster: str | None = None) -> RunSummary:
+    """Do the jobs that are not in the results yet, under a bar; an interrupt ends the command with status 130."""
     from rich.console import Console
 
     from jostle.simulate import measure
 
     kept = sum(results.get(job.key) is not None for job in todo)
-    ran, inputs, began = Ran(), set(), time.perf_counter()
+    ran, inputs, began = RunSummary(), set(), time.perf_counter()
     outcomes = measure.run(todo, results, workers=processes(workers), cluster=cluster)
     try:
         with bar() as shown_bar, closing(outcomes):
@@ -79,7 +72,7 @@ def run(todo: Sequence[Job], results: Results, *, workers: int | None, cluster: 
                 shown_bar.update(shown, advance=1, description=outcome.algorithm)
                 ran.done += 1
                 inputs.add(outcome.cell)
-                if isinstance(outcome, measure.Failed):
+                if isinstance(outcome, measure.FailedJob):
                     ran.failed.append(outcome)
     except KeyboardInterrupt:
         Console(stderr=True, highlight=False).print(
@@ -93,9 +86,9 @@ def run(todo: Sequence[Job], results: Results, *, workers: int | None, cluster: 
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Whoever ends the command (SIGTERM) or closes its terminal (SIGHUP) stops it as Ctrl-C does.
+    """Let SIGTERM, and SIGHUP from a closed terminal, stop the command as Ctrl-C does.
 
-    What it started is then ended with it, and what it has is not lost. A signal that is ignored (`nohup`) stays so.
+    What it started ends with it, and what it has is not lost. A signal that is ignored (`nohup`) stays ignored.
     """
 
     def stop(*_: object) -> None:
@@ -112,7 +105,7 @@ def stoppable() -> Iterator[None]:
 
 @contextmanager
 def stopped_orderly(ledger: str | None) -> Iterator[None]:
-    """While what is private is worked on: a stop, also from outside, ends the command and says where a charge is."""
+    """While private data are read: a stop, also from outside, ends the command and says where a charge would be."""
     try:
         with stoppable():
             yield
@@ -121,8 +114,8 @@ def stopped_orderly(ledger: str | None) -> Iterator[None]:
         raise typer.Exit(STOPPED) from None
 
 
-def say_failures(failed: Sequence[Failed], console: Console) -> None:
-    """A line for every algorithm that failed."""
+def say_failures(failed: Sequence[FailedJob], console: Console) -> None:
+    """Print one line per algorithm that failed."""
     for name in sorted({one.algorithm for one in failed}):
         first, *others = [one for one in failed if one.algorithm == name]
         more = f" and on {len(others)} more" if others else ""

@@ -1,4 +1,4 @@
-"""`jostle schema`: a draft of a schema, from the names and types of a table's columns alone."""
+"""`jostle schema`: a draft of a schema, from only the names and types of a table's columns."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from jostle.kernel.errors import BadInput
 
 def schema(
     data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, DuckDB or SQLite file, or postgresql:// URL.")],
-    out: Annotated[Path | None, typer.Option(help="Where the draft goes; else here, named like the data.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the draft goes; by default here, named like the data.")] = None,
     table: Annotated[str | None, typer.Option(help="Which table of a database.")] = None,
     header: Annotated[
         bool, typer.Option("--header", help="The first line of the text file holds the columns' names.")
     ] = False,
-    columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a text file without them.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a file without a header.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was drafted, for a script.")] = False,
 ) -> None:
-    """Draft the public description of a table. No value of it is read: its owner has to put in bounds and lists.
+    """Draft the public description of a table. jostle reads no values: you fill in bounds and lists.
 
-    For a text file, say --header if its first line holds the columns' names, or name them with --columns. jostle cannot tell
-    names from a record, and would print and keep a record's values.
+    For a text file, pass --header if its first line holds the columns' names, or name them with --columns. jostle cannot
+    tell names from a record, and would print and keep a record's values.
 
-    A draft is refused by every release until each column is confirmed.
+    Every release refuses a draft until you have confirmed each column.
     """
     from jostle.schema.files import TO_CONFIRM, write_draft
     from jostle.tables.guess_schema import check_first_line, kinds_of
@@ -53,10 +53,11 @@ def schema(
         typer.echo(json.dumps(drafted, ensure_ascii=False))
         return
     console = Console(highlight=False, soft_wrap=True)
-    console.print(f"[bold]{escape(str(target))}[/] has {len(found)} columns, from their names and types alone:")
+    console.print(f"[bold]{escape(str(target))}[/] is a draft with {len(found)} columns:")
     for name, kind in found.items():
         console.print(f"  {escape(name)}: {kind}?")
     console.print(
-        "\nNo value was read, because that would be a leak. Open the file, put in what is publicly known of each column, "
-        f"delete those you do not need, and delete each line {TO_CONFIRM}. Until then, releases refuse it."
+        "\njostle read only names and types of columns: reading values to guess their range would reveal them. Replace the "
+        "guesses with what you know about each column without looking at the data, delete the columns that you do not need, "
+        f"and delete each line {TO_CONFIRM}. jostle refuses the file until you do."
     )

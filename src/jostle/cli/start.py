@@ -1,4 +1,4 @@
-"""Where the command `jostle` begins, before anything of size is loaded, and where it ends."""
+"""Where the command `jostle` starts, before anything large is loaded, and where it ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import threading
 from typing import Final, NoReturn
 
 FEW_OBJECTS: Final = 300_000
-"""Twice as many as a release makes, nearly all of which stay: to search them for garbage would take a tenth of its time."""
+"""Twice as many as a release makes and mostly keeps: searching them for garbage would take a tenth of its time."""
 
 
 def main() -> NoReturn:
@@ -25,28 +25,28 @@ def main() -> NoReturn:
         status: object = 0
     except SystemExit as ended:
         status = ended.code or 0
-    waited_for = [thread for thread in threading.enumerate() if not thread.daemon]
-    # Where worker processes may have been started, Python ends them in its own way.
-    alone = waited_for == [threading.main_thread()] and "multiprocessing" not in sys.modules
+    waiting_for = [thread for thread in threading.enumerate() if not thread.daemon]
+    # If worker processes may have been started, Python ends them in its own way.
+    alone = waiting_for == [threading.main_thread()] and "multiprocessing" not in sys.modules
     if alone and isinstance(status, int):
         _end(status)
     sys.exit(status)  # type: ignore[arg-type]  # a text, which it prints
 
 
 def search_less() -> None:
-    """Let Python search for garbage less often: for a process that is ours, and never for a library.
+    """Let Python search for garbage less often. Only for a process that is ours, never as a library.
 
-    Loading packages makes many objects and no garbage. To look for some after every 700 of them, as Python does by itself,
-    is a good part of the way to a first answer.
+    Loading packages makes many objects and no garbage. By default, Python searches after every 700 of them, which is a good
+    part of the time to a first answer.
     """
     gc.set_threshold(FEW_OBJECTS)
 
 
 def _end(status: int) -> None:
-    """End the process as Python does, but without taking apart all that was loaded, which takes a quarter of a release.
+    """End the process as Python does, but without tearing down loaded modules, which takes a quarter of a release.
 
-    Hooks for the end run, which close connections and remove temporary files, and all that was printed is handed over. Where
-    that fails, nothing is ended here, so that Python fails in its own way.
+    Exit hooks run, which close connections and remove temporary files, and printed text is flushed. If that fails, this
+    returns, so that Python fails in its own way.
     """
     atexit._run_exitfuncs()
     try:

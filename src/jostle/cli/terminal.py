@@ -1,4 +1,4 @@
-"""What commands share at the terminal: lists with commas, checks of files, exit codes and a spinner."""
+"""What commands share at the terminal: lists with commas, checks of files, exit codes, and a spinner."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Format = Literal["text", "csv", "json"]
 """What is printed."""
 
 FAULT, REFUSED, OVERDRAFT, FAILED, UNWRITTEN, STOPPED = 1, 2, 3, 4, 5, 130
-"""Exit codes: a fault in a program, something was asked wrongly, there is not enough budget, something cannot be reached, a
-release was charged, but not all of it could be shown or written as was asked, or the command was stopped."""
+"""Exit codes: a fault in a program, a refused request, not enough budget, something cannot be reached, a release was charged
+but could not be shown or written completely, the command was stopped."""
 
 
 def words(text: str) -> list[str]:
@@ -32,7 +32,7 @@ def words(text: str) -> list[str]:
 
 
 def all_words(text: str) -> list[str]:
-    """The parts of a list with commas, where each stands for a place: empty ones too.
+    """The parts of a list with commas, empty ones included: each stands for a column.
 
     >>> all_words("age,, sex")
     ['age', '', 'sex']
@@ -61,15 +61,15 @@ def check_apart(option: str, path: Path, others: Mapping[str, str | Path | None]
 
 
 def _same_file(one: str | Path, other: str | Path) -> bool:
-    """Whether both lead to the same file, also by a link; never raises, whatever is named."""
+    """Whether both lead to the same file, also through a link. Never raises."""
     with suppress(OSError):
         return os.path.samefile(one, other)  # noqa: PTH121  # the same for texts, which may be URLs
     return os.path.realpath(one) == os.path.realpath(other)
 
 
 def exit_code(failure: JostleError) -> int:
-    """A code for each kind of failure that a script may want to act on."""
-    from jostle.tables.run_in_engine import EngineError  # of use only when something failed
+    """The exit code for a failure, so that a script can act on its kind."""
+    from jostle.tables.run_in_engine import EngineError  # loaded only when something failed
 
     if isinstance(failure, Overdraft):
         return OVERDRAFT
@@ -79,7 +79,7 @@ def exit_code(failure: JostleError) -> int:
 
 
 class Working:
-    """Says on a terminal what is being done, and for how long; nothing where there is no terminal."""
+    """A spinner that says what is being done, and for how long. Without a terminal, it says nothing."""
 
     def __init__(self) -> None:
         self._bar = _spinner() if _may_be_watched() else None
@@ -94,12 +94,10 @@ class Working:
         self.stop()
 
     def stop(self) -> None:
-        """Nothing more is said, so that something else can be printed."""
         if self._bar is not None:  # stopping what was not started prints an empty line
             self._bar.stop()
 
     def on(self, what: str) -> None:
-        """What is done from now on."""
         if self._bar is None:
             return
         if self._task is not None:
@@ -109,8 +107,8 @@ class Working:
 
 def _may_be_watched() -> bool:
     """Whether standard error may be a terminal. If not, Rich need not be loaded to find that out."""
-    told = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")  # what Rich heeds besides
-    return sys.stderr is not None and (sys.stderr.isatty() or any(name in os.environ for name in told))
+    forced = ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")  # Rich reads these too
+    return sys.stderr is not None and (sys.stderr.isatty() or any(name in os.environ for name in forced))
 
 
 def _spinner() -> Progress | None:

@@ -1,4 +1,4 @@
-"""`jostle train`: measure every option on public inputs, and learn from that which to choose."""
+"""`jostle train`: measure every option on public inputs, and learn which to choose when."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from jostle.cli.terminal import check_apart, check_writable, words
 if TYPE_CHECKING:
     from jostle.choice.delphi import ErrorTable
     from jostle.choice.selectors import Selector
-    from jostle.cli.running import Ran
+    from jostle.cli.running import RunSummary
 
 
 def train(
-    task: Annotated[str, typer.Option(help="What is asked: range-1d or range-2d.")],
-    options: Annotated[str | None, typer.Option(help="Choose among these alone, for instance HB,DAWA,OPT.")] = None,
-    sides: Annotated[str | None, typer.Option(help="Cells of an axis, for instance 128,1024; else the paper's.")] = None,
+    task: Annotated[str, typer.Option(help="The kind of questions: range-1d or range-2d.")],
+    options: Annotated[str | None, typer.Option(help="Choose only among these, for instance HB,DAWA,OPT.")] = None,
+    sides: Annotated[str | None, typer.Option(help="Cells per axis, for instance 128,1024; by default the paper's.")] = None,
     exponents: Annotated[str | None, typer.Option(help="Scales as powers of two, for instance 5,12,24 or 5-24.")] = None,
-    trials: Annotated[int, typer.Option(help="Runs of an option on an input.")] = 20,
+    trials: Annotated[int, typer.Option(help="Runs per option and input.")] = 20,
     criterion: Annotated[str, typer.Option(help="How selectors are grown, for instance group-regret.")] = "expected-regret",
     seed: Annotated[int, typer.Option(help="Of all noise, and of the training.")] = 0,
-    workers: Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless said.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
     cluster: Annotated[
         str | None, typer.Option(help="A Dask cluster in place of this machine's cores: tcp://host:8786, or local:2.")
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="The folder of public shapes; else JOSTLE_DATA names it.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The folder of public shapes; by default, JOSTLE_DATA names it.")] = None,
     ledger_file: Annotated[
-        Path | None, typer.Option("--ledger", help="Refuse to train on anything that this ledger keeps an account for.")
+        Path | None, typer.Option("--ledger", help="Refuse to train on data with an account in this ledger.")
     ] = None,
-    store: Annotated[Path, typer.Option(help="The folder of measurements: what it has is not measured again.")] = Path(
+    store: Annotated[Path, typer.Option(help="The folder of measurements, which are not made again.")] = Path(
         "jostle-training"
     ),
     out: Annotated[Path, typer.Option(help="Where the selector goes.")] = Path("selector.json"),
@@ -42,7 +42,7 @@ def train(
 ) -> None:
     """Train a selector on public data: measure every option on every input, then learn which to choose when.
 
-    Stop it whenever you like: the same command goes on where it was stopped, and a new option costs its own runs alone.
+    You can stop at any time: the same command continues from there, and a new option costs only its own runs.
     """
     from jostle.choice import delphi, selectors
     from jostle.choice.regret_tree import CRITERIA
@@ -66,7 +66,7 @@ def train(
     selector = selectors.train(table, criterion=criterion, seed=seed)
     selector.save(out)
     if as_json:
-        typer.echo(json.dumps(_said(table, ran, out, store), ensure_ascii=False))
+        typer.echo(json.dumps(_facts(table, ran, out, store), ensure_ascii=False))
         return
     _show(Console(highlight=False), table, selector, ran, out, store)
 
@@ -95,12 +95,12 @@ def _numbers(argument: str, text: str | None) -> list[int] | None:
     for part in words(text or ""):
         low, _, high = part.partition("-")
         if not low.isdecimal() or not (high or low).isdecimal() or not int(low) <= int(high or low) < 2**20:
-            raise BadInput(argument, f"{part!r} is no number and no range of numbers", "write for instance 5,8 or 5-24")
+            raise BadInput(argument, f"{part!r} is neither a number nor a range", "write for instance 5,8 or 5-24")
         found += range(int(low), int(high or low) + 1)
     return found or None
 
 
-def _said(table: ErrorTable, ran: Ran, out: Path, store: Path) -> dict[str, Any]:
+def _facts(table: ErrorTable, ran: RunSummary, out: Path, store: Path) -> dict[str, Any]:
     return {
         "task": table.task,
         "inputs": len(table.inputs),
@@ -119,18 +119,18 @@ def _means(table: ErrorTable) -> list[float]:
     return [float(mean) for mean in table.complete().regrets().mean(axis=0)]
 
 
-def _show(console: Console, table: ErrorTable, selector: Selector, ran: Ran, out: Path, store: Path) -> None:
+def _show(console: Console, table: ErrorTable, selector: Selector, ran: RunSummary, out: Path, store: Path) -> None:
     from jostle.cli import running
 
     if ran.done:
         console.print(
             f"Measured {ran.done:,} results on {ran.inputs:,} inputs in {ran.seconds:,.1f} s: "
-            f"[bold]{ran.inputs / ran.seconds:.3g} inputs a second[/]."
+            f"[bold]{ran.inputs / ran.seconds:.3g} inputs per second[/]."
         )
     there = f"{len(table.inputs):,} inputs and {len(table.options)} options of {table.task} are in {store}.\n"
     console.print(there, markup=False)
     shown = Table(box=None, pad_edge=False)
-    for heading in ("one option for all inputs", "mean regret", "ms a run"):
+    for heading in ("one option for all inputs", "mean regret", "ms per run"):
         shown.add_column(heading, justify="left" if heading.startswith("one") else "right")
     times = table.complete().seconds.mean(axis=0)
     for mean, time, name in sorted(zip(_means(table), times, table.options, strict=True)):

@@ -1,4 +1,4 @@
-"""Labelled tables that are made up: public by construction, and as many as training asks for.
+"""Labelled tables that are made up: public by construction, and as many as training needs.
 
 They differ in what real ones differ in: how many records, attributes, values and classes there are, how even the values
 are, and how the class depends on them: on one attribute, on a few jointly, on a sum over many, on a place among few
@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.datasets.labelled import Labelled, Values
+from jostle.datasets.labelled import Labelled
 from jostle.schema import Category, Column, Integer, Schema
 
 SIGNALS: Final = (
@@ -32,7 +32,7 @@ SIGNALS: Final = (
 """How the class may depend on the attributes, in turn. Sums come more often: in most tables many attributes say a little."""
 
 HELD_OUT: Final = 4_000
-"""So many records come at the end to test with, however many there are to learn from."""
+"""Records at the end to test with, however many there are to learn from."""
 
 Codes = dict[str, NDArray[np.int64]]
 
@@ -54,7 +54,8 @@ def artificial(seed: int) -> Labelled:
     scores += np.log(draw.dirichlet(np.full(classes, 4.0)))  # classes are not equally frequent
     labels = (scores + draw.gumbel(size=scores.shape) * draw.uniform(0.3, 2.5)).argmax(axis=1)
     schema = Schema(columns | {"class": Category(list(range(classes)))})
-    return Labelled(f"artificial-{seed}", schema, "class", _as_written(codes, columns) | {"class": labels})
+    # Codes are the values: categories are numbered, and numbers begin at 0.
+    return Labelled(f"artificial-{seed}", schema, "class", {**codes, "class": labels})
 
 
 def _columns(draw: np.random.Generator, *, few_numbers: bool) -> dict[str, Column]:
@@ -80,11 +81,6 @@ def _values(draw: np.random.Generator, column: Column, records: int) -> NDArray[
     hill = draw.integers(0, 2, size=records)
     places = np.clip(draw.normal(middles[hill], widths[hill]), 0, 0.999999)
     return (places * column.values).astype(np.int64)
-
-
-def _as_written(codes: Codes, columns: dict[str, Column]) -> dict[str, Values]:
-    """Codes are the values: categories are numbered, and numbers begin at 0."""
-    return {name: codes[name] for name in columns}
 
 
 def _effects(draw: np.random.Generator, column: Column, classes: int) -> NDArray[np.float64]:
@@ -142,9 +138,9 @@ def _tree(draw: np.random.Generator, codes: Codes, columns: dict[str, Column], c
     """Five questions, one after the other, each on another attribute in every branch."""
     node = np.zeros(len(next(iter(codes.values()))), dtype=np.int64)
     for level in range(5):
-        asked = draw.choice(list(columns), size=2**level)
+        chosen = draw.choice(list(columns), size=2**level)
         answers = np.zeros(node.size, dtype=np.int64)
-        for branch, name in enumerate(asked):
+        for branch, name in enumerate(chosen):
             cut = draw.integers(0, columns[name].values)
             answers[node == branch] = (codes[name] > cut)[node == branch]
         node = 2 * node + answers

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def census() -> DataFrame:
-    """One row a person: `income` in dollars a week, years of `schooling`, and years of `experience` at work.
+    """One row per person: `income` in dollars per week, years of `schooling`, and years of `experience` at work.
 
     >>> people = census()
     >>> people.shape, people.columns.tolist()
@@ -33,7 +33,7 @@ def census() -> DataFrame:
 
 
 def weekly_income(*, cells: int = 512, width: float = 10.0) -> Counts:
-    """How many people earn so much a week: cells of `width` dollars from 0 on, the last one with all who earn more.
+    """How many people earn how much per week: cells of `width` dollars from 0 on; the last one has all who earn more.
 
     >>> weekly_income(cells=4, width=1000.0).tolist()
     [20662, 7039, 1042, 758]

@@ -1,4 +1,4 @@
-"""Public tables with a class to predict: how to read them, what is publicly known of their columns, and how to split them.
+"""Public tables with a class to predict: how to read them, what is known about their columns, and how to split them.
 
 The schemas are declared by hand from the tables' documentation in the UCI repository: lists of values and bounds that are
 known before anyone looks at a record. The environment variable JOSTLE_DATA names the folder of the files.
@@ -31,8 +31,6 @@ class Labelled:
     """A table: its columns as they were read, what is publicly known of them, and which one is to be predicted."""
 
     name: str
-    """What people call it."""
-
     schema: Schema
     """The columns' declared values, the label's among them."""
 
@@ -47,12 +45,10 @@ class Labelled:
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """The columns to predict from."""
         return tuple(name for name in self.schema if name != self.label)
 
     @property
     def y(self) -> Values:
-        """The label of each record."""
         return self.columns[self.label]
 
     @property
@@ -63,7 +59,7 @@ class Labelled:
         return pd.DataFrame({name: self.columns[name] for name in self.attributes})
 
     def take(self, rows: NDArray[np.int64]) -> Labelled:
-        """Those records alone, in that order."""
+        """Only those records, in that order."""
         return Labelled(self.name, self.schema, self.label, {name: values[rows] for name, values in self.columns.items()})
 
 
@@ -76,7 +72,7 @@ class _File:
     label: str
     header: bool = False
     cells: Callable[[list[str]], list[str]] = lambda row: row
-    """From a row of the file to one text a column."""
+    """From a row of the file to one text per column."""
 
 
 _FILES: Final = MappingProxyType(
@@ -100,13 +96,11 @@ class Experiment:
     """A table, how many of its records are used, and which part of them is for training."""
 
     table: str
-    """The table's name."""
-
     training: float
     """The share of the records to learn from; the others are to test."""
 
     records: int | None = None
-    """So many records are drawn from the table first; all if None."""
+    """How many records are drawn from the table first; all if None."""
 
 
 EXPERIMENTS: Final = MappingProxyType(
@@ -126,7 +120,7 @@ EXPERIMENTS: Final = MappingProxyType(
 
 
 def declared(file: str) -> Schema | None:
-    """What is publicly known of a table with that file name; None if nothing is.
+    """The built-in schema for a file of this name; None if there is none.
 
     >>> list(declared("adult.data") or ())[-1]
     'income'
@@ -138,14 +132,14 @@ def declared(file: str) -> Schema | None:
 def load(name: str, folder: str | Path | None = None) -> Labelled:
     """A table by its name: one of `TABLES`."""
     if name not in _FILES:
-        raise BadInput("name", f"{name!r} is no labelled table", f"use one of {', '.join(TABLES)}")
+        raise BadInput("name", f"there is no labelled table {name!r}", f"use one of {', '.join(TABLES)}")
     return _read(name, data_folder(folder))
 
 
 def split(name: str, seed: int, folder: str | Path | None = None) -> tuple[Labelled, Labelled]:
     """The records to learn from and those to test with: one of `EXPERIMENTS`, split at random by the seed."""
     if name not in EXPERIMENTS:
-        raise BadInput("name", f"{name!r} is no experiment", f"use one of {', '.join(EXPERIMENTS)}")
+        raise BadInput("name", f"there is no experiment {name!r}", f"use one of {', '.join(EXPERIMENTS)}")
     how = EXPERIMENTS[name]
     table = load(how.table, folder)
     order = np.random.default_rng(seed).permutation(len(table))[: how.records]
@@ -174,7 +168,7 @@ def _rows(path: Path, header: bool) -> Iterator[list[str]]:
 
 
 def _values(cells: tuple[str, ...]) -> Values:
-    """Numbers where all are; else texts, with None for a question mark."""
+    """Numbers if all are numbers; otherwise texts, with None for a question mark."""
     try:
         numbers = np.array(cells, dtype=np.float64)
     except ValueError:

@@ -1,7 +1,7 @@
 """Public shapes of histograms, and data of any domain and total that have them.
 
-A shape is a histogram of which only the proportions matter. The files `dpbench_1d.npz` and `dpbench_2d.npz` hold one array a
-data set; the environment variable JOSTLE_DATA names their folder.
+A shape is a histogram of which only the proportions matter. The files `dpbench_1d.npz` and `dpbench_2d.npz` hold one array
+per data set; the environment variable JOSTLE_DATA names their folder.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def rebin(shape: Counts, domain: tuple[int, ...]) -> Counts:
     """
     if len(domain) != shape.ndim or any(max(old, new) % min(old, new) for old, new in zip(shape.shape, domain, strict=True)):
         raise BadInput(
-            "domain", f"{shape.shape} cannot be cut evenly into {domain}", "double or halve the number of cells an axis"
+            "domain", f"{shape.shape} cannot be cut evenly into {domain}", "double or halve the number of cells per axis"
         )
     for axis, (old, new) in enumerate(zip(shape.shape, domain, strict=True)):
         if new >= old:
@@ -114,7 +114,7 @@ def scaled(shape: Counts, total: int, *, seed: int) -> Counts:
 
 
 def drawn(shape: Counts, total: int, *, seed: int) -> Counts:
-    """So many records, each drawn from the shape on its own.
+    """`total` records, each drawn from the shape independently.
 
     >>> int(drawn(np.array([[3, 0], [1, 4]]), 10, seed=0).sum())
     10

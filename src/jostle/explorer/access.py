@@ -1,4 +1,4 @@
-"""Who may talk to the explorer: whoever has what was printed at start-up, from a page of the explorer's own.
+"""Who may talk to the explorer: whoever has the printed link or token, from one of the explorer's own pages.
 
 Four checks stand before every page. The `Host` header must name this machine, so that a foreign name that resolves to it is
 turned away. The visitor needs a cookie, which is given for the token, or for a link that works once: a link stays in the
@@ -32,13 +32,13 @@ LARGEST_REQUEST: Final = 8 * 2**20
 
 HEADER: Final = "x-jostle-secret"
 OPEN: Final = ("/enter", "/static/")
-"""What a visitor without a cookie may see: the page that asks for the token, and files that everybody has."""
+"""Open to visitors without a cookie: the page that asks for the token, and static files."""
 
 BEHIND: Final = "/jobs/"
-"""What scripts alone ask for. Pages and downloads are opened by the browser itself, which sends no secret along."""
+"""Only scripts request these. The browser itself opens pages and downloads, and sends no secret along."""
 
 HOST: Final = re.compile(r"(\[[^\[\]]*\]|[^:\[\]]*)(?::(\d+))?")
-"""What a `Host` header has: a name, or an address of version 6 in brackets, and perhaps a port."""
+"""A `Host` header: a name, or an IPv6 address in brackets, and perhaps a port."""
 
 HTTP_PORT: Final = "80"
 """Browsers leave it out."""
@@ -65,19 +65,15 @@ class Access:
     """The secrets of one run of the explorer, and the names that it answers to."""
 
     host: str = "127.0.0.1"
-    """The address that it is bound to."""
-
     port: int = 8000
-    """The port that it is bound to."""
-
     token: str = field(default_factory=_secret, repr=False)
-    """What is printed at start-up, to be typed."""
+    """Printed at start-up, to be typed."""
 
     session: str = field(default_factory=_secret, repr=False)
-    """What the cookie holds."""
+    """The cookie's value."""
 
     secret: str = field(default_factory=_secret, repr=False)
-    """What the explorer's own scripts send along."""
+    """Sent along by the explorer's own scripts."""
 
     _links: set[str] = field(default_factory=set, repr=False)
 
@@ -88,14 +84,12 @@ class Access:
 
     @property
     def address(self) -> str:
-        """Where a browser on this machine finds it."""
         # A browser may take this name for ::1, where another user of the machine may listen.
         host = "127.0.0.1" if self.everywhere or self.host.lower() == "localhost" else self.host
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/"
 
     @property
     def everywhere(self) -> bool:
-        """Whether it is bound to every address of this machine."""
         return self.host in ("0.0.0.0", "::")  # noqa: S104  # compared, not bound
 
     def knows(self, host: str) -> bool:
@@ -138,11 +132,9 @@ class Access:
         return _same(offered, self.token)
 
     def is_visitor(self, cookies: dict[str, str]) -> bool:
-        """Whether the cookie is the one that was given for the token."""
         return _same(cookies.get(self.cookie), self.session)
 
     def admit(self, response: Response) -> Response:
-        """Give the cookie with a response."""
         response.set_cookie(self.cookie, self.session, httponly=True, samesite="strict", path="/")
         return response
 
@@ -154,7 +146,6 @@ class Guard:
         self.app, self.access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer for the application what it must not see."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -162,8 +153,7 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, _protected(send))
         else:
-            # What the application did not foresee was told to the page by its kind. The server would print its words, too,
-            # which may quote values.
+            # The page got the type of an unforeseen error. The server would also print its message, which may quote values.
             with suppress(Exception):
                 await self.app(scope, _limited(receive), _protected(send))
 
@@ -186,7 +176,7 @@ class Guard:
         return None
 
     def _from_here(self, origin: str | None) -> bool:
-        """Whether a browser says that one of our pages asks; others than browsers say nothing."""
+        """Whether the request comes from one of our pages; programs other than browsers send no origin."""
         return origin is None or (origin.startswith("http://") and self.access.knows(origin.removeprefix("http://")))
 
 
@@ -195,7 +185,7 @@ class TooLarge(Exception):
 
 
 def _limited(receive: Receive) -> Receive:
-    """The same request, until it is too large: a length that was announced may be a lie, and none may be announced."""
+    """The same request, until it is too large: the announced length may be missing or false."""
     seen = 0
 
     async def counted() -> Message:
@@ -227,8 +217,8 @@ def _refusal(status: int, message: str) -> Response:
 
 
 def _length(headers: Headers) -> int:
-    told = headers.get("content-length", "0")
-    return int(told) if told.isascii() and told.isdigit() and len(told) < 16 else LARGEST_REQUEST + 1
+    length = headers.get("content-length", "0")
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 16 else LARGEST_REQUEST + 1
 
 
 def _wants_json(headers: Headers) -> bool:

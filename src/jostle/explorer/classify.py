@@ -18,7 +18,7 @@ from jostle.datasets.artificial import SIGNALS
 from jostle.datasets.labelled import EXPERIMENTS, Labelled
 from jostle.explorer import uploads
 from jostle.explorer.forms import Form
-from jostle.explorer.jobs import Job, Shown
+from jostle.explorer.jobs import BackgroundJob, PageFragment
 from jostle.explorer.pages import drawn, render
 from jostle.kernel.errors import BadInput, JostleError
 from jostle.learn.public_tables import Encoded, encoded, error, parts
@@ -26,7 +26,7 @@ from jostle.learn.registry import CHOSEN
 from jostle.learn.task import Task
 
 SECONDS: Final = 15.0
-"""A learner that takes longer than this for one ε makes no further draws there."""
+"""After this many seconds at one ε, a learner makes no further draws there."""
 
 MOST_TESTED: Final = 4_000
 TRAINING: Final = 0.7
@@ -34,16 +34,15 @@ MADE_UP: Final = {f"artificial-{seed}": f"made up: {signal}" for seed, signal in
 
 
 @dataclass
-class Learned:
+class LearnerErrors:
     """One learner over the values of ε."""
 
     name: str
     means: dict[float, float] = field(default_factory=dict)
     spreads: dict[float, float] = field(default_factory=dict)
-    """The standard deviation over the draws of the noise; nothing is known of it from one draw."""
+    """The standard deviation over the draws of the noise; one draw has none."""
 
     draws: dict[float, int] = field(default_factory=dict)
-    """How many there were."""
 
     @property
     def mean(self) -> float:
@@ -57,14 +56,14 @@ def page_facts() -> dict[str, Any]:
 
 
 def tables() -> dict[str, str]:
-    """The tables that are there, with what a person would call them."""
+    """The available tables, with a description."""
     folder = os.environ.get("JOSTLE_DATA", "")
     real = {name: f"public: {name}" for name in EXPERIMENTS} if folder and Path(folder, "adult.data").is_file() else {}
     return real | MADE_UP
 
 
-async def prepare(form: Form) -> Callable[[Job], Shown]:
-    """Check what was asked, and give the work that answers it."""
+async def prepare(form: Form) -> Callable[[BackgroundJob], PageFragment]:
+    """Check the form, and return the work."""
     epsilons = form.numbers("epsilons", 1e-3, 100, 8)
     draws, most = form.whole("draws", 1, 20, default=3), form.whole("records", 50, 50_000, default=2_000)
     wanted = form.choices("learner", learn.names())
@@ -79,7 +78,7 @@ async def prepare(form: Form) -> Callable[[Job], Shown]:
         schema = form.text("schema") if written is None else uploads.text_of(written[1], "schema_file")
         table = await run_in_threadpool(uploads.labelled, *file, schema, form.needed("label", "name the column to predict"))
 
-    def work(job: Job) -> Shown:
+    def work(job: BackgroundJob) -> PageFragment:
         job.step(0, len(wanted), "reading")
         task, train, test = parts(name, 0) if table is None else divided(table)
         few = {column: codes[:most] for column, codes in train.items()}
@@ -97,19 +96,21 @@ async def prepare(form: Form) -> Callable[[Job], Shown]:
 
 
 def divided(table: Labelled) -> tuple[Task, Encoded, Encoded]:
-    """An uploaded table: what is to be learned, the records to learn from, and those to test with."""
+    """The task of an uploaded table, the records to learn from, and those to test with."""
     order = np.random.default_rng(0).permutation(len(table))
     cut = round(TRAINING * len(table))
     task = Task(table.attributes, table.label, table.schema)
     train, test = (encoded(task, table.take(rows)) for rows in (order[:cut], order[cut:]))
     if not len(train[table.label]) or not len(test[table.label]):
-        raise BadInput("label", "has no value that the schema foresees", "list the classes as they are in the file")
+        raise BadInput("label", "has no value that the schema declares", "list the classes as they are in the file")
     return task, train, test
 
 
-def attempt(name: str, task: Task, train: Encoded, test: Encoded, epsilons: list[float], draws: int, job: Job) -> Learned:
+def attempt(
+    name: str, task: Task, train: Encoded, test: Encoded, epsilons: list[float], draws: int, job: BackgroundJob
+) -> LearnerErrors:
     """Some draws of the noise at each ε."""
-    learner, learned = learn.get(name), Learned(name)
+    learner, learned = learn.get(name), LearnerErrors(name)
     for epsilon in epsilons:
         began, wrong = time.monotonic(), list[float]()
         for draw in range(draws):
@@ -124,8 +125,8 @@ def attempt(name: str, task: Task, train: Encoded, test: Encoded, epsilons: list
     return learned
 
 
-def fewer(found: list[Learned], wanted: int) -> list[str]:
-    """Who made fewer draws of the noise than were asked for, and where."""
+def fewer(found: list[LearnerErrors], wanted: int) -> list[str]:
+    """Learners with fewer draws of the noise than requested, and where."""
     short = {one.name: {e: n for e, n in one.draws.items() if n < wanted} for one in found}
     return [
         f"{name} ({', '.join(f'{many} at ε = {epsilon:g}' for epsilon, many in few.items())})"
@@ -135,8 +136,8 @@ def fewer(found: list[Learned], wanted: int) -> list[str]:
 
 
 def shown(
-    title: str, task: Task, train: Encoded, found: list[Learned], refused: list[Any], epsilons: list[float], draws: int
-) -> Shown:
+    title: str, task: Task, train: Encoded, found: list[LearnerErrors], refused: list[Any], epsilons: list[float], draws: int
+) -> PageFragment:
     """The piece of the page with the results."""
     ranked = sorted(found, key=lambda one: one.mean)
     share = np.bincount(train[task.label]).max() / train[task.label].size
@@ -155,10 +156,10 @@ def shown(
         fewer=fewer(ranked, draws),
         seconds=SECONDS,
     )
-    return Shown(html, drawn({"learners": learner_figure(ranked)} if ranked else {}))
+    return PageFragment(html, drawn({"learners": learner_figure(ranked)} if ranked else {}))
 
 
-def learner_figure(found: list[Learned]) -> Any:
+def learner_figure(found: list[LearnerErrors]) -> Any:
     """Misclassified records over ε."""
     figure = plots.new("Misclassified records against ε", x="ε", y="share of the records", log_x=True)
     dashes = ("solid", "dash", "dot")

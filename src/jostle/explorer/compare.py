@@ -16,8 +16,8 @@ from jostle.choice.selectors import Selector
 from jostle.choice.traces import collect_traces
 from jostle.explorer import inputs
 from jostle.explorer.forms import Form
-from jostle.explorer.inputs import Input
-from jostle.explorer.jobs import Job, Shown
+from jostle.explorer.inputs import PublicInput
+from jostle.explorer.jobs import BackgroundJob, PageFragment
 from jostle.explorer.pages import drawn, render
 from jostle.explorer.why import SHIPPED
 from jostle.kernel.errors import BadInput, JostleError
@@ -27,25 +27,23 @@ from jostle.simulate import estimates
 PYTHIA: Final = "Pythia"
 MOST_TRIALS: Final = 200
 SECONDS: Final = 12.0
-"""An algorithm that takes longer than this is stopped after the trial under way, and says how many it had."""
+"""After this many seconds, an algorithm makes no further trials."""
 
 SPREAD: Final = (0.05, 0.95)
 WIDEST: Final = 1024
-"""Cells of a line that are drawn one by one; more are added up."""
+"""More cells than this are added up before they are drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tried:
-    """One algorithm on the input."""
+class AlgorithmErrors:
+    """The errors of one algorithm on the input."""
 
     name: str
-    """Which."""
-
     errors: Vector
-    """The root mean squared error of an answer, one a trial."""
+    """The root mean squared error per answer, one per trial."""
 
     bias: float
-    """How far the mean over the trials is off, root mean squared over the answers, as far as so many trials can tell."""
+    """The error of the mean over the trials, root mean squared over the answers, without what chance explains."""
 
     deviation: float
     """The standard deviation over the trials, root mean squared over the answers."""
@@ -54,14 +52,11 @@ class Tried:
     """The estimate of the first trial, in the data's shape."""
 
     seconds: float
-    """How long a trial took."""
-
     choices: tuple[tuple[str, int], ...] = ()
-    """What was chosen how often, by an algorithm that chooses."""
+    """How often each option was chosen, by an algorithm that chooses."""
 
     @cached_property
     def mean(self) -> float:
-        """Root mean squared over answers and trials."""
         return float(np.sqrt((self.errors**2).mean()))
 
     @property
@@ -86,8 +81,8 @@ def page_facts(known: Mapping[str, Selector]) -> dict[str, Any]:
     }
 
 
-async def prepare(form: Form, selectors: Mapping[str, Selector]) -> Callable[[Job], Shown]:
-    """Check what was asked, and give the work that answers it."""
+async def prepare(form: Form, selectors: Mapping[str, Selector]) -> Callable[[BackgroundJob], PageFragment]:
+    """Check the form, and return the work."""
     given = await inputs.read(form)
     trials = form.whole("trials", 2, MOST_TRIALS, default=10)
     wanted = form.choices("algorithm", algorithms.names(given.task))
@@ -95,11 +90,11 @@ async def prepare(form: Form, selectors: Mapping[str, Selector]) -> Callable[[Jo
     ordered = sorted(wanted, key=lambda name: (name == PYTHIA, not algorithms.get(name).batched))
     named = form.text("selector")
     if named and (named not in selectors or selectors[named].about.task != given.task):
-        raise BadInput("selector", f"is none for {given.task}", "choose another one, or the usual one")
+        raise BadInput("selector", f"is not for {given.task}", "choose another, or the default")
     selector = selectors.get(named)
 
-    def work(job: Job) -> Shown:
-        tried: list[Tried] = []
+    def work(job: BackgroundJob) -> PageFragment:
+        tried: list[AlgorithmErrors] = []
         failed: list[tuple[str, str]] = []
         for number, name in enumerate(ordered):
             job.step(number, len(ordered), name)
@@ -113,8 +108,10 @@ async def prepare(form: Form, selectors: Mapping[str, Selector]) -> Callable[[Jo
     return work
 
 
-def attempt(name: str, given: Input, trials: int, job: Job, selector: Selector | None = None) -> Tried:
-    """Some trials of one algorithm; fewer than asked for if they take too long."""
+def attempt(
+    name: str, given: PublicInput, trials: int, job: BackgroundJob, selector: Selector | None = None
+) -> AlgorithmErrors:
+    """Trials of one algorithm; fewer than requested if they take too long."""
     tunables: dict[str, Any] = {"selector": selector} if name == PYTHIA and selector is not None else {}
     truth, began = given.workload @ given.data, time.monotonic()
     off: list[Vector] = []
@@ -128,9 +125,9 @@ def attempt(name: str, given: Input, trials: int, job: Job, selector: Selector |
                 break
     errors, many = np.asarray(off), len(off)
     variance = float(errors.var(axis=0, ddof=1).mean()) if many > 1 else float("nan")
-    # The mean of few trials is off by chance, too: what that explains is no bias.
+    # The mean of few trials is off by chance, too; that part is no bias.
     bias = float((errors.mean(axis=0) ** 2).mean()) - (variance / many if many > 1 else 0.0)
-    return Tried(
+    return AlgorithmErrors(
         name=name,
         errors=np.sqrt((errors**2).mean(axis=1)),
         bias=float(np.sqrt(max(bias, 0.0))),
@@ -141,7 +138,7 @@ def attempt(name: str, given: Input, trials: int, job: Job, selector: Selector |
     )
 
 
-def shown(given: Input, tried: list[Tried], failed: list[tuple[str, str]]) -> Shown:
+def shown(given: PublicInput, tried: list[AlgorithmErrors], failed: list[tuple[str, str]]) -> PageFragment:
     """The piece of the page with the results."""
     figures = {"errors": error_figure(tried), "parts": parts_figure(tried)} if tried else {}
     noisy = {f"noisy-{place}": one.name for place, one in enumerate(tried)}
@@ -156,10 +153,10 @@ def shown(given: Input, tried: list[Tried], failed: list[tuple[str, str]]) -> Sh
         pythia=pythia,
         best=next((one for one in tried if one.name != PYTHIA), None),
     )
-    return Shown(html, drawn(figures))
+    return PageFragment(html, drawn(figures))
 
 
-def error_figure(tried: list[Tried]) -> Any:
+def error_figure(tried: list[AlgorithmErrors]) -> Any:
     """Errors with their spread, the least above."""
     figure = plots.new("Error of an answer", x="root mean squared error; whiskers: 90 % of the trials", log_x=True)
     for chooses, colour in ((False, plots.ACCENT), (True, plots.CONTRAST)):
@@ -182,8 +179,8 @@ def error_figure(tried: list[Tried]) -> Any:
     return figure.update_layout(height=120 + 24 * len(tried))
 
 
-def parts_figure(tried: list[Tried]) -> Any:
-    """What is off always, and what by chance."""
+def parts_figure(tried: list[AlgorithmErrors]) -> Any:
+    """Systematic errors, and errors by chance."""
     figure = plots.new("Bias and spread", x="of an answer, root mean squared", log_x=True)
     names = [one.name for one in tried]
     floor = min((one.deviation for one in tried if one.deviation > 0), default=1.0) / 100
@@ -197,7 +194,7 @@ def parts_figure(tried: list[Tried]) -> Any:
     return figure.update_layout(height=140 + 24 * len(tried))
 
 
-def noisy_figure(given: Input, one: Tried) -> Any:
+def noisy_figure(given: PublicInput, one: AlgorithmErrors) -> Any:
     """The true histogram and an estimate of it: lines, or two maps in the same colours."""
     if given.data.ndim == 1:
         return _lines(given, one)
@@ -213,7 +210,7 @@ def noisy_figure(given: Input, one: Tried) -> Any:
     return figure.update_layout(height=380)
 
 
-def _lines(given: Input, one: Tried) -> Any:
+def _lines(given: PublicInput, one: AlgorithmErrors) -> Any:
     step = -(-given.data.size // WIDEST)
     along = np.arange(0, given.data.size, step)
     figure = plots.new(x="cell" if step == 1 else f"cell, {step} added up", y="count")

@@ -1,9 +1,10 @@
-"""What a person typed into a form, checked: an error names the field, so that the page can show it there."""
+"""The checked fields of a form. A refusal names the field, so that the page can show it there."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from starlette.datastructures import FormData, UploadFile
@@ -13,6 +14,19 @@ from jostle.kernel.errors import BadInput
 LONGEST: Final = 100_000
 
 
+@contextmanager
+def under_field(names: Mapping[str, str], otherwise: str | None = None) -> Iterator[None]:
+    """Name the form's fields in refusals of code that calls them something else.
+
+    `otherwise` is the field for arguments that `names` lacks; without it, they keep their names.
+    """
+    try:
+        yield
+    except BadInput as refused:
+        field = names.get(refused.argument, otherwise or refused.argument)
+        raise BadInput(field, refused.problem, refused.remedy) from None
+
+
 class Form:
     """A form's fields by name.
 
@@ -20,66 +34,64 @@ class Form:
     0.5
     >>> Form(FormData({"epsilon": "much"})).number("epsilon", 0.001, 100)
     Traceback (most recent call last):
-    jostle.kernel.errors.BadInput: epsilon: must be a number. Remedy: type one from 0.001 to 100.
+    jostle.kernel.errors.BadInput: epsilon: not a number, or out of range. Remedy: enter a number from 0.001 to 100.
     """
 
     def __init__(self, fields: FormData) -> None:
         self._fields = fields
 
     def text(self, name: str, default: str = "", *, longest: int = LONGEST) -> str:
-        """A text without spaces around it; the default where the field is empty."""
+        """A text without spaces around it; the default if the field is empty."""
         found = self._fields.get(name, "")
-        said = found.strip() if isinstance(found, str) else ""
-        if len(said) > longest:
-            raise BadInput(name, f"is longer than {longest:,} characters", "say it in fewer")
-        return said or default
+        text = found.strip() if isinstance(found, str) else ""
+        if len(text) > longest:
+            raise BadInput(name, f"is longer than {longest:,} characters", "shorten it")
+        return text or default
 
-    def as_it_stands(self, name: str) -> str | None:
-        """A text with the spaces around it, such as a column's name; None where there is no such field."""
+    def raw_text(self, name: str) -> str | None:
+        """A text with the spaces around it, such as a column's name; None without such a field."""
         found = self._fields.get(name)
         return found if isinstance(found, str) and len(found) <= LONGEST else None
 
     def needed(self, name: str, remedy: str) -> str:
-        """A text that must not be empty."""
         found = self.text(name)
         if not found:
             raise BadInput(name, "is missing", remedy)
         return found
 
     def choice(self, name: str, among: Sequence[str]) -> str:
-        """One of some words; the first where the field is empty."""
+        """One of the offered words; the first if the field is empty."""
         found = self.text(name, among[0])
         if found not in among:
             raise BadInput(name, f"{found[:60]!r} is not offered", "choose one from the list")
         return found
 
     def choices(self, name: str, among: Sequence[str]) -> list[str]:
-        """Those of some words that are ticked; all where none is."""
+        """The offered words that are ticked; all of them if none is."""
         ticked = {value for value in self._fields.getlist(name) if isinstance(value, str)}
         return [word for word in among if word in ticked] or list(among)
 
     def number(self, name: str, low: float, high: float, default: float | None = None) -> float:
         """A number between bounds; a comma may stand for the point."""
-        said, remedy = self.text(name).replace(",", "."), f"type one from {low:g} to {high:g}"
-        if not said and default is not None:
+        text = self.text(name).replace(",", ".")
+        if not text and default is not None:
             return default
         try:
-            found = float(said)
+            found = float(text)
         except ValueError:
-            raise BadInput(name, "must be a number", remedy) from None
-        if not (math.isfinite(found) and low <= found <= high):
-            raise BadInput(name, f"must lie between {low:g} and {high:g}", remedy)
+            found = math.nan
+        if not low <= found <= high:
+            raise BadInput(name, "not a number, or out of range", f"enter a number from {low:g} to {high:g}")
         return found
 
     def whole(self, name: str, low: int, high: int, default: int | None = None) -> int:
-        """A whole number between bounds."""
         found = self.number(name, low, high, default)
         if found != int(found):
-            raise BadInput(name, "must be a whole number", f"type one from {low} to {high}")
+            raise BadInput(name, "not a whole number", f"enter a whole number from {low} to {high}")
         return int(found)
 
     def numbers(self, name: str, low: float, high: float, most: int) -> list[float]:
-        """Numbers with spaces or semicolons between them, in rising order, each once."""
+        """Different numbers, sorted; people write spaces or semicolons between them."""
         words = self.text(name).replace(";", " ").split()
         found = sorted({Form(FormData({name: word.strip(",")})).number(name, low, high) for word in words})
         if not 1 <= len(found) <= most:
@@ -87,7 +99,7 @@ class Form:
         return found
 
     async def file(self, name: str, largest: int) -> tuple[str, bytes] | None:
-        """The name and the content of a file that was uploaded; None where there is none."""
+        """The name and the content of an uploaded file, or None."""
         found = self._fields.get(name)
         if not isinstance(found, UploadFile) or not found.filename:
             return None

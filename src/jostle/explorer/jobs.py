@@ -1,4 +1,4 @@
-"""Work that takes a while: done in the background, with progress, and stopped when nobody wants it any more."""
+"""Work in the background, with progress, that can be stopped."""
 
 from __future__ import annotations
 
@@ -14,18 +14,15 @@ from jostle.kernel.errors import BadInput, JostleError
 AT_ONCE: Final = 2
 MOST_WAITING: Final = 8
 MOST_KEPT: Final = 40
-"""So many finished jobs are remembered, the oldest are forgotten first."""
+"""Of finished jobs, this many are kept; the oldest are forgotten first."""
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What a job found, for a page: a piece of HTML, and Plotly figures as JSON by the names that the HTML has for them."""
+class PageFragment:
+    """A piece of a page: HTML, escaped by its template, and Plotly figures as JSON, by their names in that HTML."""
 
     html: str
-    """Escaped by the template that made it."""
-
     figures: dict[str, str] = field(default_factory=dict)
-    """One JSON text a figure."""
 
 
 class Cancelled(Exception):
@@ -33,39 +30,32 @@ class Cancelled(Exception):
 
 
 @dataclass(eq=False)
-class Job:
-    """One piece of work and how far it is."""
+class BackgroundJob:
+    """One piece of work and its progress."""
 
     title: str
-    """What it does, in words."""
-
     key: str = field(default_factory=lambda: secrets.token_urlsafe(12))
-    """How a page asks for it."""
+    """By which a page finds it."""
 
     state: str = "waiting"
     """`waiting`, `running`, `done`, `failed` or `cancelled`."""
 
     done: int = 0
-    """Steps that are done."""
-
     total: int = 0
-    """Steps in all; 0 if not known."""
+    """All steps; 0 if not known."""
 
     message: str = ""
     """What it does now; or why it failed."""
 
-    shown: Shown | None = None
-    """What it found."""
-
+    shown: PageFragment | None = None
     _stop: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def step(self, done: int, total: int, message: str = "") -> None:
-        """Tell how far the work is. Raises `Cancelled` if it should end here."""
+        """Report progress. Raises `Cancelled` if the work should end here."""
         self.done, self.total, self.message = done, total, message
         self.check()
 
     def check(self) -> None:
-        """Raise `Cancelled` if the work should end here."""
         if self._stop.is_set():
             raise Cancelled
 
@@ -75,25 +65,21 @@ class Job:
 
     @property
     def finished(self) -> bool:
-        """Whether nothing more will happen."""
         return self.state in ("done", "failed", "cancelled")
 
     def to_json(self) -> dict[str, Any]:
-        """What a page needs to know."""
-        told: dict[str, Any] = {"state": self.state, "done": self.done, "total": self.total, "message": self.message}
-        if self.shown is not None:
-            told |= {"html": self.shown.html, "figures": self.shown.figures}
-        return told
+        facts: dict[str, Any] = {"state": self.state, "done": self.done, "total": self.total, "message": self.message}
+        return facts if self.shown is None else facts | {"html": self.shown.html, "figures": self.shown.figures}
 
 
-Work = Callable[[Job], Shown]
+Work = Callable[[BackgroundJob], PageFragment]
 
 
 class Jobs:
     """All jobs of a running explorer.
 
     >>> jobs = Jobs()
-    >>> job = jobs.start("nothing", lambda job: Shown("<p>done</p>"))
+    >>> job = jobs.start("nothing", lambda job: PageFragment("<p>done</p>"))
     >>> jobs.close()
     >>> job.state, job.shown.html
     ('done', '<p>done</p>')
@@ -101,12 +87,11 @@ class Jobs:
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="jostle-explorer")
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, BackgroundJob] = {}
         self._lock = threading.Lock()
 
-    def start(self, title: str, work: Work) -> Job:
-        """Begin some work, or refuse it if too much is waiting already."""
-        job = Job(title)
+    def start(self, title: str, work: Work) -> BackgroundJob:
+        job = BackgroundJob(title)
         with self._lock:
             if sum(not other.finished for other in self._jobs.values()) >= MOST_WAITING:
                 raise BadInput("form", "too much work is waiting already", "cancel some of it, or wait until it is done")
@@ -117,8 +102,7 @@ class Jobs:
         self._pool.submit(_do, job, work)
         return job
 
-    def get(self, key: str) -> Job | None:
-        """The job with that key, if it is still remembered."""
+    def get(self, key: str) -> BackgroundJob | None:
         return self._jobs.get(key)
 
     def stop(self) -> None:
@@ -131,8 +115,7 @@ class Jobs:
         self._pool.shutdown(wait=True)
 
 
-def _do(job: Job, work: Work) -> None:
-    """Run a job, and tell how it ended."""
+def _do(job: BackgroundJob, work: Work) -> None:
     try:
         job.check()
         job.state = "running"
@@ -145,7 +128,7 @@ def _do(job: Job, work: Work) -> None:
 
 
 def in_words(failure: Exception) -> str:
-    """What went wrong. What was not foreseen is told by its kind alone: its words might quote values."""
+    """What went wrong. Of an unforeseen error, only the type is shown: its message might quote values."""
     if isinstance(failure, JostleError):
         return str(failure)
     return f"Something went wrong that should not ({type(failure).__name__}). Try again."

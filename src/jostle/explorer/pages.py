@@ -1,4 +1,4 @@
-"""Pages and pieces of pages from the templates. Everything that goes in is escaped."""
+"""Pages and pieces of pages from templates. Every value is escaped."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from jostle.kernel.errors import show
 
 HERE: Final = Path(__file__).parent
 TAGS: Final = re.compile(r"<(?!/?(?:br|extra)>)")
-"""Plotly reads some HTML in its texts, links among it; these few are ours, and everything else is somebody's text."""
+"""Plotly reads some HTML in its texts, including links. These tags are ours; everything else is somebody's text."""
 
 NAMES: Final = ("x", "y", "labels", "name", "ticktext", "categoryarray")
-"""Where a figure has categories and names of columns alone, and no text of ours."""
+"""Where a figure has only categories and names of columns, and no text of ours."""
 
 NAVIGATION: Final = (("compare", "Compare"), ("why", "Why"), ("release", "Release"), ("classify", "Classify"))
 
@@ -39,13 +39,13 @@ def _templates() -> jinja2.Environment:
     return made
 
 
-def render(template: str, /, **told: Any) -> str:
-    """A template with what it is told."""
-    return _templates().get_template(template).render(**told)
+def render(template: str, /, **values: Any) -> str:
+    """A template with these values."""
+    return _templates().get_template(template).render(**values)
 
 
 def brief(number: float) -> str:
-    """A number for people: three digits that matter, thousands apart.
+    """A number for people: three significant digits, with commas.
 
     >>> brief(12345.678), brief(0.012345), brief(4)
     ('12,346', '0.0123', '4')
@@ -54,7 +54,7 @@ def brief(number: float) -> str:
 
 
 def at_least(amount: Fraction) -> str:
-    """An amount of budget for people: four digits that matter, never more than there is.
+    """An amount of budget for people: four significant digits, rounded down.
 
     >>> at_least(Fraction(29999, 40000)), at_least(Fraction(3, 4)), at_least(Fraction(0))
     ('0.7499', '0.75', '0')

@@ -1,9 +1,9 @@
-"""Release: a curator's desk over one's own table and ledger. Nothing is shown that was not paid for.
+"""Release: a curator's desk for a private table and its ledger. It shows only what was paid for.
 
-The desk opens tables with `jostle.tables`, which reads names and types alone; asks for previews, which know the question
-and ε alone; and releases, which the ledger charges first. A question can be paid for once: a form that is sent twice, by a
-second click or by a browser that tries again, does not charge twice. What was paid for stays on the desk until the explorer
-ends, whatever became of the page that asked for it.
+The desk opens tables with `jostle.tables`, which reads only names and types; previews, which need only the question and ε;
+and releases, after the ledger is charged. A question can be paid for once: a form that is sent twice, by a second click or
+by a browser that tries again, does not charge twice. What was paid for stays on the desk until the explorer ends, whatever
+became of the page that requested it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,19 @@ from starlette.exceptions import HTTPException
 
 from jostle import algorithms
 from jostle.explorer import schema_form, uploads
-from jostle.explorer.asking import AUTOMATIC, KINDS, SETS, Asked, asked, numeric_columns, preview_figure, previewed
-from jostle.explorer.forms import Form
-from jostle.explorer.jobs import Job, Shown, Work, in_words
+from jostle.explorer.forms import Form, under_field
+from jostle.explorer.jobs import BackgroundJob, PageFragment, Work, in_words
 from jostle.explorer.pages import drawn, render
+from jostle.explorer.question_form import (
+    AUTOMATIC,
+    KINDS,
+    SETS,
+    PricedQuestion,
+    numeric_columns,
+    preview_figure,
+    previewed,
+    read_question,
+)
 from jostle.explorer.released import FIRST_ROWS, HOLDS_ANSWERS, Released, save
 from jostle.kernel.errors import BadInput, JostleError, show
 
@@ -36,17 +45,17 @@ T = TypeVar("T")
 PATIENCE: Final = 5.0
 """Seconds to wait for others who write to the ledger."""
 
-MOST_ASKED: Final = 20
+MOST_PREVIEWED: Final = 20
 MOST_KEPT: Final = 100
-FIELDS: Final = {"max_rows": "unit"}
-"""What the form calls things that others call otherwise."""
+FIELDS: Final = {"max_rows": "unit", "location": "ledger"}
+"""The form's fields for arguments of other names."""
 
 LAST_EVENTS: Final = 8
 LAST_RELEASES: Final = 3
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenTable:
     """The table that is open, and its ledger."""
 
     key: str
@@ -57,27 +66,27 @@ class Opened:
 class Desk:
     """The table that is open, the questions that were previewed, and what was released. All of it is in memory.
 
-    Whoever works on the table waits for their turn, beside the loop that serves pages; the lists have a lock of their own,
-    which nobody holds for longer than a moment.
+    Work on the table takes turns, outside the loop that serves pages. The lists have a lock of their own, which nobody holds
+    for longer than a moment.
     """
 
     def __init__(self) -> None:
         self._turn, self._lists = threading.Lock(), threading.Lock()
-        self._opened: Opened | None = None
-        self._questions: dict[str, Asked] = {}
+        self._opened: OpenTable | None = None
+        self._questions: dict[str, PricedQuestion] = {}
         self._released: dict[str, Released] = {}
 
-    async def current(self, form: Form) -> Shown:
+    async def current(self, form: Form) -> PageFragment:
         """What is on the desk, for a page that was loaded again."""
-        return Shown(await run_in_threadpool(self._desk_html))
+        return PageFragment(await run_in_threadpool(self._desk_html))
 
     # ------------------------------------------------------------------------------------------------- the table
 
-    async def columns(self, form: Form) -> Shown:
+    async def columns(self, form: Form) -> PageFragment:
         """The names and declared types of a table's columns, as a form to fill in."""
         from jostle.tables.engines.sources import connect
 
-        data, table = form.needed("data", "type the path of a file, or a postgresql:// URL"), form.text("table") or None
+        data, table = form.needed("data", "enter the path of a file, or a postgresql:// URL"), form.text("table") or None
         names = schema_form.names_in_line(form, data, to_show=True)
 
         def read() -> dict[str, str]:
@@ -86,40 +95,33 @@ class Desk:
                 return {str(name): str(kind) for name, kind in opened.schema().items()}
 
         rows = schema_form.draft(await run_in_threadpool(read))
-        return Shown(render("release_schema.html", rows=rows, kinds=schema_form.KIND_NAMES))
+        return PageFragment(render("release_schema.html", rows=rows, kinds=schema_form.KIND_NAMES))
 
-    async def open(self, form: Form) -> Shown:
-        """Open a table with its schema and its account."""
-        data = form.needed("data", "type the path of a file, or a postgresql:// URL")
+    async def open(self, form: Form) -> PageFragment:
+        data = form.needed("data", "enter the path of a file, or a postgresql:// URL")
         file = await form.file("schema_file", uploads.LARGEST_FILE)
         written = form.text("schema") if file is None else uploads.text_of(file[1], "schema_file")
         schema = await run_in_threadpool(uploads.schema_of, written) if written else schema_form.read(form)
-        ledger = form.needed("ledger", "type the path of the ledger's file, for instance budget.db; it is made if it is new")
+        ledger = form.needed("ledger", "enter the path of the ledger's file, for instance budget.db; a new one is created")
         said: dict[str, Any] = {name: form.text(name) or None for name in ("budget", "name", "unit", "table")}
         said |= {"neighbours": form.choice("neighbours", ["add_remove", "replace"]), "schema": schema}
         said["columns"] = schema_form.names_in_line(form, data, to_show=False)
         await run_in_threadpool(self._open, _expanded(data, "data"), _expanded(ledger, "ledger"), said)
-        return Shown(await run_in_threadpool(self._desk_html))
+        return PageFragment(await run_in_threadpool(self._desk_html))
 
     def _open(self, data: str, ledger: str, said: dict[str, Any]) -> None:
         from jostle.kernel.ledger import Ledger
         from jostle.tables.opening import open as open_table
 
-        with self._turn:
-            try:
-                book = Ledger(ledger, timeout=PATIENCE)
-            except BadInput as refused:
-                called = "ledger" if refused.argument == "location" else refused.argument
-                raise BadInput(called, refused.problem, refused.remedy) from None
+        with self._turn, under_field(FIELDS):
+            book = Ledger(ledger, timeout=PATIENCE)
             try:
                 opened = open_table(data, ledger=book, **said)
-            except BaseException as refused:
+            except BaseException:
                 book.close()
-                if isinstance(refused, BadInput) and refused.argument in FIELDS:
-                    raise BadInput(FIELDS[refused.argument], refused.problem, refused.remedy) from None
                 raise
             self._put_away()
-            self._opened = Opened(secrets.token_urlsafe(12), opened, book)
+            self._opened = OpenTable(secrets.token_urlsafe(12), opened, book)
 
     def close(self) -> None:
         """Let go of the table and its ledger, after what is under way."""
@@ -166,28 +168,28 @@ class Desk:
 
     # ---------------------------------------------------------------------------------------------- the question
 
-    async def preview(self, form: Form) -> Callable[[Job], Shown]:
-        """Check a question, and reckon what it would be off by. It costs nothing."""
+    async def preview(self, form: Form) -> Callable[[BackgroundJob], PageFragment]:
+        """Check a question, and work out its expected error. It costs nothing."""
         opened = self._opened
         if opened is None or form.text("table_key") != opened.key:
             raise BadInput("data", "this table is not open any more", "open it again above")
 
-        def read() -> Asked:
+        def read() -> PricedQuestion:
             with self._turn:
-                return asked(form, opened.table)
+                return read_question(form, opened.table)
 
         question = await run_in_threadpool(read)
         return lambda job: self._previewed(job, question)
 
-    def _previewed(self, job: Job, question: Asked) -> Shown:
+    def _previewed(self, job: BackgroundJob, question: PricedQuestion) -> PageFragment:
         found = previewed(question, job.step)
         left, key = question.table.remaining, secrets.token_urlsafe(12)
         with self._lists:
             self._questions[key] = question
-            while len(self._questions) > MOST_ASKED:
+            while len(self._questions) > MOST_PREVIEWED:
                 del self._questions[next(iter(self._questions))]
-        html = render("release_preview.html", found=found, key=key, asked=question, left=left)
-        return Shown(html, drawn({"preview": preview_figure(question, found)} if found.lines else {}))
+        html = render("release_preview.html", found=found, key=key, priced=question, left=left)
+        return PageFragment(html, drawn({"preview": preview_figure(question, found)} if found.lines else {}))
 
     async def pay(self, form: Form, start: Callable[[Work], T]) -> T:
         """Release what was previewed, as work that is handed to `start`.
@@ -210,7 +212,7 @@ class Desk:
                 self._questions[key] = question
             raise
 
-    def _paid(self, job: Job, key: str, question: Asked) -> Shown:
+    def _paid(self, job: BackgroundJob, key: str, question: PricedQuestion) -> PageFragment:
         job.message = "charging the ledger, counting and adding noise"
         with self._turn:
             before = self._spent(question.table)
@@ -219,7 +221,7 @@ class Desk:
             except Exception as failure:  # noqa: BLE001  # whatever it was, the curator must know what became of the budget
                 with self._lists:
                     self._questions[key] = question  # it can be tried again
-                job.shown = Shown(self._budget_change(question.table))
+                job.shown = PageFragment(self._budget_change(question.table))
                 raise JostleError(f"{in_words(failure)} {self._charged(before, question.table)}") from None
             # From here on it is paid for: nothing may stop it on its way to the curator.
             budget = self._budget_change(question.table)
@@ -227,9 +229,9 @@ class Desk:
         try:
             return self._result(key, released, budget)
         except Exception:  # noqa: BLE001  # a page that cannot be drawn must not look like a release that failed
-            return Shown(render("release_kept.html", released=released, listed=self._list_html()) + budget)
+            return PageFragment(render("release_kept.html", released=released, listed=self._list_html()) + budget)
 
-    def _result(self, key: str, released: Released, budget: str) -> Shown:
+    def _result(self, key: str, released: Released, budget: str) -> PageFragment:
         released.simulate()
         rows, figures = released.rows(), {f"released-{n}": item for n, item in enumerate(released.figures().items())}
         html = render(
@@ -242,13 +244,13 @@ class Desk:
             listed=self._list_html(),
         )
         shown = {name: figure for name, (_, figure) in figures.items()}
-        return Shown(html + budget, drawn(shown | ({"trace": released.trace.plot()} if released.trace else {})))
+        return PageFragment(html + budget, drawn(shown | ({"trace": released.trace.plot()} if released.trace else {})))
 
-    def _release(self, key: str, question: Asked) -> Released:
+    def _release(self, key: str, question: PricedQuestion) -> Released:
         result = question.question.release(epsilon=question.epsilon)
         if question.about:
             result = replace(result, about=question.about)
-        kept = Released(asked=question, result=result)
+        kept = Released(priced=question, result=result)
         with self._lists:
             self._released[key] = kept
             fetched = [one for one, released in self._released.items() if released.fetched]
@@ -257,14 +259,14 @@ class Desk:
         return kept
 
     def _budget_change(self, table: Table) -> str:
-        """The ledger's part of the page, new; nothing where the ledger cannot be read just now."""
+        """The new budget for the page; empty if the ledger cannot be read just now."""
         try:
             return render("release_spent.html", budget=self._budget_html(table))
         except Exception:  # noqa: BLE001  # what was paid for, or why it was not, is worth more than this
             return ""
 
     def _spent(self, table: Table) -> Any:
-        """What all have spent from the account, if that is known: what is left would move with the cap as well."""
+        """The total spent from the account, if it can be read; what is left would also change with the cap."""
         account = _account(table)
         try:
             return None if account is None else account.ledger.balance(account.name).spent
@@ -272,7 +274,7 @@ class Desk:
             return None
 
     def _charged(self, before: Any, table: Table) -> str:
-        """What became of the budget while something failed."""
+        """What a failed release did to the budget."""
         after = self._spent(table)
         if before is None or after is None:
             return "Look at the ledger before you try again: it may have been charged."

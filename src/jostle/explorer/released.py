@@ -1,4 +1,4 @@
-"""What was released, for a page and as files to download."""
+"""Releases, for a page and as files to download."""
 
 from __future__ import annotations
 
@@ -14,33 +14,31 @@ from jostle.answers.answer import Answer, charge_facts, in_ledger
 from jostle.answers.quantiles_and_top import ReadFromCounts
 from jostle.answers.release import Release
 from jostle.answers.released_numbers import Marginals
-from jostle.explorer.asking import Asked
+from jostle.explorer.question_form import PricedQuestion
 from jostle.kernel.errors import show
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 FORMULAS: Final = re.compile(r"[=+@\t\r]|-(?!(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?(–-?[\d.]+)?\Z)")
-"""How a text begins that a spreadsheet would take for a formula and work out."""
+"""The beginning of a text that a spreadsheet would evaluate as a formula."""
 
 MOST_DRAWN: Final = 2**18
-"""A picture has at most so many cells; what is larger is in the file alone."""
+"""Larger releases have no picture, only files."""
 
 FIRST_ROWS: Final = 12
 
 HOLDS_ANSWERS: Final = ("csv", "json")
-"""Files that have all that was paid for in them; the others explain it."""
+"""The files that hold everything that was paid for; the others explain it."""
 
 
 @dataclass(eq=False, kw_only=True)
 class Released:
     """One release of this run, which is paid for and must not be lost."""
 
-    asked: Asked
-    """What was asked."""
-
+    priced: PricedQuestion
     result: Answer
-    """What the library gave: it explains itself, and becomes a table and a picture."""
+    """The library's answer: it explains itself, and becomes a table and a picture."""
 
     at: str = field(default_factory=lambda: f"{datetime.now(UTC):%H:%M:%S}")
     """When, in UTC."""
@@ -53,8 +51,7 @@ class Released:
 
     @property
     def what(self) -> str:
-        """In words."""
-        return self.asked.question.what
+        return self.priced.question.what
 
     @property
     def cost(self) -> str:
@@ -63,17 +60,14 @@ class Released:
 
     @property
     def charged(self) -> str:
-        """Which account was charged, when, and by which events."""
         return in_ledger(self.result.charges)
 
     @property
     def trace(self) -> Any:
-        """How the algorithm was chosen, if it was."""
         return getattr(self.result, "trace", None)
 
     @property
     def name(self) -> str:
-        """For its files."""
         return re.sub(r"[^a-z0-9]+", "-", self.what.lower()).strip("-")[:60] or "release"
 
     def simulate(self) -> bool:
@@ -103,7 +97,6 @@ class Released:
         return rows.to_pandas()
 
     def explain(self) -> str:
-        """In words."""
         if not self.lacking:
             return str(self.result.explain())
         return (
@@ -147,9 +140,8 @@ class Released:
         return str(rows.rename(columns=_defused).to_csv(index=False))
 
     def to_json(self) -> str:
-        """Answers with their intervals, and everything public about them."""
         rows = self.rows().astype(object)
-        told = {
+        facts = {
             "what": self.what,
             "explanation": self.explain(),
             "epsilon": {"spent": self.cost, "remaining": show(self.result.remaining)},
@@ -157,7 +149,7 @@ class Released:
             "charge": charge_facts(self.result.charges),
             "answers": rows.where(rows.notna(), None).to_dict("records"),
         }
-        return json.dumps(told, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+        return json.dumps(facts, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def save(released: Released, folder: Path) -> Path:
@@ -190,5 +182,5 @@ def _written(text: str, folder: Path, name: str) -> Path:
     return target
 
 
-def _defused(said: Any) -> Any:
-    return f"'{said}" if isinstance(said, str) and FORMULAS.match(said) else said
+def _defused(text: Any) -> Any:
+    return f"'{text}" if isinstance(text, str) and FORMULAS.match(text) else text

@@ -1,4 +1,4 @@
-"""A schema, as a person fills it in: one row a column. Names and declared types come from the table, values never do."""
+"""A schema as a form with one row per column. Names and declared types come from the table, values never do."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def draft(columns: dict[str, str]) -> list[dict[str, str]]:
 
 
 def names_in_line(form: Form, data: str, *, to_show: bool) -> list[str] | None:
-    """The columns' names of a text file without a line for them; None where the file or the database has them.
+    """The columns' names for a text file without a header; None if the file or the database has them.
 
-    A text file does not tell whether its first line has names or is a row, whose values nobody may see. So before the line
-    is shown, the curator has to say what it is.
+    Nothing in a text file tells whether its first line has names or is a row, whose values nobody may see. So before the
+    line is shown, the curator has to say which it is.
     """
     said = form.choice("heading", ["", "names", "none"])
     if Path(data).suffix.lower() not in TEXT_FILES:
@@ -37,17 +37,17 @@ def names_in_line(form: Form, data: str, *, to_show: bool) -> list[str] | None:
             raise BadInput("column_names", "are missing", "name every column of the file, with commas between")
         return words
     if to_show and not said:
-        problem = "a text file does not tell whether its first line has the columns' names or is a row, which nobody may see"
-        raise BadInput("heading", problem, "say which it is")
+        problem = "the first line may have the columns' names, or be a row that nobody may see"
+        raise BadInput("heading", problem, "choose which it is")
     return None
 
 
 def read(form: Form) -> Schema:
-    """The columns that are ticked, each with what was said about it, and which texts stand for no value in all of them."""
+    """The ticked columns with their descriptions, and the texts that mark missing values in all of them."""
     described: dict[str, Column] = {}
     missing = [word.strip() for word in form.text("missing", longest=2_000).split(",") if word.strip()]
     for number in range(MOST_COLUMNS):
-        name = form.as_it_stands(f"column-{number}-name")
+        name = form.raw_text(f"column-{number}-name")
         if name is None:
             break
         if form.text(f"column-{number}-use"):

@@ -26,7 +26,7 @@ from jostle.choice.selectors import Selector
 from jostle.explorer import classify, compare, release, why
 from jostle.explorer.access import Access, Guard, TooLarge
 from jostle.explorer.forms import Form
-from jostle.explorer.jobs import Job, Jobs, Shown, in_words
+from jostle.explorer.jobs import BackgroundJob, Jobs, PageFragment, in_words
 from jostle.explorer.pages import HERE, render
 from jostle.explorer.shutdown import end, stopped_gently
 from jostle.kernel.errors import BadInput, JostleError
@@ -36,11 +36,11 @@ MOST_FIELDS = 2000
 
 
 LIKELY_CELLS = 256
-"""The size of a first question for which compiled loops are made ready: fewer cells are answered without them."""
+"""The size of a first question, for which compiled loops are loaded early: fewer cells need no loops."""
 
 
 class Explorer:
-    """What one running explorer has: its secrets, its jobs, the selectors to look at, and the curator's desk."""
+    """The state of one running explorer: its secrets, its jobs, the selectors, and the curator's desk."""
 
     def __init__(self, access: Access, selectors: Sequence[Path] = ()) -> None:
         self.access, self.jobs, self.desk = access, Jobs(), release.Desk()
@@ -49,7 +49,7 @@ class Explorer:
     # ------------------------------------------------------------------------------------------------------ pages
 
     async def enter(self, request: Request) -> Response:
-        """The page that asks for the token; with the right one, or with a link that was not used yet, one is let in."""
+        """The page that asks for the token. The right token, or an unused link, lets a visitor in."""
         key, offered = request.query_params.get("once"), None
         if request.method == "POST":
             async with request.form(max_files=0, max_fields=5) as fields:
@@ -63,11 +63,10 @@ class Explorer:
         return HTMLResponse(render("enter.html", wrong=wrong), status_code=403 if wrong else 200)
 
     async def home(self, request: Request) -> Response:
-        """The first page."""
         return Response(status_code=303, headers={"location": "/compare"})
 
     def page(self, name: str, facts: Callable[[], dict[str, Any]]) -> Callable[[Request], Response]:
-        """A page of the navigation. Not a coroutine, so it is made beside the loop that serves the others."""
+        """A page of the navigation. Not a coroutine, so it is made outside the loop that serves the others."""
 
         def shown(request: Request) -> Response:
             return HTMLResponse(render(f"{name}.html", here=name, **facts()))
@@ -76,44 +75,34 @@ class Explorer:
 
     # ------------------------------------------------------------------------------------------------------- work
 
-    def working(self, title: str, prepare: Callable[[Form], Any]) -> Callable[[Request], Any]:
-        """A route that checks a form and starts a job."""
-
-        async def begin(form: Form) -> Job:
-            return self.jobs.start(title, await prepare(form))
-
-        return self.starting(begin)
-
-    def starting(self, begin: Callable[[Form], Any]) -> Callable[[Request], Any]:
-        """A route that hands a form to whoever starts a job with it."""
-
-        async def start(request: Request) -> Response:
-            async with request.form(max_files=3, max_fields=MOST_FIELDS, max_part_size=2**20) as fields:
-                job: Job = await begin(Form(fields))
-            return JSONResponse({"job": job.key})
-
-        return start
-
-    def answering(self, answer: Callable[[Form], Any]) -> Callable[[Request], Any]:
-        """A route that answers a form at once."""
+    def route(self, path: str, handle: Callable[[Form], Any]) -> Route:
+        """A route that hands a form to `handle`, which starts a job or answers at once."""
 
         async def respond(request: Request) -> Response:
             async with request.form(max_files=3, max_fields=MOST_FIELDS, max_part_size=2**20) as fields:
-                found: Shown = await answer(Form(fields))
+                found: BackgroundJob | PageFragment = await handle(Form(fields))
+            if isinstance(found, BackgroundJob):
+                return JSONResponse({"job": found.key})
             return JSONResponse({"html": found.html, "figures": found.figures})
 
-        return respond
+        return _post(path, respond)
+
+    def job_route(self, path: str, title: str, prepare: Callable[[Form], Any]) -> Route:
+        """A route that checks a form and starts a job."""
+
+        async def begin(form: Form) -> BackgroundJob:
+            return self.jobs.start(title, await prepare(form))
+
+        return self.route(path, begin)
 
     async def job(self, request: Request) -> Response:
-        """How far a job is, and what it found."""
         return JSONResponse(self._job(request).to_json())
 
     async def cancel(self, request: Request) -> Response:
-        """Stop a job."""
         self._job(request).cancel()
         return JSONResponse({"state": "cancelling"})
 
-    def _job(self, request: Request) -> Job:
+    def _job(self, request: Request) -> BackgroundJob:
         found = self.jobs.get(request.path_params["key"])
         if found is None:
             raise HTTPException(404, "This work is not known any more. Start it again.")
@@ -127,7 +116,6 @@ class Explorer:
         return Response(text, media_type=kind, headers=held, background=sent)
 
     def routes(self) -> list[Route | Mount]:
-        """All of them."""
         desk, train = self.desk, why.training(self.selectors)
         facts: dict[str, Callable[[], dict[str, Any]]] = {
             "compare": lambda: compare.page_facts(self.selectors),
@@ -138,18 +126,18 @@ class Explorer:
         return [
             Route("/", self.home),
             Route("/enter", self.enter, methods=["GET", "POST"]),
-            *(Route(f"/{name}", self.page(name, told)) for name, told in facts.items()),
-            _post("/compare/run", self.working("comparing", lambda form: compare.prepare(form, self.selectors))),
-            _post("/why/look", self.answering(lambda form: why.look(form, self.selectors))),
-            _post("/why/train", self.working("training", train)),
-            _post("/why/upload", self.answering(lambda form: why.upload(form, self.selectors))),
-            _post("/release/current", self.answering(desk.current)),
-            _post("/release/columns", self.answering(desk.columns)),
-            _post("/release/open", self.answering(desk.open)),
-            _post("/release/preview", self.working("previewing", desk.preview)),
-            _post("/release/pay", self.starting(lambda form: desk.pay(form, partial(self.jobs.start, "releasing")))),
+            *(Route(f"/{name}", self.page(name, offers)) for name, offers in facts.items()),
+            self.job_route("/compare/run", "comparing", lambda form: compare.prepare(form, self.selectors)),
+            self.route("/why/look", lambda form: why.look(form, self.selectors)),
+            self.job_route("/why/train", "training", train),
+            self.route("/why/upload", lambda form: why.upload(form, self.selectors)),
+            self.route("/release/current", desk.current),
+            self.route("/release/columns", desk.columns),
+            self.route("/release/open", desk.open),
+            self.job_route("/release/preview", "previewing", desk.preview),
+            self.route("/release/pay", lambda form: desk.pay(form, partial(self.jobs.start, "releasing"))),
             Route("/release/{key}.{kind}", self.download),
-            _post("/classify/run", self.working("learning", classify.prepare)),
+            self.job_route("/classify/run", "learning", classify.prepare),
             Route("/jobs/{key}", self.job),
             _post("/jobs/{key}/cancel", self.cancel),
             Route("/static/plotly.js", plotly_js),
@@ -186,14 +174,14 @@ async def _too_large(request: Request, error: Exception) -> Response:
 
 async def _unknown(request: Request, error: Exception) -> Response:
     status, words = (error.status_code, error.detail) if isinstance(error, HTTPException) else (404, "")
-    return _told(request, status, words)
+    return _message(request, status, words)
 
 
 async def _unforeseen(request: Request, error: Exception) -> Response:
-    return _told(request, 500, in_words(error))
+    return _message(request, 500, in_words(error))
 
 
-def _told(request: Request, status: int, words: str) -> Response:
+def _message(request: Request, status: int, words: str) -> Response:
     """A page for a person who follows a link, a message for a page's script."""
     if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
         return HTMLResponse(render("missing.html", message=words), status_code=status)
@@ -212,9 +200,9 @@ def serve(
     say: Callable[..., None],
     started: Callable[[Access], None] | None = None,
 ) -> None:
-    """Serve until interrupted. The address is said once the port is bound; `say` takes a text, and perhaps a style.
+    """Serve until interrupted, and announce the address once the port is bound; `say` takes a text, and perhaps a style.
 
-    Whoever passes `started` is handed the way in, and it is not said.
+    With `started`, the address and the token are passed to it instead.
     """
     listening, here = _bound(host, port), Path.cwd()
     access = Access(host=host, port=listening.getsockname()[1])
@@ -245,7 +233,7 @@ def serve(
 
 
 def _open_browser(access: Access, folder: Path) -> None:
-    """By way of a file that nobody else may read: everybody on a machine sees what programs are started with."""
+    """Open the link through a file that nobody else may read: everybody on a machine sees a program's arguments."""
     page = folder / "explorer.html"
     page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(access.link())}">', "utf-8")
     webbrowser.open(page.as_uri())
@@ -257,7 +245,7 @@ def _bound(host: str, port: int) -> socket.socket:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
-        listening.listen(128)  # whoever is quick to follow the address waits, and is not turned away
+        listening.listen(128)  # a browser that is quick waits, and is not turned away
     except OSError as error:
         listening.close()
         problem = f"{host}:{port} cannot be bound ({error.strerror or type(error).__name__})"

@@ -1,4 +1,4 @@
-"""The explorer's end, however it is stopped: what was paid for and never downloaded is saved."""
+"""Shutting the explorer down, however it is stopped: what was paid for and not downloaded is saved."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from jostle.explorer.jobs import Jobs
 from jostle.explorer.release import Desk
 
 SIGNALS: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""Ctrl+C, whoever ends programs, and a terminal that was closed."""
+"""Ctrl+C, a request to end, and a closed terminal."""
 
 
 @contextmanager
 def stopped_gently(server: uvicorn.Server) -> Iterator[None]:
-    """Let signals stop a server, and act as they would have after the block alone: nothing in it is cut short by another.
+    """Let signals stop a server, and take their usual effect only after the block, so that nothing in it is cut short.
 
-    The server minds some of them itself while it runs, and raises those again when it has ended. Without this, that would be
-    the end of the process.
+    While it runs, the server handles some of them itself, and raises them again at its end. Without this, that would end the
+    process.
     """
-    if threading.current_thread() is not threading.main_thread():  # signals are the main thread's alone
+    if threading.current_thread() is not threading.main_thread():  # only the main thread handles signals
         yield
         return
     caught: list[int] = []
@@ -47,7 +47,7 @@ def stopped_gently(server: uvicorn.Server) -> Iterator[None]:
 
 
 def end(jobs: Jobs, desk: Desk, folder: Path, say: Callable[..., None]) -> None:
-    """Stop all work, and save what was paid for and never downloaded: first what there is, then what was under way."""
+    """Stop all work, and save what was paid for and not downloaded: first what is done, then what was under way."""
     jobs.stop()
     _rescue(desk, folder, say)
     desk.close()
@@ -56,7 +56,7 @@ def end(jobs: Jobs, desk: Desk, folder: Path, say: Callable[..., None]) -> None:
 
 def _rescue(desk: Desk, folder: Path, say: Callable[..., None]) -> None:
     for released, found in desk.rescue(folder):
-        # A terminal that was closed cannot be told anything, and a pipe that was ends programs that write to it.
+        # Writing to a closed terminal fails, and writing to a closed pipe ends a program.
         with suppress(OSError, SystemExit):
             if isinstance(found, Path):
                 lacking = ", without its intervals" if released.lacking else ""

@@ -1,4 +1,4 @@
-"""Public data that a person brings along: histograms as CSV or JSON, and labelled tables as CSV with a schema."""
+"""Public data that a person uploads: histograms as CSV or JSON, and labelled tables as CSV with a schema."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _HISTOGRAM = "upload a CSV of whole numbers (one column, or a grid), or a JSON l
 def histogram(content: bytes) -> Counts:
     r"""A histogram in one or two dimensions.
 
-    A CSV has one number a line, a grid of numbers, or a heading with a column called `count`. JSON is a list of numbers,
+    A CSV has one number per line, a grid of numbers, or a heading with a column called `count`. JSON is a list of numbers,
     a list of such lists, or either under the name `counts`.
 
     >>> histogram(b"age,count\n0-9,12\n10-19,40\n").tolist(), histogram(b"[[1, 2], [3, 4]]").tolist()
     ([12, 40], [[1, 2], [3, 4]])
     """
-    text = _text(content, "upload", _HISTOGRAM)
+    text = text_of(content, "upload", _HISTOGRAM)
     found = _json(text) if text.lstrip()[:1] in ("[", "{") else _csv(text)
     return _counts(found)
 
@@ -45,7 +45,7 @@ def labelled(name: str, content: bytes, schema_text: str, label: str) -> Labelle
     schema = schema_of(schema_text)
     if label not in schema:
         raise BadInput("label", f"the schema has no column {label[:60]!r}", f"name one of {', '.join(schema)}"[:300])
-    rows = _rows(_text(content, "upload", "upload a CSV with a heading"), "upload")
+    rows = _rows(text_of(content, "upload", "upload a CSV with a heading"), "upload")
     heading, records = [cell.strip() for cell in rows[0]], rows[1:]
     if not 10 <= len(records) <= MOST_ROWS:
         raise BadInput("upload", f"has {len(records):,} rows", f"upload a table with 10 to {MOST_ROWS:,}")
@@ -73,12 +73,8 @@ def schema_of(text: str) -> Schema:
             raise BadInput("schema", place + refused.problem, refused.remedy) from None
 
 
-def text_of(content: bytes, field: str) -> str:
-    """A text file's text."""
-    return _text(content, field, "upload a text file in UTF-8")
-
-
-def _text(content: bytes, field: str, remedy: str) -> str:
+def text_of(content: bytes, field: str, remedy: str = "upload a text file in UTF-8") -> str:
+    """The text of a text file."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -17,9 +17,9 @@ from jostle.choice.features import FEATURES
 from jostle.choice.regret_tree import Decision, Leaf, Tree
 from jostle.choice.selectors import Selector
 from jostle.explorer import inputs, uploads
-from jostle.explorer.forms import Form
-from jostle.explorer.inputs import Input
-from jostle.explorer.jobs import Job, Shown
+from jostle.explorer.forms import Form, under_field
+from jostle.explorer.inputs import PublicInput
+from jostle.explorer.jobs import BackgroundJob, PageFragment
 from jostle.explorer.pages import drawn, render
 from jostle.kernel.errors import BadInput
 from jostle.simulate import measure
@@ -27,7 +27,7 @@ from jostle.simulate.results import Results
 
 SHIPPED: Final = "shipped: "
 STEPS: Final = 28
-"""The map has so many points along each side."""
+"""Points along each side of the map."""
 
 DEEPEST: Final = 14
 """Deeper nodes of a tree are left out of the page."""
@@ -61,7 +61,7 @@ def page_facts(known: Mapping[str, Selector]) -> dict[str, Any]:
     }
 
 
-async def upload(form: Form, known: dict[str, Selector]) -> Shown:
+async def upload(form: Form, known: dict[str, Selector]) -> PageFragment:
     """Add a selector's file to those that can be looked at."""
     file = await form.file("selector_file", uploads.LARGEST_FILE)
     if file is None:
@@ -69,30 +69,28 @@ async def upload(form: Form, known: dict[str, Selector]) -> Shown:
     name, content = file
     if name not in known and len(known) >= MOST_SELECTORS:
         raise BadInput("selector_file", f"there are {len(known)} already", "start the explorer again to look at others")
-    try:
+    with under_field({}, otherwise="selector_file"):
         known[name] = Selector.loads(uploads.text_of(content, "selector_file"))
-    except BadInput as refused:
-        raise BadInput("selector_file", refused.problem, refused.remedy) from None
-    return Shown(render("why_added.html", name=name))
+    return PageFragment(render("why_added.html", name=name))
 
 
 def training(known: dict[str, Selector]) -> Callable[[Form], Any]:
     """The work of training a small selector on the public data that are there."""
 
-    async def prepare(form: Form) -> Callable[[Job], Shown]:
+    async def prepare(form: Form) -> Callable[[BackgroundJob], PageFragment]:
         task = form.choice("task", list(SMALL))
 
-        def work(job: Job) -> Shown:
+        def work(job: BackgroundJob) -> PageFragment:
             name = f"small one for {task}"
             known[name] = small(task, job)
-            return Shown(render("why_added.html", name=name))
+            return PageFragment(render("why_added.html", name=name))
 
         return work
 
     return prepare
 
 
-def small(task: str, job: Job) -> Selector:
+def small(task: str, job: BackgroundJob) -> Selector:
     """A selector from a few algorithms on a few inputs."""
     how = SMALL[task]
     offered = [source for source in inputs.sources().values() if source.dimensions == TASKS[task]]
@@ -107,7 +105,7 @@ def small(task: str, job: Job) -> Selector:
     return selectors.train(table.complete(), least=4.0, prune=False)
 
 
-async def look(form: Form, known: Mapping[str, Selector]) -> Shown:
+async def look(form: Form, known: Mapping[str, Selector]) -> PageFragment:
     """The walk of one public input through a selector, and the map around it."""
     if not known:
         raise BadInput("selector", "there is none yet", "train a small one below, or upload one")
@@ -123,10 +121,10 @@ async def look(form: Form, known: Mapping[str, Selector]) -> Shown:
     return await run_in_threadpool(_looked, selector, given, axes, number)
 
 
-def _looked(selector: Selector, given: Input, axes: Sequence[str], number: int) -> Shown:
+def _looked(selector: Selector, given: PublicInput, axes: Sequence[str], number: int) -> PageFragment:
     across, along = _axes(selector, axes)
-    told = dict.fromkeys((*selector.needs, across, along))
-    values = {name: FEATURES[name].value(given.data, given.workload, given.epsilon) for name in told}
+    needed = dict.fromkeys((*selector.needs, across, along))
+    values = {name: FEATURES[name].value(given.data, given.workload, given.epsilon) for name in needed}
     decision = selector.decide(values.__getitem__)
     figures = {"regrets": regret_figure(decision), "map": map_figure(selector, values, across, along)}
     trees = selector.trees[selector.about.classes[int(values["workload"])]]
@@ -143,28 +141,22 @@ def _looked(selector: Selector, given: Input, axes: Sequence[str], number: int) 
         notes=[note for name, value in values.items() for note in selector.about.notes(name, value)],
         selector=selector,
     )
-    return Shown(html, drawn(figures))
+    return PageFragment(html, drawn(figures))
 
 
 def nested(tree: Tree, values: Mapping[str, float], options: Sequence[str]) -> dict[str, Any]:
-    """A tree for the template: questions with their two ways, and which way these values take."""
+    """A tree for the template: questions with their two branches, and the branch that these values take."""
 
     def node(number: int, depth: int, taken: bool) -> dict[str, Any]:
         here = tree[number]
         if isinstance(here, Leaf):
-            regret = here.regrets[here.choice]
-            return {
-                "leaf": options[here.choice],
-                "optimal": here.optimal,
-                "inputs": here.inputs,
-                "regret": regret,
-                "taken": taken,
-            }
+            facts = {"leaf": options[here.choice], "optimal": here.optimal, "inputs": here.inputs, "taken": taken}
+            return facts | {"regret": here.regrets[here.choice]}
         if depth > DEEPEST:
             return {"more": True, "taken": taken}
         low = values[here.feature] <= here.at
-        ways = [node(here.low, depth + 1, taken and low), node(here.high, depth + 1, taken and not low)]
-        return {"feature": here.feature, "at": here.at, "ways": ways, "taken": taken}
+        branches = [node(here.low, depth + 1, taken and low), node(here.high, depth + 1, taken and not low)]
+        return {"feature": here.feature, "at": here.at, "branches": branches, "taken": taken}
 
     return node(0, 0, True)
 

@@ -1,7 +1,7 @@
 """The Pythia paper's grid of inputs (Sections 6.1 and 8.1): public shapes × domain sizes × scales × workloads, at ε = 1.
 
-Every input has a name such as "HEPTH|n1024|s2^12|e1|prefix" and is the same wherever it is built: it depends on its name
-and the public shape alone.
+Every input has a name such as "HEPTH|n1024|s2^12|e1|prefix" and is the same wherever it is built: it depends only on its
+name and the public shape.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SUITE: Final = MappingProxyType(
         "range-2d": ("Laplace", "HB", "Privelet", "Uniform", "DAWA", "MWEM", "AHP", "AGrid", "DPCube"),
     }
 )
-"""The algorithms that the paper chooses among (its Table 1; two of the nine are for grids alone)."""
+"""The algorithms that the paper chooses among (its Table 1; two of the nine are only for grids)."""
 
 RECTANGLES: Final = 1000
 """How many queries a workload on a grid has."""
@@ -47,14 +47,12 @@ class GridCell:
     """An input of the paper's grid."""
 
     folder: Path | None
-    """Where the public shapes are; None for a shape that was handed over."""
+    """Where the public shapes are; None if `shape` is given."""
 
     task: str
-    """What is asked: "range-1d" or "range-2d"."""
+    """Either "range-1d" or "range-2d"."""
 
     dataset: str
-    """The shape's name."""
-
     side: int
     """The cells of an axis."""
 
@@ -62,17 +60,14 @@ class GridCell:
     """The scale is 2 to this power."""
 
     queries: str
-    """The workload's name."""
-
     sampled: bool = False
-    """Whether records are drawn from the shape one by one; else the shape is scaled up and rounded, as in the paper."""
+    """Whether records are drawn from the shape one by one; if not, the shape is scaled up and rounded, as in the paper."""
 
     shape: Counts | None = field(default=None, compare=False, repr=False)
-    """The shape over this domain, if it was handed over: it travels with the input."""
+    """The shape over this domain, if it comes from no folder: it travels with the input."""
 
     @property
     def domain(self) -> tuple[int, ...]:
-        """The axes of the data."""
         return (self.side,) * algorithms.TASKS[self.task]
 
     @property
@@ -88,22 +83,18 @@ class GridCell:
 
     @property
     def key(self) -> str:
-        """Its name."""
         return f"{self.data_key}|e{self.epsilon:g}|{self.queries}"
 
     @property
     def scale(self) -> int:
-        """The number of records."""
         return int(2**self.exponent)
 
     def vector(self) -> Counts:
-        """The data."""
         if self.shape is not None:
             return _filled(self.shape, self.exponent, self.sampled, self.data_key)
         return _vector(self.folder, self.task, self.dataset, self.domain, self.exponent, self.sampled, self.data_key)
 
     def workload(self) -> Workload:
-        """The queries."""
         return representative(self.queries, self.domain)
 
 
@@ -119,7 +110,7 @@ def cells(
 
     Shapes are those of a folder of public data, or a mapping from names to public histograms.
     """
-    folder, handed = (shapes, None) if isinstance(shapes, Path) else (None, shapes)
+    folder, histograms = (shapes, None) if isinstance(shapes, Path) else (None, shapes)
     return [
         GridCell(
             folder=folder,
@@ -133,7 +124,7 @@ def cells(
         )
         for dataset in (public_shapes(task, shapes) if isinstance(shapes, Path) else shapes)
         for side in sides or SIDES[task]
-        for shape in [None if handed is None else rebin(handed[dataset], (side,) * algorithms.TASKS[task])]
+        for shape in [None if histograms is None else rebin(histograms[dataset], (side,) * algorithms.TASKS[task])]
         for exponent in exponents or EXPONENTS
         for queries in WORKLOADS[task]
     ]
@@ -162,7 +153,7 @@ def _vector(
 
 def _filled(shape: Counts, exponent: int, sampled: bool, key: str) -> Counts:
     counts = (drawn if sampled else scaled)(shape, 2**exponent, seed=zlib.crc32(key.encode()))
-    counts.setflags(write=False)  # it is shared by all who ask for it
+    counts.setflags(write=False)  # it is cached and shared
     return counts
 
 
@@ -172,5 +163,5 @@ def suite(task: str) -> list[str]:
 
 
 def options(task: str) -> list[str]:
-    """All other registered algorithms for the task that choose among none themselves: ours to offer."""
+    """All other registered algorithms for the task that do not themselves choose: jostle's own options."""
     return [name for name in algorithms.names(task) if name not in SUITE[task] and not algorithms.get(name).choosing]

@@ -1,4 +1,4 @@
-"""How far the answers of a release may be off, simulated on the released numbers: public, and at no cost of privacy."""
+"""Error bars of a release, simulated on the released numbers: these are public, so it costs no privacy."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from jostle.simulate.runner import estimates_together
 from jostle.workloads import Workload
 
 Run: TypeAlias = tuple[Algorithm, Vector, Workload, Fraction, Neighbours, dict[str, Any]]
-"""What was released: the algorithm, its estimate, what was asked of it, ε, the neighbours, and its own arguments."""
+"""A release: the algorithm, its estimate, the workload, ε, the neighbours, and the algorithm's own arguments."""
 
 STAND_INS = 10
 TRIALS = 20
 POOL = 200
-"""The number of simulated errors that decide a margin: those of the cell itself, and of cells with similar counts if the
-cell was not simulated that often."""
+"""How many simulated errors decide a margin: those of the cell itself, and of cells with similar counts if the cell was
+simulated less often."""
 
 ENOUGH_ERRORS = 2000
 """Where errors are pooled, runs are simulated until all cells together have about this many errors."""
 
 LEAST_TRIALS = 2
-"""But each stand-in for the data is answered at least so often."""
+"""But each stand-in for the data is answered at least this often."""
 
 MANY = 2**17
-"""Of more answers, fewer runs are simulated, and only the largest errors of each are kept: all would fill the memory."""
+"""For more answers, fewer runs are simulated, and only the largest errors of each are kept: all would fill the memory."""
 
 _AT_ONCE = 2**20
 
@@ -66,7 +66,7 @@ def simulated_errors(
     neighbours: Neighbours,
     tunables: dict[str, Any],
 ) -> Iterator[Vector]:
-    """How far answers are off in simulated runs, a row a run, some at a time, on data such as the estimate may come from.
+    """The errors of simulated runs, in batches with one row per run, on data from which the estimate may come.
 
     An estimate that was smoothed is easier to answer than the data behind it. So the stand-ins for the data are rougher: the
     estimate, less errors as a first simulation shows them, with the spread of counts (Poisson).
@@ -95,7 +95,7 @@ def simulated_errors(
 
 
 def _settled(plan: Algorithm, made_for: Workload, tunables: dict[str, Any]) -> tuple[Algorithm, dict[str, Any]]:
-    """What a choosing plan runs in any case, if that is clear from the question; else the plan itself."""
+    """The algorithm that a choosing plan always runs for this question, if there is one; otherwise the plan itself."""
     name = None if plan.settled is None else plan.settled(made_for, **tunables)
     return (plan, tunables) if name is None else (algorithms.get(name), {})
 
@@ -126,7 +126,7 @@ def pooled_quantile(off: Vector, estimate: Vector) -> Vector:
 
 
 def _pools(plan: Algorithm, asked: Workload) -> bool:
-    """Whether cells with like counts have like errors: where each is shrunk to what cells like it hold, if not many."""
+    """Whether cells with similar counts have similar errors: each is shrunk towards cells like it, if not many."""
     return plan.finish is not None and asked.kind == "identity" and asked.shape[0] <= MANY
 
 
@@ -138,7 +138,7 @@ def _trials(plan: Algorithm, asked: Workload) -> int:
 
 
 def _quantile_of_many(found: Iterator[Vector], queries: int, runs: int) -> Vector:
-    """The same quantile without all errors at once: those that are smaller than it are forgotten as others come in."""
+    """The same quantile without all errors in memory: smaller ones are forgotten as others come in."""
     place = 0.95 * (runs - 1)
     largest = np.zeros((runs - math.floor(place), queries))  # falling; the quantile lies between the last two
     for run in chain.from_iterable(found):

@@ -1,4 +1,4 @@
-"""Many algorithms on many inputs, on every core or on a cluster, going on where an earlier run stopped."""
+"""Measure many algorithms on many inputs, on every core or on a cluster, and resume where an earlier run stopped."""
 
 from __future__ import annotations
 
@@ -19,88 +19,67 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts
 from jostle.simulate.parallel import in_parallel
-from jostle.simulate.results import Measured, Results
+from jostle.simulate.results import MeasuredError, Results
 from jostle.simulate.runner import errors
 from jostle.workloads import Workload
 
 _AT_ONCE: Final = 2**14
-"""A worker is given algorithms for an input with about so many cells in all: small jobs are not worth a message each, and
-large ones should be kept soon."""
+"""A worker gets jobs with about this many cells together: small jobs are not worth a message each, and results of large ones
+should be stored soon."""
 
 
 class Cell(Protocol):
-    """An input: public data, a workload and an ε, under a name. It travels to other processes, and is built there."""
+    """An input: public data, a workload and an ε, under a name. It travels to other processes, which build the data."""
 
     @property
-    def key(self) -> str:
-        """Its name."""
+    def key(self) -> str: ...
 
     @property
-    def task(self) -> str:
-        """What is asked: "range-1d" or "range-2d"."""
+    def task(self) -> str: ...
 
     @property
-    def domain(self) -> tuple[int, ...]:
-        """The axes of the data."""
+    def domain(self) -> tuple[int, ...]: ...
 
     @property
-    def epsilon(self) -> float:
-        """The budget."""
+    def epsilon(self) -> float: ...
 
-    def vector(self) -> Counts:
-        """The data."""
+    def vector(self) -> Counts: ...
 
-    def workload(self) -> Workload:
-        """The queries."""
+    def workload(self) -> Workload: ...
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """An algorithm to be tried on an input."""
+class MeasurementJob:
+    """An algorithm to run on an input."""
 
     algorithm: str
-    """Its registered name."""
-
     version: int
-    """Its registered version."""
-
     cell: Cell
-    """The input."""
-
     digest: str
-    """What the input holds, in short."""
+    """Of the input's data and queries."""
 
     trials: int
-    """How many runs."""
-
     seed: int
-    """What all runs are seeded with; every input has its own noise nevertheless."""
+    """Of all runs; every input has its own noise nevertheless."""
 
     neighbours: str
-    """Under which neighbours."""
 
     @property
     def key(self) -> tuple[str, int, str, str, int, int, str]:
-        """The key of its measurement."""
         return (self.algorithm, self.version, self.cell.key, self.digest, self.trials, self.seed, self.neighbours)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failed:
+class FailedJob:
     """A job that raised."""
 
     algorithm: str
-    """The algorithm's name."""
-
     cell: str
-    """The input's name."""
-
     reason: str
-    """The error's message."""
 
 
 def digest(cell: Cell) -> str:
-    """Eight letters that change with the data and with the queries."""
+    """Eight letters that change with the data and the queries."""
     vector = cell.vector()
     answers = cell.workload() @ vector
     return hashlib.blake2b(vector.tobytes() + answers.tobytes(), digest_size=4).hexdigest()
@@ -108,11 +87,11 @@ def digest(cell: Cell) -> str:
 
 def jobs(
     cells: Sequence[Cell], names: Sequence[str], *, trials: int, seed: int, neighbours: Neighbours | str = "add_remove"
-) -> list[Job]:
-    """Every named algorithm on every input that it is for.
+) -> list[MeasurementJob]:
+    """One job per named algorithm and suitable input.
 
-    Inputs come in an order that is random, so that the time left can be told; the algorithms of an input come together, so
-    that it is built once.
+    The order of inputs is random, so that the time left can be estimated. The algorithms of an input come together, so that
+    it is built once.
     """
     if trials < 2:
         raise BadInput("trials", f"must be at least 2, got {trials}", "pass for instance 20")
@@ -123,7 +102,7 @@ def jobs(
     # Digests are made in the order in which inputs share their data.
     digests = [digest(cell) for cell in cells]
     return [
-        Job(
+        MeasurementJob(
             algorithm=plan.name,
             version=plan.version,
             cell=cells[place],
@@ -138,11 +117,13 @@ def jobs(
     ]
 
 
-def run(todo: Iterable[Job], results: Results, *, workers: int, cluster: str | None = None) -> Generator[Measured | Failed]:
-    """Do the jobs that are not in the results yet, keep each as it comes in, and pass it on.
+def run(
+    todo: Iterable[MeasurementJob], results: Results, *, workers: int, cluster: str | None = None
+) -> Generator[MeasuredError | FailedJob]:
+    """Do the jobs that are not in the results yet; store each outcome and yield it.
 
-    They are done by so many processes here, or by a Dask cluster (see `parallel.in_parallel`). A job that raises is passed
-    on as failed and not kept. To stop early, close the iterator: what is under way is dropped.
+    Processes of this machine do them, or a Dask cluster (see `parallel.in_parallel`). A job that raises is yielded as failed
+    and not stored. To stop early, close the iterator: unfinished work is dropped.
     """
     open_jobs = [job for job in todo if results.get(job.key) is None]
     alone = cluster is None and workers == 1
@@ -150,26 +131,26 @@ def run(todo: Iterable[Job], results: Results, *, workers: int, cluster: str | N
     with closing(in_parallel(measure_all, batches, workers=workers, cluster=cluster)) as finished:
         for outcomes in finished:
             for outcome in outcomes:
-                if isinstance(outcome, Measured):
+                if isinstance(outcome, MeasuredError):
                     results.add(outcome)
             yield from outcomes
 
 
-def _batches(open_jobs: Sequence[Job]) -> Iterator[list[Job]]:
+def _batches(open_jobs: Sequence[MeasurementJob]) -> Iterator[list[MeasurementJob]]:
     for _, of_input in groupby(open_jobs, key=lambda job: job.cell.key):
         together = list(of_input)
         step = max(1, _AT_ONCE // prod(together[0].cell.domain))
         yield from (together[first : first + step] for first in range(0, len(together), step))
 
 
-def measure_all(batch: Sequence[Job]) -> list[Measured | Failed]:
+def measure_all(batch: Sequence[MeasurementJob]) -> list[MeasuredError | FailedJob]:
     """Do these jobs, here."""
     return [measure(job) for job in batch]
 
 
-def measure(job: Job) -> Measured | Failed:
+def measure(job: MeasurementJob) -> MeasuredError | FailedJob:
     """Do one job, here."""
-    began = time.thread_time()  # of this thread's processor time, which other programs and workers do not lengthen
+    began = time.thread_time()  # processor time of this thread: other programs and workers do not count
     try:
         found = errors(
             job.algorithm,
@@ -181,8 +162,8 @@ def measure(job: Job) -> Measured | Failed:
             neighbours=job.neighbours,
         )
     except Exception as failure:  # noqa: BLE001  # one broken plan must not end a comparison of all the others
-        return Failed(algorithm=job.algorithm, cell=job.cell.key, reason=f"{type(failure).__name__}: {failure}")
-    return Measured(
+        return FailedJob(algorithm=job.algorithm, cell=job.cell.key, reason=f"{type(failure).__name__}: {failure}")
+    return MeasuredError(
         algorithm=job.algorithm,
         version=job.version,
         cell=job.cell.key,

@@ -1,4 +1,4 @@
-"""Work on every core, or on a cluster: joblib hands it out and gives back what is done as soon as it is done."""
+"""Work on every core, or on a cluster: joblib distributes it, and returns each result as soon as it is there."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from distributed import Client
 
 ONE_THREAD: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
-"""What keeps a process to one core; the libraries read it when they are loaded."""
+"""Environment variables that keep a process to one core; libraries read them when they are loaded."""
 
 _LOCAL: Final = re.compile(r"local:([1-9][0-9]{0,3})")
 _CONNECT: Final = 15.0
-"""So many seconds may pass until a cluster and one of its workers answer."""
+"""Seconds to wait for a cluster and one of its workers."""
 
 Work = TypeVar("Work")
 Done = TypeVar("Done")
@@ -40,12 +40,12 @@ def cores() -> int:
 def in_parallel(
     function: Callable[[Work], Done], works: Sequence[Work], *, workers: int, cluster: str | None = None
 ) -> Generator[Done]:
-    """The function on each piece of work, in the order in which they are done.
+    """Apply the function to each piece of work, and yield results in the order in which they are done.
 
-    They are done by so many processes of this machine, of one thread each; or by the workers of a Dask cluster:
-    "tcp://host:8786" is the address of a scheduler, "local:2" starts one with two worker processes here. The function, and
-    jostle, must be there on every worker; algorithms that the caller has registered travel along. To stop early, close the
-    iterator: what is under way is dropped.
+    `workers` processes of this machine do the work, with one thread each, or the workers of a Dask cluster: "tcp://host:8786"
+    is the address of a scheduler, "local:2" starts one with two worker processes here. Every worker needs jostle and the
+    function; algorithms that the caller has registered travel along. To stop early, close the iterator: unfinished work is
+    dropped.
 
     >>> sorted(in_parallel(abs, [-1, 2, -3], workers=1))
     [1, 2, 3]
@@ -61,9 +61,9 @@ def in_parallel(
 
 
 def check(cluster: str) -> None:
-    """Refuse what is not the name of a cluster."""
+    """Raise unless this is the address of a cluster."""
     if not _LOCAL.fullmatch(cluster) and not re.fullmatch(r"(tcp|tls|ws|wss)://\S+:\d+", cluster):
-        raise BadInput("cluster", f"{cluster!r} names none", "pass for instance tcp://host:8786, or local:2")
+        raise BadInput("cluster", f"{cluster!r} is no address", "pass for instance tcp://host:8786, or local:2")
 
 
 def _on_cores(function: Callable[[Work], Done], works: Sequence[Work], workers: int) -> Generator[Done]:
@@ -72,7 +72,7 @@ def _on_cores(function: Callable[[Work], Done], works: Sequence[Work], workers: 
 
     with joblib.parallel_config("loky", n_jobs=workers, inner_max_num_threads=1, initializer=_as_worker):
         try:
-            yield from _handed_out(function, works)
+            yield from _distributed(function, works)
         except BrokenProcessPool:
             raise BadInput("workers", "a worker process died, perhaps for want of memory", "use fewer workers") from None
 
@@ -85,7 +85,7 @@ def _on_cluster(function: Callable[[Work], Done], works: Sequence[Work], cluster
 
         with joblib.parallel_config(_backend(client)):
             try:
-                yield from _handed_out(function, works)
+                yield from _distributed(function, works)
             except TimeoutError:
                 raise BadInput("cluster", f"{cluster} has no workers", "start some: dask worker ADDRESS") from None
             except KilledWorker:
@@ -95,9 +95,9 @@ def _on_cluster(function: Callable[[Work], Done], works: Sequence[Work], cluster
 
 
 def _backend(client: Client) -> Any:
-    """What joblib has for Dask, without two surprises of joblib 1.6.
+    """Joblib's backend for Dask, without two surprises of joblib 1.6.
 
-    It would wait for ever for work that was lost with its workers, and do all work here if the cluster has one core.
+    It would wait forever for work that was lost with its workers, and do all work here if the cluster has one core.
     """
     from joblib._dask import DaskDistributedBackend
 
@@ -116,31 +116,31 @@ def _backend(client: Client) -> Any:
     return Backend(client=client, wait_for_workers_timeout=_CONNECT)
 
 
-def _handed_out(function: Callable[[Work], Done], works: Sequence[Work]) -> Generator[Done]:
+def _distributed(function: Callable[[Work], Done], works: Sequence[Work]) -> Generator[Done]:
     import joblib
 
-    # Pieces of work are sized by those who make them: joblib's own batches would be kept back until all of one is done.
+    # The caller sizes the pieces of work. joblib would hold back its own batches until all of one is done.
     spread = joblib.Parallel(return_as="generator_unordered", batch_size=1)
     own = registry.own()
-    done = partial(_told, own, function) if own else function
+    done = partial(_with_algorithms, own, function) if own else function
     outcomes = spread(joblib.delayed(done)(work) for work in works)
     try:
         for outcome in outcomes:  # noqa: UP028  # `yield from` would close it by itself, with a warning
             yield outcome
     finally:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that work is dropped, which is what closing is for
+            warnings.simplefilter("ignore")  # about dropped work, which is what closing is for
             outcomes.close()
 
 
-def _told(own: tuple[Algorithm, ...], function: Callable[[Work], Done], work: Work) -> Done:
-    """The function on a piece of work, where the algorithms are known that the caller has registered."""
+def _with_algorithms(own: tuple[Algorithm, ...], function: Callable[[Work], Done], work: Work) -> Done:
+    """Apply the function after registering the caller's own algorithms."""
     registry.adopt(own)
     return function(work)
 
 
 def _as_worker() -> None:
-    """An interrupt is for the parent, which ends its workers; and no worker outlives its parent, however that ended."""
+    """Leave interrupts to the parent, which ends its workers; and never outlive the parent, however it ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
 
@@ -162,7 +162,7 @@ def _client(cluster: str) -> Iterator[Client]:
     local = _LOCAL.fullmatch(cluster)
     if local:
         settings = {"processes": True, "threads_per_worker": 1, "dashboard_address": ":0", "env": ONE_THREAD}
-        with _interrupts_ignored():  # which the processes inherit: an interrupt is for the parent
+        with _interrupts_ignored():  # the processes inherit this: an interrupt is for the parent
             started = start(n_workers=int(local[1]), **settings)
         with started, connect(started) as client:
             yield client
@@ -177,7 +177,7 @@ def _client(cluster: str) -> Iterator[Client]:
 
 @contextmanager
 def _interrupts_ignored() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():  # elsewhere, Python lets nobody set it
+    if threading.current_thread() is not threading.main_thread():  # Python allows it nowhere else
         yield
         return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)

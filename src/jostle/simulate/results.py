@@ -1,4 +1,4 @@
-"""What has been measured, kept in a folder of Parquet files that a later run goes on with."""
+"""Measurements in a folder of Parquet files, with which a later run continues."""
 
 from __future__ import annotations
 
@@ -23,30 +23,20 @@ Key = tuple[str, int, str, str, int, int, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured:
+class MeasuredError:
     """The error of an algorithm on one input."""
 
     algorithm: str
-    """Its registered name."""
-
     version: int
-    """Its registered version: results of an older one are measured again."""
+    """The algorithm's; results of an older version are measured again."""
 
     cell: str
-    """The input's name."""
-
     digest: str
-    """What the input holds, in short: a changed input of the same name is measured again."""
+    """Of the input: a changed input of the same name is measured again."""
 
     trials: int
-    """How many runs there were."""
-
     seed: int
-    """What the runs were seeded with."""
-
     neighbours: str
-    """Under which neighbours."""
-
     mean: float
     """The mean of the L2 errors."""
 
@@ -54,34 +44,34 @@ class Measured:
     """The standard error of that mean."""
 
     seconds: float
-    """How much processor time a run took."""
+    """Processor time per run."""
 
     @property
     def key(self) -> Key:
-        """What makes two measurements the same."""
+        """Two measurements with the same key are the same."""
         return (self.algorithm, self.version, self.cell, self.digest, self.trials, self.seed, self.neighbours)
 
 
-_COLUMNS: Final = tuple(field.name for field in fields(Measured))
+_COLUMNS: Final = tuple(field.name for field in fields(MeasuredError))
 _PART: Final = re.compile(r"\d{20}-[0-9a-f]{8}\.parquet")
 _UNFINISHED: Final = re.compile(r"\.\d{20}-[0-9a-f]{8}\.unfinished")
 _DELAY: Final = 2.0
-"""A measurement is in a file after so many seconds at most."""
+"""Seconds after which a measurement is in a file, at most."""
 _STALE: Final = 60.0
-"""A file that has been unfinished for so many seconds was left by a process that was killed."""
+"""Seconds after which an unfinished file must come from a process that was killed."""
 
 
 class Results:
-    """A folder of measurements: part files, each written whole under another name first, and merged into one on closing.
+    """A folder of measurements: part files, each first written under another name, and merged into one on closing.
 
-    A process that is killed loses what it measured in the last two seconds, and spoils nothing. Several processes may add
-    to one folder: none touches a part that it has not read. Without a folder, nothing is kept.
+    A process that is killed loses the measurements of its last two seconds, and damages nothing. Several processes may add
+    to one folder: none touches a part that it has not read. Without a folder, nothing is stored.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder
-        self._known: dict[Key, Measured] = {}
-        self._waiting: list[Measured] = []
+        self._known: dict[Key, MeasuredError] = {}
+        self._waiting: list[MeasuredError] = []
         self._parts: list[Path] = []
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
@@ -97,15 +87,14 @@ class Results:
     def __len__(self) -> int:
         return len(self._known)
 
-    def __iter__(self) -> Iterator[Measured]:
+    def __iter__(self) -> Iterator[MeasuredError]:
         return iter(self._known.values())
 
-    def get(self, key: Key) -> Measured | None:
-        """The measurement, if it has been made."""
+    def get(self, key: Key) -> MeasuredError | None:
         return self._known.get(key)
 
-    def add(self, measured: Measured) -> None:
-        """Keep it: it is on disk two seconds later, also if nothing else is added until then."""
+    def add(self, measured: MeasuredError) -> None:
+        """Store it: within two seconds it is on disk, even if nothing else is added."""
         with self._lock:
             self._known[measured.key] = measured
             if self.folder is None:
@@ -117,7 +106,7 @@ class Results:
                 self._timer.start()
 
     def close(self) -> None:
-        """Write what waits, and merge the parts into one."""
+        """Write what is waiting, and merge the parts into one."""
         with self._lock:
             if self._timer is not None:
                 self._timer.cancel()
@@ -128,7 +117,7 @@ class Results:
             self._merge(self.folder)
 
     def remove(self) -> None:
-        """Forget everything, on disk as well: the folder is gone afterwards, unless something else was put into it."""
+        """Remove all measurements, also from disk; and the folder, unless it holds something else."""
         self.close()
         self._known.clear()
         if self.folder is not None:
@@ -141,7 +130,7 @@ class Results:
     def _flush_in_time(self) -> None:
         with self._lock:
             self._timer = None
-            # What cannot be written now waits on, and closing says why if it still cannot.
+            # What cannot be written now keeps waiting; closing raises if it still cannot.
             with suppress(OSError):
                 self._flush(self.folder)
 
@@ -151,7 +140,7 @@ class Results:
             self._waiting = []
 
     def _merge(self, folder: Path) -> None:
-        """The merged part is there before the others go: in between, measurements are there twice, which does no harm."""
+        """Write the merged part before removing the others: in between, measurements exist twice, which does no harm."""
         if len(self._parts) < 2:
             return
         merged = _write(list(self._known.values()), folder)
@@ -163,7 +152,7 @@ class Results:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for part in _parts(folder):
-                # Whoever removes a part meanwhile has put a merged one in its place.
+                # A process that removes a part meanwhile has put a merged one in its place.
                 with suppress(FileNotFoundError):
                     self._known.update((measured.key, measured) for measured in _read(part))
                     self._parts.append(part)
@@ -173,13 +162,13 @@ class Results:
 
 
 def _parts(folder: Path) -> list[Path]:
-    """The part files from old to new; refuses a folder with anything else in it, which was not meant for this."""
+    """The part files from old to new. Refuses a folder with anything else in it."""
     found = []
     for file in sorted(folder.iterdir()):
         if _PART.fullmatch(file.name):
             found.append(file)
         elif not _UNFINISHED.fullmatch(file.name):
-            raise BadInput("out", f"{folder} holds something else than measurements: {file.name}", "name another folder")
+            raise BadInput("out", f"{folder} holds something other than measurements: {file.name}", "name another folder")
         else:
             with suppress(FileNotFoundError):
                 if time.time() - file.stat().st_mtime > _STALE:
@@ -187,7 +176,7 @@ def _parts(folder: Path) -> list[Path]:
     return found
 
 
-def _read(part: Path) -> Iterator[Measured]:
+def _read(part: Path) -> Iterator[MeasuredError]:
     arrow, parquet = _libraries()
     try:
         with parquet.ParquetFile(part) as file:
@@ -195,13 +184,13 @@ def _read(part: Path) -> Iterator[Measured]:
     except arrow.ArrowInvalid:
         raise BadInput("out", f"{part} is damaged", "remove that file: what it held is measured again") from None
     if table.schema.names != list(_COLUMNS) or table.schema.types != _schema().types:
-        raise BadInput("out", f"{part} holds something else than measurements", "name another folder")
+        raise BadInput("out", f"{part} holds something other than measurements", "name another folder")
     columns = [column.to_pylist() for column in table.columns]
-    return (Measured(**dict(zip(_COLUMNS, row, strict=True))) for row in zip(*columns, strict=True))
+    return (MeasuredError(**dict(zip(_COLUMNS, row, strict=True))) for row in zip(*columns, strict=True))
 
 
-def _write(measured: Sequence[Measured], folder: Path) -> Path:
-    """A new part file, which appears under its name only when all of it is on disk."""
+def _write(measured: Sequence[MeasuredError], folder: Path) -> Path:
+    """Write a new part file; it gets its name only when all of it is on disk."""
     arrow, parquet = _libraries()
     table = arrow.table([[getattr(one, name) for one in measured] for name in _COLUMNS], schema=_schema())
     name = f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}"
@@ -216,7 +205,7 @@ def _write(measured: Sequence[Measured], folder: Path) -> Path:
 def _schema() -> pa.Schema:
     arrow, _ = _libraries()
     types = {"str": arrow.string(), "int": arrow.int64(), "float": arrow.float64()}
-    return arrow.schema([(field.name, types[str(field.type)]) for field in fields(Measured)])
+    return arrow.schema([(field.name, types[str(field.type)]) for field in fields(MeasuredError)])
 
 
 def _libraries() -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""Run an algorithm on public data and see how far off it is."""
+"""Run an algorithm on public data, and measure its errors."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from jostle.linear.shrinkage import small_problems
 from jostle.workloads import Workload
 
 MOST_TRIALS = 10**8
-"""So many runs may be asked for at once: more would not fit in memory."""
+"""The most runs at once: more would not fit in memory."""
 
 _BATCH = 2**21
-"""About so many numbers are simulated at once: more would leave the processor's caches without being any faster."""
+"""About this many numbers are simulated at once: more would leave the processor's caches, and be no faster."""
 
 
 def errors(
@@ -39,7 +39,7 @@ def errors(
     neighbours: Neighbours | str = "add_remove",
     **tunables: Any,
 ) -> Vector:
-    """The L2 error ‖W x̂ − W x‖₂ of each of so many runs on public data.
+    """The L2 error ‖W x̂ − W x‖₂ of each run on public data.
 
     >>> from jostle import workloads
     >>> errors("Laplace", [3, 0, 4], workloads.identity(3), 1.0, trials=4, seed=1).shape
@@ -61,7 +61,7 @@ def estimates(
     neighbours: Neighbours | str = "add_remove",
     **tunables: Any,
 ) -> Iterator[Vector]:
-    """The estimates of the data vector themselves, in batches with one row a trial.
+    """The estimates of the data vector themselves, in batches with one row per trial.
 
     >>> from jostle import workloads
     >>> [batch.shape for batch in estimates("HB", [3, 0, 4], workloads.prefix(3), 1.0, trials=2, seed=1)]
@@ -95,9 +95,9 @@ def estimates_together(
     neighbours: Neighbours | str = "add_remove",
     **tunables: Any,
 ) -> Iterator[Iterator[Vector]]:
-    """The estimates of several data vectors, each under its own seed: for each, what `estimates` gives.
+    """The estimates of several data vectors, each under its own seed: what `estimates` returns, for each.
 
-    All runs are done at once where the algorithm only measures every cell, and there are so few cells that this pays.
+    All runs are done at once if the algorithm only measures every cell, and there are few enough cells.
 
     >>> from jostle import workloads
     >>> both = estimates_together("Bayes", [[3, 0, 4], [1, 1, 1]], workloads.identity(3), 1.0, trials=2, seeds=[0, 1])
@@ -107,8 +107,8 @@ def estimates_together(
     plan = algorithms.get(algorithm)
     at_once = plan.finish is not None and small_problems.suits(workload.shape[1])
     run = replace(plan, plan=_measured) if at_once else plan  # under the same name, so the noise is the same
-    told: dict[str, Any] = {"trials": trials, "neighbours": neighbours, **tunables}
-    found = (estimates(run, x, workload, epsilon, seed=seed, **told) for x, seed in zip(inputs, seeds, strict=True))
+    keywords: dict[str, Any] = {"trials": trials, "neighbours": neighbours, **tunables}
+    found = (estimates(run, x, workload, epsilon, seed=seed, **keywords) for x, seed in zip(inputs, seeds, strict=True))
     if plan.finish is None or not at_once:
         yield from found
         return

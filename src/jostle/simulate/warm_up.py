@@ -1,4 +1,4 @@
-"""Compile inner loops before an answer waits for them: all of them with `python -m jostle.simulate.warm_up`."""
+"""Compile inner loops before an answer has to wait for them; `python -m jostle.simulate.warm_up` compiles all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHAPES: Final = MappingProxyType({1: (small_problems.FEW,), 2: (12, 12)})
 
 
 def warm_up(tell: Callable[[int, int], None] | None = None) -> int:
-    """Run every algorithm once on a small input of each kind, minimise one loss of records, and give the number of runs.
+    """Run every algorithm once on a small input of each kind, minimise one loss of records, and return the number of runs.
 
     Before each run, `tell` is called with its number and how many there are.
     """
@@ -33,8 +33,8 @@ def warm_up(tell: Callable[[int, int], None] | None = None) -> int:
     for name, found in algorithms.every().items():
         for task in found.tasks:
             shape = SHAPES[TASKS[task]]
-            asked = workloads.identity(shape), workloads.rectangles(shape, [[0] * len(shape)], [shape])
-            steps += [partial(_run, name, workload) for workload in asked]
+            small = workloads.identity(shape), workloads.rectangles(shape, [[0] * len(shape)], [shape])
+            steps += [partial(_run, name, workload) for workload in small]
     for number, step in enumerate(steps, start=1):
         if tell is not None:
             tell(number, len(steps))
@@ -42,22 +42,22 @@ def warm_up(tell: Callable[[int, int], None] | None = None) -> int:
     return len(steps)
 
 
-def prepare(asked: Workload, *plans: str | Algorithm) -> Thread | None:
+def prepare(workload: Workload, *plans: str | Algorithm) -> Thread | None:
     """Begin, in the background, to load or compile the loops with which these algorithms will answer a workload.
 
     For programs that wait for a person or a database meanwhile: Numba compiles in Python for the most part, so this makes
     other work in Python slower by as much as it saves. Of an algorithm that chooses others, only what it runs on any data is
-    prepared. Gives the thread that does the work, or None where there is nothing to prepare: few cells need no loops.
+    prepared. Returns the thread that does the work, or None if there is nothing to prepare: few cells need no loops.
 
     >>> prepare(workloads.identity(100), "Bayes") is None
     True
     """
-    shape = SHAPES.get(len(asked.domain))
-    if shape is None or prod(asked.domain) < small_problems.FEW:
+    shape = SHAPES.get(len(workload.domain))
+    if shape is None or prod(workload.domain) < small_problems.FEW:
         return None
     known = [algorithms.get(plan) for plan in plans]
-    names = [plan.name if plan.settled is None else plan.settled(asked) for plan in known]
-    small = workloads.prefix(*shape) if asked.kind == "prefix" else workloads.identity(shape)
+    names = [plan.name if plan.settled is None else plan.settled(workload) for plan in known]
+    small = workloads.prefix(*shape) if workload.kind == "prefix" else workloads.identity(shape)
     steps = [partial(_run, name, small) for name in names if name is not None]
     return loading.in_background(steps) if steps else None
 

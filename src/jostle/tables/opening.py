@@ -113,7 +113,7 @@ def _check_single(data: Any) -> None:
     if several or any(os.path.isdir(one) for one in _paths(data)):  # noqa: PTH112
         what = "several files have" if several else "a folder has"
         problem = f"is missing: {what} no name of its own, and the name decides which budget pays"
-        remedy = "use one name for all questions about the same rows: name='people', or --name people on the command line"
+        remedy = "use one name for all questions about the same rows, for instance name='people'"
         raise BadInput("name", problem, remedy)
 
 

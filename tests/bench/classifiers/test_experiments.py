@@ -11,15 +11,15 @@ import pytest
 from jostle import learn
 from jostle.datasets.artificial import SIGNALS
 from jostle.learn import registry
-from jostle.simulate.results import Measured
+from jostle.simulate.results import MeasuredError
 from jostle_bench.classifiers.experiments import Refused, Trial, measure
 
 
 def test_a_trial_is_repeatable_and_a_misfit_is_refused() -> None:
     trial = Trial(learner="Majority", table="artificial-1", split=0, epsilon=1.0, draws=2)
     first, second = measure(trial), measure(trial)
-    assert isinstance(first, Measured)
-    assert isinstance(second, Measured)
+    assert isinstance(first, MeasuredError)
+    assert isinstance(second, MeasuredError)
     assert (first.mean, first.key) == (second.mean, trial.key)
     assert isinstance(measure(Trial(learner="Grid", table="artificial-1", split=0, epsilon=1.0, draws=1)), Refused)
 
@@ -47,7 +47,7 @@ def test_on_labels_that_follow_nothing_it_is_hardly_worse_than_the_majority(epsi
     for name, found in errors.items():
         for number in range(440 + SIGNALS.index("nothing"), 506, len(SIGNALS)):
             one = measure(Trial(learner=name, table=f"artificial-{number}", split=0, epsilon=epsilon, draws=2))
-            assert isinstance(one, Measured)
+            assert isinstance(one, MeasuredError)
             found.append(one.mean)
     excess = np.subtract(errors["Chosen"], errors["Majority"])
     assert excess.mean() < 0.03

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jostle.kernel.errors import BadInput
-from jostle.simulate.results import Measured, Results
+from jostle.simulate.results import MeasuredError, Results
 from jostle_bench.classifiers.report import FIGURES, Line, lines, markdown, picture, reached
 
 
@@ -15,7 +15,7 @@ def test_lines_pages_and_pictures() -> None:
     for trial in figure.trials(["Majority", "Joint"]):
         name, version, cell, digest, draws, seed, neighbours = trial.key
         results.add(
-            Measured(
+            MeasuredError(
                 algorithm=name, version=version, cell=cell, digest=digest, trials=draws, seed=seed, neighbours=neighbours,
                 mean=0.2 if name == "Joint" else 0.3, stderr=0.01, seconds=0.1,
             )

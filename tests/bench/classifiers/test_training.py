@@ -10,7 +10,7 @@ from jostle.datasets.artificial import SIGNALS
 from jostle.kernel.errors import BadInput
 from jostle.learn.chooser import KINDS
 from jostle.learn.trees.learned import FACTS
-from jostle.simulate.results import Measured, Results
+from jostle.simulate.results import MeasuredError, Results
 from jostle_bench.classifiers.experiments import run
 from jostle_bench.classifiers.training import tables, teach_trees, train, trials
 
@@ -21,7 +21,7 @@ def test_a_chooser_can_be_grown_and_goes_on_where_it_stopped(tmp_path: Path) -> 
     todo = trials(made_up, options=options)
     with Results(tmp_path / "results") as results:
         for outcome, _ in zip(run(todo, results, workers=1), range(3), strict=False):
-            assert isinstance(outcome, Measured)
+            assert isinstance(outcome, MeasuredError)
         done = len(results)
         assert sum(1 for _ in run(todo, results, workers=1)) == len(todo) - done
         grown = train(results, made_up, options=options)

@@ -16,7 +16,7 @@ from jostle.learn import get, public_tables
 from jostle.learn.public_tables import Parts, error
 from jostle.learn.registry import Learner
 from jostle.simulate.parallel import in_parallel
-from jostle.simulate.results import Key, Measured, Results
+from jostle.simulate.results import Key, MeasuredError, Results
 from jostle_bench.classifiers.collected import collected
 
 COLLECTED = "collected-"
@@ -94,7 +94,7 @@ def digest(learner: Learner, tunables: Mapping[str, str]) -> str:
     return f"{zlib.crc32(repr(learner.stamp(tunables)).encode()):08x}"
 
 
-def measure(trial: Trial) -> Measured | Refused:
+def measure(trial: Trial) -> MeasuredError | Refused:
     """The mean error over the draws, with its standard error."""
     found, tunables = variant(trial.learner)
     task, train, test = parts(trial.table, trial.split)
@@ -107,7 +107,7 @@ def measure(trial: Trial) -> Measured | Refused:
     except BadInput as refused:
         return Refused(trial, str(refused))
     learner, version, cell, short, draws, seed, neighbours = trial.key
-    return Measured(
+    return MeasuredError(
         algorithm=learner,
         version=version,
         cell=cell,
@@ -121,16 +121,16 @@ def measure(trial: Trial) -> Measured | Refused:
     )
 
 
-def run(trials: Iterable[Trial], results: Results, *, workers: int) -> Generator[Measured | Refused]:
+def run(trials: Iterable[Trial], results: Results, *, workers: int) -> Generator[MeasuredError | Refused]:
     """Make the measurements that are not there yet, each kept as soon as it is made."""
     todo = [trial for trial in trials if results.get(trial.key) is None]
     for outcome in in_parallel(measure, todo, workers=workers):
-        if isinstance(outcome, Measured):
+        if isinstance(outcome, MeasuredError):
             results.add(outcome)
         yield outcome
 
 
-def found(trials: Sequence[Trial], results: Results) -> list[tuple[Trial, Measured]]:
+def found(trials: Sequence[Trial], results: Results) -> list[tuple[Trial, MeasuredError]]:
     """What has been measured of these."""
     known = ((trial, results.get(trial.key)) for trial in trials)
     return [(trial, measured) for trial, measured in known if measured is not None]

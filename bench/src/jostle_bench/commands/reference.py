@@ -17,8 +17,8 @@ from jostle_bench.reports.terminal import new_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from jostle.simulate.measure import Cell, Failed
-    from jostle.simulate.results import Measured, Results
+    from jostle.simulate.measure import Cell, FailedJob
+    from jostle.simulate.results import MeasuredError, Results
     from jostle_bench.grid_report import GridReport, Line
     from jostle_bench.reference import Comparison
 
@@ -157,7 +157,7 @@ class _Bench:
             algorithms.get(name)
         return [name for name in options if self.names is None or name in self.names]
 
-    def _measure(self, cells: Sequence[Cell], names: Sequence[str]) -> tuple[list[Measured], list[Failed]]:
+    def _measure(self, cells: Sequence[Cell], names: Sequence[str]) -> tuple[list[MeasuredError], list[FailedJob]]:
         from jostle.cli import running
         from jostle.simulate import measure
 
@@ -165,7 +165,7 @@ class _Bench:
         failed = running.run(todo, self.results, workers=self.workers, cluster=self.cluster).failed
         return [one for job in todo if (one := self.results.get(job.key)) is not None], failed
 
-    def _say(self, found: dict[str, Any], failed: list[Failed], *, not_here: list[str]) -> None:
+    def _say(self, found: dict[str, Any], failed: list[FailedJob], *, not_here: list[str]) -> None:
         about = {
             "trials": self.trials,
             "seed": self.seed,
@@ -175,7 +175,7 @@ class _Bench:
         problems = [{"algorithm": one.algorithm, "cell": one.cell, "reason": one.reason} for one in failed]
         typer.echo(json.dumps(about | found | {"not_here": not_here, "failed": problems}, ensure_ascii=False))
 
-    def _end(self, failed: list[Failed]) -> None:
+    def _end(self, failed: list[FailedJob]) -> None:
         from jostle.cli import running
 
         running.say_failures(failed, self.console)

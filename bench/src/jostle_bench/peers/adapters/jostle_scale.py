@@ -27,7 +27,7 @@ def training(job: dict[str, Any]) -> dict[str, Any]:
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, Results(Path(folder)) as results:
         for outcome in measure.run(todo, results, workers=job["workers"], cluster=job["cluster"]):
-            if isinstance(outcome, measure.Failed):
+            if isinstance(outcome, measure.FailedJob):
                 raise RuntimeError(f"{outcome.algorithm} failed on {outcome.cell}: {outcome.reason}")
             processor += outcome.seconds * outcome.trials
             arrivals.append(time.perf_counter() - began)

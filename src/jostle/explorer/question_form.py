@@ -1,4 +1,4 @@
-"""What a curator may ask of a table, from a form to a question that can be previewed and paid for; and its preview."""
+"""From a form to a question about a table that can be previewed and paid for; and its preview."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from jostle import plots, workloads
 from jostle.answers.previews import Preview
-from jostle.explorer.forms import Form
+from jostle.explorer.forms import Form, under_field
 from jostle.kernel.errors import BadInput
 from jostle.schema import Numeric, Schema
 from jostle.tables.question import CountsQuestion, Question
@@ -33,7 +33,7 @@ KINDS: Final = MappingProxyType(
         "marginals": "counts over sets of columns",
     }
 )
-"""What can be asked, and how a person would say it."""
+"""What can be priced, and how a person would say it."""
 
 SETS: Final = MappingProxyType({"2": "all pairs of them", "1": "each by itself", "3": "all triples of them"})
 """How many columns each histogram of `marginals` has."""
@@ -41,30 +41,26 @@ SETS: Final = MappingProxyType({"2": "all pairs of them", "1": "each by itself",
 MOST_SETS: Final = 60
 POINTS: Final = 9
 MOST_PREVIEWED: Final = 2**18
-"""A question over more cells than this is previewed at one ε alone."""
+"""A question over more cells than this is previewed at one ε only."""
 
 ROWS: Final = (100, 1_000, 10_000, 100_000)
-"""A mean's error depends on how many rows there are, which is private: it is told for each of these."""
+"""A mean's error depends on the private number of rows: the preview shows it for each of these."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """A question of a curator, with what it may cost."""
+class PricedQuestion:
+    """A question with the ε to spend on it."""
 
     table: Table
-    """Of which table."""
-
     question: Question[Any]
-    """The library's question."""
-
     epsilon: str
-    """What it may cost, as it was typed: exact."""
+    """As it was typed: exact."""
 
     off: str
-    """What answers are off by: rows, or units of a column."""
+    """What the error is measured in: rows, or units of a column."""
 
     about: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """What each answer is about, where the question does not say it in words."""
+    """Labels of the answers, if the question has none."""
 
     @property
     def is_mean(self) -> bool:
@@ -77,19 +73,16 @@ class Asked:
         return isinstance(self.question, CountsQuestion) and self.question.workload.shape[1] > MOST_PREVIEWED
 
 
-def asked(form: Form, table: Table) -> Asked:
-    """The question that a form describes, checked; an error names the field."""
-    epsilon = form.needed("epsilon", "type how much may be spent on this, for instance 0.1").replace(",", ".")
+def read_question(form: Form, table: Table) -> PricedQuestion:
+    """The checked question of a form; a refusal names the field."""
+    epsilon = form.needed("epsilon", "enter the ε to spend on this, for instance 0.1").replace(",", ".")
     form.number("epsilon", 1e-6, 1e4)
     kind, condition = form.choice("kind", list(KINDS)), form.text("where")
-    try:
+    with under_field({"column": "first", "by": "second", "columns": "among" if kind == "marginals" else "second"}):
         rows = table.where(condition) if condition else table
         question, off = _MAKERS[kind](form, rows)
-    except BadInput as refused:
-        field = {"column": "first", "by": "second", "columns": "second" if kind != "marginals" else "among"}
-        raise BadInput(field.get(refused.argument, refused.argument), refused.problem, refused.remedy) from None
     about = {f"{_first(form)} up to": table.schema.column(_first(form)).labels} if kind == "cumulative" else {}
-    return Asked(table=table, question=question, epsilon=epsilon, off=off, about=about)
+    return PricedQuestion(table=table, question=question, epsilon=epsilon, off=off, about=about)
 
 
 def numeric_columns(schema: Schema) -> list[str]:
@@ -98,14 +91,14 @@ def numeric_columns(schema: Schema) -> list[str]:
 
 
 def _first(form: Form) -> str:
-    name = form.as_it_stands("first")
+    name = form.raw_text("first")
     if not name:
         raise BadInput("first", "is missing", "choose a column")
     return name
 
 
 def _second(form: Form) -> str | None:
-    return form.as_it_stands("second") or None
+    return form.raw_text("second") or None
 
 
 def _algorithm(form: Form) -> str | None:
@@ -166,63 +159,63 @@ class Previewed:
     """The ε that it would be charged, exactly."""
 
     lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
-    """How far off answers are against ε, by what the line is about."""
+    """The expected error against ε, by the name of the line."""
 
     at: Mapping[str, float]
-    """How far off they are at the ε that was asked for, by the same names."""
+    """The expected error at the requested ε, by the same names."""
 
     words: str
-    """In a sentence or two."""
 
 
-def previewed(asked: Asked, step: Callable[[int, int, str], None]) -> Previewed:
-    """Reckon what a question would be off by, around the ε that was asked for. It knows the question and ε alone."""
-    wanted = float(asked.epsilon)
-    around = [] if asked.is_large else [float(e) for e in wanted * np.geomspace(0.1, 10, POINTS)]
+def previewed(priced: PricedQuestion, step: Callable[[int, int, str], None]) -> Previewed:
+    """The expected error around the requested ε. It depends only on the question and ε, not on the rows."""
+    wanted = float(priced.epsilon)
+    around = [] if priced.is_large else [float(e) for e in wanted * np.geomspace(0.1, 10, POINTS)]
     points = []
     for number, epsilon in enumerate(around):
         step(number, POINTS + 1, f"at ε = {epsilon:.3g}")
-        points.append(_off(asked, epsilon))
+        points.append(_off(priced, epsilon))
     step(len(around), POINTS + 1, f"at ε = {wanted:g}")
-    at = _off(asked, asked.epsilon)
+    at = _off(priced, priced.epsilon)
     lines = {name: (around, [point[name] for point in points]) for name in at} if points else {}
-    found = _preview(asked, asked.epsilon)
-    return Previewed(found.epsilon, lines, at, _words(asked, at, found))
+    found = _preview(priced, priced.epsilon)
+    return Previewed(found.epsilon, lines, at, _words(priced, at, found))
 
 
-def _preview(asked: Asked, epsilon: Any, rows: int = ROWS[0]) -> Preview:
-    if asked.is_mean and isinstance(asked.question, SumOrMeanQuestion):
-        return asked.question.preview(epsilon=epsilon, rows=rows)
-    return asked.question.preview(epsilon=epsilon)
+def _preview(priced: PricedQuestion, epsilon: Any, rows: int = ROWS[0]) -> Preview:
+    if priced.is_mean and isinstance(priced.question, SumOrMeanQuestion):
+        return priced.question.preview(epsilon=epsilon, rows=rows)
+    return priced.question.preview(epsilon=epsilon)
 
 
-def _off(asked: Asked, epsilon: Any) -> dict[str, float]:
-    if asked.is_mean:
-        return {f"{rows:,} rows": _preview(asked, epsilon, rows).margin for rows in ROWS}
-    found = _preview(asked, epsilon)
+def _off(priced: PricedQuestion, epsilon: Any) -> dict[str, float]:
+    if priced.is_mean:
+        return {f"{rows:,} rows": _preview(priced, epsilon, rows).margin for rows in ROWS}
+    found = _preview(priced, epsilon)
     return {"typical answer": found.margin} | ({"hardest answer": found.widest} if found.widest > found.margin else {})
 
 
-def _words(asked: Asked, at: Mapping[str, float], found: Preview) -> str:
-    """What to expect; a stand-in is what the error was reckoned by, where the algorithm's own depends on the data."""
-    if asked.is_mean:
+def _words(priced: PricedQuestion, at: Mapping[str, float], found: Preview) -> str:
+    """The preview in words; where an algorithm's error depends on the data, a stand-in's error is shown."""
+    if priced.is_mean:
         each = ", ".join(f"±{off:.3g} if there are {rows}" for rows, off in at.items())
-        return f"At ε = {asked.epsilon}, off by up to {each}, at 95 %. How many there are is private, so choose a line."
-    most = f", the hardest by up to ±{found.widest:.3g}" if "hardest answer" in at else ""
-    by = f"by {found.algorithm}" + (
-        "" if found.stand_in == found.algorithm else f", expected to be no worse than {found.stand_in}"
+        return f"Expected error at ε = {priced.epsilon}: {each} (95 % confidence). The number of rows is private."
+    most = f", ±{found.widest:.3g} for the hardest answer" if "hardest answer" in at else ""
+    by = "" if found.stand_in == found.algorithm else f", expected to be no worse than {found.stand_in}"
+    return (
+        f"Expected error at ε = {priced.epsilon}: ±{found.margin:.3g} {priced.off}{most} (95 % confidence). "
+        f"Algorithm: {found.algorithm}{by}."
     )
-    return f"At ε = {asked.epsilon}, a typical answer is off by up to ±{found.margin:.3g} {asked.off} at 95 %{most}; {by}."
 
 
-def preview_figure(asked: Asked, found: Previewed) -> Any:
-    """How far off answers are expected to be, against ε."""
-    figure = plots.new("What ε buys", x="ε", y=f"± {asked.off}, at 95 %", log_x=True, log_y=True)
+def preview_figure(priced: PricedQuestion, found: Previewed) -> Any:
+    """The expected error against ε."""
+    figure = plots.new("What ε buys", x="ε", y=f"± {priced.off}, at 95 %", log_x=True, log_y=True)
     for place, (name, (along, off)) in enumerate(found.lines.items()):
-        colour = plots.PALETTE[place] if asked.is_mean else (plots.ACCENT, plots.MUTED)[place]
-        line = {"color": colour, "dash": "solid" if asked.is_mean or not place else "dot"}
+        colour = plots.PALETTE[place] if priced.is_mean else (plots.ACCENT, plots.MUTED)[place]
+        line = {"color": colour, "dash": "solid" if priced.is_mean or not place else "dot"}
         figure.add_scatter(x=along, y=off, mode="lines", name=name, line=line)
     marker = {"size": 12, "color": plots.CONTRAST, "symbol": "diamond"}
-    at = list(found.at.values()) if asked.is_mean else list(found.at.values())[:1]
-    figure.add_scatter(x=[float(asked.epsilon)] * len(at), y=at, mode="markers", name="what you ask", marker=marker)
+    at = list(found.at.values()) if priced.is_mean else list(found.at.values())[:1]
+    figure.add_scatter(x=[float(priced.epsilon)] * len(at), y=at, mode="markers", name="your ε", marker=marker)
     return figure.update_layout(height=340)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from jostle.cli.main import COMMANDS, _asked_for, app, with_commands
-from jostle.cli.plain_words import _NOT_PLAIN, _as_it_is
+from jostle.cli.main import COMMANDS, _commands_to_load, app, with_commands
+from jostle.cli.options import _NOT_PLAIN, _plain
 
 WORDS = [None, "", "x", "a,b", "ü", "\udcff", "-", "3", "0.5", "text", "TEXT", "json", "true", " x ", "x\0y", "./there.txt"]
 
@@ -31,7 +31,7 @@ def test_words_are_what_typer_makes_of_them(tmp_path: Path, monkeypatch: pytest.
             several = parameter.multiple or parameter.nargs == -1
             for word in WORDS:
                 value = word if not several or word is None else (word, "y")[: len(word)]
-                quick = _as_it_is(parameter, parameter.type_descriptor, value)
+                quick = _plain(parameter, parameter.type_descriptor, value)
                 if quick is _NOT_PLAIN:
                     continue
                 usual = type(parameter).process_value(parameter, None, value)
@@ -61,7 +61,7 @@ def test_each_command_helps_by_itself_as_among_all(jostle: Any, monkeypatch: pyt
     for name in COMMANDS:
         status, alone, _ = jostle(name, "--help")
         assert status == 0
-        monkeypatch.setattr("jostle.cli.main._asked_for", lambda _: COMMANDS)
+        monkeypatch.setattr("jostle.cli.main._commands_to_load", lambda _: COMMANDS)
         assert jostle(name, "--help")[1] == alone
         monkeypatch.undo()
         monkeypatch.setenv("COLUMNS", "200")
@@ -70,11 +70,28 @@ def test_each_command_helps_by_itself_as_among_all(jostle: Any, monkeypatch: pyt
 
 def test_all_commands_are_there_where_it_is_not_plain_which_is_meant() -> None:
     for arguments in ([], ["--help"], ["--use", "release", "demo"], ["--version"], ["nothing"], ["--use=x.py", "demo"]):
-        assert _asked_for(arguments) == COMMANDS
-    assert _asked_for(["--quiet", "budget", "show"]) == ["budget"]
+        assert _commands_to_load(arguments) == COMMANDS
+    assert _commands_to_load(["--quiet", "budget", "show"]) == ["budget"]
     assert [*get_command(with_commands("demo")).commands] == ["demo"]  # type: ignore[attr-defined]
 
 
 def test_modules_have_nothing_but_what_they_have() -> None:
     with pytest.raises(AttributeError, match="nothing"):
         sys.modules["jostle.cli.main"].nothing  # noqa: B018  # that is what is tested
+
+
+def test_refusals_name_options_and_the_file(jostle: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("age,sex\n3,F\n", "utf-8")
+    Path("people.toml").write_text('[columns.age]\nkind = "integer"\nlow = 0\nhigh = 9\n', "utf-8")
+    release = ["release", "people.csv", "--schema", "people.toml", "--epsilon", "1"]
+    for words, message in [
+        ([*release, "--ledger", "budget.db"], "jostle: --budget: is missing, and the ledger has no account 'people'"),
+        ([*release, "--ledger", "budget.db"], "--budget 1."),
+        ([*release, "--ledger", "l.db", "--budget", "1", "--unit", "x:y"], "--unit person_id:3"),
+        (["release", "none.csv", "--schema", "people.toml", "--epsilon", "1", "--ledger", "l.db"], "none.csv: "),
+        (["--use", "nothing.py", "demo"], "--use: "),
+    ]:
+        status, _, error = jostle(*words)
+        assert status == 2, error
+        assert message in " ".join(error.split()), words
