@@ -11,8 +11,19 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 RENAMED = {
-    "jostle.audit.depths": "jostle.audit.audit_plan",
-    "jostle.audit.remembered": "jostle.audit.table_cache",
+    "jostle.audit.bits": "jostle.audit.examine",
+    "jostle.audit.choices": "jostle.audit.entries.selection_law",
+    "jostle.audit.choosers": "jostle.audit.entries.choices",
+    "jostle.audit.depths": "jostle.audit.campaign",
+    "jostle.audit.evidence": "jostle.audit.search",
+    "jostle.audit.fuzz_tables": "jostle.audit.fuzz",
+    "jostle.audit.learners": "jostle.audit.entries.classifiers",
+    "jostle.audit.mechanisms": "jostle.audit.entries.mechanisms",
+    "jostle.audit.operators": "jostle.audit.entries.operators",
+    "jostle.audit.plans": "jostle.audit.entries.algorithms",
+    "jostle.audit.records": "jostle.audit.entries.records",
+    "jostle.audit.remembered": "jostle.audit.entries.table_cache",
+    "jostle.audit.tables": "jostle.audit.entries.tables",
     "jostle.choice.databases": "jostle.choice.public_databases",
     "jostle.choice.documents": "jostle.choice.strict_json",
     "jostle.choice.handed": "jostle.choice.spend_only",

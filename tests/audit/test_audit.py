@@ -16,11 +16,11 @@ from scipy import stats
 from jostle import algorithms, learn, mechanisms
 from jostle.audit import Audited, Pair, campaign, catalogue, examine
 from jostle.audit.charges import audit_charges, audit_tables
-from jostle.audit.choices import chances, telling
-from jostle.audit.evidence import epsilon_bounds, evidence, probability_bounds, rough_bounds
-from jostle.audit.operators import scores, statistics, strategies
-from jostle.audit.records import columns, criteria, moved_records
-from jostle.audit.tables import QUESTIONS
+from jostle.audit.entries.operators import scores, statistics, strategies
+from jostle.audit.entries.records import columns, criteria, moved_records
+from jostle.audit.entries.selection_law import chances, telling
+from jostle.audit.entries.tables import QUESTIONS
+from jostle.audit.search import epsilon_bounds, evidence, probability_bounds, rough_bounds
 from jostle.choice.accuracy_first import accuracy_first
 from jostle.choice.alternatives import ByValidation
 from jostle.choice.choice_maker import ChoiceMaker
