@@ -72,6 +72,8 @@ RENAMED = {
     "jostle.linear.tents": "jostle.linear.design.tents",
     "jostle.linear.trees": "jostle.linear.fitting.trees",
     "jostle.linear.workloads": "jostle.workloads",
+    "jostle.mechanisms.claims": "jostle.mechanisms.sensitivity",
+    "jostle.mechanisms.tails": "jostle.mechanisms.utility",
     "jostle.releases": "jostle.answers.release",
     "jostle.tables.asking": "jostle.tables.run_in_engine",
     "jostle.tables.catalogs": "jostle.tables.engines.catalogs",

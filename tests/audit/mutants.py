@@ -30,6 +30,7 @@ from jostle.kernel.events import Balance
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.mechanisms import aggregates, arguments, gradual, local, ranks, sampling, stability, threshold
+from jostle.mechanisms.sensitivity import Sensitivity
 from tests.algorithms import test_php, test_ugrid
 from tests.audit import test_whom_accounts_protect
 from tests.audit.mutants_of_reading import OF_READING
@@ -43,7 +44,7 @@ from tests.audit.planted import (
     REPLACE,
     WATCHED,
     Anywhere,
-    HalfMoves,
+    HalfSensitivity,
     Mutant,
     attribute,
     audited,
@@ -353,7 +354,7 @@ MUTANTS = [
     Mutant(
         "noisy maximum of scores that are not monotone, at half the noise",
         attribute(
-            arguments.Moves,
+            Sensitivity,
             "reach",
             lambda self, neighbours, monotone: neighbours.sensitivity(self.add_remove, self.replace),
         ),
@@ -369,10 +370,10 @@ MUTANTS = [
     ),
     Mutant(
         "stated sensitivities: `replace` as add or remove",
-        wrapped(arguments.Moves, "size", lambda f, self, neighbours: self.add_remove),
+        wrapped(Sensitivity, "size", lambda f, self, neighbours: self.add_remove),
         audited("discrete_laplace", REPLACE),
     ),
-    Mutant("sums: half the bound", attribute(aggregates, "Moves", HalfMoves), audited("clipped_sum", ADD)),
+    Mutant("sums: half the bound", attribute(aggregates, "Sensitivity", HalfSensitivity), audited("clipped_sum", ADD)),
     Mutant(
         "sums: how many of the records meet a condition is public",
         wrapped(aggregates, "among", lambda f, budget, filtered: f(budget, False)),
@@ -405,7 +406,7 @@ MUTANTS = [
     ),
     Mutant(
         "stable selection: validation forgotten",
-        attribute(stability, "_together", lambda stability: arguments.Moves.of(stability[0])),
+        attribute(stability, "_together", lambda stability: Sensitivity.of(stability[0])),
         audited("stable_selection", ADD, samples=2_000),
     ),
     # ------------------------------------------------------------------------------------- what must not be seen

@@ -9,7 +9,8 @@ import numpy as np
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
-from jostle.mechanisms.arguments import LARGEST, Lattice, Moves, check_budget, is_nothing, is_whole, numbers, whole_numbers
+from jostle.mechanisms.arguments import LARGEST, check_budget, is_nothing, is_whole, numbers, whole_numbers
+from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 
 
 def laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> Any:
@@ -33,8 +34,8 @@ def laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> 
     >>> round(laplace(120.5, sensitivity=1, budget=budget), 2)
     121.14
     """
-    array, moves = numbers(value, "value"), Moves.of(sensitivity)
-    size = moves.size(check_budget(budget).neighbours)
+    array, stated = numbers(value, "value"), Sensitivity.of(sensitivity)
+    size = stated.size(check_budget(budget).neighbours)
     if size / budget.epsilon > LARGEST:
         raise BadInput("budget", "has an ε that asks for noise beyond all numbers", "use a larger epsilon")
     noise = budget.draw(operator="laplace", note=note)
@@ -62,12 +63,12 @@ def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str 
     >>> discrete_laplace(120, sensitivity=1, budget=budget)
     119
     """
-    array, moves = whole_numbers(value, "value"), Moves.of(sensitivity)
+    array, stated = whole_numbers(value, "value"), Sensitivity.of(sensitivity)
     if array is None:
         raise BadInput("value", "must be whole numbers", "use `laplace` for real numbers")
     whole = is_whole(value) or is_nothing(value)
-    moves = moves if whole else Lattice.whole(moves).moves  # rounding takes what is closer than 1 apart
-    scale = calibrate(moves.size(check_budget(budget).neighbours), budget.epsilon)
+    stated = stated if whole else Lattice.whole(stated).sensitivity  # rounding takes what is closer than 1 apart
+    scale = calibrate(stated.size(check_budget(budget).neighbours), budget.epsilon)
     noise = budget.draw(operator="discrete_laplace", note=note)
     return _shaped(noise.discrete_laplace(array.reshape(-1), scale), array.shape, int)
 

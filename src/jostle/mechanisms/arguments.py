@@ -10,165 +10,26 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any, TypeVar
 
 import numpy as np
 
-from jostle.kernel.budget import Budget, exact
+from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
 from jostle.schema.arrow import as_array
 from jostle.schema.values import unmasked
 
-RESOLUTION = 20
-"""Real numbers are rounded down to a lattice with at least 2^20 points to one sensitivity."""
-
 LARGEST = 2.0**500
 """Private numbers are clipped to this size, public ones beyond it refused: the arithmetic below cannot overflow."""
 
-_FARTHEST = 2.0**52
 _WHOLE = 2**61
 _NUMBERS = "pass numbers, such as a list of floats or an array"
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Moves:
-    """How far one record may move a number: when it is added or removed, and when it is replaced.
-
-    >>> Moves.of(1), Moves.of((1, 0)).replace
-    (Moves(add_remove=Fraction(1, 1), replace=Fraction(2, 1)), Fraction(0, 1))
-    """
-
-    add_remove: Fraction
-    """What a record more or less does."""
-
-    replace: Fraction
-    """What a changed record does."""
-
-    @classmethod
-    def of(cls, value: object, *, monotone: bool = False, argument: str = "sensitivity") -> Moves:
-        """From one number, for a record more or less, or from the pair (add_remove, replace).
-
-        To replace a record is to remove one and add another, so it moves a number at most twice as far: that is what
-        one number stands for. If adding a record, whichever it is, never lowers the number, or never raises it, the
-        two moves are opposite, and it is no further.
-        """
-        if not isinstance(monotone, (bool, np.bool_)):
-            raise BadInput(
-                "monotone",
-                f"must be True or False, got {monotone!r}",
-                "leave it out unless adding a record never lowers a score",
-            )
-        if isinstance(value, (tuple, list)):
-            if len(value) != 2:
-                raise BadInput(argument, f"has {len(value)} numbers", "pass one, or the pair (add_remove, replace)")
-            moves = cls(upper(value[0], argument), upper(value[1], argument, zero=True))
-        else:
-            once = upper(value, argument)
-            moves = cls(once, once if monotone else 2 * once)
-        if moves.replace > 2 * moves.add_remove:
-            remedy = "pass (add_remove, replace) with replace at most twice add_remove"
-            raise BadInput(argument, "claims that replacing a record does more than removing it and adding another", remedy)
-        if monotone and moves.replace > moves.add_remove:
-            problem = (
-                "is claimed of scores that one replaced record moves further than one added, which no monotone score does"
-            )
-            raise BadInput("monotone", problem, "leave monotone out, or state the sensitivity of the score that is monotone")
-        return moves
-
-    def size(self, neighbours: Neighbours) -> Fraction:
-        """How far one person may move the number."""
-        return neighbours.sensitivity(self.add_remove, self.replace)
-
-    def reach(self, neighbours: Neighbours, *, monotone: bool) -> Fraction:
-        """How far one person may move two such numbers apart.
-
-        Twice as far as one; but when one record is added to scores that all move the same way, as far as one.
-        """
-        return neighbours.sensitivity(self.add_remove * (1 if monotone else 2), 2 * self.replace)
-
-
-@dataclass(frozen=True)
-class Lattice:
-    """The multiples of a power of two, and the moves of a number that is rounded down to them.
-
-    Rounding down commutes with a move by whole units, so a number that moves by at most d units moves by at most d units,
-    rounded up, after it: no sensitivity is lost between the real number and its point on the lattice.
-
-    >>> Lattice.for_moves(Moves.of(1), Neighbours()).moves.add_remove == 2**20
-    True
-    """
-
-    exponent: int
-    """The unit is two to this power."""
-
-    moves: Moves
-    """In whole units."""
-
-    @classmethod
-    def for_moves(cls, moves: Moves, neighbours: Neighbours) -> Lattice:
-        """Fine enough that rounding the sensitivity up to whole units costs next to nothing."""
-        size = moves.size(neighbours) or moves.add_remove
-        exponent = math.frexp(float(size))[1] - 1 - RESOLUTION
-        return cls(exponent, _in_units(moves, Fraction(2) ** exponent))
-
-    @classmethod
-    def whole(cls, moves: Moves) -> Lattice:
-        """The whole numbers."""
-        return cls(0, _in_units(moves, Fraction(1)))
-
-    def total_moves(self, size: int) -> Moves:
-        """The moves of an array of that many numbers, together: each of them is rounded to the lattice on its own."""
-        more = size - 1 if size > 1 else 0
-        return Moves(*(move + more if move else move for move in (self.moves.add_remove, self.moves.replace)))
-
-    def floor(self, values: Vector) -> Vector:
-        """The lattice point below each number, in units: exact, since the unit is a power of two."""
-        return np.asarray(np.floor(np.clip(values, -LARGEST, LARGEST) * 2.0**-self.exponent))
-
-    def points(self, values: Vector) -> Counts:
-        """The lattice point below each number as a 64-bit integer; numbers too far out are clipped."""
-        return np.clip(self.floor(values), -(2.0**61), 2.0**61).astype(np.int64)
-
-    def numbers(self, points: Any) -> Vector:
-        """The numbers that lattice points stand for."""
-        return np.asarray(points, dtype=np.float64) * 2.0**self.exponent
-
-    def gaps(self, scores: Vector, lengths: Counts | Vector | None = None) -> Counts:
-        """How far each score is below the best of those that can be drawn, in units.
-
-        Scores further down than 2^52 units count as that far: no two scores move further apart by it. (A score's distance
-        from the best moves within an interval that contains 0 and is no longer than the reach; a clipped distance moves
-        by a part of that.) A piece of no length cannot be drawn and does not count: no point of it vouches for its score.
-        """
-        below = self.floor(scores)
-        best = (below if lengths is None else below[lengths > 0]).max()
-        return np.asarray(np.clip(best - below, 0, _FARTHEST), dtype=np.int64)
-
-
-def _in_units(moves: Moves, unit: Fraction) -> Moves:
-    return Moves(Fraction(math.ceil(moves.add_remove / unit)), Fraction(math.ceil(moves.replace / unit)))
-
-
-def upper(value: object, argument: str, *, zero: bool = False) -> Fraction:
-    """A stated sensitivity as an exact number that is not below what was written, nor below the float that it became.
-
-    >>> upper(0.1, "sensitivity") >= Fraction(1, 10), upper(2, "sensitivity")
-    (True, Fraction(2, 1))
-    """
-    number = exact(value, argument, zero=zero)
-    if isinstance(value, float):
-        number = max(number, Fraction(value))
-    if number and not Fraction(1, int(2.0**400)) <= number <= Fraction(int(2.0**400)):
-        raise BadInput(argument, "is too small or too large to calculate with", "use units in which it is near 1")
-    return number
 
 
 def check_budget(budget: object) -> Budget:

@@ -16,8 +16,9 @@ from jostle.kernel.budget import Budget, exact, round_up
 from jostle.kernel.errors import BadInput, PlanError, show
 from jostle.kernel.noise import Noise, calibrate
 from jostle.kernel.partition import Counts
-from jostle.mechanisms.arguments import Lattice, Moves, check_budget, is_whole, listed, numbers, one_trial, whole_numbers
+from jostle.mechanisms.arguments import check_budget, is_whole, listed, numbers, one_trial, whole_numbers
 from jostle.mechanisms.sampling import happens
+from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 
 
 class GradualRelease:
@@ -59,19 +60,19 @@ class GradualRelease:
         note: str = "",
         whole: bool | None = None,
     ) -> None:
-        real, moves = numbers(value, "value"), Moves.of(sensitivity)
+        real, stated = numbers(value, "value"), Sensitivity.of(sensitivity)
         check_budget(budget)
         self.epsilons = _rising(epsilons, budget.epsilon)
         """What each prefix costs in all."""
         integers = whole_numbers(value, "value") if (is_whole(value) if whole is None else whole) else None
         if whole and integers is None:
             raise BadInput("value", "must be whole numbers", "leave out `whole` for real numbers")
-        in_ones = moves.add_remove.denominator == moves.replace.denominator == 1
+        in_ones = stated.add_remove.denominator == stated.replace.denominator == 1
         if whole and not in_ones:
             raise BadInput("sensitivity", "must be whole for whole numbers", "round it up, or leave out `whole`")
         whole = integers is not None and in_ones
-        self._lattice = Lattice.whole(moves) if whole else Lattice.for_moves(moves, budget.neighbours)
-        size = self._lattice.total_moves(1 if whole else real.size).size(budget.neighbours)
+        self._lattice = Lattice.whole(stated) if whole else Lattice.for_sensitivity(stated, budget.neighbours)
+        size = self._lattice.total_sensitivity(1 if whole else real.size).size(budget.neighbours)
         self._scales = [Fraction(round_up(calibrate(size, epsilon))) for epsilon in self.epsilons]
         self._shape, self._whole, self._note, self._steps = real.shape, whole, note, 0
         self._tokens = budget.split(*(b - a for a, b in pairwise((Fraction(0), *self.epsilons))))

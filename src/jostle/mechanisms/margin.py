@@ -14,8 +14,9 @@ from jostle.kernel.budget import CountingPurse, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import Noise, SimulatedNoise, calibrate
 from jostle.kernel.partition import Counts
-from jostle.mechanisms.arguments import Lattice, Moves, check_candidates, finite_scores, taken, with_scores
+from jostle.mechanisms.arguments import check_candidates, finite_scores, taken, with_scores
 from jostle.mechanisms.sampling import at_each, exponential_scale, exponential_weights, pick
+from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 
 T = TypeVar("T")
 
@@ -48,11 +49,11 @@ def large_margin(
     if chance >= 1:
         raise BadInput("delta", "must be below 1", "pass for instance 1e-6; for a choice without δ use `permute_and_flip`")
     options, scores = with_scores(candidates, scores)
-    array, moves = finite_scores(scores), Moves.of(sensitivity)
+    array, stated = finite_scores(scores), Sensitivity.of(sensitivity)
     check_candidates(options, array)
     neighbours = simulation.neighbours
-    lattice = Lattice.for_moves(moves, neighbours)
-    size, gaps = lattice.moves.size(neighbours), lattice.gaps(array)
+    lattice = Lattice.for_sensitivity(stated, neighbours)
+    size, gaps = lattice.sensitivity.size(neighbours), lattice.gaps(array)
     thirds = simulation.grant(loss).split_evenly(3)
     scale = exponential_scale(2 * size, loss / 3)
     for third in thirds:

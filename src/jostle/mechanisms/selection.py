@@ -19,17 +19,9 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts
-from jostle.mechanisms.arguments import (
-    Lattice,
-    Moves,
-    check_bounds,
-    check_budget,
-    check_candidates,
-    finite_scores,
-    taken,
-    with_scores,
-)
+from jostle.mechanisms.arguments import check_bounds, check_budget, check_candidates, finite_scores, taken, with_scores
 from jostle.mechanisms.sampling import at_each, exponential_scale, exponential_weights, pick
+from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 
 T = TypeVar("T")
 
@@ -171,8 +163,8 @@ def _gaps(
     candidates: Sequence[Any], scores: Any, sensitivity: Any, monotone: bool, budget: Budget, lengths: Counts | None = None
 ) -> tuple[Counts, Fraction]:
     """How far each candidate's score is from the best, on a lattice, and the reach in its units."""
-    array, moves = finite_scores(scores), Moves.of(sensitivity, monotone=monotone)
+    array, stated = finite_scores(scores), Sensitivity.of(sensitivity, monotone=monotone)
     check_candidates(candidates, array)
     neighbours = check_budget(budget).neighbours
-    lattice = Lattice.for_moves(moves, neighbours)
-    return lattice.gaps(array, lengths), lattice.moves.reach(neighbours, monotone=monotone)
+    lattice = Lattice.for_sensitivity(stated, neighbours)
+    return lattice.gaps(array, lengths), lattice.sensitivity.reach(neighbours, monotone=monotone)
