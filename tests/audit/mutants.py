@@ -396,7 +396,7 @@ MUTANTS = [
     ),
     Mutant(
         "quantiles: every round has the whole ε",
-        wrapped(ranks._Search, "__init__", lambda f, self, token, depth, engine: f(self, token, 1, engine)),
+        wrapped(ranks.QuantileSearch, "__init__", lambda f, self, token, depth, engine: f(self, token, 1, engine)),
         tested(test_ranks.test_epsilon_is_shared_among_as_many_rounds_as_there_are, 3, PATCH),
     ),
     Mutant(

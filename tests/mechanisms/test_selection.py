@@ -345,7 +345,7 @@ def test_a_dictionary_brings_its_scores(mechanism, account):
     assert account.spent == 1
     with pytest.raises(BadInput, match=r"^scores: are missing\. Remedy: .*dictionary"):
         mechanism(["DE", "FR"], sensitivity=1, budget=account.grant(1))
-    with pytest.raises(BadInput, match="^candidates: are none"):
+    with pytest.raises(BadInput, match="^candidates: are empty"):
         mechanism({}, sensitivity=1, budget=account.grant(1))
     assert account.spent == 1
 

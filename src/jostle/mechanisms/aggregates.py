@@ -14,7 +14,7 @@ from jostle.mechanisms.arguments import among, check_bounds, column
 from jostle.mechanisms.sensitivity import Sensitivity
 
 STEPS = 2**30
-"""Values are rounded to this part of the bounds' width, or of their larger end: sums and sensitivities are whole then."""
+"""Steps in the bounds' width, or in their larger end, that values are rounded to: then sums and sensitivities are whole."""
 
 
 def clipped_sum(values: Any, *, bounds: tuple[float, float], budget: Budget, note: str = "", filtered: bool = False) -> Any:

@@ -57,8 +57,6 @@ def stable_selection(
     0
     """
     options = in_order(candidates)
-    if len(options) == 0:
-        raise BadInput("candidates", "are none", "pass at least one")
     stated = _together(stability)
     check_budget(budget)
     # The random choices of training need not be secret: for whatever they are, the choice below is private.

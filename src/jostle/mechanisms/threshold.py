@@ -17,7 +17,7 @@ from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 from jostle.schema.arguments import whole
 
 MOST_POSITIVES = 2**40
-"""So many answers of yes can be shared among: noise grows with their number."""
+"""The most answers of yes: noise grows with their number."""
 
 
 class AboveThreshold:
@@ -92,7 +92,7 @@ class AboveThreshold:
 
     @property
     def left(self) -> int:
-        """How many more answers of yes there will be."""
+        """How many answers of yes are left."""
         return self._left if np.ndim(self._left) else int(self._left)
 
     def _drawn(self, value: Any, scale: Fraction) -> Any:
