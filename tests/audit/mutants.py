@@ -32,7 +32,7 @@ from jostle.kernel.partition import Partition
 from jostle.mechanisms import aggregates, arguments, gradual, local, ranks, sampling, stability, threshold
 from jostle.mechanisms.sensitivity import Sensitivity
 from tests.algorithms import test_php, test_ugrid
-from tests.audit import test_whom_accounts_protect
+from tests.audit import test_protected_unit
 from tests.audit.mutants_of_reading import OF_READING
 from tests.audit.mutants_of_records import OF_RECORDS
 from tests.audit.mutants_of_tables import OF_TABLES
@@ -226,9 +226,9 @@ MUTANTS = [
         "ledger: an account of persons pays for the rows of a release",
         attribute(ledger, "_check_unit", lambda argument, name, kept, unit: None),
         tested(
-            test_whom_accounts_protect.test_an_account_of_persons_pays_for_no_rows,
+            test_protected_unit.test_an_account_of_persons_pays_for_no_rows,
             FOLDER,
-            test_whom_accounts_protect.PAYERS["releases"]["release"],
+            test_protected_unit.PAYERS["releases"]["release"],
             1,
         ),
     ),
@@ -236,21 +236,21 @@ MUTANTS = [
         "ledger: whom an account protects is checked where a purse is made, and not where it pays",
         wrapped(ledger, "_check_unit", lambda f, argument, *units: f(argument, *units) if argument == "account" else None),
         tested(
-            test_whom_accounts_protect.test_an_account_of_persons_pays_for_no_rows,
+            test_protected_unit.test_an_account_of_persons_pays_for_no_rows,
             FOLDER,
-            test_whom_accounts_protect.PAYERS["kernel.ledger"]["charge by name"],
+            test_protected_unit.PAYERS["kernel.ledger"]["charge by name"],
             1,
         ),
     ),
     Mutant(
         "ledger: an account that was made without a unit protects whoever comes first",
         attribute(ledger, "unit_of", lambda note: "pid"),
-        tested(test_whom_accounts_protect.test_an_account_without_a_unit_pays_for_no_persons, FOLDER, {}),
+        tested(test_protected_unit.test_an_account_without_a_unit_pays_for_no_persons, FOLDER, {}),
     ),
     Mutant(
         "ledger: a caller's own words say whom an account protects",
         attribute(ledger, "unit_of", lambda note: note.splitlines()[-1].removeprefix("protects each ") if note else "row"),
-        tested(test_whom_accounts_protect.test_what_an_account_protects_never_changes, FOLDER),
+        tested(test_protected_unit.test_what_an_account_protects_never_changes, FOLDER),
     ),
     # ----------------------------------------------------------------------------------------------- scores
     Mutant(

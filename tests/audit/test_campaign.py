@@ -12,7 +12,7 @@ from jostle.audit import Audited, Pair, campaign, catalogue
 from jostle.audit.campaign import RUNGS, AuditJob
 from jostle.audit.examine import Verdict
 from jostle.kernel.errors import BadInput
-from tests.audit.test_audit import ENTRIES, leaky
+from tests.audit.helpers import ENTRIES, leaky
 
 
 def unseen(pilot: list[AuditJob], place: int = 0) -> dict[AuditJob, Verdict]:

@@ -149,7 +149,7 @@ def test_epsilon_is_shared_among_as_many_rounds_as_there_are(count, monkeypatch)
             super().find(ranked, levels, *rest)
             self.level -= bool(levels)
 
-    monkeypatch.setattr(ranks, "_Search", Deep)
+    monkeypatch.setattr(ranks, "QuantileSearch", Deep)
     levels = [Fraction(k + 1, count + 1) for k in range(count)]
     mechanisms.quantiles(np.arange(100), levels, bounds=(0, 99), budget=mechanisms.simulation(seed=0).grant(1))
     assert max(level for level, _ in rounds) == rounds[0][1]
