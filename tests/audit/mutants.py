@@ -228,7 +228,7 @@ MUTANTS = [
         tested(
             test_protected_unit.test_an_account_of_persons_pays_for_no_rows,
             FOLDER,
-            test_protected_unit.PAYERS["releases"]["release"],
+            test_protected_unit.PAYERS["answers.release"]["release"],
             1,
         ),
     ),

@@ -62,12 +62,14 @@ def changed(account: Account) -> Account:
 
 
 PAYERS: dict[str, dict[str, Callable[[Account], Any]]] = {
-    "releases": {"release": lambda account: jostle.release([1, 2, 3], epsilon=1, account=account, algorithm="Laplace")},
-    "learn.base": {
+    "answers.release": {
+        "release": lambda account: jostle.release([1, 2, 3], epsilon=1, account=account, algorithm="Laplace")
+    },
+    "learn.estimator": {
         "fit": lambda account: PrivateMajority(epsilon=1, label="class", schema=SCHEMA, account=account).fit(FRAME),
     },
-    "choice.language": {"ChoiceMaker.release": chosen},
-    "tables.payers": {
+    "choice.choice_maker": {"ChoiceMaker.release": chosen},
+    "tables.budget_source": {
         "open": lambda account: table_of_rows(account).count(epsilon=1),
         "payer": lambda account: AccountPayer(account, whom(None)).records(None, 1, filtered=False, note=""),  # type: ignore[arg-type]
     },
@@ -86,7 +88,7 @@ PAYERS: dict[str, dict[str, Callable[[Account], Any]]] = {
 }
 """Everything of jostle that takes an account and pays with it, by the module that does so."""
 
-OWN = {"audit.charges", "audit.faults", "cli.bench"}
+OWN = {"audit.charges", "audit.faults"}
 """Modules that pay from accounts which they made themselves, for single rows."""
 
 
