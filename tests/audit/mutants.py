@@ -30,8 +30,9 @@ from jostle.kernel.events import Balance
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.mechanisms import aggregates, arguments, gradual, local, ranks, sampling, stability, threshold
+from jostle.mechanisms.sensitivity import Sensitivity
 from tests.algorithms import test_php, test_ugrid
-from tests.audit import test_whom_accounts_protect
+from tests.audit import test_protected_unit
 from tests.audit.mutants_of_reading import OF_READING
 from tests.audit.mutants_of_records import OF_RECORDS
 from tests.audit.mutants_of_tables import OF_TABLES
@@ -43,7 +44,7 @@ from tests.audit.planted import (
     REPLACE,
     WATCHED,
     Anywhere,
-    HalfMoves,
+    HalfSensitivity,
     Mutant,
     attribute,
     audited,
@@ -225,9 +226,9 @@ MUTANTS = [
         "ledger: an account of persons pays for the rows of a release",
         attribute(ledger, "_check_unit", lambda argument, name, kept, unit: None),
         tested(
-            test_whom_accounts_protect.test_an_account_of_persons_pays_for_no_rows,
+            test_protected_unit.test_an_account_of_persons_pays_for_no_rows,
             FOLDER,
-            test_whom_accounts_protect.PAYERS["answers.release"]["release"],
+            test_protected_unit.PAYERS["answers.release"]["release"],
             1,
         ),
     ),
@@ -235,21 +236,21 @@ MUTANTS = [
         "ledger: whom an account protects is checked where a purse is made, and not where it pays",
         wrapped(ledger, "_check_unit", lambda f, argument, *units: f(argument, *units) if argument == "account" else None),
         tested(
-            test_whom_accounts_protect.test_an_account_of_persons_pays_for_no_rows,
+            test_protected_unit.test_an_account_of_persons_pays_for_no_rows,
             FOLDER,
-            test_whom_accounts_protect.PAYERS["kernel.ledger"]["charge by name"],
+            test_protected_unit.PAYERS["kernel.ledger"]["charge by name"],
             1,
         ),
     ),
     Mutant(
         "ledger: an account that was made without a unit protects whoever comes first",
         attribute(ledger, "unit_of", lambda note: "pid"),
-        tested(test_whom_accounts_protect.test_an_account_without_a_unit_pays_for_no_persons, FOLDER, {}),
+        tested(test_protected_unit.test_an_account_without_a_unit_pays_for_no_persons, FOLDER, {}),
     ),
     Mutant(
         "ledger: a caller's own words say whom an account protects",
         attribute(ledger, "unit_of", lambda note: note.splitlines()[-1].removeprefix("protects each ") if note else "row"),
-        tested(test_whom_accounts_protect.test_what_an_account_protects_never_changes, FOLDER),
+        tested(test_protected_unit.test_what_an_account_protects_never_changes, FOLDER),
     ),
     # ----------------------------------------------------------------------------------------------- scores
     Mutant(
@@ -353,7 +354,7 @@ MUTANTS = [
     Mutant(
         "noisy maximum of scores that are not monotone, at half the noise",
         attribute(
-            arguments.Moves,
+            Sensitivity,
             "reach",
             lambda self, neighbours, monotone: neighbours.sensitivity(self.add_remove, self.replace),
         ),
@@ -369,10 +370,10 @@ MUTANTS = [
     ),
     Mutant(
         "stated sensitivities: `replace` as add or remove",
-        wrapped(arguments.Moves, "size", lambda f, self, neighbours: self.add_remove),
+        wrapped(Sensitivity, "size", lambda f, self, neighbours: self.add_remove),
         audited("discrete_laplace", REPLACE),
     ),
-    Mutant("sums: half the bound", attribute(aggregates, "Moves", HalfMoves), audited("clipped_sum", ADD)),
+    Mutant("sums: half the bound", attribute(aggregates, "Sensitivity", HalfSensitivity), audited("clipped_sum", ADD)),
     Mutant(
         "sums: how many of the records meet a condition is public",
         wrapped(aggregates, "among", lambda f, budget, filtered: f(budget, False)),
@@ -395,7 +396,7 @@ MUTANTS = [
     ),
     Mutant(
         "quantiles: every round has the whole ε",
-        wrapped(ranks._Search, "__init__", lambda f, self, token, depth, engine: f(self, token, 1, engine)),
+        wrapped(ranks.QuantileSearch, "__init__", lambda f, self, token, depth, engine: f(self, token, 1, engine)),
         tested(test_ranks.test_epsilon_is_shared_among_as_many_rounds_as_there_are, 3, PATCH),
     ),
     Mutant(
@@ -405,7 +406,7 @@ MUTANTS = [
     ),
     Mutant(
         "stable selection: validation forgotten",
-        attribute(stability, "_together", lambda stability: arguments.Moves.of(stability[0])),
+        attribute(stability, "_together", lambda stability: Sensitivity.of(stability[0])),
         audited("stable_selection", ADD, samples=2_000),
     ),
     # ------------------------------------------------------------------------------------- what must not be seen

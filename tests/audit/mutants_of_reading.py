@@ -21,7 +21,7 @@ from jostle.learn import inputs
 from jostle.schema import Integer, values
 from jostle.tables import bounded_rows, columns, run_in_engine
 from jostle.tables.engines import frames, lines, parquet, spark
-from tests.audit import test_whose_rows
+from tests.audit import test_rows_of_persons
 from tests.audit.planted import CAPLOG, FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
 from tests.kernel import test_source
 from tests.learn import test_cells, test_estimators, test_frames, test_inputs
@@ -145,12 +145,12 @@ OF_READING = [
     Mutant(
         "frames: equal objects are different persons",
         wrapped(frames, "_person", by_identity),
-        tested(test_whose_rows.test_equal_objects_are_one_person, FOLDER),
+        tested(test_rows_of_persons.test_equal_objects_are_one_person, FOLDER),
     ),
     Mutant(
         "tables: rows that are drawn once are drawn again",
         stated(bounded_rows.BoundedSample, "table", lambda self: bounded_rows._kept(replace(self._query))),
-        tested(test_whose_rows.test_rows_that_are_drawn_once_stay_the_same, FOLDER),
+        tested(test_rows_of_persons.test_rows_that_are_drawn_once_stay_the_same, FOLDER),
     ),
     Mutant(
         "tables: rows are counted before the charge",

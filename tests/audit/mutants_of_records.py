@@ -15,7 +15,8 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.criteria import CappedEntropy
 from jostle.kernel.domain import domain_of
 from jostle.kernel.neighbours import Neighbours
-from jostle.mechanisms import arguments, stability
+from jostle.mechanisms import stability
+from jostle.mechanisms.sensitivity import Sensitivity
 from jostle.tables.view import View
 from tests.audit.planted import (
     ADD,
@@ -153,7 +154,7 @@ OF_RECORDS = [
     # ------------------------------------------------------------------------------------- the rest
     Mutant(
         "stable selection: training forgotten",
-        attribute(stability, "_together", lambda pair: arguments.Moves.of(pair[1])),
+        attribute(stability, "_together", lambda pair: Sensitivity.of(pair[1])),
         tested(test_stability.test_the_noise_is_for_the_less_stable_of_the_two, (2, 1), (2, 4), Neighbours()),
     ),
     Mutant(

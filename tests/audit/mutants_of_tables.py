@@ -20,8 +20,7 @@ from jostle.tables.cells import cells
 from jostle.tables.engines import sources
 from jostle.tables.question import CountsQuestion
 from jostle.tables.sums_and_means import SumOrMeanQuestion
-from tests.audit import test_alike
-from tests.audit import test_whom_accounts_protect as whom_accounts_protect
+from tests.audit import test_protected_unit, test_side_channels
 from tests.audit.planted import (
     ADD,
     FOLDER,
@@ -207,12 +206,12 @@ OF_TABLES = [
             "__init__",
             lambda f, self, account, unit, *note: f(self, account, account.unit, *note),
         ),
-        tested(whom_accounts_protect.test_a_table_pays_with_an_account_of_its_own_unit_alone, FOLDER),
+        tested(test_protected_unit.test_a_table_pays_with_an_account_of_its_own_unit_alone, FOLDER),
     ),
     Mutant(
         "tables: a column that is called `row` is taken for single rows",
         attribute(budget_source, "_COLUMN", ""),
-        tested(whom_accounts_protect.test_no_column_reads_like_single_rows_or_like_another_column),
+        tested(test_protected_unit.test_no_column_reads_like_single_rows_or_like_another_column),
     ),
     Mutant(
         "schemas: a record is drafted as if it were names",
@@ -242,7 +241,7 @@ OF_TABLES = [
     Mutant(
         "tables: a preview looks at the rows",
         wrapped(CountsQuestion, "preview", looks_at_the_rows),
-        tested(test_alike.test_previews_are_the_same_for_every_table_and_ask_no_engine, "histogram", PATCH),
+        tested(test_side_channels.test_previews_are_the_same_for_every_table_and_ask_no_engine, "histogram", PATCH),
     ),
     # ---------------------------------------------------------------------------------------------- learning
     Mutant(

@@ -17,7 +17,7 @@ from jostle.audit import catalogue, examine
 from jostle.audit.charges import audit_charges, audit_tables
 from jostle.kernel import budget, intervals, ledger, source, statistics
 from jostle.kernel.neighbours import Neighbours
-from jostle.mechanisms import arguments
+from jostle.mechanisms.sensitivity import Sensitivity
 from tests.kernel import (
     test_source,
 )
@@ -241,13 +241,13 @@ class Anywhere:
         """Raise never."""
 
 
-class HalfMoves:
+class HalfSensitivity:
     """States half of what a record moves."""
 
     @staticmethod
-    def of(value: Any) -> arguments.Moves:
-        whole = arguments.Moves.of(value)
-        return arguments.Moves(whole.add_remove / 2, whole.replace / 2)
+    def of(value: Any) -> Sensitivity:
+        whole = Sensitivity.of(value)
+        return Sensitivity(whole.add_remove / 2, whole.replace / 2)
 
 
 def sensitivity(rule: Callable[[Neighbours, Any, Any], Any]) -> Callable[[Patch], None]:

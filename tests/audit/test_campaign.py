@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from jostle.audit import Audited, Pair, campaign, catalogue
-from jostle.audit.audit_plan import RUNGS
+from jostle.audit.campaign import RUNGS, AuditJob
 from jostle.audit.examine import Verdict
 from jostle.kernel.errors import BadInput
-from tests.audit.test_audit import ENTRIES, leaky
+from tests.audit.helpers import ENTRIES, leaky
 
 
-def unseen(pilot: list[campaign.Job], place: int = 0) -> dict[campaign.Job, Verdict]:
+def unseen(pilot: list[AuditJob], place: int = 0) -> dict[AuditJob, Verdict]:
     """A pilot that proved nothing, in a second a job."""
     shown = {"bound": 0.0, "pair": "", "event": "", "place": place, "seconds": 1.0}
     return {

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 import jostle
 from jostle.answers.release import release
+from jostle.audit.entries.operators import scores, statistics, strategies
 from jostle.audit.fuzz import ODD, Target, attempt, fuzz, targets
-from jostle.audit.operators import scores, statistics, strategies
 from jostle.choice.selectors import Selector
 from jostle.cli.audit import _command_line
 from jostle.cli.main import app

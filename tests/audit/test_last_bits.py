@@ -9,9 +9,9 @@ import pytest
 
 from jostle import mechanisms
 from jostle.audit import Audited, Pair, catalogue, examine
-from jostle.audit.bits import lowest_bits, with_lowest_bits
 from jostle.audit.entries import FreePurse
-from jostle.audit.operators import CELLS, statistics, strategies
+from jostle.audit.entries.operators import CELLS, statistics, strategies
+from jostle.audit.examine import lowest_bits, with_lowest_bits
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import ReleaseSource
 from jostle.mechanisms.aggregates import STEPS

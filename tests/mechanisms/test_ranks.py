@@ -67,7 +67,7 @@ def test_a_record_that_leaves_a_part_loses_at_most_half_there():
             assert loss(chances(data, Fraction(1, 3), relation), chances(other, Fraction(1, 3), relation)) <= 0.5
 
 
-class Scripted(ranks._Search):
+class Scripted(ranks.QuantileSearch):
     """The search itself, which answers as it is told, and keeps the exact probability of that."""
 
     def __init__(self, budget, depth, script):
@@ -140,7 +140,7 @@ def test_inner_rounds_know_that_a_replaced_record_may_leave_them():
 def test_epsilon_is_shared_among_as_many_rounds_as_there_are(count, monkeypatch):
     rounds = []
 
-    class Deep(ranks._Search):
+    class Deep(ranks.QuantileSearch):
         level = 0
 
         def find(self, ranked, levels, *rest):
@@ -149,7 +149,7 @@ def test_epsilon_is_shared_among_as_many_rounds_as_there_are(count, monkeypatch)
             super().find(ranked, levels, *rest)
             self.level -= bool(levels)
 
-    monkeypatch.setattr(ranks, "_Search", Deep)
+    monkeypatch.setattr(ranks, "QuantileSearch", Deep)
     levels = [Fraction(k + 1, count + 1) for k in range(count)]
     mechanisms.quantiles(np.arange(100), levels, bounds=(0, 99), budget=mechanisms.simulation(seed=0).grant(1))
     assert max(level for level, _ in rounds) == rounds[0][1]

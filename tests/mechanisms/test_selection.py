@@ -20,8 +20,8 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, SimulatedNoise
 from jostle.mechanisms import selection
-from jostle.mechanisms.arguments import Lattice, Moves
 from jostle.mechanisms.sampling import ROUNDING, exponential_scale, exponential_weights, pick
+from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 from tests.kernel.helpers import RELATIONS
 from tests.mechanisms.helpers import (
     discrete_pmf,
@@ -40,9 +40,9 @@ LUNCH = [27, 23, 9, 0]
 
 def shares(scores, *, epsilon=1, sensitivity=1, monotone=False, neighbours="add_remove", lengths=None):
     """The exact probabilities of the exponential mechanism, from the integers that it draws from."""
-    moves, relation = Moves.of(sensitivity, monotone=monotone), Neighbours.of(neighbours)
-    lattice = Lattice.for_moves(moves, relation)
-    scale = exponential_scale(lattice.moves.reach(relation, monotone=monotone), Fraction(epsilon))
+    moves, relation = Sensitivity.of(sensitivity, monotone=monotone), Neighbours.of(neighbours)
+    lattice = Lattice.for_sensitivity(moves, relation)
+    scale = exponential_scale(lattice.sensitivity.reach(relation, monotone=monotone), Fraction(epsilon))
     return exact_shares(exponential_weights(lattice.gaps(np.array(scores, dtype=float), lengths), scale, lengths))
 
 
@@ -270,7 +270,7 @@ def test_the_scale_is_reach_times_neighbours_over_epsilon(mechanism, monotone, n
     budget, recorder = recorded("1/7", neighbours)
     mechanism("ab", [1, 2], sensitivity=1, monotone=monotone, budget=budget)
     moves = (1, 1) if monotone else (1, 2)
-    unit = Fraction(2) ** Lattice.for_moves(Moves.of(moves), neighbours).exponent
+    unit = Fraction(2) ** Lattice.for_sensitivity(Sensitivity.of(moves), neighbours).exponent
     assert recorder.scales == [neighbours.sensitivity(1 if monotone else 2, 2 * moves[1]) * 7 / unit]
 
 
@@ -345,7 +345,7 @@ def test_a_dictionary_brings_its_scores(mechanism, account):
     assert account.spent == 1
     with pytest.raises(BadInput, match=r"^scores: are missing\. Remedy: .*dictionary"):
         mechanism(["DE", "FR"], sensitivity=1, budget=account.grant(1))
-    with pytest.raises(BadInput, match="^candidates: are none"):
+    with pytest.raises(BadInput, match="^candidates: are empty"):
         mechanism({}, sensitivity=1, budget=account.grant(1))
     assert account.spent == 1
 

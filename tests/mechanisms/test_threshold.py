@@ -15,7 +15,7 @@ from scipy import stats
 from jostle import mechanisms
 from jostle.kernel.errors import PlanError
 from jostle.kernel.neighbours import Neighbours
-from jostle.mechanisms.arguments import Lattice, Moves
+from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 from jostle.mechanisms.threshold import scales
 from tests.kernel.helpers import RELATIONS
 from tests.mechanisms.helpers import discrete_pmf, discrete_tail, hoeffding, loss, recorded
@@ -40,7 +40,7 @@ def transcripts(queries, positives, threshold_scale, query_scale):
 @pytest.mark.parametrize(("positives", "monotone"), [(1, False), (1, True), (2, False), (2, True)])
 def test_every_transcript_loses_at_most_epsilon(positives, monotone):
     unit, epsilon = 3, Fraction(2)
-    sizes = scales(Moves.of(unit, monotone=monotone), Neighbours(), epsilon, positives, monotone)
+    sizes = scales(Sensitivity.of(unit, monotone=monotone), Neighbours(), epsilon, positives, monotone)
     worst = 0.0
     for queries in ([0, 0, 0], [-6, 3, 0], [9, -9, 1], [-20, -20, 20]):
         start = transcripts(queries, positives, *map(float, sizes))
@@ -54,12 +54,14 @@ def test_every_transcript_loses_at_most_epsilon(positives, monotone):
 @pytest.mark.parametrize("monotone", [True, False])
 def test_every_transcript_loses_at_most_epsilon_whoever_the_neighbours_are(neighbours, monotone):
     unit, epsilon, queries = 2, Fraction(2), [0, -4, 2]
-    start = transcripts(queries, 1, *map(float, scales(Moves.of(unit, monotone=monotone), neighbours, epsilon, 1, monotone)))
+    start = transcripts(
+        queries, 1, *map(float, scales(Sensitivity.of(unit, monotone=monotone), neighbours, epsilon, 1, monotone))
+    )
     added = list(itertools.product((0, 1) if monotone else (-1, 1), repeat=3))
     changed = list(itertools.product((-1, 1) if monotone else (-2, 2), repeat=3))
     one = added if neighbours.relation == "add_remove" else changed
     for move in one:
-        sizes = scales(Moves.of(unit, monotone=monotone), neighbours, epsilon, 1, monotone)
+        sizes = scales(Sensitivity.of(unit, monotone=monotone), neighbours, epsilon, 1, monotone)
         moved = transcripts(np.add(queries, np.multiply(move, unit * neighbours.rows)), 1, *map(float, sizes))
         assert loss(start, moved) <= epsilon + 1e-9
     if neighbours.part:  # a record that leaves for another part loses half here, and half there
@@ -70,19 +72,19 @@ def test_every_transcript_loses_at_most_epsilon_whoever_the_neighbours_are(neigh
 
 def test_monotone_under_replace_needs_one_direction_for_all_records():
     """Where one record raises all queries and another lowers them all, a replaced one moves them by 2Δ: too far."""
-    sizes = list(map(float, scales(Moves.of(4, monotone=True), Neighbours("replace"), Fraction(4), 1, True)))
+    sizes = list(map(float, scales(Sensitivity.of(4, monotone=True), Neighbours("replace"), Fraction(4), 1, True)))
     start, other = ([0] * 6, [8] * 5 + [0])
     assert loss(transcripts(start, 1, *sizes), transcripts(other, 1, *sizes)) > 5
-    both = list(map(float, scales(Moves.of(4), Neighbours("replace"), Fraction(4), 1, False)))
+    both = list(map(float, scales(Sensitivity.of(4), Neighbours("replace"), Fraction(4), 1, False)))
     assert loss(transcripts(start, 1, *both), transcripts(other, 1, *both)) <= 4
 
 
 def test_several_answers_of_yes_with_the_noise_of_one_lose_more():
     """A published slip: the noise on the queries does not grow with the answers of yes."""
-    one = scales(Moves.of(3), Neighbours(), Fraction(2), 1, False)
+    one = scales(Sensitivity.of(3), Neighbours(), Fraction(2), 1, False)
     start, other = ([0, -90, 0, -90, 0], [3, -93, 3, -93, 3])
     bad = loss(transcripts(start, 3, *map(float, one)), transcripts(other, 3, *map(float, one)))
-    good = scales(Moves.of(3), Neighbours(), Fraction(2), 3, False)
+    good = scales(Sensitivity.of(3), Neighbours(), Fraction(2), 3, False)
     assert bad > 2.0
     assert loss(transcripts(start, 3, *map(float, good)), transcripts(other, 3, *map(float, good))) <= 2
 
@@ -93,7 +95,7 @@ def test_the_two_scales_add_up_to_epsilon(neighbours, positives, monotone):
     budget, recorder = recorded("1/3", neighbours)
     search = mechanisms.AboveThreshold(10, sensitivity=1, budget=budget, positives=positives, monotone=monotone)
     search.above(3)
-    moves = Lattice.for_moves(Moves.of(1, monotone=monotone), neighbours).moves
+    moves = Lattice.for_sensitivity(Sensitivity.of(1, monotone=monotone), neighbours).sensitivity
     size, reach = moves.size(neighbours), moves.reach(neighbours, monotone=monotone)
     assert size / recorder.scales[0] + positives * reach / recorder.scales[1] == Fraction(1, 3)
     assert budget.epsilon == Fraction(1, 3)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import get_args
 
-from jostle.audit import choosers, learners, mechanisms, operators, plans, records, tables
-from jostle.audit.entries import Audited, Family
+from jostle.audit.entries import Audited, Family, algorithms, choices, classifiers, mechanisms, operators, records, tables
 from jostle.kernel.errors import BadInput
 
 _added: dict[str, Audited] = {}
@@ -19,19 +18,18 @@ def every() -> dict[str, Audited]:
     >>> sorted({entry.family for entry in every().values()})
     ['algorithm', 'choice', 'classifier', 'mechanism', 'operator', 'table']
     """
-    modules = (mechanisms, operators, records, plans, choosers, learners, tables)
-    found = [entry for module in modules for entry in module.entries()]
-    return {entry.name: entry for entry in found} | _added
+    modules = (mechanisms, operators, records, algorithms, choices, classifiers, tables)
+    return {entry.name: entry for module in modules for entry in module.entries()} | _added
 
 
 def add(entry: Audited) -> Audited:
-    """Have something else audited, too: an entry of the same name takes the place of an older one."""
+    """Add an entry to the audit. It replaces an older one of the same name."""
     _added[entry.name] = entry
     return entry
 
 
 def is_added(name: str) -> bool:
-    """Whether it was added in this process, so that others do not know it."""
+    """Whether the entry was added in this process, so that other processes do not know it."""
     return name in _added
 
 
@@ -41,7 +39,7 @@ def get(name: str) -> Audited:
 
 
 def select(only: Sequence[str] | None) -> list[Audited]:
-    """All entries, or those of these names or families, or whose names begin so.
+    """All entries, or those of these names or families, or whose names begin with these texts.
 
     >>> [entry.name for entry in select(["median", "partition"])]
     ['median', 'partition: noisy-minimum', 'partition: exponential']
@@ -51,18 +49,18 @@ def select(only: Sequence[str] | None) -> list[Audited]:
     known = every()
     if not only:
         return list(known.values())
-    chosen = {entry.name for one in only for entry in _alike(known, one)}
+    chosen = {name for one in only for name in _matching(known, one)}
     return [entry for name, entry in known.items() if name in chosen]
 
 
-def _alike(known: dict[str, Audited], only: str) -> list[Audited]:
+def _matching(known: dict[str, Audited], only: str) -> list[str]:
     if only in known:
-        return [known[only]]
+        return [only]
     if only in get_args(Family):
-        return [entry for entry in known.values() if entry.family == only]
-    alike = [entry for name, entry in known.items() if name.lower().startswith(only.lower())]
-    if not alike:
+        return [name for name, entry in known.items() if entry.family == only]
+    found = [name for name in known if name.lower().startswith(only.lower())]
+    if not found:
         near = get_close_matches(only, known, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise BadInput("only", f"nothing of that name is audited: {only!r}", f"{hint}Leave it out to see all names")
-    return alike
+    return found

@@ -1,4 +1,4 @@
-"""One entry, one ε, one kind of neighbours: sample, search, and give a verdict."""
+"""One entry, one ε, one kind of neighbours: sample, search for an event, and give a verdict."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ from typing import Any
 import numpy as np
 
 from jostle import plots
-from jostle.audit.bits import with_lowest_bits
 from jostle.audit.entries import Audited, Engine, Pair
-from jostle.audit.evidence import Evidence, evidence, failure_chance
+from jostle.audit.search import evidence, failure_chance
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 
 CONFIDENCE = 0.999
-"""With which all verdicts of a run hold together, unless said."""
-
+"""All verdicts of a run hold together with this confidence."""
 
 _BEYOND = 1e100
-"""Stands for infinity, and for what is not there; its square is a number, too."""
+"""Stands for infinity and for missing numbers; its square is still a number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +36,7 @@ class Verdict:
     """What it is."""
 
     neighbours: str
-    """Under which neighbours."""
+    """The neighbours under which it was examined."""
 
     engine: str
     """Which noise was drawn: simulated or exact."""
@@ -50,10 +48,10 @@ class Verdict:
     """The ε that the samples prove: the true one is at least this."""
 
     confidence: float
-    """With which the bound holds, by itself."""
+    """The confidence with which the bound holds, by itself."""
 
     samples: int
-    """How many runs there were on each side of a pair."""
+    """Runs on each side of a pair."""
 
     pair: str
     """The pair of inputs that proves most."""
@@ -62,10 +60,10 @@ class Verdict:
     """The event on which they differ most."""
 
     place: int = 0
-    """Which of the pairs that were tried promises most, if there were more samples."""
+    """The number of the pair that more samples may prove most about."""
 
     seconds: float = 0.0
-    """How much processor time it took."""
+    """The processor time it took."""
 
     @property
     def finding(self) -> bool:
@@ -74,25 +72,22 @@ class Verdict:
 
     @property
     def tightness(self) -> float:
-        """How much of the claim was found: near 1, a mechanism that lost more would have been noticed."""
+        """The part of the claim that was found. If it is near 1, a mechanism that lost more would have been noticed."""
         return self.bound / self.claimed
 
     @property
     def verdict(self) -> str:
-        """In one word."""
         return "FINDING" if self.finding else "holds"
 
     def plot(self) -> Any:
-        """What was found beside what is claimed, as a Plotly figure; `jostle.plots.audited` draws many."""
+        """A Plotly figure of the ε that was found and the ε that is claimed; `jostle.plots.audited` draws many."""
         return plots.audited([self])
 
     def _repr_html_(self) -> str:
-        """For notebooks: in words."""
-        said = f"{self.verdict}: {self.name} loses at least ε = {self.bound:.3g}, and {self.claimed:g} is claimed"
-        return plots.in_words(f"{said} ({self.neighbours} neighbours, {self.samples:,} runs, {self.engine} noise).")
+        words = f"{self.verdict}: {self.name} loses at least ε = {self.bound:.3g}, and {self.claimed:g} is claimed"
+        return plots.in_words(f"{words} ({self.neighbours} neighbours, {self.samples:,} runs, {self.engine} noise).")
 
     def to_json(self) -> dict[str, Any]:
-        """For a script."""
         return asdict(self) | {"finding": self.finding, "tightness": self.tightness}
 
 
@@ -107,9 +102,9 @@ def examine(
     confidence: float = CONFIDENCE,
     pairs: Sequence[Pair] | None = None,
 ) -> Verdict:
-    """Try every pair of the entry, and give the strongest bound; it holds with this confidence for all pairs together.
+    """Try every pair of the entry, and return the strongest bound. It holds with this confidence for all pairs together.
 
-    The exact engine cannot be seeded. There, events may also look at the last bits of what is released.
+    The exact engine cannot be seeded. With it, events may also look at the last bits of what is released.
 
     >>> from jostle.audit import catalogue
     >>> found = examine(catalogue.get("discrete_laplace"), epsilon=1, neighbours="replace", samples=20_000, seed=0)
@@ -136,12 +131,13 @@ def examine(
             known[key] = with_lowest_bits(drawn) if engine == "exact" else drawn
         return known[key]
 
-    found: list[Evidence] = []
-    for place, pair in enumerate(tried):
-        sides = outputs(pair.one, 2 * place), outputs(pair.other, 2 * place + 1)
-        found.append(evidence(*_same_width(*sides), chance=chance, delta=entry.delta))
-    at = max(range(len(found)), key=lambda at: found[at].bound)
-    strongest, pair = found[at], tried[at]
+    found = [
+        evidence(
+            *_same_width(outputs(pair.one, 2 * place), outputs(pair.other, 2 * place + 1)), chance=chance, delta=entry.delta
+        )
+        for place, pair in enumerate(tried)
+    ]
+    strongest, pair = max(zip(found, tried, strict=True), key=lambda one: one[0].bound)
     return Verdict(
         name=entry.name,
         family=entry.family,
@@ -158,13 +154,37 @@ def examine(
     )
 
 
-def _same_width(one: Vector, other: Vector) -> tuple[Vector, Vector]:
-    """Outputs of different widths would be told apart by their shape alone: pad, so that an event sees it."""
-    width = max(one.shape[1], other.shape[1])
-    padded = [np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=np.inf) for part in (one, other)]
-    first, second = (np.nan_to_num(part, nan=-_BEYOND, posinf=_BEYOND, neginf=-_BEYOND) for part in padded)
-    return first, second
+def _same_width(*sides: Vector) -> list[Vector]:
+    """Outputs of different widths differ by their shape: pad them, so that an event sees it."""
+    width = max(outputs.shape[1] for outputs in sides)
+    padded = [np.pad(outputs, ((0, 0), (0, width - outputs.shape[1])), constant_values=np.inf) for outputs in sides]
+    return [np.nan_to_num(outputs, nan=-_BEYOND, posinf=_BEYOND, neginf=-_BEYOND) for outputs in padded]
 
 
 def _shown(side: Any) -> str:
-    return str(np.asarray(side).tolist() if isinstance(side, np.ndarray) else side)
+    return str(side.tolist() if isinstance(side, np.ndarray) else side)
+
+
+def lowest_bits(values: Vector) -> Vector:
+    """The exponent of the last bit that is set in each number; 0 gets 1,024, which is above all others.
+
+    Textbook Laplace noise adds a float to a float. Which last bits the sum can have depends on what the noise was added to:
+    1 + noise is a multiple of 2^−53 wherever it is near 0, and 0 + noise is not. So one look at the last bit may tell two
+    inputs apart, whatever ε is (Mironov: On significance of the least significant bits for differential privacy, CCS 2012).
+
+    >>> lowest_bits(np.array([1.0, 6.0, 0.75, 0.0])).tolist()
+    [0.0, 1.0, -2.0, 1024.0]
+    """
+    fractions, exponents = np.frexp(np.asarray(values, dtype=np.float64))
+    digits = (np.abs(fractions) * 2.0**53).astype(np.int64)
+    lowest = np.log2(np.where(digits > 0, digits & -digits, 1).astype(np.float64))
+    return np.where(digits > 0, exponents - 53 + lowest, 1024.0)
+
+
+def with_lowest_bits(outputs: Vector) -> Vector:
+    """Outputs, followed by the position of each one's last bit.
+
+    >>> with_lowest_bits(np.array([[0.5], [3.0]])).tolist()
+    [[0.5, -1.0], [3.0, 0.0]]
+    """
+    return np.concatenate([outputs, lowest_bits(outputs)], axis=1)

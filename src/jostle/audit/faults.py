@@ -1,8 +1,8 @@
 """Processes that die, disks that are full, clocks that jump: no release without its charge, no charge lost, no overdraft.
 
-A child makes releases and writes down each one's answer, durably, after it has it. It is killed at a random moment. Then the
-ledger must add up, and must have the charge of every release that was written down; at most the one release that was under
-way may have been paid for in vain.
+A child makes releases and writes down each answer, durably, once it has it. It is killed at a random moment. Then the ledger
+must add up, and must have the charge of every release that was written down. At most the one release that was under way may
+have been paid for in vain.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -27,7 +29,7 @@ import numpy as np
 from jostle import algorithms
 from jostle.answers.release import release
 from jostle.kernel.errors import JostleError, LedgerError, Overdraft
-from jostle.kernel.ledger import Ledger
+from jostle.kernel.ledger import Account, Ledger
 from jostle.kernel.noise import ExactNoise
 
 EPSILON = Fraction(1, 1_000)
@@ -36,28 +38,23 @@ PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a fault did."""
+class FaultOutcome:
+    """What a fault did, whether the promises held, and what was seen, in words."""
 
     name: str
-    """The fault."""
-
     held: bool
-    """Whether the promises held."""
-
     seen: str
-    """What was seen, in words."""
 
 
-def every_fault(*, kills: int, seed: int = 0) -> Iterator[Outcome]:
-    """All of them, one after the other, each on a ledger of its own.
+def every_fault(*, kills: int, seed: int = 0) -> Iterator[FaultOutcome]:
+    """Try all faults, one after the other, each on a ledger of its own.
 
     >>> [outcome.held for outcome in every_fault(kills=1)]
     [True, True, True, True, True, True, True, True]
     """
-    faults: list[Callable[[Path], Outcome]] = [
-        lambda folder: killed_releases(folder, kills=kills, seed=seed),
-        lambda folder: many_at_once(folder, spends=10 * kills),
+    faults: list[Callable[[Path], FaultOutcome]] = [
+        partial(killed_releases, kills=kills, seed=seed),
+        partial(many_at_once, spends=10 * kills),
         full_disk,
         read_only,
         clock_jumps,
@@ -70,180 +67,175 @@ def every_fault(*, kills: int, seed: int = 0) -> Iterator[Outcome]:
             yield fault(Path(folder))
 
 
-def killed_releases(folder: Path, *, kills: int, seed: int) -> Outcome:
+def killed_releases(folder: Path, *, kills: int, seed: int) -> FaultOutcome:
     """Releases under `kill -9`, at random moments of their progress."""
-    path, log, chance = folder / "budget.db", folder / "released", random.Random(seed)  # noqa: S311  # not for noise
+    log, chance = folder / "released", random.Random(seed)  # noqa: S311  # not for noise
     log.touch()
     algorithms.every()
     ExactNoise().discrete_laplace(np.zeros(1, dtype=np.int64), Fraction(1))  # loads what children would load each time
-    with Ledger(path) as ledger:
-        ledger.account("people", cap=CAP)
+    path = _new_account(folder)
     wasted = released = charged = 0
     for _ in range(kills):
-        lines = chance.choice([0, 1, 1, 2, 3])
-        goal = log.read_bytes().count(b"\n") + lines
+        goal = _lines(log) + chance.choice([0, 1, 1, 2, 3])
         child = _forked(lambda: _release_for_ever(path, log))
-        _wait(partial(_has_lines, log, goal))
+        _wait_for_lines(log, goal)
         time.sleep(chance.uniform(0, 0.01))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        with Ledger(path) as ledger:
-            ledger.verify()
-            charged = sum(event.kind == "charge" for event in ledger.events("people"))
-        released = log.read_bytes().count(b"\n")
+        charged, released = _verified_charges(path), _lines(log)
         wasted = charged - released
         if released > charged or wasted > kills:
-            return Outcome("kill -9", False, f"{released} releases and {charged} charges after {kills} kills")
-    return Outcome("kill -9", True, f"{kills:,} kills, {released:,} releases, {charged:,} charges, {wasted:,} paid in vain")
+            return FaultOutcome("kill -9", False, f"{released} releases and {charged} charges after {kills} kills")
+    seen = f"{kills:,} kills, {released:,} releases, {charged:,} charges, {wasted:,} paid in vain"
+    return FaultOutcome("kill -9", True, seen)
 
 
-def many_at_once(folder: Path, *, spends: int, processes: int = 16) -> Outcome:
+def many_at_once(folder: Path, *, spends: int, processes: int = 16) -> FaultOutcome:
     """Processes that charge one account at the same time, until nothing is left of it, and all try once more."""
-    path = folder / "budget.db"
-    with Ledger(path) as ledger:
-        ledger.account("people", cap=spends * EPSILON)
+    path = _new_account(folder, cap=spends * EPSILON)
     children = [_forked(partial(_charge_until_refused, path)) for _ in range(processes)]
     ended = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
+    charges = _verified_charges(path)
     with Ledger(path) as ledger:
-        ledger.verify()
-        charges = sum(event.kind == "charge" for event in ledger.events("people"))
         held = charges == spends and ledger.balance("people").remaining == 0 and set(ended) == {0}
-    return Outcome("many at once", held, f"{processes} processes, {charges:,} of {spends:,} charges, no more")
+    return FaultOutcome("many at once", held, f"{processes} processes, {charges:,} of {spends:,} charges, no more")
 
 
-def full_disk(folder: Path) -> Outcome:
+def full_disk(folder: Path) -> FaultOutcome:
     """The operating system refuses to let files grow, as it does when a disk is full."""
-    with Ledger(folder / "budget.db") as ledger:
-        account = ledger.account("people", cap=CAP)
-        release([1, 2], epsilon=EPSILON, account=account, algorithm="Laplace")
+    with Ledger(_new_account(folder)) as ledger:
+        account = ledger.account("people")
+        _release(account)
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, ((folder / "budget.db-wal").stat().st_size + 6_000, hard))
         try:
-            made, reason = _until_refused(lambda: release([1, 2], epsilon=EPSILON, account=account, algorithm="Laplace"))
+            made, reason = _release_until_refused(account)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
             signal.signal(signal.SIGXFSZ, handler)
         spent = account.spent
         ledger.verify()
     held = isinstance(reason, LedgerError) and (made + 1) * EPSILON <= spent <= (made + 2) * EPSILON
-    return Outcome("full disk", held, f"{made + 1} releases, {spent / EPSILON} charges, then {type(reason).__name__}")
+    return FaultOutcome("full disk", held, f"{made + 1} releases, {spent / EPSILON} charges, then {type(reason).__name__}")
 
 
-def read_only(folder: Path) -> Outcome:
-    """A file that may only be read: what it says can be seen, and nothing can be released."""
-    path = folder / "budget.db"
-    with Ledger(path) as ledger:
-        ledger.account("people", cap=CAP)
+def read_only(folder: Path) -> FaultOutcome:
+    """A file that may only be read: its content can be seen, and nothing can be released."""
+    path = _new_account(folder)
 
-    def may(path: Path, mode: int) -> bool:  # asked in place of the file system, which refuses nothing to root
+    def may(path: Path, mode: int) -> bool:  # in place of the file system, which refuses nothing to root
         return mode != os.W_OK and os.access(path, mode)
 
     with patch("jostle.kernel.store._allowed", may), Ledger(path) as ledger:
         account = ledger.account("people")
-        made, reason = _until_refused(lambda: release([1, 2], epsilon=EPSILON, account=account, algorithm="Laplace"))
-        spent = account.spent
-    held = made == 0 and spent == 0 and isinstance(reason, LedgerError)
-    return Outcome("read-only file", held, f"{made} releases, then {type(reason).__name__}")
+        made, reason = _release_until_refused(account)
+        held = made == 0 and account.spent == 0 and isinstance(reason, LedgerError)
+    return FaultOutcome("read-only file", held, f"{made} releases, then {type(reason).__name__}")
 
 
-def clock_jumps(folder: Path) -> Outcome:
+def clock_jumps(folder: Path) -> FaultOutcome:
     """A clock that runs backwards and leaps: events keep their order, and sums do not depend on time."""
-    times = iter(
-        ["2040-01-01T00:00:00.000000+00:00", "1970-01-01T00:00:00.000000+00:00", "2024-02-29T23:59:60.000000+00:00"] * 9
-    )
-    with Ledger(folder / "budget.db") as ledger, patch("jostle.kernel.ledger.now", lambda: next(times)):
-        account = ledger.account("people", cap=CAP)
+    times = cycle(f"{day}.000000+00:00" for day in ("2040-01-01T00:00:00", "1970-01-01T00:00:00", "2024-02-29T23:59:60"))
+    with patch("jostle.kernel.ledger.now", lambda: next(times)), Ledger(_new_account(folder)) as ledger:
+        account = ledger.account("people")
         for _ in range(6):
-            release([1, 2], epsilon=EPSILON, account=account, algorithm="Laplace")
+            _release(account)
         kinds = [event.kind for event in ledger.events("people")]
         ledger.verify()
         held = kinds == ["open", *["charge"] * 6] and account.spent == 6 * EPSILON
-    return Outcome("clock jumps", held, "6 releases, in order, and all add up")
+    return FaultOutcome("clock jumps", held, "6 releases, in order, and all add up")
 
 
-def corrupted(folder: Path) -> Outcome:
+def corrupted(folder: Path) -> FaultOutcome:
     """Bytes in the middle of the file are overwritten."""
-    path = _with_charges(folder)
-    content = bytearray(path.read_bytes())
-    for at in range(4096, len(content), 512):
-        content[at : at + 64] = b"\xff" * 64
-    path.write_bytes(bytes(content))
-    return _damaged("corrupt file", path)
+
+    def damage(content: bytes) -> bytes:
+        spoiled = bytearray(content)
+        for at in range(4096, len(spoiled), 512):
+            spoiled[at : at + 64] = b"\xff" * 64
+        return bytes(spoiled)
+
+    return _damaged("corrupt file", folder, damage)
 
 
-def truncated(folder: Path) -> Outcome:
+def truncated(folder: Path) -> FaultOutcome:
     """Half of the file is lost."""
-    path = _with_charges(folder)
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
-    return _damaged("truncated file", path)
+    return _damaged("truncated file", folder, lambda content: content[: len(content) // 2])
 
 
-def newer_version(folder: Path) -> Outcome:
+def newer_version(folder: Path) -> FaultOutcome:
     """Another version of jostle has changed the tables while this one has the ledger open."""
-    path = folder / "budget.db"
+    path = _new_account(folder)
     with Ledger(path) as ledger:
-        account = ledger.account("people", cap=CAP)
-        release([1, 2], epsilon=EPSILON, account=account, algorithm="Laplace")
+        account = ledger.account("people")
+        _release(account)
         with closing(sqlite3.connect(path)) as other:
             other.execute("UPDATE jostle_meta SET version = version + 1")
             other.commit()
-        made, reason = _until_refused(lambda: release([1, 2], epsilon=EPSILON, account=account, algorithm="Laplace"))
+        made, reason = _release_until_refused(account)
     held = made == 0 and isinstance(reason, LedgerError) and "newer jostle" in str(reason)
-    return Outcome("two versions of jostle", held, f"{made} releases, then {type(reason).__name__}")
+    return FaultOutcome("two versions of jostle", held, f"{made} releases, then {type(reason).__name__}")
 
 
-def _with_charges(folder: Path) -> Path:
-    path = folder / "budget.db"
+def _damaged(name: str, folder: Path, damage: Callable[[bytes], bytes]) -> FaultOutcome:
+    """Either the file is refused, or every charge is still known: never may less seem to be spent than was."""
+    path = _new_account(folder)
     with Ledger(path) as ledger:
-        account = ledger.account("people", cap=CAP)
         for _ in range(20):
-            account.charge(EPSILON, operator="laplace", neighbours="add_remove", note="x" * 400)
-    return path
-
-
-def _damaged(name: str, path: Path) -> Outcome:
-    """Either it is refused, or every charge is still known: less must never seem to be spent than was."""
+            ledger.account("people").charge(EPSILON, operator="laplace", neighbours="add_remove", note="x" * 400)
+    path.write_bytes(damage(path.read_bytes()))
     try:
         with Ledger(path) as ledger:
             account = ledger.account("people")
             ledger.verify()
-            made, reason = _until_refused(lambda: release([1, 2], epsilon=EPSILON, account=account, algorithm="Laplace"), 3)
+            made, reason = _release_until_refused(account, most=3)
             held = account.spent >= 20 * EPSILON
     except JostleError as refused:
-        return Outcome(name, isinstance(refused, (LedgerError, ValueError)), f"refused: {type(refused).__name__}")
-    return Outcome(name, held, f"{made} releases, then {type(reason).__name__}")
+        return FaultOutcome(name, isinstance(refused, (LedgerError, ValueError)), f"refused: {type(refused).__name__}")
+    return FaultOutcome(name, held, f"{made} releases, then {type(reason).__name__}")
 
 
-def _until_refused(work: Callable[[], object], most: int = 10_000) -> tuple[int, JostleError | None]:
+def _new_account(folder: Path, cap: int | Fraction = CAP) -> Path:
+    """A ledger's file with an account "people"."""
+    with Ledger(folder / "budget.db") as ledger:
+        ledger.account("people", cap=cap)
+    return folder / "budget.db"
+
+
+def _release(account: Account) -> Any:
+    return release([5, 0, 7], epsilon=EPSILON, account=account, algorithm="Laplace")
+
+
+def _release_until_refused(account: Account, most: int = 10_000) -> tuple[int, JostleError | None]:
     for made in range(most):
         try:
-            work()
+            _release(account)
         except JostleError as reason:
             return made, reason
     return most, None
 
 
+def _verified_charges(path: Path) -> int:
+    with Ledger(path) as ledger:
+        ledger.verify()
+        return sum(event.kind == "charge" for event in ledger.events("people"))
+
+
 def _release_for_ever(path: Path, log: Path) -> None:
     handle = os.open(log, os.O_WRONLY | os.O_APPEND)
-    with Ledger(path) as ledger:
+    with Ledger(path) as ledger, suppress(Overdraft):
         account = ledger.account("people")
         while True:
-            try:
-                released = release([5, 0, 7], epsilon=EPSILON, account=account, algorithm="Laplace")
-            except Overdraft:
-                return
-            os.write(handle, (" ".join(map(str, released.answers)) + "\n").encode())
+            os.write(handle, (" ".join(map(str, _release(account).answers)) + "\n").encode())
             os.fsync(handle)
 
 
 def _charge_until_refused(path: Path) -> None:
-    with Ledger(path, timeout=PATIENCE) as ledger:
+    with Ledger(path, timeout=PATIENCE) as ledger, suppress(Overdraft):
         account = ledger.account("people")
-        with suppress(Overdraft):
-            while True:
-                account.charge(EPSILON, operator="laplace", neighbours="add_remove")
+        while True:
+            account.charge(EPSILON, operator="laplace", neighbours="add_remove")
 
 
 def _forked(work: Callable[[], None]) -> int:
@@ -258,13 +250,13 @@ def _forked(work: Callable[[], None]) -> int:
     return child
 
 
-def _has_lines(log: Path, number: int) -> bool:
-    return log.read_bytes().count(b"\n") >= number
+def _lines(log: Path) -> int:
+    return log.read_bytes().count(b"\n")
 
 
-def _wait(reached: Callable[[], bool]) -> None:
+def _wait_for_lines(log: Path, number: int) -> None:
     patience = time.monotonic() + PATIENCE
-    while not reached():
+    while _lines(log) < number:
         if time.monotonic() > patience:
             raise LedgerError("the process under test makes no progress. Remedy: try again on a machine that is less busy")
         time.sleep(0.0005)

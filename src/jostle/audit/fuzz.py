@@ -1,6 +1,6 @@
 """Odd arguments for the public functions: each call must end in an answer or in a refusal that names what to do.
 
-`TARGETS` lists what is tried. To have a function tried, add it there with the arguments that it takes.
+To have a function tried, add it to the targets below with arguments that work.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from typing import Any
 
 import numpy as np
 
-from jostle import mechanisms, simulate, workloads
+from jostle import mechanisms, schema, simulate, workloads
 from jostle.answers.release import release
-from jostle.audit import fuzz_tables, hostile
+from jostle.audit import hostile
+from jostle.audit.entries.algorithms import SELECTOR
 from jostle.audit.hostile import Odd, mutated
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import JostleError
@@ -41,6 +42,8 @@ ODD: tuple[Any, ...] = (
 )  # fmt: skip
 """Values of every kind, sensible ones among them, so that calls get past the first check."""
 
+BUDGET = 10**9
+
 
 def _any_kind(generator: np.random.Generator, usual: Any) -> Any:
     return ODD[int(generator.integers(len(ODD)))]
@@ -51,10 +54,9 @@ class Target:
     """A function to be tried."""
 
     name: str
-    """How it is called in a report."""
 
     call: Callable[..., Any]
-    """It takes the arguments by name."""
+    """The function; it takes its arguments by name."""
 
     usual: dict[str, Any]
     """Arguments that work; some of them are replaced in each case."""
@@ -68,25 +70,19 @@ class Crash:
     """A call that ended in neither an answer nor a refusal."""
 
     target: str
-    """The function."""
-
     arguments: str
-    """What it was handed."""
-
     error: str
-    """What it raised."""
 
     replaced: tuple[str, ...] = ()
-    """Which arguments were odd."""
+    """The names of the arguments that were odd."""
 
     def __str__(self) -> str:
         return f"{self.target}({self.arguments}) raised {self.error}"
 
 
 def targets(ledger: Ledger, folder: Path) -> list[Target]:
-    """What is tried, on a ledger that is public, and in a folder of its own."""
-    more = [*fuzz_tables.columns(), *fuzz_tables.tables(ledger), *fuzz_tables.classifiers()]
-    return [*_functions(ledger), *_readers(folder), *(Target(*one) for one in more)]
+    """Everything that is tried, on a ledger whose data are public, and in a folder of its own."""
+    return [*_functions(ledger), *_readers(folder), *_columns(), *_tables(ledger), _classifier()]
 
 
 def _readers(folder: Path) -> list[Target]:
@@ -96,56 +92,43 @@ def _readers(folder: Path) -> list[Target]:
     return [
         Target("schema file", hostile.read_schema(folder), {"text": hostile.SCHEMA}, mutated(hostile.SCHEMA_WORDS)),
         *(Target("sql", hostile.read_sql, {"text": text}, mutated(hostile.SQL_WORDS)) for text in hostile.SQL),
-        Target("selector", hostile.read_selector, {"text": hostile.selector_text()}, json),
+        Target("selector", hostile.read_selector, {"text": SELECTOR.dumps()}, json),
         Target("chooser", hostile.read_chooser(folder), {"text": chooser}, json),
     ]
 
 
 def _functions(ledger: Ledger) -> list[Target]:
     """The public functions, with arguments of every kind."""
-    account = ledger.account("fuzz", cap=10**9)
+    account = ledger.account("fuzz", cap=BUDGET)
 
-    def budgeted(name: str) -> Callable[..., Any]:
-        return lambda **given: getattr(mechanisms, name)(**given, budget=simulation(seed=0).grant(1))
+    def budgeted(name: str, **usual: Any) -> Target:
+        mechanism = getattr(mechanisms, name)
+        return Target(name, lambda **given: mechanism(**given, budget=simulation(seed=0).grant(1)), usual)
 
     scores = {"candidates": ["a", "b"], "scores": [1, 2], "sensitivity": 1, "monotone": False}
     column = {"values": [1.0, 2.0], "bounds": (0, 10)}
+    errors = {"workload": workloads.identity(3), "epsilon": 1, "trials": 2, "seed": 0, "neighbours": "replace"}
+    charge = {"amount": Fraction(1), "operator": "laplace", "neighbours": "add_remove"}
     return [
         Target(
             "release",
             lambda **given: release(account=account, **given),
             {"x": [1, 2], "epsilon": 1, "algorithm": "Laplace", "note": ""},
         ),
-        Target(
-            "simulate.errors",
-            lambda **given: simulate.errors(**given),
-            {
-                "algorithm": "Laplace",
-                "x": [1, 2, 3],
-                "workload": workloads.identity(3),
-                "epsilon": 1,
-                "trials": 2,
-                "seed": 0,
-                "neighbours": "replace",
-            },
-        ),
+        Target("simulate.errors", simulate.errors, {"algorithm": "Laplace", "x": [1, 2, 3], **errors}),
         Target("workloads.identity", workloads.identity, {"shape": 4}),
         Target("workloads.prefix", workloads.prefix, {"n": 4}),
         Target("workloads.ranks", workloads.ranks, {"n": 4}),
         Target("workloads.ranges", workloads.ranges, {"n": 4, "starts": [0, 1], "stops": [2, 4]}),
         Target("workloads.rectangles", workloads.rectangles, {"shape": (2, 2), "lows": [[0, 0]], "highs": [[1, 2]]}),
-        Target("laplace", budgeted("laplace"), {"value": 1.0, "sensitivity": 1}),
-        Target("discrete_laplace", budgeted("discrete_laplace"), {"value": 1, "sensitivity": 1}),
-        *(Target(name, budgeted(name), scores) for name in ("exponential", "report_noisy_max", "permute_and_flip")),
-        Target(
-            "exponential_line",
-            budgeted("exponential_line"),
-            {"cuts": [3, 5], "scores": [1, 2, 3], "bounds": (0, 10), "sensitivity": 1},
-        ),
-        *(Target(name, budgeted(name), column) for name in ("clipped_sum", "clipped_mean", "median")),
-        Target("quantiles", budgeted("quantiles"), {**column, "probabilities": (0.25, 0.5), "step": 1}),
-        Target("AboveThreshold", budgeted("AboveThreshold"), {"threshold": 3, "sensitivity": 1, "positives": 1}),
-        Target("GradualRelease", budgeted("GradualRelease"), {"value": 1, "sensitivity": 1, "epsilons": (0.5, 1)}),
+        budgeted("laplace", value=1.0, sensitivity=1),
+        budgeted("discrete_laplace", value=1, sensitivity=1),
+        *(budgeted(name, **scores) for name in ("exponential", "report_noisy_max", "permute_and_flip")),
+        budgeted("exponential_line", cuts=[3, 5], scores=[1, 2, 3], bounds=(0, 10), sensitivity=1),
+        *(budgeted(name, **column) for name in ("clipped_sum", "clipped_mean", "median")),
+        budgeted("quantiles", **column, probabilities=(0.25, 0.5), step=1),
+        budgeted("AboveThreshold", threshold=3, sensitivity=1, positives=1),
+        budgeted("GradualRelease", value=1, sensitivity=1, epsilons=(0.5, 1)),
         Target(
             "RandomizedResponse",
             lambda categories, epsilon: mechanisms.RandomizedResponse(categories, epsilon=epsilon),
@@ -154,20 +137,78 @@ def _functions(ledger: Ledger) -> list[Target]:
         Target("RandomizedResponse.respond", mechanisms.RandomizedResponse(3, epsilon=1).respond, {"value": 1}),
         Target("exact", exact, {"value": 1}),
         Target("Neighbours", Neighbours, {"relation": "replace", "rows": 1}),
-        Target("Ledger.account", ledger.account, {"name": "fuzz", "cap": 10**9, "neighbours": "add_remove"}),
-        Target("Ledger.set_cap", ledger.set_cap, {"name": "fuzz", "cap": 10**9, "note": "", "was": 10**9}),
+        Target("Ledger.account", ledger.account, {"name": "fuzz", "cap": BUDGET, "neighbours": "add_remove"}),
+        Target("Ledger.set_cap", ledger.set_cap, {"name": "fuzz", "cap": BUDGET, "note": "", "was": BUDGET}),
         Target("name_of", name_of, {"who": "anna"}),
-        Target(
-            "Ledger.charge",
-            ledger.charge,
-            {"name": "fuzz", "amount": Fraction(1), "operator": "laplace", "neighbours": "add_remove"},
-        ),
+        Target("Ledger.charge", ledger.charge, {"name": "fuzz", **charge}),
         Target("Ledger.balance", ledger.balance, {"name": "fuzz"}),
     ]
 
 
+def _columns() -> list[Target]:
+    """Descriptions of columns, which encode values."""
+
+    def encoded(kind: type[schema.Column], **usual: Any) -> Target:
+        return Target(f"schema.{kind.__name__}", lambda values, **given: kind(**given).encode([values, values]), usual)
+
+    return [
+        encoded(schema.Integer, values=1, low=0, high=9, bins=5, missing=["-1"]),
+        encoded(schema.Real, values=1.5, low=0.0, high=9.0, bins=5),
+        encoded(schema.Category, values="a", categories=["a", "b"], missing=["?"]),
+        encoded(schema.Date, values="2024-05-01", low="2024-01-01", high="2024-12-31"),
+        Target("schema.Schema", schema.Schema, {"columns": {"v": schema.Integer(0, 9)}}),
+    ]
+
+
+def _tables(ledger: Ledger) -> list[Target]:
+    """Opening a table, and questions to it; questions are prepared, and the cheapest one is released."""
+    import pyarrow as pa
+
+    from jostle.tables.opening import open as open_table
+
+    rows = pa.table({"who": [1, 1, 2], "g": ["a", "b", "a"], "v": [1, 2, 3]})  # public
+    described = schema.Schema({"g": schema.Category(["a", "b"]), "v": schema.Integer(0, 9)})
+
+    def opened(**given: Any) -> Any:
+        usual = {"data": rows, "schema": described, "ledger": ledger, "budget": BUDGET, "name": "people", "unit": None}
+        return open_table(**(usual | given))
+
+    table = opened()
+    usual = {"data": rows, "schema": described, "unit": None, "neighbours": "add_remove", "budget": BUDGET}
+    return [
+        Target("open", opened, usual),
+        Target("open with a note", opened, {"note": "for the board"}),
+        Target("Table.count", table.count, {"epsilon": 1, "within": None}),
+        Target("Table.ask", lambda name, **given: table.ask(name, **given), {"name": "g", "algorithm": "Laplace"}),
+        Target("Table.ask_ranges", table.ask_ranges, {"column": "v", "ranges": [(0, 4), (5, 9)]}),
+        Target("Table.ask_quantiles", table.ask_quantiles, {"column": "v", "levels": [0.5]}),
+        Target("Table.ask_marginals", lambda one, other: table.ask_marginals(one, other), {"one": ("g",), "other": ("v",)}),
+        Target("Table.ask_total", table.ask_total, {"kind": "sum", "column": "v", "by": "g"}),
+        Target("Table.ask_sql", table.ask_sql, {"text": "SELECT g, COUNT(*) FROM people GROUP BY g"}),
+        Target("Table.where", table.where, {"condition": "v > 3"}),
+        Target("Table.select", lambda one, other: table.select(one, other), {"one": "g", "other": "v"}),
+        Target("Table.derive", table.derive, {"name": "w", "value": "v * 2", "column": schema.Integer(0, 9)}),
+        Target("Table.join", table.join, {"lookup": {"a": 1}, "on": "g", "name": "w", "column": schema.Integer(0, 9)}),
+        Target("Table.union", table.union, {"other": table}),
+        Target("Table.partition", lambda **given: [*table.partition(**given)], {"by": "g", "epsilon": 1}),
+    ]
+
+
+def _classifier() -> Target:
+    """One classifier; the others read their arguments in the same way."""
+    from jostle.learn import PrivateMajority
+
+    described = schema.Schema({"a": schema.Integer(0, 9), "class": schema.Boolean()})
+
+    def fitted(X: Any, y: Any, **given: Any) -> Any:
+        return PrivateMajority(**given, random_state=0).fit(X, y).predict([[1]])
+
+    usual = {"X": [[1], [2]], "y": [True, False], "epsilon": 1, "schema": described, "label": "class"}
+    return Target("PrivateMajority", fitted, usual)
+
+
 def fuzz(*, cases: int, seed: int, more: Sequence[Target] = ()) -> list[Crash]:
-    """So many calls, over all targets, and more of the caller's own, in turn; what crashed.
+    """Make this many calls to all targets in turn, and to `more` of the caller's own; return what crashed.
 
     >>> fuzz(cases=8, seed=0)
     []
@@ -181,15 +222,13 @@ def fuzz(*, cases: int, seed: int, more: Sequence[Target] = ()) -> list[Crash]:
             given = dict(target.usual)
             names = [str(name) for name in generator.permutation(list(given))[: generator.integers(1, 3)]]
             given |= {name: target.odd(generator, given[name]) for name in names}
-            crash = attempt(target, given, names)
-            if crash is not None:
-                crashes.append(crash)
-    return crashes
+            crashes.append(attempt(target, given, names))
+    return [crash for crash in crashes if crash is not None]
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Parsers may log each text that they do not understand: here that would be thousands of lines."""
+    """Silence parsers, which may log each text that they do not understand: here, thousands of lines."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -199,7 +238,7 @@ def _quiet() -> Iterator[None]:
 
 
 def attempt(target: Target, given: dict[str, Any], replaced: Sequence[str] = ()) -> Crash | None:
-    """One call: None if it ended well, in an answer or a refusal. A warning is neither."""
+    """Make one call: None if it ended in an answer or a refusal. A warning is neither."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -1,7 +1,7 @@
 """Hostile texts for everything that reads one: schema files, selectors, choosers and SQL.
 
-A text that is valid is cut, doubled, mixed with words of its language and with what parsers choke on: deep nesting, endless
-numbers, texts that look like code. Each must be read or refused, and reading must not run anything that it says.
+A valid text is cut, doubled, and mixed with words of its language and with what parsers choke on: deep nesting, endless
+numbers, texts that look like code. Each must be read or refused, and reading must not run anything in it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from jostle.choice.expressions import sql
+from jostle.choice.expressions.private import PrivateNumber
+from jostle.choice.selectors import Selector
+from jostle.learn.chooser import Chooser
+from jostle.schema import files as schema_files
+
 Odd = Callable[[np.random.Generator, Any], Any]
 
 NASTY = (
@@ -21,7 +27,7 @@ NASTY = (
     "__import__('os').abort()", "!!python/object/apply:os.abort", "__class__", "../../etc/passwd", ";", "--", "/*", "#",
     "=", ",", "[]", "{}", '""', "x" * 10_000,
 )  # fmt: skip
-"""What parsers of any language choke on."""
+"""Pieces that parsers of any language choke on."""
 
 SCHEMA = """
 missing = ["NA", "?"]
@@ -50,7 +56,7 @@ low = 2000-01-01
 high = 2030-12-31
 every = "month"
 """
-"""A schema file with a column of several kinds."""
+"""A schema file with columns of several kinds."""
 
 SCHEMA_WORDS = (
     "[columns.x]", "[[columns]]", "[columns]", "kind = ", "low = ", "high = ", "bins = ", "categories = ", "nan", "inf",
@@ -83,7 +89,7 @@ JSON_WORDS = (
 
 
 def mutated(words: tuple[str, ...]) -> Odd:
-    """A way to spoil a text in a language with these words.
+    """A function that spoils a text in a language with these words.
 
     >>> spoil = mutated(("and", "or"))
     >>> spoil(np.random.default_rng(1), "a or b") != "a or b"
@@ -99,7 +105,7 @@ def mutated(words: tuple[str, ...]) -> Odd:
 
 
 def _edited(generator: np.random.Generator, text: str, words: tuple[str, ...]) -> str:
-    """A line, what a line sets, or any slice is cut out, doubled, or replaced by a word."""
+    """Cut out, double or replace by a word: a line, the value that a line sets, or any slice."""
     if generator.random() < 0.6:
         lines = text.splitlines(keepends=True) or [""]
         start = int(generator.integers(len(lines)))
@@ -114,46 +120,36 @@ def _edited(generator: np.random.Generator, text: str, words: tuple[str, ...]) -
         before, piece, after = text[:start], text[start:stop], text[stop:]
     source = words if generator.random() < 0.8 else NASTY
     word = source[int(generator.integers(len(source)))]
-    way = int(generator.integers(5))
-    new = ("", piece * int(generator.integers(2, 4)), word, f"{piece}{word}", f"{word} {piece}")[way]
+    edit = int(generator.integers(5))
+    new = ("", piece * int(generator.integers(2, 4)), word, f"{piece}{word}", f"{word} {piece}")[edit]
     return before + new + after
 
 
 def read_schema(folder: Path) -> Callable[..., Any]:
     """Read a text as a schema file, and give each column something to encode."""
-    from jostle.schema import files
 
     def call(text: str) -> None:
-        file = folder / "schema.toml"
-        file.write_bytes(text.encode("utf-8", "surrogatepass"))
-        for column in files.read(file).values():
+        for column in schema_files.read(_written(folder / "schema.toml", text)).values():
             column.encode([None, 1, "x"])
 
     return call
 
 
+def _written(file: Path, text: str) -> Path:
+    file.write_bytes(text.encode("utf-8", "surrogatepass"))
+    return file
+
+
 def read_sql(text: str) -> None:
     """Read a text as an expression, and derive its bound for a grid and for a line."""
-    from jostle.choice.expressions import sql
-    from jostle.choice.expressions.private import PrivateNumber
-
     found = sql(text)
     for domain in ((4, 4), (8,)):
         if isinstance(found, PrivateNumber):
             found.on(domain)
 
 
-def selector_text() -> str:
-    """A selector's file."""
-    from jostle.audit.plans import SELECTOR
-
-    return SELECTOR.dumps()
-
-
 def read_selector(text: str) -> None:
     """Read a text as a selector, and walk it with answers of every size."""
-    from jostle.choice.selectors import Selector
-
     found = Selector.loads(text)
     for answer in (-1e300, 0.0, 1.0, 1e300):
         found.decide(lambda feature, answer=answer: 0.0 if feature == "workload" else answer)  # type: ignore[misc]
@@ -161,11 +157,4 @@ def read_selector(text: str) -> None:
 
 def read_chooser(folder: Path) -> Callable[..., Any]:
     """Read a text as the file of a chooser among learners."""
-    from jostle.learn.chooser import Chooser
-
-    def call(text: str) -> None:
-        file = folder / "chooser.json"
-        file.write_bytes(text.encode("utf-8", "surrogatepass"))
-        Chooser.load(file)
-
-    return call
+    return lambda text: Chooser.load(_written(folder / "chooser.json", text))

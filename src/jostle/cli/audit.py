@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-    from jostle.audit.campaign import Job, Kept
+    from jostle.audit.campaign import AuditJob, Kept
     from jostle.audit.charges import ChargeVerdict
     from jostle.audit.examine import Verdict
     from jostle.audit.fuzz import Target
@@ -97,7 +97,7 @@ def _audit(
     return any(verdict.finding for verdict in verdicts) or not all(one.agrees for one in charges)
 
 
-def _verdicts(console: Console, weights: Mapping[Job, float], workers: int, kept: Kept) -> list[Verdict]:
+def _verdicts(console: Console, weights: Mapping[AuditJob, float], workers: int, kept: Kept) -> list[Verdict]:
     from jostle.audit import campaign
 
     found = []
@@ -111,7 +111,7 @@ def _verdicts(console: Console, weights: Mapping[Job, float], workers: int, kept
     return found
 
 
-def _show_rest(console: Console, rest: Mapping[Job, float], workers: int, kept: Kept) -> None:
+def _show_rest(console: Console, rest: Mapping[AuditJob, float], workers: int, kept: Kept) -> None:
     left = [seconds for job, seconds in rest.items() if job not in kept.verdicts]
     hours = sum(left) / 3600
     console.print(

@@ -17,12 +17,12 @@ from jostle.kernel.source import simulation
 from jostle.mechanisms import utility
 from jostle.mechanisms.additive import discrete_laplace, laplace
 from jostle.mechanisms.aggregates import clipped_mean, clipped_sum
-from jostle.mechanisms.claims import check_scores
 from jostle.mechanisms.gradual import GradualRelease
 from jostle.mechanisms.local import RandomizedResponse
 from jostle.mechanisms.margin import large_margin
 from jostle.mechanisms.ranks import median, quantiles
 from jostle.mechanisms.selection import exponential, exponential_line, permute_and_flip, report_noisy_max
+from jostle.mechanisms.sensitivity import check_scores
 from jostle.mechanisms.stability import stable_selection
 from jostle.mechanisms.threshold import AboveThreshold
 from jostle.mechanisms.utility import accuracy, scale_for_accuracy

@@ -9,7 +9,8 @@ import numpy as np
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
-from jostle.mechanisms.arguments import LARGEST, Lattice, Moves, check_budget, is_nothing, is_whole, numbers, whole_numbers
+from jostle.mechanisms.arguments import LARGEST, check_budget, is_nothing, is_whole, numbers, whole_numbers
+from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 
 
 def laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> Any:
@@ -21,10 +22,10 @@ def laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> 
 
     `sensitivity` is yours to prove: how far one record, added or removed, moves the value (all numbers of an array
     together, in absolute values). Replacing a record then counts twice. Where less is known to suffice, pass the pair
-    `(add_remove, replace)`. It has to hold for the numbers as they are handed over, rounding errors included; where the
-    numbers come from a column, `clipped_sum` and its neighbours do that for you. Whole numbers above 2^53, decimals,
-    fractions and texts are rounded to floats, and the sensitivity has to hold then: use `discrete_laplace` for large whole
-    ones. A NaN counts as 0, and what is beyond 2^500 as 2^500.
+    `(add_remove, replace)`. It has to hold for the numbers as you pass them, rounding errors included; for a column of
+    numbers, `clipped_sum` and `clipped_mean` derive it for you. Whole numbers above 2^53, decimals, fractions and texts are
+    rounded to floats, and the sensitivity has to hold after that: use `discrete_laplace` for large whole ones. A NaN counts
+    as 0, and numbers beyond 2^500 as 2^500.
 
     See `utility.laplace_error` for error bars, or `accuracy` where the scale is known.
 
@@ -33,8 +34,8 @@ def laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> 
     >>> round(laplace(120.5, sensitivity=1, budget=budget), 2)
     121.14
     """
-    array, moves = numbers(value, "value"), Moves.of(sensitivity)
-    size = moves.size(check_budget(budget).neighbours)
+    array, stated = numbers(value, "value"), Sensitivity.of(sensitivity)
+    size = stated.size(check_budget(budget).neighbours)
     if size / budget.epsilon > LARGEST:
         raise BadInput("budget", "has an ε that asks for noise beyond all numbers", "use a larger epsilon")
     noise = budget.draw(operator="laplace", note=note)
@@ -51,9 +52,9 @@ def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str 
 
     Ghosh, Roughgarden, Sundararajan: Universally utility-maximizing privacy mechanisms, STOC 2009 (the geometric mechanism).
 
-    `sensitivity` is stated as for `laplace`. What is beyond 2^61 counts as 2^61. Arrays of floats, and NumPy's of texts, are
-    refused. In a list or a column of objects or texts, each is read by itself, exactly: what is no number counts as 0,
-    others are rounded down, so the sensitivity must hold then. One number that is missing counts as 0, too.
+    `sensitivity` is stated as for `laplace`. Numbers beyond 2^61 count as 2^61. Arrays of floats, and NumPy's of texts, are
+    refused. In a list or a column of objects or texts, each value is read by itself, exactly: anything that is not a number
+    counts as 0, and others are rounded down, so the sensitivity must hold after that. A missing number counts as 0, too.
 
     See `utility.discrete_laplace_error` for error bars.
 
@@ -62,12 +63,12 @@ def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str 
     >>> discrete_laplace(120, sensitivity=1, budget=budget)
     119
     """
-    array, moves = whole_numbers(value, "value"), Moves.of(sensitivity)
+    array, stated = whole_numbers(value, "value"), Sensitivity.of(sensitivity)
     if array is None:
         raise BadInput("value", "must be whole numbers", "use `laplace` for real numbers")
     whole = is_whole(value) or is_nothing(value)
-    moves = moves if whole else Lattice.whole(moves).moves  # rounding takes what is closer than 1 apart
-    scale = calibrate(moves.size(check_budget(budget).neighbours), budget.epsilon)
+    stated = stated if whole else Lattice.whole(stated).sensitivity  # rounding takes what is closer than 1 apart
+    scale = calibrate(stated.size(check_budget(budget).neighbours), budget.epsilon)
     noise = budget.draw(operator="discrete_laplace", note=note)
     return _shaped(noise.discrete_laplace(array.reshape(-1), scale), array.shape, int)
 

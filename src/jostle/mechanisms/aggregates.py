@@ -10,10 +10,11 @@ import numpy as np
 from jostle.kernel.budget import Budget
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector
-from jostle.mechanisms.arguments import Moves, among, check_bounds, column
+from jostle.mechanisms.arguments import among, check_bounds, column
+from jostle.mechanisms.sensitivity import Sensitivity
 
 STEPS = 2**30
-"""Values are rounded to this part of the bounds' width, or of their larger end: sums and sensitivities are whole then."""
+"""Steps in the bounds' width, or in their larger end, that values are rounded to: then sums and sensitivities are whole."""
 
 
 def clipped_sum(values: Any, *, bounds: tuple[float, float], budget: Budget, note: str = "", filtered: bool = False) -> Any:
@@ -41,12 +42,12 @@ def clipped_sum(values: Any, *, bounds: tuple[float, float], budget: Budget, not
     filled = np.clip(np.where(np.isnan(private), min(max(0.0, low), high), private), low, high)
     if neighbours.total_is_public:  # then so is how often the lower bound is added
         offset, unit = low * private.size, (high - low) / STEPS
-        points, moves = _steps(filled, low, high), Moves.of((STEPS, STEPS))
+        points, stated = _steps(filled, low, high), Sensitivity.of((STEPS, STEPS))
     else:
         offset, unit = 0.0, math.ldexp(1.0, math.frexp(max(-low, high))[1] - 30)
         points, (first, last) = np.rint(filled / unit).astype(np.int64), np.rint(np.array([low, high]) / unit).astype(int)
-        moves = Moves.of((max(abs(int(first)), abs(int(last))), int(last - first)))
-    scale = calibrate(moves.size(neighbours), budget.epsilon)
+        stated = Sensitivity.of((max(abs(int(first)), abs(int(last))), int(last - first)))
+    scale = calibrate(stated.size(neighbours), budget.epsilon)
     noise = budget.draw(operator="clipped_sum", note=note)
     noisy = noise.discrete_laplace(points.sum(keepdims=True), scale)[..., 0]
     return _number(offset + noisy * unit)
@@ -80,7 +81,7 @@ def clipped_mean(values: Any, *, bounds: tuple[float, float], budget: Budget, no
     public = neighbours.total_is_public
     points = _steps(np.clip(np.where(np.isnan(private), low / 2 + high / 2, private), low, high), low, high)
     # Replacing a record moves the sum by one width, and two sums, which move in opposite directions, by one width each.
-    scale = calibrate(Moves.of((STEPS, STEPS if public else 2 * STEPS)).size(neighbours), budget.epsilon)
+    scale = calibrate(Sensitivity.of((STEPS, STEPS if public else 2 * STEPS)).size(neighbours), budget.epsilon)
     noise = budget.draw(operator="clipped_mean", note=note)
     above = int(points.sum())
     if public:

@@ -1,8 +1,8 @@
-"""What a caller states about numbers, checked, and the lattices that private numbers are put on.
+"""Checks of what a caller states, and the reading of private numbers.
 
 Everything that can be refused is refused here, before a token is spent. Private *values* are never refused: they are
 clipped, dropped or replaced, by the rule that each mechanism states. The one exception is a score that is not a finite
-number: a score is the work of the caller's program, and such a one is a fault of it.
+number: the caller's program computes scores, so that is a fault of the program.
 """
 
 from __future__ import annotations
@@ -10,169 +10,30 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
-from fractions import Fraction
 from numbers import Rational, Real
 from typing import Any, TypeVar
 
 import numpy as np
 
-from jostle.kernel.budget import Budget, exact
+from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
 from jostle.schema.arrow import as_array
 from jostle.schema.values import unmasked
 
-RESOLUTION = 20
-"""Real numbers are rounded down to a lattice with at least 2^20 points to one sensitivity."""
-
 LARGEST = 2.0**500
-"""Private numbers are clipped to this size, public ones beyond it refused: the arithmetic below cannot overflow."""
+"""Private numbers are clipped to this size, and public ones beyond it are refused, so that no arithmetic overflows."""
 
-_FARTHEST = 2.0**52
 _WHOLE = 2**61
 _NUMBERS = "pass numbers, such as a list of floats or an array"
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Moves:
-    """How far one record may move a number: when it is added or removed, and when it is replaced.
-
-    >>> Moves.of(1), Moves.of((1, 0)).replace
-    (Moves(add_remove=Fraction(1, 1), replace=Fraction(2, 1)), Fraction(0, 1))
-    """
-
-    add_remove: Fraction
-    """What a record more or less does."""
-
-    replace: Fraction
-    """What a changed record does."""
-
-    @classmethod
-    def of(cls, value: object, *, monotone: bool = False, argument: str = "sensitivity") -> Moves:
-        """From one number, for a record more or less, or from the pair (add_remove, replace).
-
-        To replace a record is to remove one and add another, so it moves a number at most twice as far: that is what
-        one number stands for. If adding a record, whichever it is, never lowers the number, or never raises it, the
-        two moves are opposite, and it is no further.
-        """
-        if not isinstance(monotone, (bool, np.bool_)):
-            raise BadInput(
-                "monotone",
-                f"must be True or False, got {monotone!r}",
-                "leave it out unless adding a record never lowers a score",
-            )
-        if isinstance(value, (tuple, list)):
-            if len(value) != 2:
-                raise BadInput(argument, f"has {len(value)} numbers", "pass one, or the pair (add_remove, replace)")
-            moves = cls(upper(value[0], argument), upper(value[1], argument, zero=True))
-        else:
-            once = upper(value, argument)
-            moves = cls(once, once if monotone else 2 * once)
-        if moves.replace > 2 * moves.add_remove:
-            remedy = "pass (add_remove, replace) with replace at most twice add_remove"
-            raise BadInput(argument, "claims that replacing a record does more than removing it and adding another", remedy)
-        if monotone and moves.replace > moves.add_remove:
-            problem = (
-                "is claimed of scores that one replaced record moves further than one added, which no monotone score does"
-            )
-            raise BadInput("monotone", problem, "leave monotone out, or state the sensitivity of the score that is monotone")
-        return moves
-
-    def size(self, neighbours: Neighbours) -> Fraction:
-        """How far one person may move the number."""
-        return neighbours.sensitivity(self.add_remove, self.replace)
-
-    def reach(self, neighbours: Neighbours, *, monotone: bool) -> Fraction:
-        """How far one person may move two such numbers apart.
-
-        Twice as far as one; but when one record is added to scores that all move the same way, as far as one.
-        """
-        return neighbours.sensitivity(self.add_remove * (1 if monotone else 2), 2 * self.replace)
-
-
-@dataclass(frozen=True)
-class Lattice:
-    """The multiples of a power of two, and the moves of a number that is rounded down to them.
-
-    Rounding down commutes with a move by whole units, so a number that moves by at most d units moves by at most d units,
-    rounded up, after it: no sensitivity is lost between the real number and its point on the lattice.
-
-    >>> Lattice.for_moves(Moves.of(1), Neighbours()).moves.add_remove == 2**20
-    True
-    """
-
-    exponent: int
-    """The unit is two to this power."""
-
-    moves: Moves
-    """In whole units."""
-
-    @classmethod
-    def for_moves(cls, moves: Moves, neighbours: Neighbours) -> Lattice:
-        """Fine enough that rounding the sensitivity up to whole units costs next to nothing."""
-        size = moves.size(neighbours) or moves.add_remove
-        exponent = math.frexp(float(size))[1] - 1 - RESOLUTION
-        return cls(exponent, _in_units(moves, Fraction(2) ** exponent))
-
-    @classmethod
-    def whole(cls, moves: Moves) -> Lattice:
-        """The whole numbers."""
-        return cls(0, _in_units(moves, Fraction(1)))
-
-    def total_moves(self, size: int) -> Moves:
-        """The moves of an array of that many numbers, together: each of them is rounded to the lattice on its own."""
-        more = size - 1 if size > 1 else 0
-        return Moves(*(move + more if move else move for move in (self.moves.add_remove, self.moves.replace)))
-
-    def floor(self, values: Vector) -> Vector:
-        """The lattice point below each number, in units: exact, since the unit is a power of two."""
-        return np.asarray(np.floor(np.clip(values, -LARGEST, LARGEST) * 2.0**-self.exponent))
-
-    def points(self, values: Vector) -> Counts:
-        """The lattice point below each number as a 64-bit integer; numbers too far out are clipped."""
-        return np.clip(self.floor(values), -(2.0**61), 2.0**61).astype(np.int64)
-
-    def numbers(self, points: Any) -> Vector:
-        """The numbers that lattice points stand for."""
-        return np.asarray(points, dtype=np.float64) * 2.0**self.exponent
-
-    def gaps(self, scores: Vector, lengths: Counts | Vector | None = None) -> Counts:
-        """How far each score is below the best of those that can be drawn, in units.
-
-        Scores further down than 2^52 units count as that far: no two scores move further apart by it. (A score's distance
-        from the best moves within an interval that contains 0 and is no longer than the reach; a clipped distance moves
-        by a part of that.) A piece of no length cannot be drawn and does not count: no point of it vouches for its score.
-        """
-        below = self.floor(scores)
-        best = (below if lengths is None else below[lengths > 0]).max()
-        return np.asarray(np.clip(best - below, 0, _FARTHEST), dtype=np.int64)
-
-
-def _in_units(moves: Moves, unit: Fraction) -> Moves:
-    return Moves(Fraction(math.ceil(moves.add_remove / unit)), Fraction(math.ceil(moves.replace / unit)))
-
-
-def upper(value: object, argument: str, *, zero: bool = False) -> Fraction:
-    """A stated sensitivity as an exact number that is not below what was written, nor below the float that it became.
-
-    >>> upper(0.1, "sensitivity") >= Fraction(1, 10), upper(2, "sensitivity")
-    (True, Fraction(2, 1))
-    """
-    number = exact(value, argument, zero=zero)
-    if isinstance(value, float):
-        number = max(number, Fraction(value))
-    if number and not Fraction(1, int(2.0**400)) <= number <= Fraction(int(2.0**400)):
-        raise BadInput(argument, "is too small or too large to calculate with", "use units in which it is near 1")
-    return number
-
-
 def check_budget(budget: object) -> Budget:
-    """A token, and nothing that looks like one."""
+    """Refuse anything but a budget token."""
     if not isinstance(budget, Budget):
         remedy = "pass account.grant(ε) for private data, or simulation(seed=0).grant(ε) for public data"
         raise BadInput("budget", f"must be a budget token, got {type(budget).__name__}", remedy)
@@ -180,9 +41,9 @@ def check_budget(budget: object) -> Budget:
 
 
 def among(budget: object, filtered: object) -> Neighbours:
-    """What one person may change in a column, by the token; `filtered` says that some records were left out of it.
+    """What one person may change in a column, according to the token; `filtered` says that some records were left out.
 
-    Under `replace` the number of the others is private then, because the record that is replaced may be one of them.
+    Under `replace`, the number of remaining records is then private: the record that is replaced may be one of them.
 
     >>> from jostle.kernel.source import simulation
     >>> among(simulation(seed=0, neighbours="replace").grant(1), True).total_is_public
@@ -206,15 +67,13 @@ def check_bounds(bounds: object) -> tuple[float, float]:
     except (TypeError, ValueError, OverflowError):
         raise BadInput("bounds", "must be two numbers", remedy) from None
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise BadInput(
-            "bounds", f"must be finite, got ({low}, {high}): one record could move the answer without limit", remedy
-        )
+        problem = f"must be finite, got ({low}, {high}): one record could move the answer without limit"
+        raise BadInput("bounds", problem, remedy)
     if low >= high:
         raise BadInput("bounds", f"must rise, got ({low}, {high})", remedy)
     if max(-low, high) > LARGEST or high - low < max(-low, high, 1 / LARGEST) * 2.0**-40:
-        raise BadInput(
-            "bounds", "are too far out, or too close together, to calculate with", "shift or scale the values first"
-        )
+        problem = "are too far out, or too close together, to calculate with"
+        raise BadInput("bounds", problem, "shift or scale the values first")
     return low, high
 
 
@@ -235,22 +94,22 @@ def check_positive(value: float, argument: str) -> float:
 
 
 def _stated(value: object) -> float:
-    """A public number as a float; NaN for what is none, and infinite for what is beyond all floats."""
+    """A public number as a float: NaN if it is no number, infinite if it is beyond all floats."""
     return math.nan if isinstance(value, str) else _float(value)
 
 
 def _shown(value: object) -> str:
-    """A public number for a message, which has not as many digits as it; of what is none, the type."""
+    """A public number with few digits, for a message; the type, if it is no number."""
     return f"{_stated(value):g}" if isinstance(value, (Real, Decimal)) else f"a {type(value).__name__}"
 
 
 def numbers(values: object, argument: str) -> Vector:
-    """An array of floats. What they are is private; that they are numbers is not.
+    """An array of floats. Their values are private; that they are numbers is public.
 
-    Among Python's objects each value is read by itself: a text is the number that it says, and what is no number is missing.
-    That never raises, not even where nothing is a number: one number more would make the difference. An array whose type is
-    text is refused. (The message does not name the type: that of texts tells the longest one's length.) A complex number
-    counts as missing: Python's roots of negative numbers are such.
+    Each of Python's objects is read by itself: a text as the number that it spells, and anything that is not a number as
+    missing. That never raises, not even if nothing is a number, since one more number would then make the difference. An
+    array whose type is text is refused. (The message does not name the type, which would reveal the length of the longest
+    text.) A complex number counts as missing: Python's roots of negative numbers are complex.
     """
     if isinstance(values, (complex, np.complexfloating)):
         return np.array(np.nan)
@@ -264,7 +123,7 @@ def numbers(values: object, argument: str) -> Vector:
 
 
 def is_whole(value: object) -> bool:
-    """Whether numbers are of a whole type: an array's own, or that of one number. A list has none: what is in it is private.
+    """Whether an array, or a single number, has a whole type. A list has no type: its content is private.
 
     >>> is_whole(3), is_whole(np.array([3, 4])), is_whole([3, 4])
     (True, True, False)
@@ -274,15 +133,15 @@ def is_whole(value: object) -> bool:
 
 
 def is_nothing(value: object) -> bool:
-    """Whether one number is missing: what a database's sum of no rows is, or that of an array where all is masked."""
+    """Whether a single number is missing, like a database's sum over no rows, or that of a fully masked array."""
     return value is None or value is np.ma.masked or type(value).__name__ == "NAType"  # that of pandas
 
 
 def _own_kind(values: object) -> str:
-    """The kind of an array's or a column's own type, "" of what has none.
+    """The kind of an array's or a column's own type; "" if it has none.
 
-    Columns of pandas, Polars and Arrow may lack values, and are floats or objects of NumPy's as soon as they do: one record
-    would decide. The empty column lacks none.
+    Columns of pandas, Polars and Arrow become NumPy's floats or objects as soon as one value is missing, so one record would
+    decide. In the empty column none is missing.
     """
     if not hasattr(values, "__array__"):
         return ""
@@ -299,10 +158,9 @@ def _own_kind(values: object) -> str:
 def whole_numbers(value: object, argument: str) -> Counts | None:
     """Numbers as 64-bit integers, clipped to ±2^61; None if their type is not a whole one.
 
-    They never become floats on the way: above 2^53 that would round them, and move two neighbours apart. In a list each is
-    read by itself, and none is refused: what is no number counts as 0, others are rounded down, which moves no two of them
-    further apart than the next whole number. In a column of whole numbers that may be missing, such a one counts as 0; so
-    does one number that is missing.
+    They never become floats on the way: above 2^53 that would round them, and move two neighbours apart. In a list, each is
+    read by itself, and none is refused: anything that is not a number counts as 0, and others are rounded down, which moves
+    no two of them further apart than the next whole number. Missing numbers count as 0.
 
     >>> whole_numbers([2**53 + 1, -0.5, None], "value").tolist(), whole_numbers(0.5, "value")
     ([9007199254740993, -1, 0], None)
@@ -320,7 +178,7 @@ def whole_numbers(value: object, argument: str) -> Counts | None:
 
 
 def _array(values: object, argument: str, *, one_by_one: str) -> Any:
-    """An array; of objects where NumPy made one type of these kinds out of all that is in a list or the like."""
+    """An array; of objects, if NumPy would convert a whole list to one type of these kinds."""
     values = _unmasked(values)
     typed = hasattr(values, "__array__") or isinstance(values, (str, bytes))
     if isinstance(values, (Mapping, Iterator)) and not typed:
@@ -337,13 +195,13 @@ def _array(values: object, argument: str, *, one_by_one: str) -> Any:
 
 
 def _unmasked(values: Any) -> Any:
-    """What is masked is missing; an array of a type that holds no numbers stays one, and is refused by that."""
+    """Masked values are missing. An array of a type that holds no numbers keeps its type, and is refused for it."""
     masked = isinstance(values, np.ma.MaskedArray)
     return unmasked(values) if masked and values.dtype.kind in "biufO" else np.asarray(values) if masked else values
 
 
 def _items(values: Any) -> list[Any]:
-    """What is in a list or the like; NumPy warns of an item that is masked, and takes those in a masked row for values."""
+    """The items of a list or the like; NumPy would warn of masked items, and read those in a masked row as values."""
     return [None if item is np.ma.masked else _unmasked(item) for item in values]
 
 
@@ -358,7 +216,7 @@ def _objects(values: Any) -> Any:
 
 
 def _rounded_down(number: object) -> int:
-    """The whole number below a number of any type, which loses no digits on the way; 0 for what is no number."""
+    """The whole number below a number of any type, without losing digits on the way; 0 if it is no number."""
     if isinstance(number, np.timedelta64):  # NumPy counts it among whole numbers
         return 0
     if isinstance(number, Rational):
@@ -371,7 +229,7 @@ def _rounded_down(number: object) -> int:
 
 
 def _long(number: object) -> Decimal:
-    """A number as a decimal that is no shorter; NaN for what is none."""
+    """A number as a decimal with all its digits; NaN if it is no number."""
     if isinstance(number, Decimal):
         return number
     if isinstance(number, np.bool_):
@@ -396,15 +254,17 @@ def _float(value: object) -> float:
 
 
 def column(values: object) -> Vector:
-    """The private values of one column, one number a record; NaN where it is missing."""
+    """The private values of one column, one number per record; NaN where it is missing."""
     array = numbers(_one_by_one(values), "values")
     if array.ndim != 1:
-        raise BadInput("values", f"must be one number a record, not an array of {array.ndim} dimensions", "pass one column")
+        raise BadInput(
+            "values", f"must be one number per record, not an array of {array.ndim} dimensions", "pass one column"
+        )
     return array
 
 
 def _one_by_one(values: object) -> object:
-    """A list as an array with one value an item, whatever that is: a list among numbers is no second dimension."""
+    """A list as an array with one value per item, whatever that is: a list among numbers is no second dimension."""
     if hasattr(values, "__array__") or not isinstance(values, Collection) or isinstance(values, (str, bytes, Mapping)):
         return values
     items = _items(values)
@@ -421,12 +281,11 @@ def _one_by_one(values: object) -> object:
 
 
 def finite_scores(scores: object, argument: str = "scores") -> Vector:
-    """One finite number a candidate. The message says that one is not, never which."""
+    """One finite number per candidate. The message says that one is not finite, never which."""
     array = numbers(scores, argument)
     if array.ndim != 1:
-        raise BadInput(
-            argument, f"must be one number each, not an array of {array.ndim} dimensions", "pass a list of numbers"
-        )
+        problem = f"must be one number each, not an array of {array.ndim} dimensions"
+        raise BadInput(argument, problem, "pass a list of numbers")
     if not np.isfinite(array).all():
         raise BadInput(argument, "must be finite numbers, and some are not", "repair what computes them, for any data")
     return array
@@ -445,45 +304,43 @@ def listed(values: object, argument: str) -> list[Any]:
 
 
 def in_order(candidates: Iterable[T]) -> Sequence[T]:
-    """Candidates that can be taken by their position: of a dictionary the keys, of a column of a table the values.
+    """At least one candidate, by position: the keys of a dictionary, or the values of a table's column.
 
     >>> in_order({"pizza": 27, "salad": 23})
     ['pizza', 'salad']
     """
     if isinstance(candidates, Sequence) or (isinstance(candidates, np.ndarray) and candidates.ndim):
-        return candidates  # type: ignore[return-value]  # an array does, too
-    if isinstance(candidates, (set, frozenset, np.ndarray)) or not isinstance(candidates, Iterable):
+        options: Any = candidates
+    elif isinstance(candidates, (set, frozenset, np.ndarray)) or not isinstance(candidates, Iterable):
         raise BadInput("candidates", "must be in some order", "pass a list, in the order of the scores")
-    return list(candidates)
+    else:
+        options = list(candidates)
+    if len(options) == 0:
+        raise BadInput("candidates", "are empty", "pass at least one")
+    return options  # type: ignore[no-any-return]
 
 
-def with_scores(candidates: Iterable[T], scores: object) -> tuple[Sequence[T], object]:
-    """Candidates in order, and their scores, which a dictionary of candidates may bring along.
+def with_scores(candidates: Iterable[T], scores: object) -> tuple[Sequence[T], Vector]:
+    """Candidates in order, and one finite score for each; a dictionary of candidates may bring its scores along.
 
-    >>> with_scores({"pizza": 27, "salad": 23}, None)
-    (['pizza', 'salad'], [27, 23])
+    >>> options, scores = with_scores({"pizza": 27, "salad": 23}, None)
+    >>> options, scores.tolist()
+    (['pizza', 'salad'], [27.0, 23.0])
     """
-    if scores is not None:
-        return in_order(candidates), scores
-    if not isinstance(candidates, Mapping):
-        raise BadInput("scores", "are missing", "pass one score a candidate, in order, or a dictionary {candidate: score}")
-    return list(candidates), list(candidates.values())
+    remedy = "pass one score per candidate, in order"
+    if scores is None and not isinstance(candidates, Mapping):
+        raise BadInput("scores", "are missing", f"{remedy}, or a dictionary {{candidate: score}}")
+    array = finite_scores(list(candidates.values()) if scores is None else scores)  # type: ignore[attr-defined]
+    options = in_order(candidates)
+    if len(options) != array.size:
+        raise BadInput("scores", f"are {array.size} for {len(options)} candidates", remedy)
+    return options, array
 
 
-def check_candidates(candidates: Sequence[Any], scores: Vector) -> None:
-    """At least one candidate, and as many scores."""
-    if len(candidates) == 0:
-        raise BadInput("candidates", "are none", "pass at least one")
-    if len(candidates) != scores.size:
-        raise BadInput(
-            "scores", f"are {scores.size} for {len(candidates)} candidates", "pass one score a candidate, in order"
-        )
+def candidate_at(options: Sequence[T], place: Any) -> T:
+    """The candidate at a place. A simulation with trials has one place per trial, and its candidates are an array.
 
-
-def taken(options: Sequence[T], place: Any) -> T:
-    """The candidate at a place. In a simulation with trials there is a place for each, and the candidates are an array.
-
-    >>> taken(["pizza", "salad"], 1), taken(np.array([5, 7]), np.array([1, 1, 0])).tolist()
+    >>> candidate_at(["pizza", "salad"], 1), candidate_at(np.array([5, 7]), np.array([1, 1, 0])).tolist()
     ('salad', [7, 7, 5])
     """
     if not np.ndim(place):
@@ -495,7 +352,7 @@ def taken(options: Sequence[T], place: Any) -> T:
 
 
 def one_trial(noisy: Any, shape: tuple[int, ...]) -> Any:
-    """What was drawn, if it was drawn once: mechanisms that decide something have no leading axis of trials."""
+    """What was drawn, if it was drawn once: mechanisms that decide something cannot have a leading axis of trials."""
     if np.shape(noisy) != shape:
         raise PlanError("this mechanism runs one trial at a time: make the simulation without trials")
     return noisy

@@ -16,8 +16,9 @@ from jostle.kernel.budget import Budget, exact, round_up
 from jostle.kernel.errors import BadInput, PlanError, show
 from jostle.kernel.noise import Noise, calibrate
 from jostle.kernel.partition import Counts
-from jostle.mechanisms.arguments import Lattice, Moves, check_budget, is_whole, listed, numbers, one_trial, whole_numbers
+from jostle.mechanisms.arguments import check_budget, is_whole, listed, numbers, one_trial, whole_numbers
 from jostle.mechanisms.sampling import happens
+from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 
 
 class GradualRelease:
@@ -35,10 +36,10 @@ class GradualRelease:
     is paid for.
 
     `epsilons` are public, rise, and end at the token's own ε. `sensitivity` and NaN are as for `laplace`. Numbers of a whole
-    type with a whole sensitivity stay whole. That of a list is not looked up, because what is in it is private: say `whole`,
-    and each is rounded down; the sensitivity has to be whole, and to hold after that. That of one number is taken as public:
-    say `whole`, or pass a float, where it may be missing or the sum of nothing. The noise that is kept back lives in this
-    object alone; if it is lost, so is the discount.
+    type with a whole sensitivity stay whole. The type of a list is not looked up, because its content is private: pass
+    `whole=True`, and each number is rounded down; the sensitivity must be whole, and must hold after rounding. The type of a
+    single number counts as public: pass `whole=True`, or a float, if it may be missing or the sum of nothing. Only this
+    object has the noise that is kept back; if it is lost, so is the discount.
 
     See `utility.discrete_laplace_error` for error bars of each step, with that step's ε.
 
@@ -59,19 +60,19 @@ class GradualRelease:
         note: str = "",
         whole: bool | None = None,
     ) -> None:
-        real, moves = numbers(value, "value"), Moves.of(sensitivity)
+        real, stated = numbers(value, "value"), Sensitivity.of(sensitivity)
         check_budget(budget)
         self.epsilons = _rising(epsilons, budget.epsilon)
-        """What each prefix costs in all."""
+        """The total cost of each prefix."""
         integers = whole_numbers(value, "value") if (is_whole(value) if whole is None else whole) else None
         if whole and integers is None:
             raise BadInput("value", "must be whole numbers", "leave out `whole` for real numbers")
-        in_ones = moves.add_remove.denominator == moves.replace.denominator == 1
+        in_ones = stated.add_remove.denominator == stated.replace.denominator == 1
         if whole and not in_ones:
             raise BadInput("sensitivity", "must be whole for whole numbers", "round it up, or leave out `whole`")
         whole = integers is not None and in_ones
-        self._lattice = Lattice.whole(moves) if whole else Lattice.for_moves(moves, budget.neighbours)
-        size = self._lattice.total_moves(1 if whole else real.size).size(budget.neighbours)
+        self._lattice = Lattice.whole(stated) if whole else Lattice.for_sensitivity(stated, budget.neighbours)
+        size = self._lattice.total_sensitivity(1 if whole else real.size).size(budget.neighbours)
         self._scales = [Fraction(round_up(calibrate(size, epsilon))) for epsilon in self.epsilons]
         self._shape, self._whole, self._note, self._steps = real.shape, whole, note, 0
         self._tokens = budget.split(*(b - a for a, b in pairwise((Fraction(0), *self.epsilons))))
@@ -81,7 +82,7 @@ class GradualRelease:
         self._lock = threading.Lock()
 
     def next(self) -> Any:
-        """Charge what the next release costs beyond the last one, and give it."""
+        """Charge what the next release costs beyond the last one, and return it."""
         with self._lock:  # a thread gets the release that it has charged
             if self._steps == len(self._tokens):
                 raise PlanError(f"all {self._steps} releases were made")
@@ -101,7 +102,7 @@ class GradualRelease:
 
     @property
     def spent(self) -> Fraction:
-        """What the releases so far cost together."""
+        """The total cost of the releases so far."""
         return self.epsilons[self._steps - 1] if self._steps else Fraction(0)
 
     def __repr__(self) -> str:
@@ -140,7 +141,7 @@ def stays(scale: Fraction, finer: Fraction) -> Callable[[Context], Decimal]:
 
 @lru_cache(maxsize=1024)
 def _staying(scale: Fraction, finer: Fraction, digits: int) -> Decimal:
-    """The same with so many digits: scales are public."""
+    """The same with this many digits; it may be cached, because scales are public."""
     with localcontext(Context(prec=digits)) as context:
         a, b = (context.exp(-context.divide(Decimal(s.denominator), Decimal(s.numerator))) for s in (scale, finer))
         return context.multiply(context.divide(b, a), context.power(context.divide(1 - a, 1 - b), 2))

@@ -33,23 +33,23 @@ class LocalEstimate:
     """The estimated part of the people in each category, without bias; it may be below 0 or above 1."""
 
     deviations: Vector
-    """The standard deviation of each, over the randomization alone: the people are who they are."""
+    """The standard deviation of each, over the randomization only: the people are fixed."""
 
     respondents: int
     """How many answers there were."""
 
     epsilon: float
-    """What each answer gives away at most about its own person."""
+    """The most that each answer reveals about its own person."""
 
     protection: str = _PROMISE
-    """Where the protection happened, and who paid."""
+    """Where the protection happened, and whose budget paid."""
 
     labels: tuple[Any, ...] | None = None
     """The categories' labels, in the order of the fractions; None if they are numbered."""
 
     @property
     def shares(self) -> dict[Any, float]:
-        """The estimated part of the people by category: by its label, or its number, or on a grid its pair."""
+        """The estimated part of the people by category: by label, by number, or on a grid by pair."""
         names = np.ndindex(self.fractions.shape) if self.fractions.ndim == 2 else range(self.fractions.size)
         return dict(zip(self.labels or names, self.fractions.reshape(-1).tolist(), strict=True))
 
@@ -57,8 +57,8 @@ class LocalEstimate:
 class RandomizedResponse:
     """The true answer with probability p, any other one with probability q each: ln(p/q)-differentially private.
 
-    **It protects before collection.** It is run by each person, on one's own value. Nobody else ever has that value,
-    there is no account, and no token is charged.
+    **It protects before collection.** Each person runs it on their own value. Nobody else ever has that value, there is no
+    account, and no token is charged.
 
     Warner: Randomized response: a survey technique for eliminating evasive answer bias, JASA 60, 1965; for several
     categories, Kairouz, Oh, Viswanath: Extremal mechanisms for local differential privacy, NIPS 2014.
@@ -89,11 +89,8 @@ class RandomizedResponse:
         """The categories' labels, in order; None if they are numbered."""
         shape = tuple(whole(side) or 0 for side in (categories if self.labels is None else (len(self.labels),)))
         if len(shape) not in (1, 2) or min(shape) < 1 or math.prod(shape) < 2:
-            raise BadInput(
-                "shape",
-                "must be the number of categories, a list of their labels, or a grid's two sides",
-                'pass for instance 2, or ["yes", "no"], or 10, 10',
-            )
+            problem = "must be the number of categories, a list of their labels, or a grid's two sides"
+            raise BadInput("shape", problem, 'pass for instance 2, or ["yes", "no"], or 10, 10')
         if (p is None) == (epsilon is None):
             raise BadInput("p, epsilon", "one of them is needed, and only one", "pass epsilon=1, or p='3/4'")
         self.shape, self.size = shape, math.prod(shape)
@@ -103,9 +100,8 @@ class RandomizedResponse:
         self.q = (1 - self.p) / (self.size - 1)
         """The probability of each other answer, exactly."""
         if p is not None and not Fraction(1, self.size) < self.p < 1:
-            raise BadInput(
-                "p", f"must be above 1/{self.size} and below 1, got {p}", "pass for instance epsilon=1 in place of p"
-            )
+            problem = f"must be above 1/{self.size} and below 1, got {p}"
+            raise BadInput("p", problem, "pass for instance epsilon=1 in place of p")
         if float(self.p) == 1 or float(self.p) == float(self.q):
             name = "p" if epsilon is None else "epsilon"
             problem = "leads to probabilities that cannot be told from 1, or from each other"
@@ -113,15 +109,15 @@ class RandomizedResponse:
 
     @property
     def epsilon(self) -> float:
-        """What an answer gives away at most about its own person."""
+        """The most that an answer reveals about its own person."""
         return math.log(self.p / self.q)
 
     def respond(self, value: Any) -> Any:
         """Randomize one's own value, with exact probabilities from the operating system's entropy. It cannot be seeded.
 
-        A value that is no category, whatever it is, gets an answer at random, each as likely, and no error: an error
-        would be an answer. So does a blank, such as None or NaN; and so does `"1"`, where categories are numbered: try
-        `estimate` on values that are public, which refuses what is no category.
+        A value that is not a category gets a uniformly random answer and no error, since an error would reveal it. So does
+        a blank, such as None or NaN; and so does `"1"`, where categories are numbered. To find such mistakes, try
+        `estimate` on public values: it refuses what is not a category.
         """
         cell = self._cell(value)
         if cell < 0:
@@ -134,7 +130,7 @@ class RandomizedResponse:
     def simulate(self, values: Any, *, seed: int) -> Any:
         """What people with these **public** values would answer: fast, seeded, and no protection for anyone.
 
-        As in `respond`, a value that is no category is answered at random.
+        As in `respond`, a value that is not a category is answered at random.
 
         >>> RandomizedResponse(2, epsilon=1).simulate([0, 0, 1, 1], seed=0).tolist()
         [0, 0, 1, 1]
@@ -158,8 +154,8 @@ class RandomizedResponse:
     def estimate(self, answers: Any) -> LocalEstimate:
         """The part of the people in each category, without bias: (share of answers − q)/(p − q).
 
-        Who answered at random, for want of a category, counts as an equal part of a person in each. Where there may be
-        many, make the blank a category: `["yes", "no", None]`.
+        People who answered at random, because their value is not a category, count equally towards all categories. If
+        there may be many, make the blank a category: `["yes", "no", None]`.
 
         >>> coin = RandomizedResponse(2, p="3/4")
         >>> seen = coin.estimate([1] * 40 + [0] * 60)
@@ -170,7 +166,7 @@ class RandomizedResponse:
         """
         cells = self._cells(answers, "answers")
         if not cells.size:
-            raise BadInput("answers", "are none", "collect at least one")
+            raise BadInput("answers", "are empty", "collect at least one")
         if (cells < 0).any():
             raise BadInput("answers", "must be categories, and some are not", "pass what `respond` returned, as it is")
         shares = np.bincount(cells, minlength=self.size) / cells.size
@@ -208,7 +204,7 @@ class RandomizedResponse:
 
     @staticmethod
     def epsilon_for(error: float, respondents: int, confidence: float = 0.95, *, categories: int = 2) -> float:
-        """The ε at which `error` is this; infinite where that many respondents cannot do, even if all told the truth.
+        """The ε at which `error` is this; infinite if that many respondents are too few, even if all told the truth.
 
         >>> round(RandomizedResponse.epsilon_for(0.0294, 10_000), 2)
         1.0
@@ -221,7 +217,7 @@ class RandomizedResponse:
         return f"<RandomizedResponse over {sides} categories, ε = {self.epsilon:.6g}, {self.protection}>"
 
     def _cell(self, value: Any) -> int:
-        """The number of a value's category; −1 if it is none. Never an error: what a value is, is private."""
+        """The number of a value's category; −1 if it has none. Never an error, because values are private."""
         try:
             if self.labels is not None:
                 return self._numbers.get(value, -1)
@@ -240,7 +236,7 @@ class RandomizedResponse:
         return cell if len(self.shape) == 1 else tuple(int(part) for part in np.unravel_index(cell, self.shape))
 
     def _cells(self, values: Any, argument: str) -> Counts:
-        """The number of each value's category; −1 where it is none."""
+        """The number of each value's category; −1 if it has none."""
         try:
             array = np.asarray(values)
         except ValueError:  # some are pairs and some are not
@@ -252,10 +248,9 @@ class RandomizedResponse:
         if not fits or (grid and array.ndim == 1 and array.dtype != object):
             raise BadInput(argument, "must be one category each, and on a grid one pair each", "pass a list of them")
         if self.labels is not None or array.dtype.kind not in "biu":
-            # One by one, and from a list as they are: NumPy makes texts of all that stands beside a text.
-            return np.array(
-                [self._cell(value) for value in (values if isinstance(values, (list, tuple)) else array)], dtype=np.int64
-            )
+            # One by one, and from a list as they are: NumPy converts everything in a list with a text to text.
+            each = values if isinstance(values, (list, tuple)) else array
+            return np.array([self._cell(value) for value in each], dtype=np.int64)
         inside = (array >= 0) & (array < np.array(self.shape))
         cells = array.astype(np.int64)
         if len(self.shape) == 1:
@@ -264,7 +259,7 @@ class RandomizedResponse:
 
 
 def _labels(labels: list[Any]) -> tuple[Any, ...]:
-    """Labels that can be told apart, and looked up."""
+    """Labels that are distinct and can be looked up."""
     try:
         distinct = len(set(labels)) == len(labels) and all(np.ndim(label) == 0 for label in labels)
     except TypeError:
@@ -287,7 +282,7 @@ def _number(value: Any, size: int) -> int:
 
 
 def _hoeffding(respondents: int, confidence: float) -> float:
-    """How far the share of so many answers is off, at most, with this confidence."""
+    """How far the share of this many answers is off, at most, with this confidence."""
     tail = 1 - check_confidence(confidence)
     return math.sqrt(math.log(2 / tail) / (2 * check_positive(respondents, "respondents")))
 
@@ -299,9 +294,8 @@ def _truth(epsilon: Fraction, size: int) -> Fraction:
     0.7310585786300049
     """
     if epsilon > 100:
-        raise BadInput(
-            "epsilon", "leads to probabilities that cannot be told from 1", "use an epsilon between 0.000001 and 30"
-        )
+        problem = "leads to probabilities that cannot be told from 1"
+        raise BadInput("epsilon", problem, "use an epsilon between 0.000001 and 30")
     context = Context(prec=150, rounding=ROUND_FLOOR)
     power = context.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
     grown = Fraction(context.next_minus(context.exp(power)))  # Decimal's exp rounds to the nearest

@@ -14,8 +14,9 @@ from jostle.kernel.budget import CountingPurse, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import Noise, SimulatedNoise, calibrate
 from jostle.kernel.partition import Counts
-from jostle.mechanisms.arguments import Lattice, Moves, check_candidates, finite_scores, taken, with_scores
+from jostle.mechanisms.arguments import candidate_at, with_scores
 from jostle.mechanisms.sampling import at_each, exponential_scale, exponential_weights, pick
+from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 
 T = TypeVar("T")
 
@@ -25,7 +26,7 @@ def large_margin(
 ) -> T:
     """A candidate near the top, whatever the number of candidates: (ε, δ)-differentially private, with δ above 0.
 
-    **For public data alone.** No account can pay for δ: ledgers and budgets count pure ε, and there is no pure version,
+    **Only for public data.** No account can pay for δ: ledgers and budgets count pure ε, and there is no pure version,
     since every ε-differentially private choice needs a lead that grows with the logarithm of the number of candidates
     (docs/mechanisms/large-margin.md). So this takes a simulation and no token. For a release, use `permute_and_flip`.
 
@@ -36,7 +37,7 @@ def large_margin(
     on a lattice, and thresholds from the tails of that noise.
 
     A dictionary {candidate: score} may stand for both. See `utility.large_margin_gap` for the lead that the best one needs.
-    In a simulation with trials, the candidates are an array, and as many of them are chosen.
+    In a simulation with trials, the candidates are an array, and one is chosen per trial.
 
     >>> from jostle import mechanisms
     >>> scores = [500, 480, *[0] * 100_000]
@@ -47,12 +48,9 @@ def large_margin(
     loss, chance = exact(epsilon), exact(delta, "delta")
     if chance >= 1:
         raise BadInput("delta", "must be below 1", "pass for instance 1e-6; for a choice without δ use `permute_and_flip`")
-    options, scores = with_scores(candidates, scores)
-    array, moves = finite_scores(scores), Moves.of(sensitivity)
-    check_candidates(options, array)
-    neighbours = simulation.neighbours
-    lattice = Lattice.for_moves(moves, neighbours)
-    size, gaps = lattice.moves.size(neighbours), lattice.gaps(array)
+    options, values = with_scores(candidates, scores)
+    lattice = Lattice.for_sensitivity(Sensitivity.of(sensitivity), simulation.neighbours)
+    size, gaps = lattice.sensitivity.size(simulation.neighbours), lattice.gaps(values)
     thirds = simulation.grant(loss).split_evenly(3)
     scale = exponential_scale(2 * size, loss / 3)
     for third in thirds:
@@ -62,7 +60,7 @@ def large_margin(
     def among(kept: int) -> Any:
         return order[pick(exponential_weights(gaps[order[:kept]], scale), noise)]
 
-    return taken(options, at_each(_top(gaps[order], size, loss, float(chance), noise), among))
+    return candidate_at(options, at_each(_top(gaps[order], size, loss, float(chance), noise), among))
 
 
 def _simulated(simulation: object) -> Noise:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -54,7 +55,7 @@ def quantiles(
 
     Each is drawn by the exponential mechanism with the distance |rank − αn| as its score, which one record moves by at most
     max(α, 1 − α), and one replaced by at most 1. The middle one comes first, and cuts the values in two parts; the others
-    are found in their part alone. So ⌈log₂(k + 1)⌉ shares of ε are enough for k of them.
+    are found in their own part. So ⌈log₂(k + 1)⌉ shares of ε are enough for k of them.
 
     Smith: Privacy-preserving statistical estimation with optimal convergence rates, STOC 2011; several
     quantiles: Kaplan, Schnapp, Stemmer: Differentially private approximate quantiles, ICML 2022.
@@ -81,20 +82,22 @@ def quantiles(
     cells = np.rint((known - low) / size).astype(np.int64)
     # Equal values are spread over their cell at random, each on its own: so a cut leaves the right part on either side.
     ranked = np.sort((cells << _SPREAD) + jitter(cells.size, _SPREAD, noise))
-    search = _Search(budget, depth, noise)
+    search = QuantileSearch(budget, depth, noise)
     search.find(ranked, levels, 0, (round((high - low) / size) + 1) << _SPREAD, budget.neighbours)
     return np.asarray(np.minimum(low + size * (np.array(search.found) >> _SPREAD), high))
 
 
-class _Search:
-    """The quantiles from the middle outwards; collects them from left to right."""
+@dataclass
+class QuantileSearch:
+    """Finds quantiles from the middle outwards, and collects them from left to right."""
 
-    def __init__(self, budget: Budget, depth: int, noise: Noise) -> None:
-        self.budget, self.depth, self.noise = budget, depth, noise
-        self.found: list[int] = []
+    budget: Budget
+    depth: int
+    noise: Noise
+    found: list[int] = field(default_factory=list)
 
     def find(self, ranked: Counts, levels: list[Fraction], start: int, stop: int, neighbours: Neighbours) -> None:
-        """Those of these cells, start ≤ cell < stop. What start and stop are was released before."""
+        """Find the quantiles of the values in these cells, start ≤ cell < stop. Both ends were released before."""
         if not levels:
             return
         if start >= stop:  # nothing is left between the last answer and the bound
@@ -110,7 +113,7 @@ class _Search:
         self.find(ranked[cut:], [(right - level) / (1 - level) for right in levels[middle + 1 :]], cell + 1, stop, inner)
 
     def draw(self, ranked: Counts, level: Fraction, start: int, stop: int, neighbours: Neighbours) -> int:
-        """One cell: the exponential mechanism over the pieces between neighbouring values."""
+        """Draw one cell by the exponential mechanism over the pieces between neighbouring values."""
         starts, lengths, weights = self.weighed(ranked, level, start, stop, neighbours)
         piece = pick(weights, self.noise)
         return int(starts[piece]) + int(self.noise.below(int(lengths[piece])))
@@ -118,7 +121,7 @@ class _Search:
     def weighed(
         self, ranked: Counts, level: Fraction, start: int, stop: int, neighbours: Neighbours
     ) -> tuple[Counts, Counts, Vector]:
-        """The pieces' first cells, lengths and weights, with the share of ε that one round has."""
+        """The pieces' first cells, lengths and weights, with the share of ε of one round."""
         starts, lengths, gaps = pieces(ranked, level, start, stop)
         scale = _scale(level, neighbours, self.budget.epsilon, self.depth)
         return starts, lengths, exponential_weights(gaps, scale, lengths)
@@ -141,7 +144,7 @@ def pieces(ranked: Counts, level: Fraction, start: int, stop: int) -> tuple[Coun
 
 
 def reach(level: Fraction, neighbours: Neighbours) -> Fraction:
-    """How far one person moves the distances of two cells apart, in the same units.
+    """How far one person moves the distances of two cells apart, in units of 1/denominator of a rank.
 
     One record moves |rank − αn| by max(α, 1 − α), up here and down there; one that is replaced moves it by 1.
 
@@ -154,7 +157,7 @@ def reach(level: Fraction, neighbours: Neighbours) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def _scale(level: Fraction, neighbours: Neighbours, epsilon: Fraction, depth: int) -> Fraction:
-    """Of one round's weights; what it depends on is public."""
+    """The scale of one round's weights, which depends only on public numbers."""
     return exponential_scale(reach(level, neighbours), epsilon / depth)
 
 
@@ -172,9 +175,8 @@ def _step(step: float | None, low: float, high: float) -> float:
     except (TypeError, ValueError, OverflowError):
         size = math.nan
     if not (math.isfinite(size) and 0 < size <= high - low):
-        raise BadInput(
-            "step", f"must be a number above 0 and at most {high - low:g}", "pass 1 for whole numbers, or leave it out"
-        )
+        problem = f"must be a number above 0 and at most {high - low:g}"
+        raise BadInput("step", problem, "pass 1 for whole numbers, or leave it out")
     if (high - low) / size > _FINEST:
         raise BadInput("step", f"is so fine that there are more than {_FINEST:,} multiples", "use a larger one")
     return size

@@ -1,7 +1,7 @@
 """Drawing with exact probabilities: the few samplers that the mechanisms need beyond the kernel's engines.
 
-They draw whole numbers below a bound, nothing else, and so work alike with the exact and with the simulated engine. The
-running time depends on how many weights there are, not on what they are. (OpenDP's exponential mechanism draws
+They draw only whole numbers below a bound, and so work in the same way with the exact and the simulated engine. The
+running time depends on the number of weights, not on their values. (OpenDP's exponential mechanism draws
 candidates until one is accepted: the more the best stands out, the longer it takes, up to many seconds for a million
 candidates.)
 """
@@ -65,7 +65,7 @@ def pick(weights: Vector, noise: Noise) -> Any:
     """An index with probability in proportion to its weight: exactly, since a float is a whole number times a power of two.
 
     Weights with the same power are added up as whole numbers, in three parts of their 53 digits so that no sum exceeds 2^53,
-    up to which floats are exact: that is enough for 2^35 weights. In a simulation with trials, an index for each.
+    up to which floats are exact: that is enough for 2^35 weights. In a simulation with trials, one index per trial.
 
     >>> from jostle.kernel.noise import ExactNoise
     >>> pick(np.array([0.0, 0.3, 0.0]), ExactNoise())
@@ -87,7 +87,7 @@ def pick(weights: Vector, noise: Noise) -> Any:
 
 
 def at_each(places: Any, draw: Callable[[int], Any]) -> Any:
-    """What is drawn at a place; in a simulation with trials there is a place for each, and what is drawn there is its own.
+    """What is drawn at a place; in a simulation with trials, each trial has a place and draws there for itself.
 
     >>> at_each(1, lambda place: place * 10), at_each(np.array([2, 0]), lambda place: np.array([place, -place])).tolist()
     (10, [2, 0])
@@ -133,7 +133,7 @@ def happens(probability: Callable[[Context], Decimal], noise: Noise) -> bool:
 
 @lru_cache(maxsize=64)
 def _digits_of(probability: Callable[[Context], Decimal], digits: int) -> int:
-    """So many digits of a probability, which is public, as a whole number."""
+    """The first digits of a probability, which is public, as a whole number."""
     with localcontext(Context(prec=digits + 60)) as context:
         return int(probability(context) * Decimal(10) ** digits)
 

@@ -4,12 +4,12 @@ All three are calibrated to the *reach* of the scores: how far one person may mo
 twice the sensitivity; or once, where a record is added or removed and never lowers, or never raises, a score when it is
 added (`monotone=True`).
 
-In a simulation with trials, the candidates are an array, and as many of them are chosen, each with noise of its own.
+In a simulation with trials, the candidates are an array, and one is chosen per trial, each with noise of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -18,23 +18,15 @@ import numpy as np
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
-from jostle.kernel.partition import Counts
-from jostle.mechanisms.arguments import (
-    Lattice,
-    Moves,
-    check_bounds,
-    check_budget,
-    check_candidates,
-    finite_scores,
-    taken,
-    with_scores,
-)
+from jostle.kernel.partition import Counts, Vector
+from jostle.mechanisms.arguments import candidate_at, check_bounds, check_budget, finite_scores, with_scores
 from jostle.mechanisms.sampling import at_each, exponential_scale, exponential_weights, pick
+from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 
 T = TypeVar("T")
 
 CELLS = 2**40
-"""The line between two bounds is cut into so many cells."""
+"""The number of cells that the line between two bounds is cut into."""
 
 
 def exponential(
@@ -62,11 +54,11 @@ def exponential(
     >>> exponential(votes, sensitivity=1, monotone=True, budget=budget)
     'pizza'
     """
-    options, scores = with_scores(candidates, scores)
-    gaps, reach = _gaps(options, scores, sensitivity, monotone, budget)
+    options, values = with_scores(candidates, scores)
+    gaps, reach = _gaps(values, sensitivity, monotone, budget)
     scale = exponential_scale(reach, budget.epsilon)
     noise = budget.draw(operator="exponential", note=note)
-    return taken(options, pick(exponential_weights(gaps, scale), noise))
+    return candidate_at(options, pick(exponential_weights(gaps, scale), noise))
 
 
 def exponential_line(
@@ -108,8 +100,8 @@ def exponential_line(
     edges = np.concatenate([[0], edges, [CELLS]])
     lengths, values = np.diff(edges), finite_scores(scores)
     if values.size != lengths.size:  # how many there are may be private: the message does not say it
-        raise BadInput("scores", "must be one more than the cuts", "pass one score a piece, from left to right")
-    gaps, reach = _gaps(range(lengths.size), values, sensitivity, monotone, budget, lengths)
+        raise BadInput("scores", "must be one more than the cuts", "pass one score per piece, from left to right")
+    gaps, reach = _gaps(values, sensitivity, monotone, budget, lengths)
     scale = exponential_scale(reach, budget.epsilon)
     noise = budget.draw(operator="exponential", note=note)
     piece = pick(exponential_weights(gaps, scale, lengths), noise)
@@ -136,11 +128,11 @@ def report_noisy_max(
     >>> report_noisy_max(["a", "b"], [3, 30], sensitivity=1, budget=budget)
     'b'
     """
-    options, scores = with_scores(candidates, scores)
-    gaps, reach = _gaps(options, scores, sensitivity, monotone, budget)
+    options, values = with_scores(candidates, scores)
+    gaps, reach = _gaps(values, sensitivity, monotone, budget)
     scale = calibrate(reach, budget.epsilon)
     noise = budget.draw(operator="report_noisy_max", note=note)
-    return taken(options, np.argmax(noise.discrete_laplace(-gaps, scale), axis=-1))
+    return candidate_at(options, np.argmax(noise.discrete_laplace(-gaps, scale), axis=-1))
 
 
 def permute_and_flip(
@@ -161,18 +153,16 @@ def permute_and_flip(
     >>> permute_and_flip(["a", "b"], [3, 30], sensitivity=1, budget=budget)
     'b'
     """
-    options, scores = with_scores(candidates, scores)
-    gaps, reach = _gaps(options, scores, sensitivity, monotone, budget)
+    options, values = with_scores(candidates, scores)
+    gaps, reach = _gaps(values, sensitivity, monotone, budget)
     scale = calibrate(reach, budget.epsilon)
-    return taken(options, budget.draw(operator="permute_and_flip", note=note).noisy_max(-gaps, scale))
+    return candidate_at(options, budget.draw(operator="permute_and_flip", note=note).noisy_max(-gaps, scale))
 
 
 def _gaps(
-    candidates: Sequence[Any], scores: Any, sensitivity: Any, monotone: bool, budget: Budget, lengths: Counts | None = None
+    scores: Vector, sensitivity: Any, monotone: bool, budget: Budget, lengths: Counts | None = None
 ) -> tuple[Counts, Fraction]:
     """How far each candidate's score is from the best, on a lattice, and the reach in its units."""
-    array, moves = finite_scores(scores), Moves.of(sensitivity, monotone=monotone)
-    check_candidates(candidates, array)
     neighbours = check_budget(budget).neighbours
-    lattice = Lattice.for_moves(moves, neighbours)
-    return lattice.gaps(array, lengths), lattice.moves.reach(neighbours, monotone=monotone)
+    lattice = Lattice.for_sensitivity(Sensitivity.of(sensitivity, monotone=monotone), neighbours)
+    return lattice.gaps(scores, lengths), lattice.sensitivity.reach(neighbours, monotone=monotone)

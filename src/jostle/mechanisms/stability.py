@@ -9,8 +9,9 @@ import numpy as np
 
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
-from jostle.mechanisms.arguments import Moves, check_budget, in_order
+from jostle.mechanisms.arguments import check_budget, in_order
 from jostle.mechanisms.selection import permute_and_flip
+from jostle.mechanisms.sensitivity import Sensitivity
 
 T = TypeVar("T")
 
@@ -56,19 +57,17 @@ def stable_selection(
     0
     """
     options = in_order(candidates)
-    if len(options) == 0:
-        raise BadInput("candidates", "are none", "pass at least one")
-    moves = _together(stability)
+    stated = _together(stability)
     check_budget(budget)
     # The random choices of training need not be secret: for whatever they are, the choice below is private.
     models = [train(candidate, training, np.random.default_rng(seed)) for seed, candidate in enumerate(options)]
     scores = [score(model, validation) for model in models]
-    return permute_and_flip(options, scores, sensitivity=(moves.add_remove, moves.replace), budget=budget, note=note)
+    return permute_and_flip(options, scores, sensitivity=(stated.add_remove, stated.replace), budget=budget, note=note)
 
 
-def _together(stability: object) -> Moves:
+def _together(stability: object) -> Sensitivity:
     """A record is of one kind or the other, so it moves a score no further than the worse of the two."""
     if not isinstance(stability, (tuple, list)) or len(stability) != 2:
         raise BadInput("stability", "must be a pair: for training and for validation", "pass for instance (0.5, 1)")
-    training, validation = (Moves.of(part, argument="stability") for part in stability)
-    return Moves(max(training.add_remove, validation.add_remove), max(training.replace, validation.replace))
+    training, validation = (Sensitivity.of(part, argument="stability") for part in stability)
+    return Sensitivity(max(training.add_remove, validation.add_remove), max(training.replace, validation.replace))

@@ -12,11 +12,12 @@ from jostle.kernel.budget import Budget, Home
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
-from jostle.mechanisms.arguments import Lattice, Moves, check_budget, numbers
+from jostle.mechanisms.arguments import check_budget, numbers
+from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 from jostle.schema.arguments import whole
 
 MOST_POSITIVES = 2**40
-"""So many answers of yes can be shared among: noise grows with their number."""
+"""The most answers of yes: noise grows with their number."""
 
 
 class AboveThreshold:
@@ -65,12 +66,12 @@ class AboveThreshold:
         if most is None or not 1 <= most <= MOST_POSITIVES:
             problem = f"must be a whole number from 1 to {MOST_POSITIVES}"
             raise BadInput("positives", problem, "pass how many answers of yes you need")
-        limit, moves = numbers(threshold, "threshold"), Moves.of(sensitivity, monotone=monotone)
+        limit, stated = numbers(threshold, "threshold"), Sensitivity.of(sensitivity, monotone=monotone)
         if limit.ndim or not np.isfinite(limit):
             raise BadInput("threshold", "must be one finite, public number", "pass for instance 100")
         neighbours = check_budget(budget).neighbours
-        self._lattice = Lattice.for_moves(moves, neighbours)
-        noisy, self._scale = scales(self._lattice.moves, neighbours, budget.epsilon, most, monotone)
+        self._lattice = Lattice.for_sensitivity(stated, neighbours)
+        noisy, self._scale = scales(self._lattice.sensitivity, neighbours, budget.epsilon, most, monotone)
         self._lock, self._home = threading.Lock(), Home()
         self._noise = budget.draw(operator="above_threshold", note=note)
         self._threshold = self._drawn(limit, noisy)
@@ -91,7 +92,7 @@ class AboveThreshold:
 
     @property
     def left(self) -> int:
-        """How many more answers of yes there will be."""
+        """How many answers of yes are left."""
         return self._left if np.ndim(self._left) else int(self._left)
 
     def _drawn(self, value: Any, scale: Fraction) -> Any:
@@ -105,7 +106,7 @@ class AboveThreshold:
 
 
 def scales(
-    moves: Moves, neighbours: Neighbours, epsilon: Fraction, positives: int, monotone: bool
+    stated: Sensitivity, neighbours: Neighbours, epsilon: Fraction, positives: int, monotone: bool
 ) -> tuple[Fraction, Fraction]:
     """The scales of noise on the threshold and on a query.
 
@@ -113,10 +114,10 @@ def scales(
     costs a shift of the query by as much as both move apart, and each of them a part of ε₂. The variance of their
     difference is smallest if ε₁ : ε₂ = 1 : (positives · reach / sensitivity)^(2/3).
 
-    >>> scales(Moves.of(1), Neighbours(), Fraction(1), 4, False)
+    >>> scales(Sensitivity.of(1), Neighbours(), Fraction(1), 4, False)
     (Fraction(5, 1), Fraction(10, 1))
     """
-    size, reach = moves.size(neighbours), moves.reach(neighbours, monotone=monotone)
+    size, reach = stated.size(neighbours), stated.reach(neighbours, monotone=monotone)
     ratio = float(positives * reach / size) if size else 1.0
     weight = Fraction(ratio ** (2 / 3)).limit_denominator(1000)
     first = epsilon / (1 + weight)

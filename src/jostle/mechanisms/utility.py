@@ -1,13 +1,16 @@
-"""How far off an answer is, for a given ε, and which ε keeps it that close: both ways, for every mechanism.
+"""How far off an answer is at a given ε, and which ε keeps it that close: both directions, for every mechanism.
 
 Everything here is about public numbers. An error holds with the stated confidence, for any data; where a formula is not
 exact, it errs on the safe side. `sensitivity` is the number for the neighbours at hand. Randomized response has these
 as methods.
+
+For most mechanisms the error times ε does not depend on ε. Then one formula gives either from the other.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -16,19 +19,10 @@ import numpy as np
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
-from jostle.mechanisms.arguments import Lattice, Moves, check_bounds, check_confidence, check_positive, finite_scores
+from jostle.mechanisms.arguments import check_bounds, check_confidence, check_positive, finite_scores
 from jostle.mechanisms.sampling import exponential_weights
-from jostle.mechanisms.tails import (
-    apart,
-    exponential_quantile,
-    laplace_quantile,
-    margin_quantile,
-    noisy_max_quantile,
-    one_sided_quantile,
-    root,
-    threshold_quantile,
-    two_sums_quantile,
-)
+from jostle.mechanisms.sensitivity import Lattice, Sensitivity
+from jostle.mechanisms.threshold import scales
 
 
 def accuracy(scale: float, confidence: float = 0.95, *, numbers: int = 1) -> float:
@@ -39,7 +33,7 @@ def accuracy(scale: float, confidence: float = 0.95, *, numbers: int = 1) -> flo
     >>> round(accuracy(2.0, 0.95), 3), round(accuracy(2.0, 0.95, numbers=100), 3)
     (5.991, 15.151)
     """
-    return check_positive(scale, "scale") * laplace_quantile(confidence, numbers)
+    return check_positive(scale, "scale") * _laplace_quantile(confidence, numbers)
 
 
 def scale_for_accuracy(error: float, confidence: float = 0.95, *, numbers: int = 1) -> float:
@@ -48,7 +42,12 @@ def scale_for_accuracy(error: float, confidence: float = 0.95, *, numbers: int =
     >>> round(scale_for_accuracy(5.991, 0.95), 3)
     2.0
     """
-    return check_positive(error, "error") / laplace_quantile(confidence, numbers)
+    return check_positive(error, "error") / _laplace_quantile(confidence, numbers)
+
+
+def _laplace_quantile(confidence: float, numbers: int) -> float:
+    """The t with P(some |error| > t · scale) = 1 − confidence."""
+    return -math.log(-math.expm1(math.log(check_confidence(confidence)) / check_positive(numbers, "numbers")))
 
 
 def laplace_error(epsilon: float, *, sensitivity: float, confidence: float = 0.95, numbers: int = 1) -> float:
@@ -91,7 +90,7 @@ def discrete_laplace_epsilon(error: int, *, sensitivity: float = 1, confidence: 
     """
     tail, steps = 1 - check_confidence(confidence), check_positive(error + 1, "error")
     size = check_positive(sensitivity, "sensitivity")
-    return size * root(lambda rate: steps * rate - math.log(2 / ((1 + math.exp(-rate)) * tail)))
+    return size * _root(lambda rate: steps * rate - math.log(2 / ((1 + math.exp(-rate)) * tail)))
 
 
 def exponential_error(
@@ -105,7 +104,7 @@ def exponential_error(
 ) -> float:
     """How far below the best the score of what `exponential` chose is, at most.
 
-    It is reach/ε · (ln(candidates/best) + ln(1/(1 − confidence))).
+    It is reach/ε · (ln(candidates/best) + ln(1/(1 − confidence))): all worse candidates together are that unlikely.
 
     `best` is how many candidates have the best score. For `exponential_line`, both are lengths; for `quantiles`, the
     error is in ranks.
@@ -115,28 +114,19 @@ def exponential_error(
     >>> round(exponential_error(1, candidates=4, confidence=1 - math.exp(-3)), 2)
     8.77
     """
-    return (
-        apart(sensitivity, monotone)
-        / check_positive(epsilon, "epsilon")
-        * exponential_quantile(candidates, best, confidence)
-    )
+    scale = _reach(sensitivity, monotone) / check_positive(epsilon, "epsilon")
+    if not 0 < best <= candidates:
+        raise BadInput("best", "must be above 0 and at most the number of candidates", "leave it out")
+    return scale * (math.log(candidates / best) - math.log(1 - check_confidence(confidence)))
 
 
-def exponential_epsilon(
-    error: float,
-    *,
-    candidates: float,
-    best: float = 1,
-    sensitivity: float = 1,
-    monotone: bool = False,
-    confidence: float = 0.95,
-) -> float:
-    """The ε at which `exponential_error` is this.
+def exponential_epsilon(error: float, **settings: Any) -> float:
+    """The ε at which `exponential_error`, with the same settings, is this.
 
     >>> round(exponential_epsilon(8.77, candidates=4, confidence=1 - math.exp(-3)), 2)
     1.0
     """
-    return apart(sensitivity, monotone) / check_positive(error, "error") * exponential_quantile(candidates, best, confidence)
+    return exponential_error(check_positive(error, "error"), **settings)
 
 
 def exponential_probabilities(
@@ -153,14 +143,14 @@ def exponential_probabilities(
     >>> exponential_probabilities([27, 23, 9, 0], epsilon=0.1).round(2).tolist()
     [0.4, 0.33, 0.16, 0.1]
     """
-    moves, relation = Moves.of(sensitivity, monotone=monotone), Neighbours.of(neighbours)
-    lattice = Lattice.for_moves(moves, relation)
-    reach = lattice.moves.reach(relation, monotone=monotone)
+    stated, relation = Sensitivity.of(sensitivity, monotone=monotone), Neighbours.of(neighbours)
+    lattice = Lattice.for_sensitivity(stated, relation)
+    reach = lattice.sensitivity.reach(relation, monotone=monotone)
     values, sizes = finite_scores(scores), None if lengths is None else finite_scores(lengths, "lengths")
     if values.size == 0:
-        raise BadInput("scores", "are none", "pass at least one")
+        raise BadInput("scores", "are empty", "pass at least one")
     if sizes is not None and (sizes.size != values.size or sizes.min() < 0 or sizes.max() == 0):
-        raise BadInput("lengths", "must be one a score, none negative, and not all 0", "pass for instance np.diff(edges)")
+        raise BadInput("lengths", "must be one per score, not negative, and not all 0", "pass for instance np.diff(edges)")
     gaps = lattice.gaps(values, sizes)
     weights = exponential_weights(gaps, reach / Fraction(check_positive(epsilon, "epsilon")), sizes)
     return np.asarray(weights / weights.sum())
@@ -171,23 +161,25 @@ def report_noisy_max_error(
 ) -> float:
     """How far below the best the score of what `report_noisy_max` chose is, at most.
 
-    Some other candidate's noise is that much larger than the best one's.
+    It is reach/ε · t with (candidates − 1) · e^−t(2 + t)/4 = 1 − confidence: that is how likely another candidate's Laplace
+    noise is t larger than the best one's.
 
     >>> round(report_noisy_max_error(1, candidates=4), 2)
     9.19
     """
-    return apart(sensitivity, monotone) / check_positive(epsilon, "epsilon") * noisy_max_quantile(candidates, confidence)
+    scale, tail = _reach(sensitivity, monotone) / check_positive(epsilon, "epsilon"), 1 - check_confidence(confidence)
+    if candidates <= 1:
+        return 0.0
+    return scale * _root(lambda t: t - math.log((candidates - 1) * (2 + t) / (4 * tail)))
 
 
-def report_noisy_max_epsilon(
-    error: float, *, candidates: int, sensitivity: float = 1, monotone: bool = False, confidence: float = 0.95
-) -> float:
-    """The ε at which `report_noisy_max_error` is this.
+def report_noisy_max_epsilon(error: float, **settings: Any) -> float:
+    """The ε at which `report_noisy_max_error`, with the same settings, is this.
 
     >>> round(report_noisy_max_epsilon(9.19, candidates=4), 2)
     1.0
     """
-    return apart(sensitivity, monotone) / check_positive(error, "error") * noisy_max_quantile(candidates, confidence)
+    return report_noisy_max_error(check_positive(error, "error"), **settings)
 
 
 def permute_and_flip_error(
@@ -195,23 +187,23 @@ def permute_and_flip_error(
 ) -> float:
     """How far below the best the score of what `permute_and_flip` chose is; also for `stable_selection`.
 
-    reach/ε · ln((candidates − 1)/(2(1 − confidence))): some other candidate's noise is that much larger than the best one's.
+    It is reach/ε · t with (candidates − 1) · e^−t/2 = 1 − confidence: that is how likely another candidate's exponential
+    noise is t larger than the best one's.
 
     >>> round(permute_and_flip_error(1, candidates=4), 2)
     6.8
     """
-    return apart(sensitivity, monotone) / check_positive(epsilon, "epsilon") * one_sided_quantile(candidates, confidence)
+    scale, tail = _reach(sensitivity, monotone) / check_positive(epsilon, "epsilon"), 2 * (1 - check_confidence(confidence))
+    return scale * math.log((candidates - 1) / tail) if candidates - 1 > tail else 0.0
 
 
-def permute_and_flip_epsilon(
-    error: float, *, candidates: int, sensitivity: float = 1, monotone: bool = False, confidence: float = 0.95
-) -> float:
-    """The ε at which `permute_and_flip_error` is this.
+def permute_and_flip_epsilon(error: float, **settings: Any) -> float:
+    """The ε at which `permute_and_flip_error`, with the same settings, is this.
 
     >>> round(permute_and_flip_epsilon(6.8, candidates=4), 2)
     1.0
     """
-    return apart(sensitivity, monotone) / check_positive(error, "error") * one_sided_quantile(candidates, confidence)
+    return permute_and_flip_error(check_positive(error, "error"), **settings)
 
 
 def above_threshold_error(
@@ -231,24 +223,22 @@ def above_threshold_error(
     >>> round(above_threshold_error(1, queries=100), 1)
     36.6
     """
-    return threshold_quantile(queries, positives, sensitivity, monotone, confidence) / check_positive(epsilon, "epsilon")
+    check_positive(queries, "queries")
+    check_positive(positives, "positives")
+    stated = Sensitivity.of(sensitivity, monotone=monotone)
+    threshold, query = scales(stated, Neighbours(), Fraction(1), positives, monotone)
+    tail = (1 - check_confidence(confidence)) / 2
+    off = float(threshold) * -math.log(tail) + float(query) * math.log(queries / tail)
+    return off / check_positive(epsilon, "epsilon")
 
 
-def above_threshold_epsilon(
-    error: float,
-    *,
-    queries: int,
-    positives: int = 1,
-    sensitivity: float = 1,
-    monotone: bool = False,
-    confidence: float = 0.95,
-) -> float:
-    """The ε at which `above_threshold_error` is this.
+def above_threshold_epsilon(error: float, **settings: Any) -> float:
+    """The ε at which `above_threshold_error`, with the same settings, is this.
 
     >>> round(above_threshold_epsilon(36.6, queries=100), 2)
     1.0
     """
-    return threshold_quantile(queries, positives, sensitivity, monotone, confidence) / check_positive(error, "error")
+    return above_threshold_error(check_positive(error, "error"), **settings)
 
 
 def clipped_mean_error(
@@ -259,7 +249,7 @@ def clipped_mean_error(
     confidence: float = 0.95,
     neighbours: Neighbours | str = "add_remove",
 ) -> float:
-    """How far `clipped_mean` is off on so many records; for `clipped_sum`, there is `laplace_error`.
+    """How far `clipped_mean` is off on this many records; for `clipped_sum`, there is `laplace_error`.
 
     Where records are replaced: laplace_error of the width over their number. Where they are added and removed, both
     sums are off by at most t widths with t = ln(2/(1 − confidence))/ε, and the mean by width · t/(records − 2t). Where
@@ -268,12 +258,11 @@ def clipped_mean_error(
     >>> round(clipped_mean_error(1, records=1000, bounds=(0, 100)), 3)
     0.372
     """
-    width, relation = -np.subtract(*check_bounds(bounds)), Neighbours.of(neighbours)
-    check_positive(records, "records")
-    if relation.total_is_public:
+    width, public, widths_off = _two_sums(records, bounds, confidence, neighbours)
+    if public:
         return laplace_error(epsilon, sensitivity=width / records, confidence=confidence)
-    off = two_sums_quantile(relation, confidence) / check_positive(epsilon, "epsilon")
-    return float(width * off / (records - 2 * off)) if records > 3 * off else float(width)
+    off = widths_off / check_positive(epsilon, "epsilon")
+    return width * off / (records - 2 * off) if records > 3 * off else width
 
 
 def clipped_mean_epsilon(
@@ -289,12 +278,20 @@ def clipped_mean_epsilon(
     >>> round(clipped_mean_epsilon(0.372, records=1000, bounds=(0, 100)), 2)
     1.0
     """
-    width, relation = -np.subtract(*check_bounds(bounds)), Neighbours.of(neighbours)
-    check_positive(records, "records")
-    if relation.total_is_public:
+    width, public, widths_off = _two_sums(records, bounds, confidence, neighbours)
+    if public:
         return laplace_epsilon(error, sensitivity=width / records, confidence=confidence)
-    off = check_positive(error, "error") * records / (width + 2 * error)
-    return two_sums_quantile(relation, confidence) / float(off)
+    return widths_off * (width + 2 * check_positive(error, "error")) / (error * records)
+
+
+def _two_sums(
+    records: int, bounds: tuple[float, float], confidence: float, neighbours: Neighbours | str
+) -> tuple[float, bool, float]:
+    """The bounds' width, whether the number of records is public, and how many widths both sums are off at most, times ε."""
+    (low, high), relation = check_bounds(bounds), Neighbours.of(neighbours)
+    check_positive(records, "records")
+    off = float(relation.sensitivity(1, 2)) * math.log(2 / (1 - check_confidence(confidence)))
+    return high - low, relation.total_is_public, off
 
 
 def large_margin_gap(
@@ -306,7 +303,7 @@ def large_margin_gap(
     511
     """
     size = check_positive(sensitivity, "sensitivity")
-    return 2 * size + size * margin_quantile(delta, kept, confidence) / check_positive(epsilon, "epsilon")
+    return 2 * size + size * _margin(delta, kept, confidence) / check_positive(epsilon, "epsilon")
 
 
 def large_margin_epsilon(
@@ -318,4 +315,29 @@ def large_margin_epsilon(
     1.0
     """
     size = check_positive(sensitivity, "sensitivity")
-    return size * margin_quantile(delta, kept, confidence) / check_positive(check_positive(gap, "gap") - 2 * size, "gap")
+    return size * _margin(delta, kept, confidence) / check_positive(check_positive(gap, "gap") - 2 * size, "gap")
+
+
+def _margin(delta: float, kept: int, confidence: float) -> float:
+    """The threshold of the search times ε, plus noise in the other direction, and without the 2 · sensitivity."""
+    check_positive(kept, "kept")
+    if not 0 < delta < 1:
+        raise BadInput("delta", f"must be between 0 and 1, got {delta!r}", "pass for instance 1e-6")
+    sought = 6 * math.log(2 * kept / delta) + 9 * math.log(6 / delta) + 12 * math.log(6 * kept * (kept + 1) / delta)
+    return sought + 21 * math.log(3 / (1 - check_confidence(confidence)))
+
+
+def _reach(sensitivity: float, monotone: bool) -> float:
+    """How far one record moves two scores apart: twice as far as one of them, unless both move in the same direction."""
+    return check_positive(sensitivity, "sensitivity") * (1 if monotone else 2)
+
+
+def _root(rising: Callable[[float], float]) -> float:
+    """Where a function that rises from below 0 is 0, rounded up."""
+    low, high = 0.0, 1.0
+    while rising(high) < 0:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rising(middle) < 0 else (low, middle)
+    return high

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 from jostle import algorithms, learn, mechanisms
 from jostle.answers.release import release
-from jostle.audit import learners, plans, tables
-from jostle.audit.entries import RELATIONS, FreePurse
-from jostle.audit.records import columns
+from jostle.audit.entries import RELATIONS, FreePurse, classifiers, tables
+from jostle.audit.entries import algorithms as plans
+from jostle.audit.entries.records import columns
 from jostle.kernel.errors import JostleError
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
@@ -177,7 +177,7 @@ def test_mechanisms_look_alike_whether_anybody_is_there(name: str) -> None:
 @pytest.mark.parametrize("name", learn.names())
 def test_learners_of_neighbouring_records_look_alike(name: str) -> None:
     """Models may differ in any way that was paid for; what they predict has the same form, and nothing else is seen."""
-    found, task = learn.get(name), learners.TASKS.get(name, learners.MIXED)
+    found, task = learn.get(name), classifiers.TASKS.get(name, classifiers.MIXED)
     codes = {attribute: np.arange(2) for attribute in task.attributes}
 
     def scores(side: Any, relation: str) -> Any:
@@ -185,7 +185,7 @@ def test_learners_of_neighbouring_records_look_alike(name: str) -> None:
         return found.run(records, task, records.grant(1)).scores(codes)
 
     for relation in RELATIONS:
-        pair = learners.pairs(task)(Neighbours(relation))[0]
+        pair = classifiers.pairs(task)(Neighbours(relation))[0]
         one, other = (seen(lambda side=side, r=relation: scores(side, r)) for side in (pair.one, pair.other))
         assert one == other
         assert quiet(one)
@@ -223,7 +223,7 @@ def test_previews_are_the_same_for_every_table_and_ask_no_engine(name: str, monk
         with monkeypatch.context() as patch:
             for engine in ("counted", "sums", "sampled_once"):
                 patch.setattr(
-                    f"jostle.audit.table_cache.RememberedView.{engine}", lambda *_: pytest.fail("it asks the engine")
+                    f"jostle.audit.entries.table_cache.RememberedView.{engine}", lambda *_: pytest.fail("it asks the engine")
                 )
             previews.append(question.preview(epsilon="1/2"))
     assert previews[0] == previews[1]

@@ -1,10 +1,8 @@
-"""The auditor itself: its bounds hold, it finds most of what there is to find, and it finds nothing in jostle."""
+"""Everything is audited, on pairs that are neighbours and show most of ε; and nothing is found in jostle."""
 
 from __future__ import annotations
 
-import json
 import math
-import sys
 from fractions import Fraction
 
 import numpy as np
@@ -15,17 +13,14 @@ from scipy import stats
 
 from jostle import algorithms, learn, mechanisms
 from jostle.audit import Audited, Pair, campaign, catalogue, examine
-from jostle.audit.charges import audit_charges, audit_tables
-from jostle.audit.choices import chances, telling
-from jostle.audit.evidence import epsilon_bounds, evidence, probability_bounds, rough_bounds
-from jostle.audit.operators import scores, statistics, strategies
-from jostle.audit.records import columns, criteria, moved_records
-from jostle.audit.tables import QUESTIONS
+from jostle.audit.entries.operators import scores, statistics, strategies
+from jostle.audit.entries.records import columns, criteria, moved_records
+from jostle.audit.entries.selection_law import chances, telling
+from jostle.audit.entries.tables import QUESTIONS
 from jostle.choice.accuracy_first import accuracy_first
 from jostle.choice.alternatives import ByValidation
 from jostle.choice.choice_maker import ChoiceMaker
 from jostle.choice.choice_point import ChoicePoint
-from jostle.cli.main import main
 from jostle.kernel.criteria import Criterion
 from jostle.kernel.errors import BadInput
 from jostle.kernel.expressions import Derived
@@ -36,85 +31,11 @@ from jostle.kernel.records import Records, SimulatedRecords
 from jostle.kernel.scores import Score
 from jostle.kernel.statistics import Statistic
 from jostle.tables.table import Table
+from tests.audit.helpers import ENTRIES, leaky
 from tests.kernel.test_source import kernels_own
 
-ENTRIES = catalogue.every()
 TIGHT = [(name, relation) for name, entry in ENTRIES.items() for relation in entry.tight if entry.pace == "batched"]
 """What takes its time is left to the command, which looks at all."""
-
-CHARGED = ("HB", "MWEM", "AHP", "DAWA", "PHP", "AGrid", "Adaptive", "Pythia")
-"""Algorithms with few and many measurements, choices, statistics, partitions and splits. The command looks at all."""
-
-
-def leaky(loss: float, name: str = "leaky") -> Audited:
-    """Randomized response on a bit that loses so much, whatever is claimed."""
-
-    def run(side, epsilon, neighbours, samples, seed):
-        truth = np.random.default_rng(seed).random((samples, 1)) < 1 / (1 + math.exp(-loss))
-        return np.where(truth, side, 1 - side).astype(float)
-
-    return Audited(name=name, family="mechanism", run=run, pairs=lambda neighbours: [Pair("a bit", 0, 1)])
-
-
-# ----------------------------------------------------------------------------------------------------------- bounds
-
-
-@given(st.integers(0, 200), st.sampled_from([0.3, 0.01, 1e-6]))
-def test_bounds_on_a_probability_are_those_of_the_binomial_tails(hits, chance):
-    low, high = (float(bound) for bound in probability_bounds(hits, 200, chance))
-    assert low <= hits / 200 <= high
-    assert hits == 0 or stats.binom.sf(hits - 1, 200, low) == pytest.approx(chance, rel=1e-6)
-    assert hits == 200 or stats.binom.cdf(hits, 200, high) == pytest.approx(chance, rel=1e-6)
-
-
-def test_bounds_on_epsilon_fail_no_more_often_than_they_may():
-    """Of 20,000 bounds that may fail with a chance of 0.05 each, 1,300 fail with one below 10⁻⁶ (binomial)."""
-    rng, runs, samples, chance = np.random.default_rng(1), 20_000, 500, 0.05
-    p, q = 0.3, 0.1
-    bounds = epsilon_bounds(rng.binomial(samples, p, runs), rng.binomial(samples, q, runs), samples, samples, chance=chance)
-    failed = int((bounds > math.log(p / q)).sum())
-    assert stats.binom.sf(1_300, runs, chance) < 1e-6
-    assert failed <= 1_300
-
-
-@given(st.integers(0, 2_000), st.integers(0, 2_000), st.sampled_from([1e-3, 1e-7]))
-def test_the_search_values_events_nearly_as_they_are_counted(hits, others, chance):
-    """Where there is anything to be proven; what is reported is never the search's own bound."""
-    exact, rough = (float(bounds(hits, others, 2_000, 2_000, chance=chance)) for bounds in (epsilon_bounds, rough_bounds))
-    assert rough == pytest.approx(exact, abs=0.55)
-
-
-def test_equal_distributions_prove_nothing():
-    rng = np.random.default_rng(2)
-    assert evidence(rng.normal(size=(4_000, 3)), rng.normal(size=(4_000, 3)), chance=1e-3).bound < 0.3
-    constant = np.ones((1_000, 2))
-    assert evidence(constant, constant, chance=1e-3).bound == 0.0
-
-
-def test_outputs_of_another_width_are_told_apart():
-    def run(side, epsilon, neighbours, samples, seed):
-        return np.zeros((samples, side))
-
-    entry = Audited(name="wide", family="mechanism", run=run, pairs=lambda neighbours: [Pair("widths", 1, 2)])
-    assert examine(entry, epsilon=1, neighbours="add_remove", samples=400, seed=0).finding
-
-
-def test_delta_is_forgiven_and_no_more():
-    one, other = np.zeros((4_000, 1)), np.zeros((4_000, 1))
-    one[::20] = 1.0  # five in a hundred
-    assert evidence(one, other, chance=1e-3).bound > 2
-    assert evidence(one, other, chance=1e-3, delta=0.06).bound < 0.1
-
-
-@pytest.mark.parametrize("loss", [0.5, 1.0, 3.0])
-def test_what_loses_more_is_found_and_what_does_not_is_not(loss):
-    verdict = examine(leaky(loss), epsilon=loss, neighbours="replace", samples=40_000, seed=3)
-    assert not verdict.finding
-    assert verdict.tightness > 0.8
-    assert examine(leaky(1.3 * loss), epsilon=loss, neighbours="replace", samples=40_000, seed=3).finding
-
-
-# -------------------------------------------------------------------------------------------------------- catalogue
 
 
 def test_everything_of_the_kernel_the_mechanisms_and_the_registry_is_audited():
@@ -310,75 +231,3 @@ def test_the_law_of_choices_is_private_at_its_epsilon(known, epsilon):
         after[place] += 1
         ratio = np.log(chances(before, 1.0, epsilon) / chances(after, 1.0, epsilon))
         assert np.abs(ratio).max() <= epsilon + 1e-9
-
-
-# ---------------------------------------------------------------------------------------------------------- charges
-
-
-@pytest.mark.parametrize("name", CHARGED)
-def test_charges_are_what_operators_were_handed(name):
-    for found in audit_charges([name]):
-        assert found.agrees
-        assert found.granted == found.heard == found.charged == Fraction(3, 10)
-
-
-def test_questions_to_tables_are_charged_what_they_cost():
-    found = audit_tables()
-    assert {one.name.removeprefix("table: ").removesuffix(" by person") for one in found} == set(QUESTIONS)
-    assert all(one.agrees and one.charged == Fraction(3, 10) for one in found)
-
-
-# ---------------------------------------------------------------------------------------------------------- command
-
-
-@pytest.fixture
-def jostle(monkeypatch, capsys):
-    def call(*arguments: object) -> tuple[object, str]:
-        monkeypatch.setattr(sys, "argv", ["jostle", "audit", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "160")
-        status = 0
-        try:
-            main()
-        except SystemExit as ended:
-            status = ended.code or 0
-        return status, capsys.readouterr().out
-
-    return call
-
-
-def test_the_command_prints_numbers_for_a_script(jostle, monkeypatch):
-    monkeypatch.setattr(campaign, "CONFIDENCE", 1 - 1e-6)  # two of the verdicts are about exact noise, which is not seeded
-    status, printed = jostle("--only", "laplace: total", "--json", "--workers", 1)
-    verdicts = json.loads(printed)["verdicts"]
-    assert status == 0
-    assert {verdict["neighbours"] for verdict in verdicts} == {"add_remove", "replace"}
-    assert all(not verdict["finding"] and verdict["samples"] >= 100 for verdict in verdicts)
-
-
-def test_a_finding_prints_the_pair_and_the_event_and_ends_with_status_1(jostle, monkeypatch):
-    monkeypatch.setattr(catalogue, "_added", {"mine": leaky(6.0, "mine")})
-    status, printed = jostle("--only", "mine")
-    assert status == 1
-    assert "FINDING" in printed
-    assert "a bit: 0 and 1" in printed
-    assert " runs on the " in printed
-
-
-def test_a_full_audit_says_how_long_the_rest_takes_and_goes_on(jostle, monkeypatch, tmp_path):
-    monkeypatch.setattr(catalogue, "_added", {"mine": leaky(0.05, "mine")})
-    status, printed = jostle("--full", "--only", "mine", "--workers", 1, "--out", tmp_path / "full.jsonl")
-    assert status == 0
-    assert "2 of 2 go on with fresh samples" in printed
-    assert "1,000,000" in printed
-    again = jostle("--full", "--only", "mine", "--workers", 1, "--out", tmp_path / "full.jsonl")[1]
-    assert "0 of 2 go on with fresh samples: about 0.0 hours" in again
-
-
-def test_the_command_shows_how_much_of_epsilon_was_found_of_primitives(jostle):
-    status, printed = jostle("--primitives", "--only", "discrete_laplace", "--workers", 1)
-    assert status == 0
-    assert "at least 70% of ε was found for 2 of 2" in printed
-
-
-def test_an_unknown_entry_ends_with_status_2(jostle):
-    assert jostle("--only", "no such thing")[0] == 2

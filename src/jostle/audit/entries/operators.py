@@ -1,7 +1,7 @@
 """The kernel's operators: every strategy, statistic, score and cut, with the neighbours that are hardest on it.
 
-Hard pairs are found from what a thing computes, by trying all records, and not from the sensitivity that it states: a
-sensitivity that is too small is what an audit must not believe.
+Hard pairs are found from what an operator computes, by trying all records, and not from the sensitivity that it states: a
+sensitivity that is too small is just what an audit must find.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from jostle.audit.choices import furthest, telling
-from jostle.audit.entries import RELATIONS, Audited, Pair, of_source
+from jostle.audit.entries import RELATIONS, Ask, Audited, Pair, Pairs, by_relation, of_source
+from jostle.audit.entries.selection_law import most_telling
 from jostle.kernel import expressions as terms
 from jostle.kernel.budget import Budget
 from jostle.kernel.expressions import Derived, Term
@@ -21,19 +21,12 @@ from jostle.kernel.partition import Counts, Partition, Vector
 from jostle.kernel.queries import Strategy
 from jostle.kernel.scores import QueryDistance, QueryScore, Score, SplitScore
 from jostle.kernel.source import IntervalCost, Source
-from jostle.kernel.statistics import (
-    LargestCell,
-    NonZeroCells,
-    PartitionCost,
-    Scale,
-    Statistic,
-    TotalVariation,
-)
+from jostle.kernel.statistics import LargestCell, NonZeroCells, PartitionCost, Scale, Statistic, TotalVariation
 from jostle.kernel.strategy import blocks, boxes, grid, identity, matrix, prefix, stack, total
 from jostle.kernel.trees import hierarchy, wavelet
 
 CELLS = 4
-"""A domain that is small enough for the worst event not to be rare."""
+"""The size of the domain: so small that the worst event is not rare."""
 
 NOTHING_MOVES = "a record that is replaced does not move it"
 
@@ -45,7 +38,7 @@ _CONTESTS = [[0, 0, 4, 4], [4, 4, 0, 0], [4, 0, 0, 4], [0, 1, 0, 1], [0, 2, 0, 0
 
 
 def neighbours_of(x: Counts, relation: Neighbours) -> Iterator[tuple[str, Counts]]:
-    """Every neighbour of a vector, and in words what was done to it.
+    """Every neighbour of a vector, with what was done to it in words.
 
     >>> [more.tolist() for _, more in neighbours_of(np.array([1, 0]), Neighbours("add_remove"))]
     [[2, 0], [1, 1]]
@@ -65,15 +58,15 @@ def neighbours_of(x: Counts, relation: Neighbours) -> Iterator[tuple[str, Counts
                 yield f"one record from cell {cell} to {target}", moved
 
 
-def worst_pairs(relation: Neighbours, distance: Callable[[Counts, Counts], float], number: int = 2) -> list[Pair]:
-    """The neighbours that something moves furthest between, of all neighbours of the vectors to start from."""
-    return sorted(all_pairs(_STARTS, relation), key=lambda pair: -distance(pair.one, pair.other))[:number]
-
-
 def all_pairs(starts: Sequence[Sequence[int]], relation: Neighbours) -> list[Pair]:
     """Each of these vectors with each of its neighbours."""
     vectors = [np.array(start, dtype=np.int64) for start in starts]
     return [Pair(what, x, moved) for x in vectors for what, moved in neighbours_of(x, relation)]
+
+
+def worst_pairs(distance: Callable[[Counts, Counts], float]) -> Pairs:
+    """The two pairs that are furthest apart, of all neighbours of the vectors to start from."""
+    return lambda relation: sorted(all_pairs(_STARTS, relation), key=lambda pair: -distance(pair.one, pair.other))[:2]
 
 
 def entries() -> list[Audited]:
@@ -118,7 +111,7 @@ def statistics() -> dict[str, Statistic]:
 
 
 def _terms() -> dict[str, Term]:
-    """One private expression of every rule that has a bound of its own."""
+    """One private expression for every rule that has a bound of its own."""
     cells, halves = terms.cells(CELLS), Partition.intervals([0, 2], CELLS)
     groups = terms.grouped(cells, halves)
     net = terms.grouped(terms.weighted(cells, [2, 0, -1, 1]), Partition.of([0] * CELLS))
@@ -136,7 +129,7 @@ def _terms() -> dict[str, Term]:
 
 
 def scores() -> dict[str, Score]:
-    """One score of every kind, and some of them twice: scores that rise alone, and scores that move both ways."""
+    """One score of every kind; some twice, as scores that only rise and as scores that move both ways."""
     return {
         "QueryScore": QueryScore(identity(CELLS)),
         "QueryScore of two": QueryScore(matrix([[1, 0, 0, 0], [0, 1, 0, 0]])),
@@ -146,85 +139,67 @@ def scores() -> dict[str, Score]:
     }
 
 
+def _entry(name: str, ask: Ask, pairs: Pairs, *, unknown: str = "") -> Audited:
+    """`unknown` says why the worst case is not known where a record is replaced."""
+    tight = RELATIONS[:1] if unknown else RELATIONS
+    return Audited(name=name, family="operator", pairs=pairs, tight=tight, unknown=unknown, **of_source(ask, batched=True))
+
+
 def _laplace(name: str, strategy: Strategy) -> Audited:
     dense = strategy.dense()
+
+    def ask(source: Source, budget: Budget) -> Vector:
+        return source.laplace(strategy, budget)
 
     def moved(x: Counts, other: Counts) -> float:
         return float(np.abs(dense @ (x - other)).sum())
 
-    def pairs(relation: Neighbours) -> list[Pair]:
-        return worst_pairs(relation, moved)
-
-    less = {"total": NOTHING_MOVES, "boxes": "twice the norm is a bound from above"}
-    return Audited(
-        name=f"laplace: {name}",
-        family="operator",
-        pairs=pairs,
-        tight=("add_remove",) if name in less else RELATIONS,
-        unknown=less.get(name, ""),
-        **of_source(lambda source, budget: source.laplace(strategy, budget), batched=True),
-    )
+    unknown = {"total": NOTHING_MOVES, "boxes": "twice the norm is a bound from above"}
+    return _entry(f"laplace: {name}", ask, worst_pairs(moved), unknown=unknown.get(name, ""))
 
 
 def _statistic(name: str, statistic: Statistic) -> Audited:
+    def ask(source: Source, budget: Budget) -> Vector:
+        return source.statistic(statistic, budget)
+
     def moved(x: Counts, other: Counts) -> float:
         return abs(statistic.value(x) - statistic.value(other))
 
-    less = {"Scale": NOTHING_MOVES, "Derived, length": "two groups that move apart are further than their lengths"}
-    return Audited(
-        name=f"statistic: {name}",
-        family="operator",
-        pairs=lambda relation: worst_pairs(relation, moved),
-        tight=("add_remove",) if name in less else RELATIONS,
-        unknown=less.get(name, ""),
-        **of_source(lambda source, budget: source.statistic(statistic, budget), batched=True),
-    )
+    unknown = {"Scale": NOTHING_MOVES, "Derived, length": "two groups that move apart are further than their lengths"}
+    return _entry(f"statistic: {name}", ask, worst_pairs(moved), unknown=unknown.get(name, ""))
 
 
 def _choose(name: str, score: Score) -> Audited:
     def pairs(relation: Neighbours) -> list[Pair]:
-        found = all_pairs([*_STARTS, *_CONTESTS], relation)
-        reach = furthest(
-            (score.values(pair.other) - score.values(pair.one)).astype(float) for pair in found
-        )  # seen, not stated
-
-        def shows(pair: Pair) -> float:
-            return telling(score.values(pair.one).astype(float), score.values(pair.other).astype(float), reach)
-
-        return sorted(found, key=shows, reverse=True)[:2]
+        return most_telling(all_pairs([*_STARTS, *_CONTESTS], relation), lambda x: score.values(x).astype(float))
 
     def ask(source: Source, budget: Budget) -> int:
         candidates: Any = np.arange(score.values(np.zeros(CELLS, dtype=np.int64)).size)
         chosen: int = source.choose(candidates, score, budget)
         return chosen
 
-    less = {"QueryScore of a wavelet": "a record that moves takes two answers apart by 3, and the bound is 4"}
-    return Audited(
-        name=f"choose: {name}",
-        family="operator",
-        pairs=pairs,
-        tight=("add_remove",) if name in less else RELATIONS,
-        unknown=less.get(name, ""),
-        **of_source(ask, batched=True),
-    )
+    unknown = {"QueryScore of a wavelet": "a record that moves takes two answers apart by 3, and the bound is 4"}
+    return _entry(f"choose: {name}", ask, pairs, unknown=unknown.get(name, ""))
 
 
 def _partition(method: Any) -> Audited:
-    """Cuts of three cells: few enough cells for each cut to come often, and all three lengths of intervals overlap."""
+    """Cuts of three cells: so few that each cut comes often, and intervals of all three lengths overlap."""
     cost = IntervalCost(price=1.0, method=method)
 
     def ask(source: Source, budget: Budget) -> Counts:
         return source.partition(cost, budget).labels
 
-    def pairs(relation: Neighbours) -> list[Pair]:
-        if relation.relation == "add_remove":
-            return [_pair("nothing and one record", [0, 0, 0], [0, 1, 0]), _pair("a step", [0, 2, 2], [0, 2, 3])]
-        return [_pair("a record that moves", [1, 1, 0], [0, 1, 1]), _pair("a step", [2, 0, 2], [1, 1, 2])]
-
-    unknown = "no pair is known that moves the costs of two cuts as far apart as the bound allows"
-    return Audited(
-        name=f"partition: {method}", family="operator", pairs=pairs, unknown=unknown, **of_source(ask, batched=False)
+    pairs = by_relation(
+        [_pair("nothing and one record", [0, 0, 0], [0, 1, 0]), _pair("a step", [0, 2, 2], [0, 2, 3])],
+        [_pair("a record that moves", [1, 1, 0], [0, 1, 1]), _pair("a step", [2, 0, 2], [1, 1, 2])],
     )
+    unknown = "no pair is known that moves the costs of two cuts as far apart as the bound allows"
+    runs = of_source(ask, batched=False)
+    return Audited(name=f"partition: {method}", family="operator", pairs=pairs, unknown=unknown, **runs)
+
+
+def _pair(name: str, one: list[int], other: list[int]) -> Pair:
+    return Pair(name, np.array(one), np.array(other))
 
 
 def _composed() -> Iterator[Audited]:
@@ -235,9 +210,8 @@ def _composed() -> Iterator[Audited]:
         return source.reduce(halves).laplace(identity(2), budget)
 
     def parts(source: Source, budget: Budget) -> Vector:
-        return np.concatenate(
-            [np.atleast_1d(part.laplace(total(part.size), token)) for part, token in source.split(halves, budget)], axis=-1
-        )
+        seen = [np.atleast_1d(part.laplace(total(part.size), token)) for part, token in source.split(halves, budget)]
+        return np.concatenate(seen, axis=-1)
 
     def mixed(source: Source, budget: Budget) -> Vector:
         before, within = budget.split(1, 1)
@@ -251,14 +225,4 @@ def _composed() -> Iterator[Audited]:
         return float(np.abs(halves.sums(x - other)).sum())
 
     for name, ask in (("reduce", reduced), ("split", parts), ("split after laplace", mixed)):
-        yield Audited(
-            name=name,
-            family="operator",
-            pairs=lambda relation: worst_pairs(relation, spread),
-            tight=RELATIONS,
-            **of_source(ask, batched=True),
-        )
-
-
-def _pair(name: str, one: list[int], other: list[int]) -> Pair:
-    return Pair(name, np.array(one), np.array(other))
+        yield _entry(name, ask, worst_pairs(spread))

@@ -1,8 +1,8 @@
 """From samples on two neighbours to a lower bound on ε: search an event on one part of them, measure it on the rest.
 
 A pure ε-differentially private mechanism has P[E | x] ≤ e^ε P[E | x′] + δ for every event E. So every event gives a lower
-bound, ln((P[E | x] − δ) / P[E | x′]). Which event is looked for with one half of the samples; what it proves is counted on
-the other half, which had no part in choosing it, with Clopper and Pearson's exact bounds on both probabilities. Nothing is
+bound, ln((P[E | x] − δ) / P[E | x′]). One half of the samples is used to find an event. What it proves is counted on the
+other half, which had no part in choosing it, with Clopper and Pearson's exact bounds on both probabilities. Nothing is
 assumed about the distributions, and however badly the search goes, the bound holds with its confidence.
 """
 
@@ -21,13 +21,14 @@ import numpy as np
 from jostle.kernel.partition import Vector
 
 Score = Callable[[Vector], Vector]
+"""From outputs, one row per run, to one number per run."""
 
 THRESHOLDS = 96
 """How many thresholds of a score are tried."""
 
 LIKELY = 0.3
-"""A pair promises what its events would prove with this chance of failure: what a few samples prove with a much smaller one
-is more a matter of how often an event is seen than of what it tells."""
+"""A pair promises what its events would prove with this chance of failure. What a few samples prove with a much smaller
+chance says more about how often an event is seen than about what it tells."""
 
 _BINS = 24
 _MOST_OUTCOMES = 4_096
@@ -35,26 +36,27 @@ _SMALLEST_SIDE = 8
 
 
 @dataclass(frozen=True)
-class Event:
+class OutputEvent:
     """A set of outputs: those whose score reaches a threshold, or those whose score does not."""
 
     name: str
     """What the score looks at."""
 
     score: Score
-    """From outputs, one row each, to a number each."""
-
     threshold: float
-    """Where the event begins."""
 
     above: bool
-    """Whether it is the outputs that reach the threshold, or the others."""
+    """Whether the event has the outputs that reach the threshold, or the others."""
 
     swapped: bool
-    """Whether it is likelier under the second data set of the pair."""
+    """Whether it is likelier under the second input of the pair."""
 
-    def count(self, outputs: Vector) -> int:
-        """How many outputs are in it."""
+    def counts(self, one: Vector, other: Vector) -> tuple[int, int, int, int]:
+        """How many outputs are in it where it is likelier and where it is rarer, and how many outputs there are."""
+        likelier, rarer = (other, one) if self.swapped else (one, other)
+        return self._count(likelier), self._count(rarer), len(likelier), len(rarer)
+
+    def _count(self, outputs: Vector) -> int:
         reached = int(np.count_nonzero(self.score(outputs) >= self.threshold))
         return reached if self.above else len(outputs) - reached
 
@@ -64,10 +66,10 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """What an event proves about a pair of data sets."""
+    """What an event proves about a pair of inputs."""
 
     bound: float
-    """ε is at least this, with the confidence asked for; 0 where nothing is proven."""
+    """ε is at least this, with the confidence asked for; 0 if nothing is proven."""
 
     event: str
     """The event in words, and how often it was seen on either side."""
@@ -92,7 +94,7 @@ def probability_bounds(hits: Any, samples: int, chance: float) -> tuple[Vector, 
 
 
 def epsilon_bounds(hits: Any, others: Any, samples: int, other_samples: int, *, chance: float, delta: float = 0.0) -> Vector:
-    """ln((P[E | x] − δ) / P[E | x′]) at least, but for this chance; 0 where that is negative.
+    """A lower bound on ln((P[E | x] − δ) / P[E | x′]) that fails with at most this chance; 0 if that is negative.
 
     >>> epsilon_bounds([500], [100], 1000, 1000, chance=0.001).round(2).tolist()
     [1.2]
@@ -102,7 +104,7 @@ def epsilon_bounds(hits: Any, others: Any, samples: int, other_samples: int, *, 
 
 
 def rough_bounds(hits: Any, others: Any, samples: int, other_samples: int, *, chance: float, delta: float = 0.0) -> Vector:
-    """The same by Wilson's bounds, which are near and cost little: for a search, whose bound nobody is told.
+    """The same by Wilson's bounds, which are near and cheap: for a search, whose own bound is never reported.
 
     >>> rough_bounds(np.array([500]), np.array([100]), 1000, 1000, chance=0.001).round(2).tolist()
     [1.2]
@@ -113,96 +115,78 @@ def rough_bounds(hits: Any, others: Any, samples: int, other_samples: int, *, ch
 
 
 def _wilson(hits: Any, samples: int, far: float) -> Vector:
-    """Where a binomial's mean is so many deviations away from what was seen."""
+    """Where a binomial's mean is `far` deviations away from what was seen."""
     share, weight = np.asarray(hits, dtype=np.float64) / samples, far**2 / samples
     spread = np.sqrt(share * (1 - share) / samples + weight / (4 * samples))
     return np.asarray((share + weight / 2 + far * spread) / (1 + weight))
 
 
 def evidence(one: Vector, other: Vector, *, chance: float, delta: float = 0.0) -> Evidence:
-    """The bound that the best event found proves; it is wrong with at most this chance.
+    """What the best event found proves; the bound is wrong with at most this chance.
+
+    A quarter of the samples makes the scores, a quarter picks the event, and half counts it.
 
     >>> generator = np.random.default_rng(0)
     >>> coins = [np.where(generator.random((20_000, 1)) < p, 1.0, 0.0) for p in (0.25, 0.75)]
     >>> round(evidence(*coins, chance=0.001).bound, 1)  # the truth is ln 3
     1.1
     """
-    (fit_a, pick_a, kept_a), (fit_b, pick_b, kept_b) = _parts(one), _parts(other)
-    found: list[tuple[float, Event | None]] = [(-1.0, None), (-1.0, None)]
-    for name, score in _scores(fit_a, fit_b):
-        best = _best_thresholds(name, score, pick_a, pick_b, (chance, LIKELY), delta)
-        found = [max(old, new, key=lambda one: one[0]) for old, new in zip(found, best, strict=True)]
-    event, promising = (one[1] for one in found)
-    if event is None or promising is None:
-        return Evidence(bound=0.0, event="no event")
-    likelier, rarer = (kept_b, kept_a) if event.swapped else (kept_a, kept_b)
-    hits, others = event.count(likelier), event.count(rarer)
+    (fit_a, pick_a, kept_a), (fit_b, pick_b, kept_b) = (
+        np.split(outputs, [len(outputs) // 4, 2 * (len(outputs) // 4)]) for outputs in (one, other)
+    )
+    candidates = [found for score in _scores(fit_a, fit_b) for found in _events(*score, pick_a, pick_b)]
+    event, promising = (_best(candidates, at, delta) for at in (chance, LIKELY))
+    hits, others, samples, other_samples = counted = event.counts(kept_a, kept_b)
     sides = ("the other", "the first") if event.swapped else ("the first", "the other")
     return Evidence(
-        bound=float(epsilon_bounds(hits, others, len(likelier), len(rarer), chance=chance, delta=delta)),
-        event=f"{event}: {hits:,} of {len(likelier):,} runs on {sides[0]}, {others:,} of {len(rarer):,} on {sides[1]}",
-        promise=_promise(promising, kept_a, kept_b, delta),
+        bound=float(epsilon_bounds(*counted, chance=chance, delta=delta)),
+        event=f"{event}: {hits:,} of {samples:,} runs on {sides[0]}, {others:,} of {other_samples:,} on {sides[1]}",
+        promise=float(rough_bounds(*promising.counts(kept_a, kept_b), chance=LIKELY, delta=delta)),
     )
 
 
-def _promise(event: Event, one: Vector, other: Vector, delta: float) -> float:
-    likelier, rarer = (other, one) if event.swapped else (one, other)
-    hits, others = event.count(likelier), event.count(rarer)
-    return float(rough_bounds(hits, others, len(likelier), len(rarer), chance=LIKELY, delta=delta))
+Candidates = tuple[tuple[Any, Any, int, int], Callable[[int], OutputEvent]]
+"""For each threshold, how often its event is seen where it should be likelier and rarer, and of how many; and the events."""
 
 
-def _parts(outputs: Vector) -> tuple[Vector, Vector, Vector]:
-    """A quarter to make scores of, a quarter to pick the event with, and half to count it on."""
-    quarter = len(outputs) // 4
-    return outputs[:quarter], outputs[quarter : 2 * quarter], outputs[2 * quarter :]
-
-
-def _best_thresholds(
-    name: str, score: Score, one: Vector, other: Vector, chances: Sequence[float], delta: float
-) -> list[tuple[float, Event | None]]:
-    """Of all thresholds, both sides of them and both directions, the event that proves most on these samples.
-
-    For each of some chances of failure: with a larger one, events that are rarer and tell more come first.
-    """
+def _events(name: str, score: Score, one: Vector, other: Vector) -> Iterator[Candidates]:
+    """The events of a score: all thresholds, both sides of them, and both directions."""
     a, b = np.sort(score(one)), np.sort(score(other))
     cuts = np.unique(np.quantile(np.concatenate([a, b]), np.linspace(0, 1, THRESHOLDS), method="nearest"))
-    best: list[tuple[float, Event | None]] = [(-1.0, None) for _ in chances]
     below = np.searchsorted(a, cuts, side="left"), np.searchsorted(b, cuts, side="left")
-    for above, swapped, (place, chance) in product((True, False), (False, True), enumerate(chances)):
-        hits = (len(a) - below[0], len(b) - below[1]) if above else below
-        k, m = (hits[1], hits[0]) if swapped else (hits[0], hits[1])
-        n, n_other = (len(b), len(a)) if swapped else (len(a), len(b))
-        bounds = rough_bounds(k, m, n, n_other, chance=chance, delta=delta)
-        at = int(np.argmax(bounds))
-        if bounds[at] > best[place][0]:
-            best[place] = (float(bounds[at]), Event(name, score, float(cuts[at]), above, swapped))
-    return best
+    for above, swapped in product((True, False), (False, True)):
+        hits, others = (len(a) - below[0], len(b) - below[1]) if above else below
+        counts = (others, hits, len(b), len(a)) if swapped else (hits, others, len(a), len(b))
+        yield counts, partial(_event, name, score, cuts, above, swapped)
+
+
+def _event(name: str, score: Score, cuts: Vector, above: bool, swapped: bool, at: int) -> OutputEvent:
+    return OutputEvent(name, score, float(cuts[at]), above, swapped)
+
+
+def _best(candidates: Sequence[Candidates], chance: float, delta: float) -> OutputEvent:
+    """The event that proves most with this chance of failure: with a larger one, rarer events that tell more come first."""
+    bounds = [rough_bounds(*counts, chance=chance, delta=delta) for counts, _ in candidates]
+    best = max(range(len(candidates)), key=lambda place: bounds[place].max())
+    return candidates[best][1](int(np.argmax(bounds[best])))
 
 
 def _scores(one: Vector, other: Vector) -> Iterator[tuple[str, Score]]:
-    """What events are made of: coordinates, a projection, log-likelihood ratios by coordinate, and by whole outcome."""
+    """Scores of outputs: coordinates, a projection, log-likelihood ratios by coordinate and by whole output."""
     width = one.shape[1]
     for column in range(width):
-        yield f"output[{column}]" if width > 1 else "output", partial(_column, column)
-    apart, spread = one.mean(axis=0) - other.mean(axis=0), one.var(axis=0) + other.var(axis=0)
-    if width > 1 and apart.any():
-        weights = apart / np.maximum(spread, 1e-12)
+        yield f"output[{column}]" if width > 1 else "output", partial(np.take, indices=column, axis=1)
+    difference, spread = one.mean(axis=0) - other.mean(axis=0), one.var(axis=0) + other.var(axis=0)
+    if width > 1 and difference.any():
+        weights, signs = difference / np.maximum(spread, 1e-12), np.sign(difference)
+        middle = (one.mean(axis=0) + other.mean(axis=0)) / 2
         yield "the projection toward the difference", lambda rows: rows @ weights
-        yield "the outputs on the side of the difference", lambda rows: _sides(rows, one, other, apart)
+        # how many coordinates are beyond the middle between the two means, in the direction of the first
+        yield "the outputs on the side of the difference", lambda rows: ((rows - middle) * signs > 0).sum(axis=1) * 1.0
     yield "the log-likelihood ratio by coordinate", _by_coordinate(one, other)
     table = _by_outcome(one, other)
     if table is not None:
         yield "the log-likelihood ratio of the whole output", table
-
-
-def _column(column: int, rows: Vector) -> Vector:
-    return rows[:, column]
-
-
-def _sides(rows: Vector, one: Vector, other: Vector, apart: Vector) -> Vector:
-    """How many coordinates are beyond the middle between the two means, in the direction of the first."""
-    middle = (one.mean(axis=0) + other.mean(axis=0)) / 2
-    return np.asarray(((rows - middle) * np.sign(apart) > 0).sum(axis=1), dtype=np.float64)
 
 
 def _by_coordinate(one: Vector, other: Vector) -> Score:
@@ -227,8 +211,8 @@ def _by_coordinate(one: Vector, other: Vector) -> Score:
 
 
 def _by_outcome(one: Vector, other: Vector) -> Score | None:
-    """The log-ratio of the frequencies of each whole output, where outputs come again; else nothing."""
-    names = np.random.default_rng(0).standard_normal(one.shape[1])  # whole rows as one number each, to look them up
+    """The log-ratio of the frequencies of each whole output; None where outputs hardly ever repeat."""
+    names = np.random.default_rng(0).standard_normal(one.shape[1])  # one number per whole row, to look rows up by
     a, b = one @ names, other @ names
     outcomes = np.unique(np.concatenate([a, b]))
     if outcomes.size > min(_MOST_OUTCOMES, (len(a) + len(b)) // _SMALLEST_SIDE):
@@ -245,7 +229,7 @@ def _by_outcome(one: Vector, other: Vector) -> Score | None:
 
 
 def failure_chance(confidence: float, comparisons: int) -> float:
-    """The chance that each of so many comparisons may fail with, for all together to have this confidence.
+    """The chance with which each of several comparisons may fail, for all together to have this confidence.
 
     >>> failure_chance(0.999, 100)
     1e-05

@@ -1,17 +1,15 @@
-"""Every learner in the registry, on so few records that one of them matters; what is released is what a model predicts."""
+"""Every learner in the registry, on so few records that one of them matters; what is released are a model's predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from jostle import learn
-from jostle.audit.entries import Audited, Pair
-from jostle.audit.records import Rows, of_records
+from jostle.audit.entries import Audited, Pair, Pairs, by_relation
+from jostle.audit.entries.records import CodedRows, of_records
 from jostle.kernel.budget import Budget
-from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.kernel.records import Records
 from jostle.learn import Learner, Task
@@ -22,14 +20,10 @@ MIXED = Task(
     "sick",
     {"colour": Category(["red", "blue"]), "size": Integer(0, 3), "sick": Boolean()},
 )
-"""A category and a number, each with a cell for what nobody foresaw."""
+"""A category and a number, each with a cell for unforeseen values."""
 
-NUMBERS = Task(("size",), "sick", {"size": Integer(0, 3), "sick": Boolean()})
-"""For learners that take numbers alone."""
-
-TASKS = {"Grid": NUMBERS}
-"""The task of each learner that is not for any."""
-
+TASKS = {"Grid": Task(("size",), "sick", {"size": Integer(0, 3), "sick": Boolean()})}
+"""Tasks of the learners that accept only numbers."""
 
 FEWER: dict[str, dict[str, Any]] = {
     "Jagannathan": {"trees": 2},
@@ -37,8 +31,8 @@ FEWER: dict[str, dict[str, Any]] = {
     "Mohammed": {"depth": 2},
     "SuLQ-ID3": {"depth": 2},
 }
-"""Trees and levels that are all alike, each with an equal part of ε: of fewer, each has more of ε to lose. Two attributes
-leave little to split below the second level."""
+"""Trees and levels that are all alike, each with an equal part of ε: if there are fewer, each has more of ε to lose. Two
+attributes leave little to split below the second level."""
 
 
 def entries() -> list[Audited]:
@@ -46,20 +40,17 @@ def entries() -> list[Audited]:
     return [_entry(found) for found in learn.every().values()]
 
 
-def pairs(task: Task) -> Callable[[Neighbours], list[Pair]]:
-    """A rare label among many alike, a value that nobody else has, and nothing against one record."""
+def pairs(task: Task) -> Pairs:
+    """A rare label among many equal records, a value that nobody else has, and nothing against one record."""
     width = len(task.attributes)
     usual, rare = (0,) * width, tuple(task.sizes[name] - 1 for name in task.attributes)
-    crowd: Rows = ((*usual, 0),) * 6
-
-    def found(relation: Neighbours) -> list[Pair]:
-        alone = Pair("nothing and one record", (), ((*usual, 1),))
-        if relation.relation == "add_remove":
-            return [Pair("a rare label", crowd, (*crowd, (*usual, 1))), alone, Pair("rare", crowd, (*crowd, (*rare, 1)))]
-        # Rows without a label do not count, and a record may lose its label: then it is there, or it is not.
-        return [Pair("rare values and label", crowd, (*crowd[1:], (*rare, 1))), Pair("gone", crowd, crowd[1:]), alone]
-
-    return found
+    crowd: CodedRows = ((*usual, 0),) * 6
+    alone = Pair("nothing and one record", (), ((*usual, 1),))
+    # Rows without a label do not count, and a replaced record may lose its label: then it is there, or it is not.
+    return by_relation(
+        [Pair("a rare label", crowd, (*crowd, (*usual, 1))), alone, Pair("rare", crowd, (*crowd, (*rare, 1)))],
+        [Pair("rare values and label", crowd, (*crowd[1:], (*rare, 1))), Pair("gone", crowd, crowd[1:]), alone],
+    )
 
 
 def _entry(found: Learner) -> Audited:

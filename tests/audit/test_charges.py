@@ -1,0 +1,26 @@
+"""Charges are what operators were paid, and what questions to tables cost."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from jostle.audit.charges import audit_charges, audit_tables
+from jostle.audit.entries.tables import QUESTIONS
+
+CHARGED = ("HB", "MWEM", "AHP", "DAWA", "PHP", "AGrid", "Adaptive", "Pythia")
+"""Algorithms with few and many measurements, choices, statistics, partitions and splits. The command looks at all."""
+
+
+@pytest.mark.parametrize("name", CHARGED)
+def test_charges_are_what_operators_were_handed(name):
+    for found in audit_charges([name]):
+        assert found.agrees
+        assert found.granted == found.heard == found.charged == Fraction(3, 10)
+
+
+def test_questions_to_tables_are_charged_what_they_cost():
+    found = audit_tables()
+    assert {one.name.removeprefix("table: ").removesuffix(" by person") for one in found} == set(QUESTIONS)
+    assert all(one.agrees and one.charged == Fraction(3, 10) for one in found)
