@@ -221,9 +221,13 @@ def test_previews_are_the_same_for_every_table_and_ask_no_engine(name: str, monk
         table = tables.opened(side, Neighbours(), 1)
         question = tables.QUESTIONS[name](table).__self__
         with monkeypatch.context() as patch:
-            for engine in ("counted", "sums", "sampled_once"):
+            for step in ("check", "fetch"):
+                patch.setattr(f"jostle.tables.run_in_engine.Query.{step}", lambda *_: pytest.fail("it asks the engine"))
                 patch.setattr(
-                    f"jostle.audit.entries.table_cache.RememberedView.{engine}", lambda *_: pytest.fail("it asks the engine")
+                    f"jostle.audit.entries.table_cache.QueryRunOnce.{step}", lambda *_: pytest.fail("it asks the engine")
                 )
+            patch.setattr(
+                "jostle.audit.entries.table_cache.RememberedView.sampled_once", lambda *_: pytest.fail("it takes a sample")
+            )
             previews.append(question.preview(epsilon="1/2"))
     assert previews[0] == previews[1]
