@@ -332,7 +332,7 @@ def test_mistakes_are_told(wrong: list[str], said: str, people: list[str]) -> No
 def test_adult_is_known_and_other_files_need_a_schema(tmp_path: Path) -> None:
     assert "income" in (declared("adult.data") or {})
     (tmp_path / "other.csv").write_text("1\n", encoding="utf-8")
-    with pytest.raises(BadInput, match="nothing is known of other.csv"):
+    with pytest.raises(BadInput, match="other.csv has no built-in schema"):
         CliRunner().invoke(
             app, ["classify", "--file", str(tmp_path / "other.csv"), "--epsilon", "1"], catch_exceptions=False
         )

@@ -12,7 +12,7 @@ import pyarrow as pa
 from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
 from jostle.tables.bounded_rows import PERSON
 from jostle.tables.engines.sources import connect
-from jostle.tables.run_in_engine import run_in_engine
+from jostle.tables.run_in_engine import Query
 from jostle.tables.unit import Unit
 from jostle.tables.view import View
 
@@ -146,7 +146,7 @@ def cells(data, table=None, schema=SCHEMA):
     opened = connect(data, table=table, wanted=[*schema, "number"], columns=None, engine="duckdb")
     view = View.of(opened.table, schema, Unit("number", max_rows=1), filtered=False)
     found = view.rows(list(schema))
-    rows = run_in_engine("looking", found.table.to_pyarrow)
+    rows = Query("looking", lambda: found.table.select(PERSON, *found.cells.values()), view.backend).fetch()
     persons = [str(person).removeprefix("n") for person in rows[PERSON].to_pylist()]  # SQLite says what a value is
     order = np.argsort(np.array(persons, dtype=np.int64))
     return {name: rows[found.cells[name]].to_numpy()[order] for name in schema}

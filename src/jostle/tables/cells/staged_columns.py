@@ -28,7 +28,7 @@ WHOSE = f"{RESERVED}whose"
 
 
 ALL_ROWS = 2**62
-"""PostgreSQL would write out what is named twice, as if there were no stages; but not across a limit, whichever it is."""
+"""PostgreSQL and SQLite would write out what is named twice, as if there were no stages; but not across a limit."""
 
 
 def run(table: Any, computations: Mapping[str, Stages[T]], engine: str) -> tuple[Any, dict[str, T]]:
@@ -49,7 +49,7 @@ def run(table: Any, computations: Mapping[str, Stages[T]], engine: str) -> tuple
         names = {(name, key): f"{RESERVED}{used + place}" for place, (name, key) in enumerate(_keys(wanted))}
         used += len(names)
         table = table.mutate(**{column: (wanted[name] or {})[key] for (name, key), column in names.items()})
-        if engine == "postgres":
+        if engine in ("postgres", "sqlite"):
             table = table.limit(ALL_ROWS)
         for name, want in wanted.items():
             if want is not None:
