@@ -266,3 +266,12 @@ def test_the_documentation_builds_without_a_warning(tmp_path: Path) -> None:
 
 def test_the_continuous_integration_can_be_started() -> None:
     assert (ROOT / ".ci" / "run").stat().st_mode & 0o100
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    homes: dict[str, set[str]] = {}
+    for file in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, set()).add(str(file.relative_to(SOURCE)))
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}

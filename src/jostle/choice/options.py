@@ -115,10 +115,10 @@ def option(
     return _FromFunction(function, called, predict)
 
 
-class Registered(Option):
+class AlgorithmOption(Option):
     """A registered algorithm for histograms as an option: its answers to a workload.
 
-    >>> Registered("HB").name
+    >>> AlgorithmOption("HB").name
     'HB'
     """
 
@@ -165,7 +165,7 @@ def _as_option(one: Any) -> Option:
     if isclass(one) and issubclass(one, Option):
         return one()
     if isinstance(one, (str, algorithms.Algorithm)):
-        return Registered(one if isinstance(one, str) else one.name)
+        return AlgorithmOption(one if isinstance(one, str) else one.name)
     if isclass(one):
         problem = f"{one.__name__} is a class without the base class Option"
         raise BadInput("options", problem, "write it as `class …(Option)`, with `answer`")
