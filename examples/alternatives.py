@@ -7,11 +7,11 @@ import numpy as np
 from rich import print
 
 from examples.tree_choice import EPSILON, mistakes, tables
-from jostle.choice.expressions import largest
+from jostle.choice.alternatives import ByLargeMargin, ByValidation, LearnedChoice, PrivateCandidates, Single, compare
 from jostle.choice.choice_maker import ChoiceMaker
+from jostle.choice.expressions import largest
 from jostle.choice.metafeatures import metafeature
 from jostle.choice.options import as_options, option
-from jostle.choice.alternatives import ByLargeMargin, ByValidation, LearnedChoice, PrivateCandidates, Single, compare
 from jostle.choice.questions import of
 from jostle.kernel.criteria import Majority
 from jostle.kernel.records import Split

@@ -6,8 +6,8 @@ from rich import print
 
 from examples.public_data import grids, rectangles
 from jostle import algorithms
-from jostle.choice.expressions import sql
 from jostle.choice.choice_maker import ChoiceMaker
+from jostle.choice.expressions import sql
 from jostle.choice.metafeatures import metafeature
 from jostle.choice.options import option
 

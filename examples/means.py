@@ -7,11 +7,11 @@ where there are many of them. How many there are is a question that costs little
 import numpy as np
 from rich import print
 
-from jostle.choice.public_databases import Public
-from jostle.choice.expressions import sql
 from jostle.choice.choice_maker import ChoiceMaker
+from jostle.choice.expressions import sql
 from jostle.choice.metafeatures import metafeature
 from jostle.choice.options import Option, option
+from jostle.choice.public_databases import Public
 from jostle.kernel.partition import Partition
 from jostle.kernel.strategy import identity, matrix
 

@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 from rich import print
 
-from jostle.choice.public_databases import Public
-from jostle.choice.expressions import largest
 from jostle.choice.choice_point import ChoicePoint, fixed_runs, held_out_runs, learn
+from jostle.choice.expressions import largest
 from jostle.choice.metafeatures import metafeature
+from jostle.choice.public_databases import Public
 from jostle.choice.questions import of
 from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.criteria import Gini, Majority
