@@ -28,10 +28,10 @@ from jostle.simulate.results import MeasuredError
 from jostle.workloads import Workload
 
 FACTOR: Final = 1.10
-"""A cell may be so many times the reference's error before it counts against us …"""
+"""A cell's error may be this many times the reference's before it counts against us …"""
 
 DOUBT: Final = 4.0
-"""… and counts only if it is above that by so many standard errors of the difference."""
+"""… and it counts only if it is above that by this many standard errors of the difference."""
 
 NOT_PRIVATE: Final = frozenset({"DAWA", "EFPA", "StructureFirst"})
 """The reference's versions of these are not private as claimed, so their errors are no target."""

@@ -39,14 +39,14 @@ SIZES: Final = MappingProxyType(
 """The domains that are tried, from small to large."""
 
 LIMIT: Final = 2.0
-"""Larger domains are not tried once a run has taken so many seconds."""
+"""Larger domains are not tried once a run has taken this many seconds."""
 
 _RECORDS: Final = 100_000
 _REPEATS: Final = 5
 _BURST: Final = 0.1
-"""Runs are timed in bursts of about so many seconds, or of one run where that takes longer …"""
+"""Runs are timed in bursts of about this many seconds, or of one run where that takes longer …"""
 _TRIALS: Final = 20
-"""… and of at most so many runs, as a simulation would do at once."""
+"""… and of at most this many runs, as a simulation would do at once."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CELLS: Final = 32
-"""A number has so many cells at most."""
+"""The most cells that a number has."""
 
 MOST_VALUES, MOST_ATTRIBUTES, MOST_CLASSES = 60, 40, 8
 """Text with more values is left out, and so are further attributes and the rarest classes."""

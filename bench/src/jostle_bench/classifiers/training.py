@@ -116,7 +116,7 @@ TREE_EPSILONS = (Fraction(1, 10), Fraction(1, 2), Fraction(2))
 
 
 def teach_trees(tables: int, *, runs: int = 2, rounds: int = 3, seed: int = 0) -> Points:
-    """The tree program's choice points, taught by whole runs on so many made-up tables.
+    """The tree program's choice points, taught by whole runs on that many made-up tables.
 
     A lesson costs what the whole run's mistakes are: the share of a table's held-out records that the model gets wrong.
     """

@@ -38,7 +38,7 @@ def pythia(
     report: Annotated[
         Path | None, typer.Option(help="Write the numbers to this Markdown file, and the figures to a .json file beside it.")
     ] = None,
-    deployed: Annotated[int, typer.Option(help="Run Pythia itself on so many inputs of a task; 0 for none.")] = 60,
+    deployed: Annotated[int, typer.Option(help="Number of inputs per task on which Pythia itself is run; 0 skips it.")] = 60,
     reference: Annotated[
         Path | None,
         typer.Option(help="A folder of errors of the authors' code to stand beside; else JOSTLE_REFERENCE may name it."),

@@ -33,7 +33,7 @@ def reference(
     task: Annotated[str | None, typer.Option(help="Only range-1d or range-2d.")] = None,
     trials: Annotated[int | None, typer.Option(help="Runs an input: 40, or 20 on the paper's grid.")] = None,
     neighbours: Annotated[str, typer.Option(help="add_remove or replace.")] = "add_remove",
-    sample: Annotated[int | None, typer.Option(help="Take so many inputs a task at random.")] = None,
+    sample: Annotated[int | None, typer.Option(help="Number of inputs per task, taken at random.")] = None,
     grid: Annotated[str | None, typer.Option(help="'paper': the Pythia paper's grid instead, from JOSTLE_DATA.")] = None,
     drawn: Annotated[bool, typer.Option(help="On the grid, draw records from a shape in place of scaling it up.")] = False,
     seed: Annotated[int, typer.Option(help="Of the sample and of all noise.")] = 0,

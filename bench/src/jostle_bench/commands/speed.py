@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def speed(
     algorithms: Annotated[str | None, typer.Option(help="Only these, for instance HB,AHP.")] = None,
     task: Annotated[str | None, typer.Option(help="Only range-1d or range-2d.")] = None,
-    limit: Annotated[float, typer.Option(help="Stop at the domain where a run takes so many seconds.")] = 2.0,
+    limit: Annotated[float, typer.Option(help="Stop at the domain where a run takes this many seconds.")] = 2.0,
     largest: Annotated[int | None, typer.Option(help="The most cells to try.")] = None,
     folder: Annotated[
         Path | None, typer.Option("--reference", help="A reference with times beside ours; else JOSTLE_REFERENCE names it.")

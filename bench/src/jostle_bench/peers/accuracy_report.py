@@ -133,7 +133,7 @@ def _used(outcomes: Iterable[tuple[Job, Outcome]]) -> Section:
 
 
 def closed_form(cells: int, epsilon: float) -> float:
-    """The root mean square of the L2 error of discrete Laplace noise of scale 1/ε on so many cells.
+    """The root mean square of the L2 error of discrete Laplace noise of scale 1/ε on that many cells.
 
     >>> round(closed_form(1, 0.01), 1)  # about √2/ε
     141.4

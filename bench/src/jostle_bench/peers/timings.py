@@ -47,7 +47,7 @@ class Timed:
     """The greatest load of the machine before a process began."""
 
     over: float | None = None
-    """It took more than so many seconds and was stopped."""
+    """It took longer than this limit, in seconds, and was stopped."""
 
     delta: float = 0.0
     """Its δ."""
@@ -168,7 +168,7 @@ def _compared(ours: Timed, theirs: Timed, named: Comparing) -> Iterator[Comparis
         return
     typical = theirs.over if stopped and theirs.over else median(other)
     ratio = median(mine) / typical
-    # Medians are compared; how sure they are is told by the means.
+    # Medians are compared; the means show how sure they are.
     mean, low, high = (ratio, 0.0, ratio) if stopped else compare(mine, other)
     notes = [theirs.note, f"ours {ours.note}" if ours.note else ""]
     yield Comparison(

@@ -41,7 +41,7 @@ class Way:
     """How its trees are grown."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What training is told besides; see `training.Settings`."""
+    """Further settings of the training; see `training.Settings`."""
 
     def but(self, name: str, **changed: Any) -> Way:
         """The same with another name and some other settings.
@@ -57,7 +57,7 @@ class Way:
 
 
 OURS: Final = Way(name="Pythia")
-"""Ours: all options, and the settings that training has if it is told nothing."""
+"""Ours: all options, and the default settings of the training."""
 
 AS_PUBLISHED: Final = Way(
     name="Pythia as published",

@@ -260,7 +260,7 @@ def _variants(found: Experiment, variants: Sequence[Judged]) -> Section:
     ]
     text = (
         f"{len(variants)} other settings; each changes those of ours that it names. All are judged on the same inputs, so "
-        "the best of so many looks better than it is. The last column is the difference of its mean regret to ours, with "
+        "the best of many looks better than it is. The last column is the difference of its mean regret to ours, with "
         "its standard error over data sets."
     )
     headings = ["", *found.kinds, "all", "worst", "against all", "spent", "above ours"]

@@ -67,7 +67,7 @@ def gather(done: Generator[T], total: int, what: str) -> list[T]:
 
 
 def show(sections: Sequence[Section], console: Console, *, longest: int | None = None) -> None:
-    """A report in a terminal, without its details; of a long table so many rows, if that is said."""
+    """A report in a terminal, without its details; of a long table only the first rows, if their number is given."""
     from rich.table import Table
 
     for part in (part for part in sections if not part.detail):

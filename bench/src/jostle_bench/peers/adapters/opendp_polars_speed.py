@@ -11,7 +11,7 @@ VERSION_OF = "opendp"
 
 
 def histogram(job: dict[str, Any]) -> Callable[[], Any]:
-    """Public keys, so pure ε. Persons: `truncate_per_group` keeps so many rows of each, at random."""
+    """Public keys, so pure ε. Persons: `truncate_per_group` keeps a fixed number of rows of each, at random."""
     import opendp.prelude as dp
     import polars as pl
 

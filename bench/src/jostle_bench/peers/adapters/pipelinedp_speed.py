@@ -11,7 +11,7 @@ VERSION_OF = "pipeline-dp"
 
 
 def histogram(job: dict[str, Any]) -> Callable[[], Any]:
-    """Public partitions, so pure ε. Persons: so many rows of each in all, kept at random."""
+    """Public partitions, so pure ε. Persons: a fixed number of rows of each in all, kept at random."""
     import pipeline_dp as pdp  # type: ignore[import-not-found]
     import pyarrow.parquet as pq
 

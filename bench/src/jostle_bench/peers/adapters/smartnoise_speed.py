@@ -15,7 +15,7 @@ DELTA = 1e-9
 
 
 def histogram(job: dict[str, Any]) -> Callable[[], Any]:
-    """SELECT … GROUP BY. Persons: so many rows of each, sampled."""
+    """SELECT … GROUP BY. Persons: a fixed number of rows of each, sampled."""
     import pandas as pd
     import snsql  # type: ignore[import-not-found]
 
