@@ -41,7 +41,7 @@ class Run:
 
 
 def make(rows: int, folder: Path) -> Path:
-    """A Parquet file of made-up people in 4,096 cells, three rows a person on average; kept for the next time."""
+    """A Parquet file of made-up people in 4,096 cells, three rows per person on average; kept for the next time."""
     import duckdb
 
     path = folder / f"people-{rows}.parquet"

@@ -34,7 +34,7 @@ def pythia(
         "jostle-training"
     ),
     collect: Annotated[bool, typer.Option(help="Measure what the store does not have.")] = True,
-    out: Annotated[Path, typer.Option(help="The folder of pages with pictures, one a task.")] = Path("jostle-pythia"),
+    out: Annotated[Path, typer.Option(help="The folder of pages with pictures, one per task.")] = Path("jostle-pythia"),
     report: Annotated[
         Path | None, typer.Option(help="Write the numbers to this Markdown file, and the figures to a .json file beside it.")
     ] = None,

@@ -149,7 +149,7 @@ def _written(file: Path, given: tuple[Input, ...], folder: Path | None) -> Path:
 
 @dataclass(frozen=True, kw_only=True)
 class Errors:
-    """The errors of one way to answer one workload on one input, a number a run."""
+    """The errors of one way to answer one workload on one input, one number per run."""
 
     peer: Peer
     """Whose."""

@@ -112,7 +112,7 @@ def _reference(against: Sequence[Comparison]) -> Section:
         [one.cell, f"{1000 * one.ours:.3g}", f"{1000 * one.theirs:.3g}", f"{one.theirs / one.ours:.3g}"] for one in against
     ]
     text = (
-        "Our algorithms on the inputs of a published implementation, and its times, in milliseconds a run. Its times were "
+        "Our algorithms on the inputs of a published implementation, and its times, in milliseconds per run. Its times were "
         "taken on another machine."
     )
     grid = Grid(headings=["", "ours, ms", "theirs, ms", "times faster"], rows=rows)
