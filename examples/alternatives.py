@@ -13,9 +13,9 @@ from jostle.choice.expressions import largest
 from jostle.choice.metafeatures import metafeature
 from jostle.choice.options import as_options, option
 from jostle.choice.questions import of
-from jostle.kernel.criteria import Majority
+from jostle.kernel.functions.criteria import Majority
 from jostle.kernel.records import Split
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 
 COLUMNS = ("a0", "a1", "a2", "a3", "a4", "a5", "class")
 

@@ -13,7 +13,7 @@ from jostle.choice.metafeatures import metafeature
 from jostle.choice.options import Option, option
 from jostle.choice.public_databases import Public
 from jostle.kernel.partition import Partition
-from jostle.kernel.strategy import identity, matrix
+from jostle.kernel.strategies import identity, matrix
 
 RANGE = 1024
 NARROW = 64

@@ -13,10 +13,9 @@ from jostle.choice.expressions import largest
 from jostle.choice.metafeatures import metafeature
 from jostle.choice.public_databases import Public
 from jostle.choice.questions import of
-from jostle.kernel.columns import ArrayColumns
-from jostle.kernel.criteria import Gini, Majority
-from jostle.kernel.records import Split
-from jostle.kernel.strategy import identity
+from jostle.kernel.functions.criteria import Gini, Majority
+from jostle.kernel.records import ArrayColumns, Split
+from jostle.kernel.strategies import identity
 
 DEEPEST = 3
 EPSILON = Fraction(1, 2)

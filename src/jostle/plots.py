@@ -16,7 +16,7 @@ import numpy as np
 
 from jostle.kernel.budget import round_down, round_up
 from jostle.kernel.errors import BadInput
-from jostle.kernel.events import Statement
+from jostle.kernel.ledger.events import Statement
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

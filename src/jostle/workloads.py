@@ -14,12 +14,11 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from jostle.kernel import strategy
-from jostle.kernel.domain import domain_of
+from jostle.kernel import strategies
+from jostle.kernel.arrays import domain_of
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Partition, Vector
-from jostle.kernel.queries import Strategy
-from jostle.kernel.strategy import Boxes
+from jostle.kernel.strategies import Boxes, Strategy
 
 Shape = int | tuple[int, ...]
 
@@ -127,7 +126,7 @@ def identity(shape: Shape) -> Workload:
     >>> identity((2, 3))
     <identity: 6 queries over 2×3>
     """
-    return Workload("identity", strategy.identity(shape))
+    return Workload("identity", strategies.identity(shape))
 
 
 def prefix(n: int) -> Workload:
@@ -136,7 +135,7 @@ def prefix(n: int) -> Workload:
     >>> prefix(4).T @ [1, 1, 1, 1]
     array([4., 3., 2., 1.])
     """
-    return Workload("prefix", strategy.prefix(n))
+    return Workload("prefix", strategies.prefix(n))
 
 
 MOST_RANKS: Final = 2**24
@@ -165,7 +164,7 @@ def total(shape: Shape) -> Workload:
     >>> total((2, 2)) @ [[1, 2], [3, 4]]
     array([10.])
     """
-    return Workload("total", strategy.total(shape))
+    return Workload("total", strategies.total(shape))
 
 
 def ranges(n: int, starts: Any, stops: Any) -> Workload:
@@ -176,7 +175,7 @@ def ranges(n: int, starts: Any, stops: Any) -> Workload:
     """
     if len(domain_of(n)) != 1:
         raise BadInput("n", "has several dimensions", "pass the number of cells, or use `rectangles`")
-    return Workload("ranges", strategy.boxes(n, starts, stops))
+    return Workload("ranges", strategies.boxes(n, starts, stops))
 
 
 def rectangles(shape: tuple[int, ...], lows: Any, highs: Any) -> Workload:
@@ -185,7 +184,7 @@ def rectangles(shape: tuple[int, ...], lows: Any, highs: Any) -> Workload:
     >>> rectangles((2, 2), lows=[[0, 0], [1, 0]], highs=[[2, 1], [2, 2]]) @ [[1, 2], [3, 4]]
     array([4., 7.])
     """
-    return Workload("rectangles", strategy.boxes(shape, lows, highs))
+    return Workload("rectangles", strategies.boxes(shape, lows, highs))
 
 
 def all_ranges(n: int) -> Workload:
@@ -215,8 +214,8 @@ def marginals(shape: tuple[int, ...], *axes: tuple[int, ...]) -> Workload:
     kept = axes or tuple((axis,) for axis in range(len(domain)))
     if not all(_are_axes(keep, len(domain)) for keep in kept):
         raise BadInput("axes", f"must be tuples of different axes below {len(domain)}", "pass for instance (0,), (0, 1)")
-    parts = [strategy.blocks(_keep(domain, keep), domain) for keep in kept]
-    return Workload("marginals", parts[0] if len(parts) == 1 else strategy.stack(*parts))
+    parts = [strategies.blocks(_keep(domain, keep), domain) for keep in kept]
+    return Workload("marginals", parts[0] if len(parts) == 1 else strategies.stack(*parts))
 
 
 def _are_axes(keep: object, dimensions: int) -> bool:
@@ -242,7 +241,7 @@ def matrix(entries: Any, shape: Shape | None = None) -> Workload:
     array([3.])
     """
     try:
-        return Workload("matrix", strategy.matrix(entries, shape))
+        return Workload("matrix", strategies.matrix(entries, shape))
     except BadInput:
         raise
     except (TypeError, ValueError):  # of SciPy, about what it cannot read

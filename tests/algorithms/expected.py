@@ -6,7 +6,7 @@ import numpy as np
 
 from jostle.kernel.budget import exact
 from jostle.kernel.noise import variance
-from jostle.kernel.queries import Strategy
+from jostle.kernel.strategies import Strategy
 from jostle.workloads import Workload
 
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jostle.kernel import intervals
 from jostle.kernel.budget import CountingPurse
+from jostle.kernel.functions import intervals
+from jostle.kernel.functions.statistics import PRICE_UNIT
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import SimulatedSource, source_over
-from jostle.kernel.statistics import PRICE_UNIT
 from tests.learn.replay import Reader, Writer
 
 Plan = Callable[[Any, Any], Any]

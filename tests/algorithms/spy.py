@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from jostle.kernel.budget import Budget
-from jostle.kernel.queries import Strategy
 from jostle.kernel.source import SimulatedSource
+from jostle.kernel.strategies import Strategy
 
 
 class Spy:

@@ -17,7 +17,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import SimulatedSource
-from jostle.kernel.strategy import blocks
+from jostle.kernel.strategies import blocks
 from jostle.linear.fitting.trees import Nested
 from jostle.linear.shrinkage.cuts import even_intervals
 

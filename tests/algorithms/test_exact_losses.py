@@ -9,7 +9,7 @@ import pytest
 
 from jostle import algorithms, workloads
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from tests.algorithms.replay import lost, neighbour
 
 RELATIONS = (

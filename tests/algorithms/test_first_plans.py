@@ -10,7 +10,7 @@ import pytest
 from jostle import simulate, workloads
 from jostle.algorithms.hb import best_branching
 from jostle.kernel.noise import variance
-from jostle.kernel.trees import hierarchy
+from jostle.kernel.strategies import hierarchy
 
 
 def mean_square(name, x, workload, epsilon, trials=4000, **tunables):

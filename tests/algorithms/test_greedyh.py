@@ -7,7 +7,7 @@ import pytest
 
 from jostle import simulate, workloads
 from jostle.algorithms.greedyh import weighted_tree
-from jostle.kernel.trees import hierarchy
+from jostle.kernel.strategies import hierarchy
 from tests.algorithms.expected import mean_square, square_error
 
 ASKED = [workloads.prefix(32), workloads.identity(32), workloads.all_ranges(16), workloads.ranges(50, [0, 9], [30, 12])]

@@ -9,8 +9,7 @@ import pytest
 
 from jostle import simulate, workloads
 from jostle.algorithms import opt
-from jostle.kernel.strategy import Matrix
-from jostle.kernel.trees import Hierarchy
+from jostle.kernel.strategies import Hierarchy, Matrix
 from tests.algorithms.expected import mean_square, square_error
 from tools.optimise_strategies import KINDS, SIZES
 

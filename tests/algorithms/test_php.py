@@ -10,8 +10,8 @@ import pytest
 
 from jostle import algorithms, simulate, workloads
 from jostle.kernel.errors import BadInput
+from jostle.kernel.functions.scores import SplitScore
 from jostle.kernel.noise import variance
-from jostle.kernel.scores import SplitScore
 from jostle.kernel.source import SimulatedSource
 from tests.algorithms.asking import asked_of
 

@@ -7,7 +7,7 @@ import pytest
 
 from jostle import algorithms, simulate, workloads
 from jostle.kernel.source import SimulatedSource
-from jostle.kernel.trees import wavelet
+from jostle.kernel.strategies import wavelet
 from tests.algorithms.expected import mean_square, square_error
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from jostle import simulate, workloads
-from jostle.kernel.trees import hierarchy
+from jostle.kernel.strategies import hierarchy
 from tests.algorithms.expected import mean_square, square_error
 
 

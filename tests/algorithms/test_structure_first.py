@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jostle import algorithms, simulate, workloads
-from jostle.kernel.intervals import deviations
+from jostle.kernel.functions.intervals import deviations
 from jostle.kernel.noise import variance
 from jostle.kernel.source import SimulatedSource
 from tests.algorithms.asking import asked_of

@@ -13,22 +13,14 @@ from functools import partial
 import numpy as np
 
 from jostle.algorithms import ugrid
-from jostle.kernel import (
-    budget,
-    expressions,
-    intervals,
-    ledger,
-    noise,
-    partition,
-    scores,
-    source,
-    statistics,
-    strategy,
-    trees,
-)
-from jostle.kernel.events import Balance
+from jostle.kernel import budget, noise, partition, source
+from jostle.kernel.functions import expressions, intervals, scores, statistics
+from jostle.kernel.ledger import accounts
+from jostle.kernel.ledger import ledger as ledgers
+from jostle.kernel.ledger.events import Balance
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
+from jostle.kernel.strategies import cells, trees
 from jostle.mechanisms import aggregates, arguments, gradual, local, ranks, sampling, stability, threshold
 from jostle.mechanisms.sensitivity import Sensitivity
 from tests.algorithms import test_php, test_ugrid
@@ -142,12 +134,12 @@ MUTANTS = [
     # ------------------------------------------------------------------------------------------- strategies
     Mutant(
         "prefix: one row too few",
-        stated(strategy.Prefix, "norm", lambda self: self.rows - 1),
+        stated(cells.Prefix, "norm", lambda self: self.rows - 1),
         audited("laplace: prefix", ADD, epsilon="2", samples=60_000),
     ),
     Mutant(
         "prefix: replaced, half",
-        stated(strategy.Prefix, "diameter", lambda self: self.rows // 2),
+        stated(cells.Prefix, "diameter", lambda self: self.rows // 2),
         audited("laplace: prefix", REPLACE, samples=60_000),
     ),
     Mutant(
@@ -162,32 +154,32 @@ MUTANTS = [
     ),
     Mutant(
         "identity: one cell moves where two do",
-        stated(strategy.Identity, "diameter", lambda self: 1),
+        stated(cells.Identity, "diameter", lambda self: 1),
         audited("laplace: identity", REPLACE),
     ),
     Mutant(
         "blocks: one group moves where two do",
-        stated(strategy.Blocks, "diameter", lambda self: 1),
+        stated(cells.Blocks, "diameter", lambda self: 1),
         audited("laplace: blocks", REPLACE),
     ),
     Mutant(
         "boxes: one overlap too few",
-        stated(strategy.Boxes, "norm", lambda self: int(self.column_norms.max()) - 1),
+        stated(cells.Boxes, "norm", lambda self: int(self.column_norms.max()) - 1),
         audited("laplace: boxes", ADD, epsilon="2"),
     ),
     Mutant(
         "matrix: the largest entry for the largest column",
-        stated(strategy.Matrix, "norm", lambda self: int(abs(self.entries).max())),
+        stated(cells.Matrix, "norm", lambda self: int(abs(self.entries).max())),
         tested(test_source.test_laplace_has_noise_of_the_proven_scale, "whole matrix", Neighbours()),
     ),
     Mutant(
         "stack: the heaviest part alone",
-        stated(strategy.Stack, "norm", lambda self: max(f * p.norm for f, p in zip(self.factors, self.parts, strict=True))),
+        stated(cells.Stack, "norm", lambda self: max(f * p.norm for f, p in zip(self.factors, self.parts, strict=True))),
         audited("laplace: stack", ADD, epsilon="2", samples=60_000),
     ),
     Mutant(
         "strategies from outside are believed",
-        attribute(strategy, "check_proven", lambda strategy: None),
+        attribute(cells, "check_proven", lambda strategy: None),
         tested(test_strategies.test_a_strategy_from_outside_does_not_get_in_as_a_part_of_a_stack),
     ),
     # ------------------------------------------------------------------------------------------- statistics
@@ -224,7 +216,7 @@ MUTANTS = [
     # --------------------------------------------------------------------------------------------- accounts
     Mutant(
         "ledger: an account of persons pays for the rows of a release",
-        attribute(ledger, "_check_unit", lambda argument, name, kept, unit: None),
+        attribute(accounts, "check_unit", lambda argument, name, kept, unit: None),
         tested(
             test_protected_unit.test_an_account_of_persons_pays_for_no_rows,
             FOLDER,
@@ -234,22 +226,22 @@ MUTANTS = [
     ),
     Mutant(
         "ledger: whom an account protects is checked where a purse is made, and not where it pays",
-        wrapped(ledger, "_check_unit", lambda f, argument, *units: f(argument, *units) if argument == "account" else None),
+        wrapped(accounts, "check_unit", lambda f, argument, *units: f(argument, *units) if argument == "account" else None),
         tested(
             test_protected_unit.test_an_account_of_persons_pays_for_no_rows,
             FOLDER,
-            test_protected_unit.PAYERS["kernel.ledger"]["charge by name"],
+            test_protected_unit.PAYERS["kernel.ledger.accounts"]["charge by name"],
             1,
         ),
     ),
     Mutant(
         "ledger: an account that was made without a unit protects whoever comes first",
-        attribute(ledger, "unit_of", lambda note: "pid"),
+        attribute(ledgers, "unit_of", lambda note: "pid"),
         tested(test_protected_unit.test_an_account_without_a_unit_pays_for_no_persons, FOLDER, {}),
     ),
     Mutant(
         "ledger: a caller's own words say whom an account protects",
-        attribute(ledger, "unit_of", lambda note: note.splitlines()[-1].removeprefix("protects each ") if note else "row"),
+        attribute(ledgers, "unit_of", lambda note: note.splitlines()[-1].removeprefix("protects each ") if note else "row"),
         tested(test_protected_unit.test_what_an_account_protects_never_changes, FOLDER),
     ),
     # ----------------------------------------------------------------------------------------------- scores
@@ -336,7 +328,7 @@ MUTANTS = [
     ),
     Mutant(
         "charges under any neighbours add up",
-        attribute(ledger, "_same", lambda one, other: True),
+        attribute(ledgers, "_same", lambda one, other: True),
         tested(test_ledger.test_an_account_is_not_opened_or_charged_under_other_neighbours, LEDGER, Neighbours("replace")),
     ),
     # -------------------------------------------------------------------------------------------- composition

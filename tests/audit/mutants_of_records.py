@@ -10,10 +10,11 @@ import numpy as np
 
 from jostle.choice import pythia
 from jostle.choice.measurements import LazyMeasurements
-from jostle.kernel import expressions, objective, records
+from jostle.kernel import records
+from jostle.kernel.arrays import domain_of
 from jostle.kernel.budget import Budget
-from jostle.kernel.criteria import CappedEntropy
-from jostle.kernel.domain import domain_of
+from jostle.kernel.functions import expressions, objective
+from jostle.kernel.functions.criteria import CappedEntropy
 from jostle.kernel.neighbours import Neighbours
 from jostle.mechanisms import stability
 from jostle.mechanisms.sensitivity import Sensitivity

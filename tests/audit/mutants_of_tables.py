@@ -10,8 +10,9 @@ import ibis
 import numpy as np
 
 from jostle.answers.previews import Preview
-from jostle.kernel import objective, records
+from jostle.kernel import records
 from jostle.kernel.budget import Budget, exact
+from jostle.kernel.functions import objective
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.learn import naive_bayes

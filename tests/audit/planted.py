@@ -15,7 +15,8 @@ import pytest
 
 from jostle.audit import catalogue, examine
 from jostle.audit.charges import audit_charges, audit_tables
-from jostle.kernel import budget, intervals, ledger, source, statistics
+from jostle.kernel import budget, ledger, source
+from jostle.kernel.functions import intervals, statistics
 from jostle.kernel.neighbours import Neighbours
 from jostle.mechanisms.sensitivity import Sensitivity
 from tests.kernel import (

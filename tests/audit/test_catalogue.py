@@ -21,15 +21,15 @@ from jostle.choice.accuracy_first import accuracy_first
 from jostle.choice.alternatives import ByValidation
 from jostle.choice.choice_maker import ChoiceMaker
 from jostle.choice.choice_point import ChoicePoint
-from jostle.kernel.criteria import Criterion
 from jostle.kernel.errors import BadInput
-from jostle.kernel.expressions import Derived
+from jostle.kernel.functions.criteria import Criterion
+from jostle.kernel.functions.expressions import Derived
+from jostle.kernel.functions.objective import Additive
+from jostle.kernel.functions.scores import Score
+from jostle.kernel.functions.statistics import Statistic
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.objective import Additive
-from jostle.kernel.queries import Strategy
 from jostle.kernel.records import Records, SimulatedRecords
-from jostle.kernel.scores import Score
-from jostle.kernel.statistics import Statistic
+from jostle.kernel.strategies import Strategy
 from jostle.tables.table import Table
 from tests.audit.helpers import ENTRIES, leaky
 from tests.kernel.test_source import kernels_own

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from jostle import mechanisms
-from jostle.kernel.criteria import Criterion
-from jostle.kernel.queries import Strategy
+from jostle.kernel.functions.criteria import Criterion
+from jostle.kernel.functions.scores import Score
+from jostle.kernel.functions.statistics import Statistic
 from jostle.kernel.records import Records
-from jostle.kernel.scores import Score
 from jostle.kernel.source import Source
-from jostle.kernel.statistics import Statistic
+from jostle.kernel.strategies import Strategy
 from tests.kernel.test_source import kernels_own
 
 ROOT = Path(__file__).resolve().parents[2]

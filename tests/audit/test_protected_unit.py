@@ -73,7 +73,7 @@ PAYERS: dict[str, dict[str, Callable[[Account], Any]]] = {
         "payer": lambda account: AccountBudget(account, protected_unit(None)).records(None, 1, filtered=False, note=""),  # type: ignore[arg-type]
     },
     "cli.classify": {"classify": classified},
-    "kernel.ledger": {
+    "kernel.ledger.accounts": {
         "purse": lambda account: account.purse(),
         "AccountPurse": AccountPurse,
         "grant": lambda account: account.grant(1),

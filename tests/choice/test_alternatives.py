@@ -15,13 +15,12 @@ from jostle.choice.choice_maker import ChoiceMaker
 from jostle.choice.metafeatures import metafeature
 from jostle.choice.options import as_options, option
 from jostle.choice.public_databases import Public, root_mean_square
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.records import SimulatedRecords
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.kernel.source import ReleaseSource, SimulatedSource
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from tests.kernel.helpers import recorded
 
 

@@ -24,12 +24,11 @@ from jostle.choice.public_databases import Public
 from jostle.choice.questions import CELLS, QUERIES, as_questions, fact, of
 from jostle.choice.regret_tree import InnerNode, Leaf
 from jostle.choice.traces import Seen, Trace, collect_traces
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.ledger import Ledger
-from jostle.kernel.records import SimulatedRecords
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.kernel.source import SimulatedSource
-from jostle.kernel.strategy import identity, total
+from jostle.kernel.strategies import identity, total
 from tests.kernel.helpers import recorded
 
 size = metafeature("select sum(values) from db", name="size")

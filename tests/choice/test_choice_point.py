@@ -17,7 +17,7 @@ from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import ReleaseSource, SimulatedSource
-from jostle.kernel.strategy import identity, total
+from jostle.kernel.strategies import identity, total
 
 size = metafeature("select sum(values) from db", name="size")
 EPSILON = Fraction(1, 10)

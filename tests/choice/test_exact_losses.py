@@ -15,7 +15,7 @@ from jostle.choice.metafeatures import measured, metafeature
 from jostle.choice.selectors import shipped
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from tests.algorithms.replay import lost, neighbour
 
 ASKED = workloads.identity(16)

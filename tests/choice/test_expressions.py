@@ -30,12 +30,10 @@ from jostle.choice.expressions import (
     total_variation,
 )
 from jostle.choice.expressions.public import fraction
-from jostle.kernel import expressions as rules
-from jostle.kernel.domain import LARGEST_TOTAL
+from jostle.kernel.arrays import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput, PlanError
-from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.partition import Partition
-from jostle.kernel.statistics import (
+from jostle.kernel.functions import expressions as rules
+from jostle.kernel.functions.statistics import (
     LATTICE,
     LargestCell,
     NonZeroCells,
@@ -43,6 +41,8 @@ from jostle.kernel.statistics import (
     Statistic,
     TotalVariation,
 )
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Partition
 from tests.kernel.helpers import RELATIONS, furthest, group_deviation, one_changed, one_more, recorded, small_vectors
 
 # ------------------------------------------------------------------------------------- expressions drawn from the grammar

@@ -17,7 +17,7 @@ from jostle.choice.spend_only import spend_only
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import ReleaseSource, SimulatedSource
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 
 PUBLIC = [[1, 2, 3], [4, 0, 9]]
 SECRET = 31337

@@ -16,7 +16,7 @@ from jostle.choice.public_databases import Public
 from jostle.choice.synthesis import grammar, improve, propose
 from jostle.kernel.errors import BadInput
 from jostle.kernel.source import SimulatedSource
-from jostle.kernel.strategy import identity, total
+from jostle.kernel.strategies import identity, total
 
 records = metafeature("select sum(values) from db", name="records")
 

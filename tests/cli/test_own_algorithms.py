@@ -16,7 +16,7 @@ COMMAND = Path(sys.executable).parent / "jostle"
 OWN = '''
 import numpy as np
 from jostle.algorithms import algorithm
-from jostle.kernel.strategy import total
+from jostle.kernel.strategies import total
 
 
 def evenly(size, whole):

@@ -11,13 +11,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from jostle.kernel import expressions as terms
-from jostle.kernel.expressions import Derived
-from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.partition import Partition
-from jostle.kernel.queries import Strategy
-from jostle.kernel.source import SimulatedSource
-from jostle.kernel.statistics import (
+from jostle.kernel.functions import expressions as terms
+from jostle.kernel.functions.expressions import Derived
+from jostle.kernel.functions.statistics import (
     LargestCell,
     NonZeroCells,
     PartitionCost,
@@ -25,8 +21,22 @@ from jostle.kernel.statistics import (
     Statistic,
     TotalVariation,
 )
-from jostle.kernel.strategy import blocks, boxes, grid, identity, matrix, prefix, stack, total
-from jostle.kernel.trees import hierarchy, wavelet
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Partition
+from jostle.kernel.source import SimulatedSource
+from jostle.kernel.strategies import (
+    Strategy,
+    blocks,
+    boxes,
+    grid,
+    hierarchy,
+    identity,
+    matrix,
+    prefix,
+    stack,
+    total,
+    wavelet,
+)
 
 FLUKE = 1e-9
 """A comparison of distributions fails by chance with this probability. There are fewer than a hundred of them in all."""

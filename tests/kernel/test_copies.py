@@ -12,7 +12,7 @@ from jostle.kernel.errors import PlanError
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import ReleaseSource
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from jostle.mechanisms import AboveThreshold
 
 ANSWERED, REFUSED, FAILED = range(3)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jostle.kernel.criteria import GRAIN, CappedEntropy, ClearMajority, Criterion, Gini, Majority, _slopes
 from jostle.kernel.errors import BadInput
+from jostle.kernel.functions.criteria import GRAIN, CappedEntropy, ClearMajority, Criterion, Gini, Majority, _slopes
 from tests.kernel.helpers import one_changed, one_more, small_vectors
 
 CRITERIA: list[Criterion] = [

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jostle.kernel import intervals
 from jostle.kernel.errors import BadInput
-from jostle.kernel.intervals import LN2, NUMERATOR, ROUNDING, deviations, drawn_cut
+from jostle.kernel.functions import intervals
+from jostle.kernel.functions.intervals import LN2, NUMERATOR, ROUNDING, deviations, drawn_cut
+from jostle.kernel.functions.statistics import PRICE_UNIT
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, SimulatedNoise
 from jostle.kernel.source import IntervalCost, SimulatedSource
-from jostle.kernel.statistics import PRICE_UNIT
 from tests.kernel.helpers import RELATIONS, fits, one_changed, one_more, small_vectors
 
 

@@ -24,8 +24,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jostle.kernel.errors import BadInput, BudgetError, JostleError, LedgerError, Overdraft, PlanError
-from jostle.kernel.events import Event, Statement
-from jostle.kernel.ledger import Account, AccountPurse, Ledger, _bounded
+from jostle.kernel.ledger import Account, AccountPurse, Ledger
+from jostle.kernel.ledger.events import Event, Statement
+from jostle.kernel.ledger.ledger import _bounded
 from jostle.kernel.neighbours import Neighbours
 
 ADD_REMOVE = Neighbours("add_remove")

@@ -14,14 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jostle.kernel.budget import CountingPurse
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.functions.losses import bent, sums
+from jostle.kernel.functions.objective import GRAIN, PULLS, TOLERANCE, Additive, Calibration, _Search, calibration
+from jostle.kernel.functions.twofold import UNIT
 from jostle.kernel.ledger import Ledger
-from jostle.kernel.losses import bent, sums
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.objective import GRAIN, PULLS, TOLERANCE, Additive, Calibration, _Search, calibration
-from jostle.kernel.records import ReleaseRecords, SimulatedRecords
-from jostle.kernel.twofold import UNIT
+from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
 from tests.kernel.helpers import RELATIONS, Recorder
 
 ADD_REMOVE, REPLACE = Neighbours("add_remove"), Neighbours("replace")

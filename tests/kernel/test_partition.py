@@ -18,13 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from jostle.kernel.domain import LARGEST_TOTAL
+from jostle.kernel.arrays import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput, PlanError
-from jostle.kernel.intervals import cheapest_cut, deviations, lengths
+from jostle.kernel.functions.intervals import cheapest_cut, deviations, lengths
+from jostle.kernel.functions.statistics import PRICE_UNIT
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import IntervalCost, SimulatedSource
-from jostle.kernel.statistics import PRICE_UNIT
 from tests.kernel.helpers import RELATIONS, fits, one_changed, one_more, recorded, small_vectors
 
 # ------------------------------------------------------------------------------------------------------ partitions

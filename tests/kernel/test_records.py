@@ -16,14 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jostle.kernel.budget import CountingPurse
-from jostle.kernel.columns import ArrayColumns
-from jostle.kernel.criteria import CappedEntropy, Criterion, Gini, Majority
 from jostle.kernel.errors import BadInput, JostleError, Overdraft, PlanError
+from jostle.kernel.functions.criteria import CappedEntropy, Criterion, Gini, Majority
+from jostle.kernel.functions.objective import Additive
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.objective import Additive
-from jostle.kernel.records import ReleaseRecords, SimulatedRecords, Split
-from jostle.kernel.strategy import identity
+from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords, Split
+from jostle.kernel.strategies import identity
 from tests.kernel.helpers import RELATIONS, Recorder, fits
 
 SIZES = {"a": 2, "b": 3, "class": 2}

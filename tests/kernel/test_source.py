@@ -18,17 +18,12 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
+from jostle.kernel.arrays import LARGEST_TOTAL, counts
 from jostle.kernel.budget import Budget, CountingPurse, Purse
-from jostle.kernel.domain import LARGEST_TOTAL, counts
 from jostle.kernel.errors import BadInput, BudgetError, JostleError, Overdraft, PlanError
-from jostle.kernel.expressions import Derived
-from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.noise import ExactNoise, SimulatedNoise, variance
-from jostle.kernel.partition import Partition
-from jostle.kernel.queries import Strategy
-from jostle.kernel.scores import QueryDistance, QueryScore, Score, SplitScore
-from jostle.kernel.source import KEPT_ANSWERS, IntervalCost, ReleaseSource, SimulatedSource, Source, simulation, source_over
-from jostle.kernel.statistics import (
+from jostle.kernel.functions.expressions import Derived
+from jostle.kernel.functions.scores import QueryDistance, QueryScore, Score, SplitScore
+from jostle.kernel.functions.statistics import (
     LATTICE,
     PRICE_UNIT,
     LargestCell,
@@ -38,8 +33,23 @@ from jostle.kernel.statistics import (
     Statistic,
     TotalVariation,
 )
-from jostle.kernel.strategy import Matrix, Stack, boxes, identity, matrix, prefix, stack, total
-from jostle.kernel.trees import hierarchy, wavelet
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.noise import ExactNoise, SimulatedNoise, variance
+from jostle.kernel.partition import Partition
+from jostle.kernel.source import KEPT_ANSWERS, IntervalCost, ReleaseSource, SimulatedSource, Source, simulation, source_over
+from jostle.kernel.strategies import (
+    Matrix,
+    Stack,
+    Strategy,
+    boxes,
+    hierarchy,
+    identity,
+    matrix,
+    prefix,
+    stack,
+    total,
+    wavelet,
+)
 from tests.kernel.helpers import (
     RELATIONS,
     all_statistics,

@@ -12,13 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jostle.kernel.domain import LARGEST_TOTAL
+from jostle.kernel.arrays import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput, PlanError
-from jostle.kernel.expressions import Derived
-from jostle.kernel.partition import Partition
-from jostle.kernel.queries import Strategy
-from jostle.kernel.scores import QueryDistance, QueryScore, Score
-from jostle.kernel.statistics import (
+from jostle.kernel.functions.expressions import Derived
+from jostle.kernel.functions.scores import QueryDistance, QueryScore, Score
+from jostle.kernel.functions.statistics import (
     LATTICE,
     PRICE_UNIT,
     LargestCell,
@@ -28,8 +26,8 @@ from jostle.kernel.statistics import (
     Statistic,
     TotalVariation,
 )
-from jostle.kernel.strategy import boxes, identity, matrix, prefix, stack, total
-from jostle.kernel.trees import hierarchy, wavelet
+from jostle.kernel.partition import Partition
+from jostle.kernel.strategies import Strategy, boxes, hierarchy, identity, matrix, prefix, stack, total, wavelet
 from tests.kernel.helpers import (
     all_statistics,
     all_strategies,

@@ -11,29 +11,35 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from jostle.kernel.domain import LARGEST_TOTAL, domain_of
+from jostle.kernel.arrays import LARGEST_TOTAL, domain_of
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.partition import Partition
-from jostle.kernel.queries import LARGEST_ENTRY, RESOLUTION, Strategy, lattice
 from jostle.kernel.source import SimulatedSource
-from jostle.kernel.strategy import (
+from jostle.kernel.strategies import (
+    LARGEST_ENTRY,
     Blocks,
     Boxes,
+    Hierarchy,
     Identity,
     Matrix,
     Prefix,
     Stack,
+    Strategy,
     Total,
+    Wavelet,
     blocks,
     boxes,
     grid,
+    hierarchy,
     identity,
+    lattice,
     matrix,
     prefix,
     stack,
     total,
+    wavelet,
 )
-from jostle.kernel.trees import Hierarchy, Wavelet, hierarchy, wavelet
+from jostle.kernel.strategies.base import RESOLUTION
 from tests.kernel.helpers import all_strategies
 
 shapes = st.one_of(

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jostle.kernel import twofold
-from jostle.kernel.losses import bent, border_slope, sums
+from jostle.kernel.functions import twofold
+from jostle.kernel.functions.losses import bent, border_slope, sums
 
 FLOATS = st.floats(-(2.0**40), 2.0**40).filter(lambda x: x == 0 or abs(x) > 2.0**-40)
 PAIRS = st.tuples(FLOATS, st.floats(-1, 1)).map(lambda one: twofold.two_sum(one[0], one[0] * one[1] * 2.0**-54))

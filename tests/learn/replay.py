@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from jostle.kernel import objective as perturbed
+from jostle.kernel.functions import objective as perturbed
 from jostle.kernel.noise import SimulatedNoise
 
 Line = tuple[str, Any, Any, Any]

@@ -12,8 +12,7 @@ from scipy.integrate import quad
 
 from jostle import learn
 from jostle.kernel import records as kernel_records
-from jostle.kernel.columns import ArrayColumns
-from jostle.kernel.records import SimulatedRecords
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.learn import cells, grids
 from jostle.learn.cells import (
     FEW_CELLS,

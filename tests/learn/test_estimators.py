@@ -18,10 +18,9 @@ from sklearn.utils.validation import check_is_fitted
 import jostle
 from jostle import learn
 from jostle.kernel.budget import Budget
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, Overdraft, PlanError
 from jostle.kernel.ledger import Ledger
-from jostle.kernel.records import SimulatedRecords
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.learn import PrivateLogistic, PrivateTree
 from jostle.learn.registry import learner
 from jostle.learn.task import Task

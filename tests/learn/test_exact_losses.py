@@ -19,11 +19,10 @@ from typer.testing import CliRunner
 from jostle import learn
 from jostle.cli.main import app
 from jostle.kernel.budget import Budget
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.ledger import Ledger
-from jostle.kernel.records import ReleaseRecords, SimulatedRecords
-from jostle.kernel.strategy import identity
+from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
+from jostle.kernel.strategies import identity
 from jostle.learn import PrivateClassifier, PrivateLogistic, PrivateMajority, PrivateSparse, PrivateTree, held_out
 from jostle.learn.logistic import MOST, cells_of
 from jostle.learn.registry import Model
@@ -66,7 +65,7 @@ def test_no_learner_loses_more_than_it_is_paid_whatever_it_releases(
     name: str, classes: int, relation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All that was drawn on some records, replayed on neighbours: log-ratios, exactly, of the whole of it together."""
-    monkeypatch.setattr("jostle.kernel.objective.release", minimised)
+    monkeypatch.setattr("jostle.kernel.functions.objective.release", minimised)
     task, epsilon, worst = task_of(classes, numbers_alone=name == "Grid"), 2, 0.0
     every = list(itertools.product(*(range(size) for size in task.sizes.values())))
     draw = np.random.default_rng(1)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from jostle import learn
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
-from jostle.kernel.records import SimulatedRecords
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.learn.grids import grid
 from jostle.learn.histograms import _resolutions, attribute_sets, joint, majority, single
 from jostle.learn.registry import Learner

@@ -11,9 +11,8 @@ import pytest
 
 from jostle import learn
 from jostle.datasets import labelled
-from jostle.kernel.columns import ArrayColumns
-from jostle.kernel.objective import Additive
-from jostle.kernel.records import SimulatedRecords
+from jostle.kernel.functions.objective import Additive
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.learn.logistic import FINEST, PrivateLogistic, _features, coarse
 from jostle.learn.task import Task
 from jostle.schema import Category, Integer, Schema

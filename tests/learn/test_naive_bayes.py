@@ -13,10 +13,9 @@ from scipy.stats import norm
 
 from jostle import algorithms, learn
 from jostle.algorithms import registry as algorithm_registry
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
-from jostle.kernel.records import ReleaseRecords, SimulatedRecords
+from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
 from jostle.learn.naive_bayes import PrivateGaussianBayes, PrivateMultinomialBayes, gaussian_bayes, multinomial_bayes
 from jostle.learn.registry import Learner
 from jostle.learn.task import Task

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, Overdraft
+from jostle.kernel.records import ArrayColumns
 from jostle.learn import PrivateGaussianBayes, PrivateMajority, PrivateMultinomialBayes
 from jostle.learn.task import Task
 from jostle.schema import Category, Integer, Real, Schema

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jostle.kernel.columns import ArrayColumns
-from jostle.kernel.records import SimulatedRecords
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.learn import histograms
 from jostle.learn.cells import CellModel, NoisyClasses, measure
 from jostle.learn.histograms import joint

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import InternalError
-from jostle.kernel.records import SimulatedRecords
-from jostle.kernel.strategy import identity
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
+from jostle.kernel.strategies import identity
 from jostle.learn.histograms import joint, majority
 from jostle.learn.logistic import logistic
 from jostle.learn.registry import Learner, Model

@@ -17,10 +17,9 @@ from typer.testing import CliRunner
 
 from jostle.cli.main import app
 from jostle.datasets.labelled import declared
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
-from jostle.kernel.records import ReleaseRecords, SimulatedRecords
+from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
 from jostle.learn import held_out
 from jostle.learn.histograms import BinnedAttribute, attribute_sets
 from jostle.learn.sparse import MOST, choose_attributes, sparse

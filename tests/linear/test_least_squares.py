@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 from jostle.kernel.errors import BadInput
-from jostle.kernel.queries import Strategy
-from jostle.kernel.strategy import boxes, identity, matrix, prefix, stack, total
-from jostle.kernel.trees import hierarchy, wavelet
+from jostle.kernel.strategies import Strategy, boxes, hierarchy, identity, matrix, prefix, stack, total, wavelet
 from jostle.linear.fitting.least_squares import nonnegative_least_squares
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jostle import workloads
 from jostle.kernel.errors import BadInput
-from jostle.kernel.trees import hierarchy
+from jostle.kernel.strategies import hierarchy
 from jostle.linear.design.levels import _probed_energies, best_weights, level_energies, weighted
 from jostle.linear.fitting.trees import tree_least_squares
 

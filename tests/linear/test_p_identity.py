@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from jostle import workloads
 from jostle.kernel.errors import BadInput
-from jostle.kernel.strategy import stack, total
-from jostle.kernel.trees import hierarchy
+from jostle.kernel.strategies import hierarchy, stack, total
 from jostle.linear.design.gram import Gram, fingerprint
 from jostle.linear.design.levels import best_weights, level_energies
 from jostle.linear.design.p_identity import PIdentity, refine, total_variance

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jostle.kernel.trees import hierarchy, wavelet
+from jostle.kernel.strategies import hierarchy, wavelet
 from jostle.linear.fitting.trees import average_range_variance, cells_of, tree_least_squares
 
 

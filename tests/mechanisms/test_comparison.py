@@ -12,7 +12,7 @@ from jostle import mechanisms
 from jostle.kernel.errors import Overdraft
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import ReleaseSource, simulation
-from jostle.kernel.strategy import total
+from jostle.kernel.strategies import total
 from jostle.mechanisms import RandomizedResponse, utility
 from tests.mechanisms.helpers import discrete_pmf
 

@@ -12,7 +12,7 @@ import pytest
 
 from jostle import mechanisms
 from jostle.kernel.source import SimulatedSource
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from tests.mechanisms.helpers import discrete_pmf, loss
 
 LOW, HIGH = 2.0, 7.0

@@ -106,7 +106,7 @@ def test_many_events_are_counted_and_the_first_are_named(ledger):
 
 def test_times_after_the_first_charge_stay_in_the_ledger(ledger, monkeypatch):
     times = iter(f"2024-02-29T12:00:0{second}.123456+00:00" for second in range(9))
-    monkeypatch.setattr("jostle.kernel.ledger.now", lambda: next(times))
+    monkeypatch.setattr("jostle.kernel.ledger.ledger.now", lambda: next(times))
     account = ledger.account("people", cap=1)
     events = [account.charge(Fraction(1, 10), operator="laplace", neighbours="add_remove") for _ in range(2)]
     told = f"{charge_facts(events)} {in_ledger(events)}"

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from jostle import workloads
 from jostle.kernel.errors import BadInput, Overdraft
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from jostle.schema import Boolean, Category, Date, Integer, Real
 from jostle.tables import bounded_rows
 from jostle.tables.columns import EngineColumns

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from jostle.kernel.errors import BadInput, JostleError
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from jostle.schema import Boolean, Category, Date, Integer, Real
 from jostle.tables.engines.types import NOT_PERSONS, TYPES, bare
 from jostle.tables.opening import open as open_table

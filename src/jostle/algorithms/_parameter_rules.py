@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from jostle.kernel.arguments import finite, whole
 from jostle.kernel.errors import BadInput
-from jostle.schema.arguments import finite, whole
 
 
 @dataclass(frozen=True)

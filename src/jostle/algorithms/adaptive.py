@@ -10,8 +10,8 @@ from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import blocks as blocks_of
-from jostle.kernel.strategy import matrix
+from jostle.kernel.strategies import blocks as blocks_of
+from jostle.kernel.strategies import matrix
 from jostle.linear.design.leaf_rows import leaf_rows
 from jostle.linear.fitting.projections import project_nonnegative
 from jostle.linear.shrinkage.bayes import shrink

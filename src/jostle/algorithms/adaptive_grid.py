@@ -15,7 +15,7 @@ from jostle.algorithms.ugrid import known_total
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import blocks, total
+from jostle.kernel.strategies import blocks, total
 from jostle.linear.shrinkage.bayes import shrink_by_scale
 from jostle.linear.shrinkage.fusion import Sums, fuse_nested, shared_errors
 from jostle.linear.shrinkage.leaves import BoxLeaves, cut, regular

@@ -12,7 +12,7 @@ from jostle.algorithms.ugrid import boxes_of_width, known_total, with_total
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import blocks, identity
+from jostle.kernel.strategies import blocks, identity
 from jostle.linear.shrinkage.leaves import cut_to_width
 from jostle.workloads import Workload
 

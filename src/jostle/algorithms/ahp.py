@@ -12,7 +12,7 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.compiled import compiled
 from jostle.kernel.partition import Counts, Partition, Vector
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import identity, total
+from jostle.kernel.strategies import identity, total
 from jostle.workloads import Workload
 
 PRICE = 0.5

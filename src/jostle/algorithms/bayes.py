@@ -8,7 +8,7 @@ from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from jostle.linear.shrinkage import small_problems
 from jostle.linear.shrinkage.bayes import smooth
 from jostle.linear.shrinkage.leaves import regular

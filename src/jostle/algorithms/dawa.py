@@ -15,10 +15,8 @@ from jostle.algorithms._parameter_rules import SHARE, number, one_of
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Partition, Vector
-from jostle.kernel.queries import Strategy
 from jostle.kernel.source import IntervalCost, Source
-from jostle.kernel.strategy import identity
-from jostle.kernel.trees import Hierarchy, hierarchy
+from jostle.kernel.strategies import Hierarchy, Strategy, hierarchy, identity
 from jostle.linear.design.levels import best_weights, level_energies, weighted
 from jostle.linear.fitting.trees import Nested
 from jostle.linear.shrinkage.cuts import even_intervals

@@ -15,7 +15,7 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.compiled import compiled
 from jostle.kernel.partition import Counts, Partition, Vector
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import Blocks, blocks, identity
+from jostle.kernel.strategies import Blocks, blocks, identity
 from jostle.workloads import Workload
 
 BLOCK = 32

@@ -11,9 +11,8 @@ from jostle.algorithms._parameter_rules import SHARE
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
-from jostle.kernel.queries import Strategy
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import identity, matrix, total
+from jostle.kernel.strategies import Strategy, identity, matrix, total
 from jostle.workloads import Workload
 
 LARGEST = 2**20

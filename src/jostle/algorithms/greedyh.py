@@ -5,9 +5,8 @@ from __future__ import annotations
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
-from jostle.kernel.queries import Strategy
 from jostle.kernel.source import Source
-from jostle.kernel.trees import Hierarchy, hierarchy
+from jostle.kernel.strategies import Hierarchy, Strategy, hierarchy
 from jostle.linear.design.levels import best_weights, level_energies, weighted
 from jostle.linear.fitting.trees import tree_least_squares
 from jostle.workloads import Workload
@@ -29,7 +28,7 @@ def greedyh(x: Source, workload: Workload, budget: Budget) -> Vector:
 def weighted_tree(queries: Strategy) -> Hierarchy:
     """The binary tree over the queries' domain, with the weights that answer them best.
 
-    >>> from jostle.kernel.strategy import identity, prefix
+    >>> from jostle.kernel.strategies import identity, prefix
     >>> weighted_tree(identity(256)).grids, weighted_tree(prefix(256)).grids
     (((256,),), ((2,), (16,), (256,)))
     """

@@ -7,7 +7,7 @@ from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
-from jostle.kernel.trees import hierarchy
+from jostle.kernel.strategies import hierarchy
 from jostle.linear.fitting.trees import tree_least_squares
 from jostle.workloads import Workload
 

@@ -11,14 +11,13 @@ import numpy as np
 
 from jostle.algorithms._parameter_rules import SHARE, whole_number
 from jostle.algorithms.registry import algorithm
+from jostle.kernel.arrays import LARGEST_TOTAL
 from jostle.kernel.budget import Budget
 from jostle.kernel.compiled import compiled
-from jostle.kernel.domain import LARGEST_TOTAL
+from jostle.kernel.functions.scores import QueryDistance
 from jostle.kernel.partition import Partition, Vector
-from jostle.kernel.queries import Strategy
-from jostle.kernel.scores import QueryDistance
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import Boxes, Identity, Matrix, Prefix, identity, matrix, total
+from jostle.kernel.strategies import Boxes, Identity, Matrix, Prefix, Strategy, identity, matrix, total
 from jostle.workloads import Workload
 
 ROUNDS = {1: ([2, 3, 4, 5, 6, 7], [4, 8, 12, 60, 80, 140]), 2: ([3, 4, 5, 6], [12, 32, 60, 140])}

@@ -17,10 +17,8 @@ import numpy as np
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
-from jostle.kernel.queries import Strategy
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import Identity, Prefix
-from jostle.kernel.trees import hierarchy
+from jostle.kernel.strategies import Identity, Prefix, Strategy, hierarchy
 from jostle.linear.design.gram import Gram, fingerprint
 from jostle.linear.design.levels import best_weights, level_energies, weighted
 from jostle.linear.design.p_identity import PIdentity, refine, total_variance

@@ -10,7 +10,7 @@ from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import Identity
+from jostle.kernel.strategies import Identity
 from jostle.linear.design.gram import Gram, fingerprint
 from jostle.linear.design.p_identity import PIdentity
 from jostle.linear.design.tents import best_tents

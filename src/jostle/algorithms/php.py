@@ -10,10 +10,10 @@ import numpy as np
 from jostle.algorithms._parameter_rules import SHARE, whole_number
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
+from jostle.kernel.functions.scores import SplitScore
 from jostle.kernel.partition import Partition, Vector
-from jostle.kernel.scores import SplitScore
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from jostle.workloads import Workload
 
 FINEST = 64

@@ -6,7 +6,7 @@ from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
-from jostle.kernel.trees import wavelet
+from jostle.kernel.strategies import wavelet
 from jostle.linear.fitting.trees import cells_of
 from jostle.workloads import Workload
 

@@ -9,7 +9,7 @@ from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import IntervalCost, Source
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from jostle.workloads import Workload
 
 NOISE_GAIN = 4.0

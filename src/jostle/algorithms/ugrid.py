@@ -12,7 +12,7 @@ from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import blocks, identity, total
+from jostle.kernel.strategies import blocks, identity, total
 from jostle.linear.shrinkage.leaves import BoxLeaves, cut_to_width, regular
 from jostle.workloads import Workload
 

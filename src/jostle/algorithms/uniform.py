@@ -8,7 +8,7 @@ from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import total
+from jostle.kernel.strategies import total
 from jostle.workloads import Workload
 
 

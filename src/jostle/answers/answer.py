@@ -18,7 +18,7 @@ from jostle.schema.rows import Rows, distinct_names
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from jostle.kernel.events import Event
+    from jostle.kernel.ledger.events import Event
 
 _KEYS_SHOWN = 4
 """A text names this many events; the charges themselves have all of them."""
@@ -175,7 +175,7 @@ def in_ledger(charges: Sequence[Event]) -> str:
     Privacy: the time is that of the first event, before any row was read. How long a release took may depend on the data,
     so the times of later events stay in the ledger.
 
-    >>> from jostle.kernel.events import Event
+    >>> from jostle.kernel.ledger.events import Event
     >>> at = {"at": "2024-02-29T12:00:00.000000+00:00", "dataset": "people", "neighbours": "add_remove"}
     >>> in_ledger([Event(key="1b9d", kind="charge", operator="laplace", amount=Fraction(1, 2), **at)])
     "Charged to account 'people': ε = 0.5 at 2024-02-29 12:00:00 UTC, event 1b9d."

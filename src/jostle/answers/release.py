@@ -15,8 +15,8 @@ from jostle.algorithms import TASKS, Algorithm
 from jostle.answers.answer import Answer, labelled, remaining_after
 from jostle.choice import default_algorithm
 from jostle.choice.traces import Trace, collect_traces
+from jostle.kernel.arrays import counts
 from jostle.kernel.budget import Budget
-from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import ReleaseSource

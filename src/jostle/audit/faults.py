@@ -127,7 +127,7 @@ def read_only(folder: Path) -> FaultOutcome:
     def may(path: Path, mode: int) -> bool:  # in place of the file system, which refuses nothing to root
         return mode != os.W_OK and os.access(path, mode)
 
-    with patch("jostle.kernel.store._allowed", may), Ledger(path) as ledger:
+    with patch("jostle.kernel.ledger.store._allowed", may), Ledger(path) as ledger:
         account = ledger.account("people")
         made, reason = _release_until_refused(account)
         held = made == 0 and account.spent == 0 and isinstance(reason, LedgerError)
@@ -137,7 +137,7 @@ def read_only(folder: Path) -> FaultOutcome:
 def clock_jumps(folder: Path) -> FaultOutcome:
     """A clock that runs backwards and leaps: events keep their order, and sums do not depend on time."""
     times = cycle(f"{day}.000000+00:00" for day in ("2040-01-01T00:00:00", "1970-01-01T00:00:00", "2024-02-29T23:59:60"))
-    with patch("jostle.kernel.ledger.now", lambda: next(times)), Ledger(_new_account(folder)) as ledger:
+    with patch("jostle.kernel.ledger.ledger.now", lambda: next(times)), Ledger(_new_account(folder)) as ledger:
         account = ledger.account("people")
         for _ in range(6):
             _release(account)

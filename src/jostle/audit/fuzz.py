@@ -28,9 +28,9 @@ from jostle.audit.hostile import Odd, mutated
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import JostleError
 from jostle.kernel.ledger import Ledger
+from jostle.kernel.ledger.spender import name_of
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import simulation
-from jostle.kernel.who import name_of
 
 ODD: tuple[Any, ...] = (
     None, True, False, 0, 1, 2, 3, -1, 7, 2**31, 2**63, -(2**63), 10**400, 0.0, -0.0, 0.5, 1e-300, 1e300, 1e-9, math.nan,

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from jostle.kernel.arrays import LARGEST_TOTAL, counts
 from jostle.kernel.budget import Budget, exact
-from jostle.kernel.domain import LARGEST_TOTAL, counts
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
-from jostle.kernel.queries import LARGEST_ENTRY
+from jostle.kernel.strategies import LARGEST_ENTRY
 from jostle.mechanisms.gradual import GradualRelease
 from jostle.mechanisms.threshold import AboveThreshold
 from jostle.workloads import Workload

@@ -30,11 +30,11 @@ from jostle.choice.public_databases import Loss, PublicDatabase
 from jostle.choice.spend_only import is_records, spend_only
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
+from jostle.kernel.functions.scores import QueryScore
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
-from jostle.kernel.scores import QueryScore
 from jostle.kernel.source import simulation
-from jostle.kernel.strategy import matrix
+from jostle.kernel.strategies import matrix
 from jostle.mechanisms.margin import large_margin
 
 Weights = Callable[[Any, Any, Any], Any]

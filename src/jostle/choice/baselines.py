@@ -9,9 +9,9 @@ import numpy as np
 from jostle import algorithms, simulate
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.functions.statistics import TotalVariation
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import SimulatedSource, Source
-from jostle.kernel.statistics import TotalVariation
 from jostle.workloads import Workload
 
 

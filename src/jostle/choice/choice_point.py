@@ -7,7 +7,7 @@ rest of the budget.
 >>> import numpy as np
 >>> from jostle.choice.metafeatures import metafeature
 >>> from jostle.kernel.source import SimulatedSource
->>> from jostle.kernel.strategy import identity
+>>> from jostle.kernel.strategies import identity
 >>> size = metafeature("select sum(values) from db", name="size")
 >>> worth = ChoicePoint("worth measuring", ["zeros", "measure"], informed_by=[size], share=0.2)
 >>> def counts(db, query, budget):

@@ -22,8 +22,8 @@ import numpy as np
 from jostle import algorithms, plots
 from jostle.algorithms import TASKS, Algorithm
 from jostle.choice import default_algorithm
+from jostle.kernel.arrays import counts
 from jostle.kernel.budget import exact
-from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts

@@ -19,9 +19,9 @@ from jostle.algorithms import TASKS
 from jostle.algorithms.dawa import hilbert_line
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.functions.statistics import NonZeroCells, PartitionCost, Scale, Statistic, TotalVariation
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts
-from jostle.kernel.statistics import NonZeroCells, PartitionCost, Scale, Statistic, TotalVariation
 from jostle.simulate.grid import WORKLOADS
 from jostle.workloads import LENGTHS, Workload
 

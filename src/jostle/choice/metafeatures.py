@@ -26,10 +26,10 @@ import numpy as np
 from jostle.choice.expressions import Database, sql
 from jostle.choice.expressions.private import PrivateNumber, Shape
 from jostle.choice.expressions.public import Domain, PublicNumber
+from jostle.kernel.arrays import counts
 from jostle.kernel.budget import Budget, exact
-from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput
-from jostle.kernel.expressions import Derived
+from jostle.kernel.functions.expressions import Derived
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
 from jostle.kernel.source import Source

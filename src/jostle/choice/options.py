@@ -1,6 +1,6 @@
 """Options: private programs that answer a query, among which a choice is made, as functions or as classes.
 
->>> from jostle.kernel.strategy import identity
+>>> from jostle.kernel.strategies import identity
 >>> @option
 ... def noisy_counts(db, query, budget):
 ...     return query @ db.laplace(identity(db.shape), budget)

@@ -17,13 +17,12 @@ import numpy as np
 from jostle.choice.measurements import ChoiceQuestion, LazyMeasurements
 from jostle.choice.options import Option, UnfitAnswer, checked
 from jostle.choice.spend_only import spend_only
+from jostle.kernel.arrays import counts
 from jostle.kernel.budget import exact
-from jostle.kernel.columns import ArrayColumns
-from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
-from jostle.kernel.records import SimulatedRecords
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.kernel.source import SimulatedSource
 from jostle.workloads import Workload
 

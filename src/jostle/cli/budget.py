@@ -20,7 +20,7 @@ from jostle.kernel.budget import exact, round_down, round_up
 from jostle.kernel.errors import BadInput, show
 
 if TYPE_CHECKING:
-    from jostle.kernel.events import Balance, Event, Statement
+    from jostle.kernel.ledger.events import Balance, Event, Statement
 
 SHOWN_OF_KEY = 8
 """In practice, this much of a random key tells it from all others of a ledger; `--json` has the whole key."""

@@ -18,7 +18,7 @@ from jostle.kernel.partition import Counts, Vector
 if TYPE_CHECKING:
     from jostle.answers.previews import Preview
     from jostle.answers.release import Release
-    from jostle.kernel.events import Event
+    from jostle.kernel.ledger.events import Event
 
 NAME = "people"
 WIDTH, CELLS = 10, 512

@@ -24,7 +24,7 @@ from jostle.kernel.errors import BadInput, Overdraft, PlanError, show
 from jostle.kernel.neighbours import Neighbours
 
 if TYPE_CHECKING:
-    from jostle.kernel.events import Event
+    from jostle.kernel.ledger.events import Event
     from jostle.kernel.noise import Noise
 
 PURE: Final = "pure"

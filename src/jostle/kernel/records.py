@@ -20,19 +20,109 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.kernel.budget import Budget, PartPurse, Purse, check_token
-from jostle.kernel.columns import Columns
-from jostle.kernel.criteria import Criterion
 from jostle.kernel.errors import BadInput, PlanError, check_of_kernel
+from jostle.kernel.functions.criteria import Criterion
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import Noise, calibrate
 from jostle.kernel.partition import Counts, Vector, fixed
 from jostle.kernel.source import ReleaseSource, SimulatedSource, Source, exact_noise, simulated, source_over
 
 if TYPE_CHECKING:
-    from jostle.kernel.objective import Additive
+    from jostle.kernel.functions.objective import Additive
 
 LARGEST_VECTOR = 2**26
 """So many cells a histogram of records may have."""
+
+
+class Columns(Protocol):
+    """Where the records are: trusted code behind a record source, in memory or in an engine."""
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The number of values of every attribute."""
+
+    @property
+    def rows(self) -> int:
+        """The number of records: private unless the neighbours make it public."""
+
+    def counts(self, names: Sequence[str]) -> Counts:
+        """How many records have each combination of values, flat, the last attribute changing fastest."""
+
+    def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
+        """Combinations of values that records have, an array an attribute, and how many records each stands for."""
+
+    def with_table(self, name: str, of: Sequence[str], table: Counts) -> Columns:
+        """One more attribute, whose value is the table's at the values of others."""
+
+    def where(self, name: str, value: int) -> Columns:
+        """The records with that value."""
+
+
+@final
+class ArrayColumns:
+    """Records in memory: one array of codes an attribute.
+
+    >>> ArrayColumns({"a": np.array([0, 1, 1])}, {"a": 2}).counts(["a"]).tolist()
+    [1, 2]
+    """
+
+    def __init__(self, codes: Mapping[str, NDArray[np.integer]], sizes: Mapping[str, int]) -> None:
+        lengths = {len(column) for column in codes.values()}
+        if set(codes) != set(sizes) or len(lengths) > 1:
+            raise BadInput("codes", "must have one array of the same length an attribute", "encode all columns of one table")
+        self._sizes = dict(sizes)
+        self._rows = lengths.pop() if lengths else 0
+        self._codes = {name: _narrow(np.asarray(column), sizes[name]) for name, column in codes.items()}
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The number of values of every attribute."""
+        return self._sizes
+
+    @property
+    def rows(self) -> int:
+        """The number of records."""
+        return self._rows
+
+    def codes(self, name: str) -> NDArray[np.integer]:
+        """An attribute's values: for operators alone."""
+        return self._codes[name]
+
+    def counts(self, names: Sequence[str]) -> Counts:
+        """By one pass over the records."""
+        cells = math.prod(self._sizes[name] for name in names)
+        return np.bincount(self._place(names), minlength=cells).astype(np.int64, copy=False)
+
+    def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
+        """Every record by itself."""
+        return {name: self._codes[name] for name in names}, np.ones(self._rows, dtype=np.int64)
+
+    def with_table(self, name: str, of: Sequence[str], table: Counts) -> ArrayColumns:
+        """By looking up."""
+        derived = object.__new__(ArrayColumns)
+        size = int(table.max()) + 1
+        derived._rows = self._rows
+        derived._sizes = self._sizes | {name: size}
+        derived._codes = self._codes | {name: _narrow(table.reshape(-1)[self._place(of)], size)}
+        return derived
+
+    def where(self, name: str, value: int) -> ArrayColumns:
+        """By a mask."""
+        kept = self._codes[name] == value
+        return ArrayColumns({other: codes[kept] for other, codes in self._codes.items()}, self._sizes)
+
+    def _place(self, names: Sequence[str]) -> NDArray[np.integer]:
+        place = self._codes[names[0]].astype(np.int64)
+        for name in names[1:]:
+            place *= self._sizes[name]
+            place += self._codes[name]
+        return place
+
+
+def _narrow(codes: NDArray[np.integer], size: int) -> NDArray[np.integer]:
+    """In the smallest type that holds them. Checked where they are made: an error here would depend on private values."""
+    smallest: NDArray[np.integer] = codes.astype(np.min_scalar_type(max(size - 1, 0)))
+    return smallest
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +308,7 @@ class _Records:
 
     def minimise(self, objective: Additive, budget: Budget) -> Vector:
         """By objective perturbation: for two classes the scores of the second, else one row a class."""
-        from jostle.kernel import objective as perturbed
+        from jostle.kernel.functions import objective as perturbed
 
         if type(objective) is not perturbed.Additive:
             raise PlanError(f"{type(objective).__name__} is no objective of the kernel: its lemma is not proven")
@@ -310,12 +400,12 @@ class ReleaseRecords(_Records):
 class SimulatedRecords(_Records):
     """Public records: fast, seeded noise and charges that are counted but not kept.
 
-    >>> from jostle.kernel.columns import ArrayColumns
+    >>> from jostle.kernel.records import ArrayColumns
     >>> columns = ArrayColumns({"a": np.array([0, 1, 1]), "class": np.array([0, 1, 1])}, {"a": 2, "class": 2})
     >>> public = SimulatedRecords(columns, seed=0)
     >>> public.vector("a", "class").shape
     (2, 2)
-    >>> from jostle.kernel.criteria import Gini
+    >>> from jostle.kernel.functions.criteria import Gini
     >>> public.choose_each([Split("a", np.array([0, 1]))], Gini(), public.grant(1), label="class")
     [0]
 

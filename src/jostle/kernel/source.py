@@ -16,15 +16,15 @@ from typing import Literal, NoReturn, Protocol, Self, TypeVar, final
 
 import numpy as np
 
+from jostle.kernel.arrays import counts
 from jostle.kernel.budget import Budget, CountingPurse, PartPurse, Purse, check_token
-from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput, PlanError, check_of_kernel
+from jostle.kernel.functions.scores import Score
+from jostle.kernel.functions.statistics import PRICE_UNIT, Statistic, check_price
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise, calibrate, variance
 from jostle.kernel.partition import Counts, Partition, Vector, check_partition
-from jostle.kernel.queries import Strategy, check_measurable
-from jostle.kernel.scores import Score
-from jostle.kernel.statistics import PRICE_UNIT, Statistic, check_price
+from jostle.kernel.strategies.base import Strategy, check_measurable
 
 T = TypeVar("T")
 S = TypeVar("S", bound="_VectorSource")
@@ -206,7 +206,7 @@ class _VectorSource:
 
     def partition(self, cost: IntervalCost, budget: Budget) -> Partition:
         """The cheapest cut after noise on each interval's cost, or a cut drawn by the exponential mechanism."""
-        from jostle.kernel import intervals
+        from jostle.kernel.functions import intervals
 
         self.__one_trial("partition")
         if type(cost) is not IntervalCost:
@@ -221,7 +221,7 @@ class _VectorSource:
 
     def __noisy_minimum(self, budget: Budget) -> Callable[[Counts], Counts]:
         """One-sided noise on each interval's cost: twice as much on those of two and more cells."""
-        from jostle.kernel import intervals
+        from jostle.kernel.functions import intervals
 
         scales = [self.__calibrated(k * PRICE_UNIT, 2 * k * PRICE_UNIT, budget) for k in (1, 2)]
         calibrate(16 * self.size * scales[1], Fraction(1))  # the sum of all the noise must fit in 64 bits, too
@@ -235,7 +235,7 @@ class _VectorSource:
 
     def __exponential(self, budget: Budget) -> Callable[[Counts], Counts]:
         """Each cut with probability in proportion to 2^(−cost · rate); a little of ε is kept back for rounding errors."""
-        from jostle.kernel import intervals
+        from jostle.kernel.functions import intervals
 
         check_token(budget)
         # A person in several parts, or with several records, is hidden in as many steps, each of which may lose it.
@@ -336,7 +336,7 @@ class ReleaseSource(_VectorSource):
 class SimulatedSource(_VectorSource):
     """Public data: fast, seeded noise and charges that are counted but not kept.
 
-    >>> from jostle.kernel.strategy import identity
+    >>> from jostle.kernel.strategies.cells import identity
     >>> source = SimulatedSource([3, 0, 4], seed=1)
     >>> source.laplace(identity(3), source.grant(1)).shape
     (3,)

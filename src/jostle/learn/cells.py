@@ -13,9 +13,8 @@ import numpy as np
 
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts
-from jostle.kernel.queries import Strategy
 from jostle.kernel.records import LARGEST_VECTOR, Records
-from jostle.kernel.strategy import identity, matrix, total
+from jostle.kernel.strategies import Strategy, identity, matrix, total
 from jostle.learn.registry import FloatArray, IntArray
 from jostle.learn.smoothing import shares_from_counts, shares_from_leads
 from jostle.learn.task import Task

@@ -12,7 +12,7 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.errors import InternalError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import Records
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from jostle.learn.chooser import OPTIONS, Chooser, Pick, features, shipped_text
 from jostle.learn.estimator import FitSummary, PrivateEstimator
 from jostle.learn.registry import CHOSEN, FloatArray, IntArray, Model, learner

@@ -19,11 +19,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from jostle.answers.answer import in_ledger
+from jostle.kernel.arguments import whole
 from jostle.kernel.budget import exact, round_up
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.records import ReleaseRecords, SimulatedRecords
+from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
 from jostle.learn.inputs import (
     check_names,
     is_private_table,
@@ -34,11 +34,10 @@ from jostle.learn.inputs import (
 )
 from jostle.learn.registry import FloatArray, Learner, Model, registered
 from jostle.learn.task import Task
-from jostle.schema.arguments import whole
 
 if TYPE_CHECKING:
-    from jostle.kernel.events import Event
     from jostle.kernel.ledger import Account
+    from jostle.kernel.ledger.events import Event
     from jostle.tables.table import Table
 
 

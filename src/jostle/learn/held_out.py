@@ -11,10 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, InternalError
-from jostle.kernel.records import ReleaseRecords, SimulatedRecords
-from jostle.kernel.strategy import identity
+from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
+from jostle.kernel.strategies import identity
 from jostle.learn.registry import IntArray, Learner, Model
 from jostle.learn.task import Task
 from jostle.schema.files import check_no_database

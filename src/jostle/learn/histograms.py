@@ -11,7 +11,7 @@ from math import prod
 import numpy as np
 
 from jostle.kernel.budget import Budget
-from jostle.kernel.criteria import ClearMajority
+from jostle.kernel.functions.criteria import ClearMajority
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records, Split
 from jostle.learn.cells import CellModel, coarse, known_total, measure, most_cells, width

@@ -11,18 +11,18 @@ from typing import final
 
 import numpy as np
 
+from jostle.kernel.arguments import finite
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
+from jostle.kernel.functions.objective import LARGEST_RIDGE, SMALLEST_RIDGE, Additive, calibration
+from jostle.kernel.functions.statistics import Scale
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.objective import LARGEST_RIDGE, SMALLEST_RIDGE, Additive, calibration
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records
-from jostle.kernel.statistics import Scale
 from jostle.learn.cells import binned, coarse, derive_bins, width
 from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.registry import FloatArray, IntArray, check_number, check_whole, learner
 from jostle.learn.task import Task, once_per_task
-from jostle.schema.arguments import finite
 
 FINEST = 32
 """The most cells of a numeric attribute."""

@@ -11,17 +11,17 @@ import numpy as np
 from jostle import algorithms, workloads
 from jostle.choice.baselines import informed_decision
 from jostle.choice.selectors import shipped
+from jostle.kernel.arguments import finite
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.partition import Partition
 from jostle.kernel.records import Records, SimulatedRecords
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.logistic import AdditiveModel
 from jostle.learn.registry import FloatArray, learner
 from jostle.learn.task import Task
-from jostle.schema.arguments import finite
 
 NONE: Final = "none"
 """The true histograms: not private, only for simulations on public data."""

@@ -8,8 +8,7 @@ import numpy as np
 
 from jostle.datasets.artificial import HELD_OUT, artificial
 from jostle.datasets.labelled import Labelled, split
-from jostle.kernel.columns import ArrayColumns
-from jostle.kernel.records import SimulatedRecords
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.learn.registry import IntArray, Learner
 from jostle.learn.task import Task
 

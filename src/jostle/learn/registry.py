@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.algorithms._registration import Registered
+from jostle.kernel.arguments import finite, whole
 from jostle.kernel.budget import Budget
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.records import Records, SimulatedRecords
+from jostle.kernel.records import ArrayColumns, Records, SimulatedRecords
 from jostle.learn.task import Task
-from jostle.schema.arguments import finite, whole
 
 CHOSEN = "Chosen"
 """The learner behind `PrivateClassifier`."""

@@ -94,7 +94,7 @@ def with_prediction(records: Records, task: Task, model: Model, name: str) -> Re
     chains of public tables over the records' values, so that it costs nothing, and a record stays one record
     (docs/proofs/records.md, `derive`).
 
-    >>> from jostle.kernel.columns import ArrayColumns
+    >>> from jostle.kernel.records import ArrayColumns
     >>> from jostle.kernel.records import SimulatedRecords
     >>> from jostle.schema import Boolean
     >>> task = Task(("wet",), "class", {"wet": Boolean(), "class": Boolean()})

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from jostle.kernel.arguments import finite
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from jostle.learn.cells import CellModel, binned, coarse, derive_bins, known_total, width
 from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.registry import FloatArray, IntArray, learner
@@ -23,7 +24,6 @@ from jostle.learn.sparse import PERCENT, choose_attributes
 from jostle.learn.task import Task
 from jostle.linear.fitting.projections import project_simplex
 from jostle.schema import Column, Numeric
-from jostle.schema.arguments import finite
 from jostle.schema.files import check_no_database
 
 if TYPE_CHECKING:

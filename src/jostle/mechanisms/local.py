@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from jostle.kernel.arguments import whole
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
 from jostle.mechanisms.arguments import check_confidence, check_positive
-from jostle.schema.arguments import whole
 
 _PROMISE = "randomized before collection (the local model): no curator is trusted, and no account is charged"
 

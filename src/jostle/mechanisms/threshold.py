@@ -8,13 +8,13 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from jostle.kernel.arguments import whole
 from jostle.kernel.budget import Budget, Home
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
 from jostle.mechanisms.arguments import check_budget, numbers
 from jostle.mechanisms.sensitivity import Lattice, Sensitivity
-from jostle.schema.arguments import whole
 
 MOST_POSITIVES = 2**40
 """The most answers of yes: noise grows with their number."""

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Literal, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle.kernel.arguments import finite, whole
 from jostle.kernel.errors import BadInput
-from jostle.schema.arguments import finite, whole
 from jostle.schema.arrow import as_array
 from jostle.schema.values import (
     BLANKS,

@@ -11,13 +11,13 @@ import numpy as np
 
 from jostle import algorithms
 from jostle.algorithms import Algorithm
+from jostle.kernel.arrays import counts
 from jostle.kernel.budget import Budget, exact
-from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import SimulatedSource, Source
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from jostle.linear.shrinkage import small_problems
 from jostle.workloads import Workload
 

@@ -68,9 +68,8 @@ def _run(name: str, workload: Workload) -> None:
 
 
 def _minimise() -> None:
-    from jostle.kernel.columns import ArrayColumns
-    from jostle.kernel.objective import Additive
-    from jostle.kernel.records import SimulatedRecords
+    from jostle.kernel.functions.objective import Additive
+    from jostle.kernel.records import ArrayColumns, SimulatedRecords
 
     codes = np.array([0, 1])
     records = SimulatedRecords(ArrayColumns({"a": codes, "class": codes}, {"a": 2, "class": 2}), seed=0)

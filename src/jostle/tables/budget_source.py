@@ -10,11 +10,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from jostle.kernel.budget import Budget, exact
-from jostle.kernel.columns import Columns
 from jostle.kernel.errors import BadInput, Overdraft
-from jostle.kernel.events import ROWS, printable
+from jostle.kernel.ledger.events import ROWS, printable
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.records import ReleaseRecords
+from jostle.kernel.records import Columns, ReleaseRecords
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Account, Ledger

@@ -12,9 +12,9 @@ import ibis
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
+from jostle.kernel.records import ArrayColumns
 from jostle.tables.cells.cells import MOST_BRANCHES, looked_up, runs
 from jostle.tables.cells.staged_columns import Expression
 from jostle.tables.run_in_engine import Query

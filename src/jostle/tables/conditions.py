@@ -18,9 +18,9 @@ import numpy as np
 from ibis.common.annotations import ValidationError
 from ibis.common.exceptions import IbisError
 
+from jostle.kernel.arguments import finite
 from jostle.kernel.errors import BadInput, JostleError
 from jostle.schema import Boolean, Category, Column, Date, Numeric, Schema
-from jostle.schema.arguments import finite
 from jostle.schema.values import as_days, as_number, is_missing_value, is_writable, text
 from jostle.tables.cells.readings import literal
 from jostle.tables.predicates import from_sql

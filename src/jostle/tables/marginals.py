@@ -23,7 +23,7 @@ from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate, variance
 from jostle.kernel.source import simulation
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from jostle.linear.fitting.marginals import Axes, consistent
 from jostle.tables.columns import EngineColumns
 from jostle.tables.question import Question, cell_labels, no_rows

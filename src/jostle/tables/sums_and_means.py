@@ -19,12 +19,12 @@ import numpy as np
 from jostle.answers.answer import remaining_after
 from jostle.answers.previews import Preview
 from jostle.answers.released_numbers import ReleasedNumber, ReleasedNumbers
+from jostle.kernel.arguments import whole
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector
 from jostle.schema import Integer
-from jostle.schema.arguments import whole
 from jostle.tables.cells.readings import literal
 from jostle.tables.cells.staged_columns import Expression
 from jostle.tables.columns import EngineColumns

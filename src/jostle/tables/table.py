@@ -21,12 +21,12 @@ from jostle import workloads
 from jostle.answers.quantiles_and_top import Quantiles, Top
 from jostle.answers.release import Release
 from jostle.answers.released_numbers import Marginals, ReleasedNumber, ReleasedNumbers
+from jostle.kernel.arguments import whole
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.schema import Boolean, Category, Column, Integer, Schema
-from jostle.schema.arguments import whole
 from jostle.tables import sql
 from jostle.tables.budget_source import BudgetSource, PartBudget
 from jostle.tables.cells.staged_columns import RESERVED

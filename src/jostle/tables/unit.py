@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from jostle.kernel.arguments import whole
 from jostle.kernel.errors import BadInput
-from jostle.schema.arguments import whole
 
 LARGEST_ROWS = 10**6
 _EXAMPLE = 'pass for instance Unit("person_id", max_rows=3)'

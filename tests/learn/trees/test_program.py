@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from jostle.kernel.budget import Budget
-from jostle.kernel.columns import ArrayColumns
-from jostle.kernel.criteria import Gini, Majority
 from jostle.kernel.errors import BadInput
-from jostle.kernel.records import SimulatedRecords, Split
+from jostle.kernel.functions.criteria import Gini, Majority
+from jostle.kernel.records import ArrayColumns, SimulatedRecords, Split
 from jostle.learn.registry import Learner
 from jostle.learn.task import Task
 from jostle.learn.trees import literature, program

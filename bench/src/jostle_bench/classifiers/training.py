@@ -14,8 +14,8 @@ from jostle.choice.choice_point import learn
 from jostle.choice.public_databases import Public
 from jostle.choice.regret_tree import Growth, Tree, grow
 from jostle.kernel.budget import Budget
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput
+from jostle.kernel.records import ArrayColumns
 from jostle.learn.chooser import FEATURES, KINDS, OPTIONS, Chooser, features, fits_facts, kind_of
 from jostle.learn.registry import FloatArray, IntArray, Model
 from jostle.learn.task import Task

@@ -28,7 +28,7 @@ def _overheads() -> list[Row]:
 
     from jostle.algorithms.hb import best_branching
     from jostle.kernel.source import SimulatedSource
-    from jostle.kernel.trees import hierarchy
+    from jostle.kernel.strategies import hierarchy
     from jostle.linear.fitting.trees import tree_least_squares
 
     cells, trials = 1024, 20

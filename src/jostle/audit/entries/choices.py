@@ -24,7 +24,7 @@ from jostle.choice.regret_tree import InnerNode, Leaf
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
-from jostle.kernel.strategy import identity, total
+from jostle.kernel.strategies import identity, total
 
 CELLS = 8
 """The size of the domain."""

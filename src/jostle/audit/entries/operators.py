@@ -13,17 +13,27 @@ import numpy as np
 
 from jostle.audit.entries import RELATIONS, Ask, Audited, Pair, Pairs, by_relation, of_source
 from jostle.audit.entries.selection_law import most_telling
-from jostle.kernel import expressions as terms
 from jostle.kernel.budget import Budget
-from jostle.kernel.expressions import Derived, Term
+from jostle.kernel.functions import expressions as terms
+from jostle.kernel.functions.expressions import Derived, Term
+from jostle.kernel.functions.scores import QueryDistance, QueryScore, Score, SplitScore
+from jostle.kernel.functions.statistics import LargestCell, NonZeroCells, PartitionCost, Scale, Statistic, TotalVariation
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Partition, Vector
-from jostle.kernel.queries import Strategy
-from jostle.kernel.scores import QueryDistance, QueryScore, Score, SplitScore
 from jostle.kernel.source import IntervalCost, Source
-from jostle.kernel.statistics import LargestCell, NonZeroCells, PartitionCost, Scale, Statistic, TotalVariation
-from jostle.kernel.strategy import blocks, boxes, grid, identity, matrix, prefix, stack, total
-from jostle.kernel.trees import hierarchy, wavelet
+from jostle.kernel.strategies import (
+    Strategy,
+    blocks,
+    boxes,
+    grid,
+    hierarchy,
+    identity,
+    matrix,
+    prefix,
+    stack,
+    total,
+    wavelet,
+)
 
 CELLS = 4
 """The size of the domain: so small that the worst event is not rare."""

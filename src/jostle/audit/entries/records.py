@@ -27,13 +27,12 @@ from jostle.audit.entries import (
 )
 from jostle.audit.entries.selection_law import most_telling
 from jostle.kernel.budget import Budget
-from jostle.kernel.columns import ArrayColumns
-from jostle.kernel.criteria import CappedEntropy, ClearMajority, Criterion, Gini, Majority
+from jostle.kernel.functions.criteria import CappedEntropy, ClearMajority, Criterion, Gini, Majority
+from jostle.kernel.functions.objective import Additive
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.objective import Additive
 from jostle.kernel.partition import Vector
-from jostle.kernel.records import Records, ReleaseRecords, SimulatedRecords, Split
-from jostle.kernel.strategy import identity, total
+from jostle.kernel.records import ArrayColumns, Records, ReleaseRecords, SimulatedRecords, Split
+from jostle.kernel.strategies import identity, total
 
 CodedRows = tuple[tuple[int, ...], ...]
 

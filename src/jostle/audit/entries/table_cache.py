@@ -14,10 +14,9 @@ import pyarrow as pa
 
 from jostle.audit.entries import FreePurse
 from jostle.kernel.budget import Budget
-from jostle.kernel.columns import Columns
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.records import ReleaseRecords
+from jostle.kernel.records import Columns, ReleaseRecords
 from jostle.schema import Schema
 from jostle.tables import opening
 from jostle.tables.budget_source import BudgetSource

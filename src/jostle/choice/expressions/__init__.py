@@ -20,8 +20,8 @@ from typing import Any, Literal, final
 from jostle.choice.expressions.cells import Cells, Filtered
 from jostle.choice.expressions.private import Draft, Private, PrivateNumber, Scope, number, text_of, total
 from jostle.choice.expressions.public import Coordinate, Domain, PublicNumber, check_axis, public, root
-from jostle.kernel import expressions as rules
 from jostle.kernel.errors import BadInput
+from jostle.kernel.functions import expressions as rules
 
 
 @final

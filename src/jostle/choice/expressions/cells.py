@@ -16,10 +16,10 @@ import numpy as np
 
 from jostle.choice.expressions.private import Draft, Private, PrivateNumber, Scope, number, text_of, total
 from jostle.choice.expressions.public import REGION_FIRST, Comparable, Mask, PublicNumber, check_axis, public, short
-from jostle.kernel import expressions as rules
 from jostle.kernel.errors import BadInput
+from jostle.kernel.functions import expressions as rules
 from jostle.kernel.partition import Counts, Partition
-from jostle.kernel.queries import lattice
+from jostle.kernel.strategies import lattice
 
 
 class Cells(Private, Comparable["Condition"]):

@@ -1,8 +1,9 @@
 """Private numbers and cells before they are paid for: what can be written with them, and what is refused.
 
-Privacy: an expression is translated to the rules of `jostle.kernel.expressions`, which evaluate it exactly and bound how far
-one record moves it. A slip in this module can make it another number than was meant; it cannot make it less private.
-What the rules cannot bound (products and ratios of private numbers, limits that are private) is refused here, by its name.
+Privacy: an expression is translated to the rules of `jostle.kernel.functions.expressions`, which evaluate it exactly and
+bound how far one record moves it. A slip in this module can make it another number than was meant; it cannot make it less
+private. What the rules cannot bound (products and ratios of private numbers, limits that are private) is refused here, by
+its name.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from typing import NoReturn, Self, final
 import numpy as np
 
 from jostle.choice.expressions.public import Domain, Mask, Places, PublicNumber, public, short
-from jostle.kernel import expressions as rules
+from jostle.kernel.arrays import counts
 from jostle.kernel.budget import Budget, exact
-from jostle.kernel.domain import counts
 from jostle.kernel.errors import BadInput
+from jostle.kernel.functions import expressions as rules
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Partition, Vector

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.kernel.budget import Budget
-from jostle.kernel.criteria import CappedEntropy, Criterion, Gini, Majority
 from jostle.kernel.errors import BadInput
+from jostle.kernel.functions.criteria import CappedEntropy, Criterion, Gini, Majority
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records, Split
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from jostle.learn.cells import width
 from jostle.learn.registry import FloatArray
 from jostle.learn.task import Task, once_per_task

@@ -20,7 +20,7 @@ import numpy as np
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.records import Records, Split
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 from jostle.learn.cells import measure
 from jostle.learn.registry import FloatArray, check_whole
 from jostle.learn.task import Task

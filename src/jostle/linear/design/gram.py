@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jostle.kernel.partition import Vector
-from jostle.kernel.queries import Strategy
-from jostle.kernel.strategy import Identity, Matrix, Prefix
+from jostle.kernel.strategies import Identity, Matrix, Prefix, Strategy
 from jostle.workloads import Ranks, Workload
 
 _DENSE = 1024

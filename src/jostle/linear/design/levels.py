@@ -14,9 +14,7 @@ import numpy as np
 
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
-from jostle.kernel.queries import Strategy, lattice
-from jostle.kernel.strategy import Boxes, Identity, Prefix
-from jostle.kernel.trees import Hierarchy
+from jostle.kernel.strategies import Boxes, Hierarchy, Identity, Prefix, Strategy, lattice
 
 _PROBES = 128
 _NEGLIGIBLE = 1e-3
@@ -29,8 +27,8 @@ def level_energies(tree: Hierarchy, queries: Strategy) -> Vector:
 
     Exact for cells, prefixes and boxes; by random probes for other queries.
 
-    >>> from jostle.kernel.strategy import identity, prefix
-    >>> from jostle.kernel.trees import hierarchy
+    >>> from jostle.kernel.strategies import identity, prefix
+    >>> from jostle.kernel.strategies import hierarchy
     >>> level_energies(hierarchy(4, 2), identity(4)).tolist()
     [1.0, 1.0, 2.0]
     >>> level_energies(hierarchy(4, 2), prefix(4)).tolist()
@@ -101,8 +99,8 @@ def best_weights(tree: Hierarchy, energies: Vector) -> tuple[Vector, float]:
 
     A level may get nothing, but the cells always get some.
 
-    >>> from jostle.kernel.strategy import identity
-    >>> from jostle.kernel.trees import hierarchy
+    >>> from jostle.kernel.strategies import identity
+    >>> from jostle.kernel.strategies import hierarchy
     >>> tree = hierarchy(4, 2)
     >>> weights, variance = best_weights(tree, level_energies(tree, identity(4)))
     >>> weights.round(3).tolist(), round(variance, 3)
@@ -135,7 +133,7 @@ def best_weights(tree: Hierarchy, energies: Vector) -> tuple[Vector, float]:
 def weighted(tree: Hierarchy, weights: Vector) -> Hierarchy:
     """The tree with these weights, without the levels whose weight is next to nothing.
 
-    >>> from jostle.kernel.trees import hierarchy
+    >>> from jostle.kernel.strategies import hierarchy
     >>> weighted(hierarchy(4, 2), np.array([0.0, 1.0, 2.0])).grids
     ((2,), (4,))
     """

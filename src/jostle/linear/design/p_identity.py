@@ -15,7 +15,7 @@ import numpy as np
 
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
-from jostle.kernel.strategy import Matrix, matrix
+from jostle.kernel.strategies import Matrix, matrix
 
 GramProduct = Callable[[Vector], Vector]
 """From rows r to r WᵀW, for a workload W."""

@@ -7,8 +7,7 @@ import numpy as np
 from jostle.kernel.compiled import compiled
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
-from jostle.kernel.queries import Strategy
-from jostle.kernel.strategy import Boxes
+from jostle.kernel.strategies import Boxes, Strategy
 
 
 def nonnegative_least_squares(
@@ -25,7 +24,7 @@ def nonnegative_least_squares(
     whenever it points uphill (O'Donoghue, Candès: Adaptive restart for accelerated gradient schemes, 2015). Ends when twenty
     iterations improved the squared distance by no more than `slack` of it. Leading axes are solved at once.
 
-    >>> from jostle.kernel.strategy import identity, stack, total
+    >>> from jostle.kernel.strategies import identity, stack, total
     >>> nonnegative_least_squares(stack(total(2), identity(2)), np.array([4.0, -3.0, 3.0])).round(4).tolist()
     [0.0, 3.5]
     """

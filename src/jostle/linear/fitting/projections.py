@@ -13,7 +13,7 @@ import numpy as np
 
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
-from jostle.kernel.strategy import Identity, Prefix
+from jostle.kernel.strategies import Identity, Prefix
 from jostle.linear.fitting.isotonic import isotonic
 from jostle.linear.fitting.least_squares import nonnegative_least_squares
 from jostle.workloads import Workload

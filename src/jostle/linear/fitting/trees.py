@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jostle.kernel.partition import Counts, Vector
-from jostle.kernel.trees import Hierarchy, Wavelet
+from jostle.kernel.strategies import Hierarchy, Wavelet
 
 
 def tree_least_squares(tree: Hierarchy, answers: Vector) -> Vector:
@@ -24,7 +24,7 @@ def tree_least_squares(tree: Hierarchy, answers: Vector) -> Vector:
     Upwards, each block's estimate is the average of its own count and of its children's sum, by precision; downwards, what
     the children lack of their parent is shared among them by variance.
 
-    >>> from jostle.kernel.trees import hierarchy
+    >>> from jostle.kernel.strategies import hierarchy
     >>> tree_least_squares(hierarchy(2, 2), np.array([10.0, 3.0, 4.0])).tolist()
     [4.0, 5.0]
     """
@@ -82,7 +82,7 @@ def average_range_variance(tree: Hierarchy) -> float:
     equations, so a range's variance is a sum over levels of the energy that it has there. Ranges are drawn evenly along each
     axis, independently. Exact for regular trees up to the drawing of end points inside a block, and close for others.
 
-    >>> from jostle.kernel.trees import hierarchy
+    >>> from jostle.kernel.strategies import hierarchy
     >>> round(average_range_variance(hierarchy(64, 64, root=False)), 2)
     22.0
     """
@@ -109,7 +109,7 @@ def _energy(n: int, blocks: int) -> float:
 def cells_of(transform: Wavelet, coefficients: Vector) -> Vector:
     """Cells from a wavelet's coefficients: the transform is square, and its rows are at right angles on the padded domain.
 
-    >>> from jostle.kernel.trees import wavelet
+    >>> from jostle.kernel.strategies import wavelet
     >>> cells_of(wavelet(4), wavelet(4).apply(np.array([3, 0, 4, 1]))).tolist()
     [3.0, 0.0, 4.0, 1.0]
     """

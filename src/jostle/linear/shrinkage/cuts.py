@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jostle.kernel.intervals import cheapest_cut, deviations, lengths
+from jostle.kernel.functions.intervals import cheapest_cut, deviations, lengths
 from jostle.kernel.partition import Counts, Vector
 
 _GRAIN = 2**10

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from jostle.kernel.partition import Counts, Partition, Vector
-from jostle.kernel.strategy import boxes
+from jostle.kernel.strategies import boxes
 
 
 @dataclass(frozen=True)

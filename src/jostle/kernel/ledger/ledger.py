@@ -19,13 +19,13 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from jostle.kernel import who as spenders
-from jostle.kernel.budget import Budget, Purse, exact
+from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput, BudgetError, LedgerError, Overdraft, show
-from jostle.kernel.events import LINES, ROWS, Balance, Event, Statement, newer, opening_note, printable, unit_of
+from jostle.kernel.ledger import accounts, spender
+from jostle.kernel.ledger.accounts import Account
+from jostle.kernel.ledger.events import LINES, ROWS, Balance, Event, Statement, newer, opening_note, printable, unit_of
+from jostle.kernel.ledger.store import ACCOUNTS, EVENTS, META, VERSION, now, open_store
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.noise import ExactNoise
-from jostle.kernel.store import ACCOUNTS, EVENTS, META, VERSION, now, open_store
 
 LONGEST_NAME: Final = 200
 LONGEST_NOTE: Final = 1_000
@@ -53,11 +53,11 @@ class Ledger:
     def __init__(
         self, location: str | os.PathLike[str], *, create: bool = True, timeout: float = 30.0, who: str | None = None
     ) -> None:
-        self._who = spenders.name_of(who)
+        self._who = spender.name_of(who)
         self._store = open_store(location, create=create, timeout=timeout)
         with self._store.transaction() as connection:
             _check_version(connection.execute(sa.select(META.c.version)).scalar_one_or_none())
-            self._who = self._who if spenders.has_column(connection) else ""  # older ledgers stay as they are
+            self._who = self._who if spender.has_column(connection) else ""  # older ledgers stay as they are
 
     def account(
         self,
@@ -84,7 +84,7 @@ class Ledger:
         words = opening_note(unit or ROWS, note)
         has = self.balance(name) if limit is None else self._opened(name, limit, relation or Neighbours(), words)
         if unit is not None:
-            _check_unit("unit", name, has.unit, unit)
+            accounts.check_unit("unit", name, has.unit, unit)
         if limit is not None and limit != has.cap:
             remedy = f"leave it out, or change the cap: ledger.set_cap({name!r}, …, note=…), or jostle budget cap"
             raise BadInput("cap", f"account {name!r} has a cap of {show(has.cap)}, not {show(limit)}", remedy)
@@ -110,7 +110,7 @@ class Ledger:
     def statement(self, name: str | None = None) -> Statement:
         """One account and its events, or all, as they are at one moment."""
         with self._store.transaction() as connection:
-            columns = [column for column in EVENTS.c if column is not EVENTS.c.who or spenders.has_column(connection)]
+            columns = [column for column in EVENTS.c if column is not EVENTS.c.who or spender.has_column(connection)]
             query = sa.select(*columns).order_by(EVENTS.c.id)
             balances = _balances(connection) if name is None else [_balance(connection, name)]
             rows = connection.execute(query if name is None else query.where(EVENTS.c.dataset == name)).all()
@@ -146,7 +146,7 @@ class Ledger:
         asked, relation = _amount(amount, "amount"), Neighbours.of(neighbours)
         with self._store.transaction(write=True) as connection:
             has = _balance(connection, name, lock=True)
-            _check_unit("unit", name, has.unit, unit)
+            accounts.check_unit("unit", name, has.unit, unit)
             if not _same(relation, has.neighbours):
                 raise BudgetError(
                     f"dataset {name!r} is accounted for under {has.neighbours}, and this charge is under {relation}. Losses "
@@ -193,96 +193,6 @@ class Ledger:
                 connection.execute(ACCOUNTS.insert().values(who | amounts))
                 _record(connection, event)
             return _balance(connection, name)
-
-
-class Account:
-    """The budget of one data set. Its numbers are read from the ledger each time; its neighbours and unit never change."""
-
-    def __init__(self, ledger: Ledger, has: Balance) -> None:
-        self.ledger, self.name, self.neighbours, self.unit = ledger, has.dataset, has.neighbours, has.unit
-
-    @property
-    def cap(self) -> Fraction:
-        """The most that may ever be spent."""
-        return self.ledger.balance(self.name).cap
-
-    @property
-    def spent(self) -> Fraction:
-        """The exact sum of the charges."""
-        return self.ledger.balance(self.name).spent
-
-    @property
-    def remaining(self) -> Fraction:
-        """What may still be spent."""
-        return self.ledger.balance(self.name).remaining
-
-    def charge(
-        self, amount: Fraction, *, operator: str, neighbours: Neighbours | str, unit: str = ROWS, note: str = ""
-    ) -> Event:
-        """Write a charge down, and return once it is on disk. If this raises, no noise may be drawn."""
-        return self.ledger.charge(self.name, amount, operator=operator, neighbours=neighbours, unit=unit, note=note)
-
-    def set_cap(self, cap: object, *, note: str = "", was: object = None) -> Event:
-        """Change the cap, to no less than is spent; where it is said what it `was`, only if that is still so."""
-        return self.ledger.set_cap(self.name, cap, note=note, was=was)
-
-    def purse(self, unit: str = ROWS) -> AccountPurse:
-        """A purse for one computation on this data set, with exact noise.
-
-        `unit` is whom the computation protects: single rows, or everyone in this column of persons. It is refused unless
-        the account protects the same.
-        """
-        return AccountPurse(self, unit)
-
-    def grant(self, epsilon: object, unit: str = ROWS) -> Budget:
-        """A token of a new purse on this account, for a computation that protects this unit."""
-        return self.purse(unit).grant(epsilon)
-
-    def __deepcopy__(self, memo: object) -> Account:
-        """The same account: what is spent through a copy of whatever holds it is spent here."""
-        return self
-
-    def __copy__(self) -> Account:
-        return self
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """Its name alone: a copy in another process could not be charged, so that it must not look as if it could."""
-        return AbsentAccount, (self.name,)
-
-    def __repr__(self) -> str:
-        return f"<Account {self.name!r} of {self.ledger!r}>"
-
-
-class AbsentAccount:
-    """What is left of an account that was pickled: nothing can be charged to it."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<account {self.name!r}, left behind>"
-
-
-class AccountPurse(Purse):
-    """The purse of a release: each charge is in the ledger before its noise is drawn."""
-
-    durable = True
-
-    def __init__(self, account: Account, unit: str = ROWS) -> None:
-        super().__init__(account.neighbours, ExactNoise())
-        self.account, self.unit = account, unit
-        _check_unit("account", account.name, account.unit, unit)
-
-    def check(self, amount: Fraction) -> None:
-        """Raise an overdraft that can be seen coming, though others may still be faster to spend what is left."""
-        remaining = self.account.remaining
-        if amount > remaining:
-            raise Overdraft(requested=amount, remaining=remaining, of=f"dataset {self.account.name!r}")
-
-    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
-        """Charge the account, durably, or raise."""
-        paid = self.account.charge(amount, operator=operator, neighbours=neighbours, unit=self.unit, note=note)
-        self.charges.append(paid)
 
 
 def _balances(connection: sa.Connection, name: str | None = None, *, lock: bool = False) -> list[Balance]:
@@ -366,14 +276,6 @@ def _parse(text: str) -> Fraction:
 
 def _same(one: Neighbours, other: Neighbours) -> bool:
     return (one.relation, one.rows) == (other.relation, other.rows)
-
-
-def _check_unit(argument: str, name: str, kept: str, unit: str) -> None:
-    """Raise unless an account protects whom a computation does: losses of rows and of persons do not add up."""
-    if unit != kept:
-        has, wants = ("single rows" if one == ROWS else f"each {one}" for one in (kept, unit))
-        remedy = f"use an account of another name that was made for it (unit={unit!r}), or protect {has}"
-        raise BadInput(argument, f"the account {name!r} protects {has}; you asked to protect {wants}", remedy)
 
 
 def _check_text(text: str, argument: str, longest: int, *, empty: bool = False) -> None:

@@ -12,8 +12,8 @@ from typing import Final
 import sqlalchemy as sa
 
 from jostle.kernel.errors import BadInput
-from jostle.kernel.events import printable
-from jostle.kernel.store import EVENTS
+from jostle.kernel.ledger.events import printable
+from jostle.kernel.ledger.store import EVENTS
 
 LONGEST: Final = 200
 VARIABLE: Final = "JOSTLE_WHO"

@@ -8,10 +8,10 @@ from typing import Any, final
 
 import numpy as np
 
-from jostle.kernel.domain import domain_of
+from jostle.kernel.arrays import domain_of
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import fixed
-from jostle.kernel.queries import Strategy, check_weights, lattice
+from jostle.kernel.strategies.base import Strategy, check_weights, lattice
 
 
 @final

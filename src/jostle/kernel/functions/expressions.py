@@ -18,10 +18,10 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from jostle.kernel.domain import LARGEST_TOTAL, domain_of
+from jostle.kernel.arrays import LARGEST_TOTAL, domain_of
 from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.functions.statistics import LATTICE, Statistic
 from jostle.kernel.partition import Counts, Partition, check_partition, fixed
-from jostle.kernel.statistics import LATTICE, Statistic
 
 DEEPEST: Final = 200
 """So many rules may be applied one after the other."""
@@ -35,7 +35,7 @@ _SEAL: Final = object()
 def _set_once(self: object, name: str, value: object) -> None:
     """For `__setattr__`: bounds and values were derived together, so neither is changed alone, not by a slip either."""
     if hasattr(self, name):
-        raise PlanError(f"{name} is derived, and cannot be changed: make a new one with jostle.kernel.expressions")
+        raise PlanError(f"{name} is derived, and cannot be changed: make a new one with jostle.kernel.functions.expressions")
     object.__setattr__(self, name, value)
 
 
@@ -66,7 +66,9 @@ class Term:
         room: int = 0,
     ) -> None:
         if seal is not _SEAL or any(type(part) is not Term for part in parts):
-            raise PlanError("a term's bounds are derived, not stated: make it with the rules of jostle.kernel.expressions")
+            raise PlanError(
+                "a term's bounds are derived, not stated: make it with the rules of kernel.functions.expressions"
+            )
         self._rule, self._parts, self.unit = rule, parts, unit
         self.labels = None if labels is None else fixed(labels)
         self.low, self.high, self.span = moves

@@ -13,11 +13,11 @@ from typing import final
 
 import numpy as np
 
-from jostle.kernel.domain import LARGEST_TOTAL
+from jostle.kernel.arrays import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput
+from jostle.kernel.functions.statistics import check_price
 from jostle.kernel.partition import Counts, Vector
-from jostle.kernel.queries import Strategy, check_measurable
-from jostle.kernel.statistics import check_price
+from jostle.kernel.strategies.base import Strategy, check_measurable
 
 
 class Score(ABC):
@@ -46,7 +46,7 @@ class Score(ABC):
 class QueryScore(Score):
     """The answer to each query of a strategy: the candidate that counts most.
 
-    >>> from jostle.kernel.strategy import identity
+    >>> from jostle.kernel.strategies.cells import identity
     >>> QueryScore(identity(3)).ranges()
     (1, 2)
     """
@@ -73,7 +73,7 @@ class QueryScore(Score):
 class QueryDistance(Score):
     """How far each query's answer is from a public estimate of it: the candidate that is known worst (MWEM's choice).
 
-    >>> from jostle.kernel.strategy import identity
+    >>> from jostle.kernel.strategies.cells import identity
     >>> QueryDistance(identity(3), np.array([1.0, 2.0, 3.0])).ranges()[0] / QueryDistance(identity(3), np.zeros(3)).grain
     2.0
     """

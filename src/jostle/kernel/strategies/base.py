@@ -85,7 +85,7 @@ class Strategy(ABC):
     def __matmul__(self, x: Any) -> Vector:
         """The answers on a data vector.
 
-        >>> from jostle.kernel.strategy import prefix
+        >>> from jostle.kernel.strategies.cells import prefix
         >>> (prefix(4) @ np.array([1, 2, 3, 4])).tolist()
         [1.0, 3.0, 6.0, 10.0]
         """

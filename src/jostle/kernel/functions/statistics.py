@@ -14,7 +14,7 @@ from typing import final
 
 import numpy as np
 
-from jostle.kernel.domain import LARGEST_TOTAL
+from jostle.kernel.arrays import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 
@@ -158,7 +158,7 @@ class PartitionCost(Statistic):
 
     def value(self, x: Counts) -> int:
         """By dynamic programming."""
-        from jostle.kernel import intervals
+        from jostle.kernel.functions import intervals
 
         return intervals.cheapest_cut(intervals.deviations(x) * PRICE_UNIT + round(self.price * PRICE_UNIT))[0]
 

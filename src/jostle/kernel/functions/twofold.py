@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from jostle.kernel.compiled import compiled
-from jostle.kernel.losses import border_slope
+from jostle.kernel.functions.losses import border_slope
 
 UNIT: Final = 2.0**-88
 """All steps of a record's slope but its score are off by less than 32 of this; a sum of 4,096 terms by less than one."""

@@ -18,10 +18,10 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.kernel import twofold
 from jostle.kernel.budget import round_down
 from jostle.kernel.errors import BadInput, InternalError
-from jostle.kernel.losses import WITHIN, sums
+from jostle.kernel.functions import twofold
+from jostle.kernel.functions.losses import WITHIN, sums
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import Noise, calibrate
 from jostle.kernel.partition import Counts, Vector

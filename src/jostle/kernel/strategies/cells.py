@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from jostle.kernel.domain import domain_of
+from jostle.kernel.arrays import domain_of
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Partition, check_partition, fixed
-from jostle.kernel.queries import Strategy, check_proven, check_weights, lattice
+from jostle.kernel.strategies.base import Strategy, check_proven, check_weights, lattice
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from jostle.kernel.columns import ArrayColumns
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.partition import Partition
-from jostle.kernel.records import ReleaseRecords
+from jostle.kernel.records import ArrayColumns, ReleaseRecords
 from jostle.kernel.source import ReleaseSource, SimulatedSource
-from jostle.kernel.strategy import identity
+from jostle.kernel.strategies import identity
 
 TENTH = Fraction(1, 10)
 

@@ -1,0 +1,113 @@
+"""Accounts of a ledger: the budget of one data set, and the purse that charges it."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from jostle.kernel.budget import Budget, Purse
+from jostle.kernel.errors import BadInput, Overdraft
+from jostle.kernel.ledger.events import ROWS, Balance, Event
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.noise import ExactNoise
+
+if TYPE_CHECKING:
+    from jostle.kernel.ledger.ledger import Ledger
+
+
+class Account:
+    """The budget of one data set. Its numbers are read from the ledger each time; its neighbours and unit never change."""
+
+    def __init__(self, ledger: Ledger, has: Balance) -> None:
+        self.ledger, self.name, self.neighbours, self.unit = ledger, has.dataset, has.neighbours, has.unit
+
+    @property
+    def cap(self) -> Fraction:
+        """The most that may ever be spent."""
+        return self.ledger.balance(self.name).cap
+
+    @property
+    def spent(self) -> Fraction:
+        """The exact sum of the charges."""
+        return self.ledger.balance(self.name).spent
+
+    @property
+    def remaining(self) -> Fraction:
+        """What may still be spent."""
+        return self.ledger.balance(self.name).remaining
+
+    def charge(
+        self, amount: Fraction, *, operator: str, neighbours: Neighbours | str, unit: str = ROWS, note: str = ""
+    ) -> Event:
+        """Write a charge down, and return once it is on disk. If this raises, no noise may be drawn."""
+        return self.ledger.charge(self.name, amount, operator=operator, neighbours=neighbours, unit=unit, note=note)
+
+    def set_cap(self, cap: object, *, note: str = "", was: object = None) -> Event:
+        """Change the cap, to no less than is spent; where it is said what it `was`, only if that is still so."""
+        return self.ledger.set_cap(self.name, cap, note=note, was=was)
+
+    def purse(self, unit: str = ROWS) -> AccountPurse:
+        """A purse for one computation on this data set, with exact noise.
+
+        `unit` is whom the computation protects: single rows, or everyone in this column of persons. It is refused unless
+        the account protects the same.
+        """
+        return AccountPurse(self, unit)
+
+    def grant(self, epsilon: object, unit: str = ROWS) -> Budget:
+        """A token of a new purse on this account, for a computation that protects this unit."""
+        return self.purse(unit).grant(epsilon)
+
+    def __deepcopy__(self, memo: object) -> Account:
+        """The same account: what is spent through a copy of whatever holds it is spent here."""
+        return self
+
+    def __copy__(self) -> Account:
+        return self
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Its name alone: a copy in another process could not be charged, so that it must not look as if it could."""
+        return AbsentAccount, (self.name,)
+
+    def __repr__(self) -> str:
+        return f"<Account {self.name!r} of {self.ledger!r}>"
+
+
+class AbsentAccount:
+    """What is left of an account that was pickled: nothing can be charged to it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<account {self.name!r}, left behind>"
+
+
+class AccountPurse(Purse):
+    """The purse of a release: each charge is in the ledger before its noise is drawn."""
+
+    durable = True
+
+    def __init__(self, account: Account, unit: str = ROWS) -> None:
+        super().__init__(account.neighbours, ExactNoise())
+        self.account, self.unit = account, unit
+        check_unit("account", account.name, account.unit, unit)
+
+    def check(self, amount: Fraction) -> None:
+        """Raise an overdraft that can be seen coming, though others may still be faster to spend what is left."""
+        remaining = self.account.remaining
+        if amount > remaining:
+            raise Overdraft(requested=amount, remaining=remaining, of=f"dataset {self.account.name!r}")
+
+    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
+        """Charge the account, durably, or raise."""
+        paid = self.account.charge(amount, operator=operator, neighbours=neighbours, unit=self.unit, note=note)
+        self.charges.append(paid)
+
+
+def check_unit(argument: str, name: str, kept: str, unit: str) -> None:
+    """Raise unless an account protects whom a computation does: losses of rows and of persons do not add up."""
+    if unit != kept:
+        has, wants = ("single rows" if one == ROWS else f"each {one}" for one in (kept, unit))
+        remedy = f"use an account of another name that was made for it (unit={unit!r}), or protect {has}"
+        raise BadInput(argument, f"the account {name!r} protects {has}; you asked to protect {wants}", remedy)
