@@ -127,6 +127,7 @@ class Purse(ABC):
         self.granted = Fraction(0)
         self.spent = Fraction(0)
         self.charges: list[Event] = []  # what a ledger has about what was paid from here
+        self.left: Fraction | None = None  # of a ledger's account, when it was last read, less what was paid from here since
         self.lock = threading.Lock()
 
     def grant(self, epsilon: object) -> Budget:
@@ -228,6 +229,11 @@ class Budget:
     def charges(self) -> tuple[Event, ...]:
         """What a ledger has about the computation that it is for, so far; in a part of a split, what paid for the split."""
         return tuple(self._purse.charges)
+
+    @property
+    def left(self) -> Fraction | None:
+        """What the account had left by the last reading of its ledger and the charges made here since; None without one."""
+        return self._purse.left
 
     def split(self, *weights: object) -> tuple[Budget, ...]:
         """Tokens in these proportions, which add up to this one exactly (sequential composition)."""
