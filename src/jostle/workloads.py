@@ -15,6 +15,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from jostle.kernel import strategies
+from jostle.kernel.arguments import check_whole
 from jostle.kernel.arrays import domain_of
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Partition, Vector
@@ -263,8 +264,7 @@ def random_rectangles(
     >>> random_rectangles((128, 128), 1000, seed=0, lengths="short").lengths.max().item()  # sides of up to 7 cells
     49.0
     """
-    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
-        raise BadInput("number", f"must be a whole number of at least 1, got {number!r}", "pass for instance 1000")
+    number = check_whole(number, "number", "pass for instance 1000", least=1)
     if lengths == "mixed":
         shares = np.array(list(LENGTHS.values()))
     else:

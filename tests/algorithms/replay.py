@@ -18,7 +18,7 @@ from jostle.kernel.budget import CountingPurse
 from jostle.kernel.functions import intervals
 from jostle.kernel.functions.statistics import PRICE_UNIT
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.source import SimulatedSource, source_over
+from jostle.kernel.source import Custody, SimulatedSource, source_over
 from tests.learn.replay import Reader, Writer
 
 Plan = Callable[[Any, Any], Any]
@@ -110,7 +110,7 @@ def _cut_by(engine: CutWriter | CutReader) -> Iterator[None]:
 def run(plan: Plan, x: np.ndarray, neighbours: Neighbours, epsilon: Fraction, engine: CutWriter | CutReader) -> Any:
     """What a plan releases, with noise of this engine."""
     purse = CountingPurse(neighbours, engine)
-    source: Any = source_over(SimulatedSource, lambda: x.reshape(-1), x.shape, neighbours, engine, purse, "", None)
+    source: Any = source_over(SimulatedSource, lambda: x.reshape(-1), x.shape, Custody(purse, engine, neighbours))
     with _cut_by(engine):
         return plan(source, source.grant(epsilon))
 

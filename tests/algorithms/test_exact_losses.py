@@ -60,4 +60,4 @@ def test_a_plan_that_looks_at_the_counts_is_noticed(leak, noticed):
 
 
 def held(db):
-    return db._VectorSource__x
+    return db._Source__x

@@ -43,13 +43,13 @@ SEARCHED = [(1, 6), (2, 6), (3, 5), (4, 3), (5, 2), (6, 2)]
 @pytest.mark.parametrize(("cells", "largest"), SEARCHED)
 def test_no_neighbour_moves_two_cuts_further_apart(cells, largest):
     once, changed = furthest(cells, largest)
-    assert once <= SplitScore(cells, 0.7).ranges()[0]
-    assert changed <= SplitScore(cells, 0.7).ranges()[1]
+    assert once <= SplitScore(cells, 0.7).sensitivities()[0]
+    assert changed <= SplitScore(cells, 0.7).sensitivities()[1]
 
 
 @pytest.mark.parametrize(("cells", "largest"), SEARCHED)
 def test_the_ranges_of_cuts_are_attained(cells, largest):
-    assert furthest(cells, largest) == SplitScore(cells, 0.7).ranges()
+    assert furthest(cells, largest) == SplitScore(cells, 0.7).sensitivities()
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -59,9 +59,9 @@ def test_random_neighbours_stay_within_the_ranges(seed):
     x = rng.integers(0, 10 ** int(rng.integers(1, 6)), size=cells)
     score = SplitScore(cells, float(rng.uniform(0, 100)))
     for y in added(x)[:: max(1, cells // 10)]:
-        assert apart(score.values(x), score.values(y)) <= score.ranges()[0]
+        assert apart(score.values(x), score.values(y)) <= score.sensitivities()[0]
     for y in replaced(x)[:: max(1, cells**2 // 20)]:
-        assert apart(score.values(x), score.values(y)) <= score.ranges()[1]
+        assert apart(score.values(x), score.values(y)) <= score.sensitivities()[1]
 
 
 def test_scores_are_those_of_a_plain_computation():

@@ -14,7 +14,7 @@ import numpy as np
 
 from jostle.algorithms import ugrid
 from jostle.kernel import budget, noise, partition, source
-from jostle.kernel.functions import expressions, intervals, scores, statistics
+from jostle.kernel.functions import intervals, scores, statistics
 from jostle.kernel.ledger import accounts
 from jostle.kernel.ledger import ledger as ledgers
 from jostle.kernel.ledger.events import Balance
@@ -185,32 +185,32 @@ MUTANTS = [
     # ------------------------------------------------------------------------------------------- statistics
     Mutant(
         "the number of records is free",
-        attribute(statistics.Scale, "moves", lambda self, size: (0, 0)),
+        attribute(statistics.Scale, "sensitivities", lambda self, size: (0, 0)),
         audited("statistic: Scale", ADD),
     ),
     Mutant(
         "non-zero cells: replaced, nothing moves",
-        attribute(statistics.NonZeroCells, "moves", lambda self, size: (1, 0)),
+        attribute(statistics.NonZeroCells, "sensitivities", lambda self, size: (1, 0)),
         audited("statistic: NonZeroCells", REPLACE),
     ),
     Mutant(
         "the largest cell is free",
-        attribute(statistics.LargestCell, "moves", lambda self, size: (0, 0)),
+        attribute(statistics.LargestCell, "sensitivities", lambda self, size: (0, 0)),
         audited("statistic: LargestCell", ADD),
     ),
     Mutant(
         "total variation: half",
-        attribute(statistics.TotalVariation, "moves", lambda self, size: (size // 2, size // 2)),
+        attribute(statistics.TotalVariation, "sensitivities", lambda self, size: (size // 2, size // 2)),
         audited("statistic: TotalVariation", ADD, epsilon="2"),
     ),
     Mutant(
         "deviation of groups: half",
-        wrapped(expressions.Derived, "_up", lambda f, self, move: f(self, move) // 2),
+        wrapped(statistics.Derived, "_up", lambda f, self, move: f(self, move) // 2),
         audited("statistic: Derived, standard deviation", ADD),
     ),
     Mutant(
         "cost of a partition: the factor 2 of `replace` forgotten",
-        attribute(statistics.PartitionCost, "moves", lambda self, size: (statistics.PRICE_UNIT,) * 2),
+        attribute(statistics.PartitionCost, "sensitivities", lambda self, size: (statistics.PRICE_UNIT,) * 2),
         audited("statistic: PartitionCost", REPLACE),
     ),
     # --------------------------------------------------------------------------------------------- accounts
@@ -247,23 +247,23 @@ MUTANTS = [
     # ----------------------------------------------------------------------------------------------- scores
     Mutant(
         "distances taken for scores that only rise",
-        wrapped(scores.QueryDistance, "ranges", lambda f, self: tuple(r // 2 for r in f(self))),
+        wrapped(scores.QueryDistance, "sensitivities", lambda f, self: tuple(r // 2 for r in f(self))),
         audited("choose: QueryDistance", ADD, samples=2_000),
     ),
     Mutant(
         "answers: `replace` as add or remove",
-        attribute(scores.QueryScore, "ranges", lambda self: (1, 1)),
+        attribute(scores.QueryScore, "sensitivities", lambda self: (1, 1)),
         audited("choose: QueryScore of two", REPLACE, samples=2_000),
     ),
     Mutant(
         "cuts of a line: half the range",
-        wrapped(scores.SplitScore, "ranges", lambda f, self: tuple(r // 2 for r in f(self))),
+        wrapped(scores.SplitScore, "sensitivities", lambda f, self: tuple(r // 2 for r in f(self))),
         tested(test_php.test_no_neighbour_moves_two_cuts_further_apart, 3, 3),
     ),
     # -------------------------------------------------------------------------------------------- partition
     Mutant(
         "DAWA's partition as published: no noise on single cells",
-        attribute(source._VectorSource, "_VectorSource__noisy_minimum", single_cells_bare),
+        attribute(source.Source, "_Source__noisy_minimum", single_cells_bare),
         tested(test_partition.test_the_operator_draws_noise_of_the_proven_scales, Neighbours()),
     ),
     Mutant(
@@ -291,7 +291,7 @@ MUTANTS = [
     Mutant("a split is not charged", without_charge("split"), charges("PHP")),
     Mutant(
         "spent after the release",
-        attribute(source._VectorSource, "laplace", draws_first),
+        attribute(source.Source, "laplace", draws_first),
         tested(test_source.test_the_charge_comes_before_the_noise, "laplace", Neighbours(), WATCHED),
     ),
     Mutant("half of it is charged", wrapped(budget.Budget, "spend", pays_half), charges("HB")),
@@ -417,7 +417,7 @@ MUTANTS = [
     ),
     Mutant(
         "a source prints its total",
-        attribute(source._VectorSource, "__repr__", lambda self: f"<source of {self._VectorSource__x.sum()}>"),
+        attribute(source.Source, "__repr__", lambda self: f"<source of {self._Source__x.sum()}>"),
         tested(test_source.test_a_source_prints_public_facts_alone),
     ),
     Mutant(

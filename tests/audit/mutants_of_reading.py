@@ -155,7 +155,7 @@ OF_READING = [
     ),
     Mutant(
         "tables: rows are counted before the charge",
-        wrapped(records._Records, "vector", counts_at_once),
+        wrapped(records.Records, "vector", counts_at_once),
         tested(asked_after_the_charge, FOLDER, PATCH, "histogram", None, "add_remove"),
     ),
     Mutant(

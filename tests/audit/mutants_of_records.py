@@ -13,7 +13,7 @@ from jostle.choice.measurements import LazyMeasurements
 from jostle.kernel import records
 from jostle.kernel.arrays import domain_of
 from jostle.kernel.budget import Budget
-from jostle.kernel.functions import expressions, objective
+from jostle.kernel.functions import expressions, objective, statistics
 from jostle.kernel.functions.criteria import CappedEntropy
 from jostle.kernel.neighbours import Neighbours
 from jostle.mechanisms import stability
@@ -77,12 +77,12 @@ OF_RECORDS = [
     ),
     Mutant(
         "entropy: sensitivity from the true count",
-        wrapped(records._Records, "choose_each", capped_at_the_count),
+        wrapped(records.Records, "choose_each", capped_at_the_count),
         tested(test_records.test_noise_is_span_times_neighbours_over_epsilon, Neighbours(), CappedEntropy(cap=64)),
     ),
     Mutant(
         "entropy: the line beyond the cap as steep as one bit",
-        attribute(CappedEntropy, "span", lambda self: 2**20),
+        stated(CappedEntropy, "gain", lambda self: 2**20),
         tested(test_criteria.test_capped_entropys_slopes_never_decrease_and_end_at_the_span, 64),
     ),
     Mutant(
@@ -138,8 +138,8 @@ OF_RECORDS = [
     ),
     Mutant(
         "expressions: what is measured can be given other bounds",
-        attribute(expressions.Derived, "__setattr__", object.__setattr__),
-        tested(test_expressions.test_nothing_of_an_expression_can_be_changed, "moves"),
+        attribute(statistics.Derived, "__setattr__", object.__setattr__),
+        tested(test_expressions.test_nothing_of_an_expression_can_be_changed, "sensitivities"),
     ),
     Mutant(
         "expressions: a constant can be overwritten in place",

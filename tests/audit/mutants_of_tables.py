@@ -247,12 +247,12 @@ OF_TABLES = [
     # ---------------------------------------------------------------------------------------------- learning
     Mutant(
         "learning: the number of records is told where it is private",
-        stated(records._Records, "total", lambda self: self._Records__columns.rows),
+        stated(records.Records, "total", lambda self: self._Records__columns.rows),
         audited("records: filtered", ADD, samples=400),
     ),
     Mutant(
         "learning: handicaps from true counts",
-        wrapped(records._Records, "choose_each", handicapped),
+        wrapped(records.Records, "choose_each", handicapped),
         audited("records: choose_each, Majority", ADD, samples=5_000),
     ),
     Mutant(

@@ -173,22 +173,22 @@ def without_charge(*operators: str) -> Callable[[Patch], None]:
         else:
             original(self, token, operator, what)
 
-    return wrapped(source._VectorSource, "_VectorSource__spend", spend)
+    return wrapped(source.Custody, "spend", spend)
 
 
 def draws_first(self: Any, asked: Any, token: Any) -> Any:
-    scale = self._VectorSource__scale_of(asked, token)
-    noisy = self._VectorSource__engine.discrete_laplace(asked.apply(self._VectorSource__x), scale)
-    self._VectorSource__spend(token, "laplace", asked.name)
+    scale = self._Source__scale_of(asked, token)
+    noisy = self._Source__custody.noise.discrete_laplace(asked.apply(self._Source__x), scale)
+    self._Source__custody.spend(token, "laplace", asked.name)
     return noisy / asked.unit
 
 
 def single_cells_bare(self: Any, token: Any) -> Any:
-    scale = self._VectorSource__calibrated(2 * statistics.PRICE_UNIT, 4 * statistics.PRICE_UNIT, token)
+    scale = self._Source__custody.scale((2 * statistics.PRICE_UNIT, 4 * statistics.PRICE_UNIT), token)
 
     def draw(costs: np.ndarray) -> np.ndarray:
         for k in range(1, costs.shape[0]):
-            costs[k] -= self._VectorSource__engine.geometric(self.size, scale)
+            costs[k] -= self._Source__custody.noise.geometric(self.size, scale)
         return intervals.cheapest_cut(costs)[1]
 
     return draw
@@ -212,7 +212,7 @@ def one_noise_for_all(original: Any, self: Any, values: Any, scale: Any) -> Any:
 
 
 def free_total(x: Any, token: Any, share: float) -> Any:
-    return float(getattr(x, "_source", x)._VectorSource__x.sum()), 0.0, token
+    return float(getattr(x, "_source", x)._Source__x.sum()), 0.0, token
 
 
 def pays_half(original: Any, self: Any, purse: Any, **what: Any) -> Any:

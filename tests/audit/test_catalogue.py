@@ -23,10 +23,9 @@ from jostle.choice.choice_maker import ChoiceMaker
 from jostle.choice.choice_point import ChoicePoint
 from jostle.kernel.errors import BadInput
 from jostle.kernel.functions.criteria import Criterion
-from jostle.kernel.functions.expressions import Derived
 from jostle.kernel.functions.objective import Additive
 from jostle.kernel.functions.scores import Score
-from jostle.kernel.functions.statistics import Statistic
+from jostle.kernel.functions.statistics import Derived, Statistic
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import Records, SimulatedRecords
 from jostle.kernel.strategies import Strategy

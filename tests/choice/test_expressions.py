@@ -33,8 +33,9 @@ from jostle.choice.expressions.public import fraction
 from jostle.kernel.arrays import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions import expressions as rules
+from jostle.kernel.functions.expressions import LATTICE
 from jostle.kernel.functions.statistics import (
-    LATTICE,
+    Derived,
     LargestCell,
     NonZeroCells,
     Scale,
@@ -119,7 +120,7 @@ REDUCED = st.builds(lambda reduce, cells: reduce(cells), st.sampled_from(REDUCTI
 EXPRESSIONS = st.recursive(REDUCED, of_numbers, max_leaves=3)
 
 
-def derived(expression: PrivateNumber, shape: tuple[int, ...]) -> rules.Derived:
+def derived(expression: PrivateNumber, shape: tuple[int, ...]) -> Derived:
     """The statistic; expressions that keep no cell, or divide by nothing, are refused and not what is tested here."""
     try:
         return expression.on(shape)
@@ -140,7 +141,7 @@ def test_no_neighbour_of_a_small_vector_moves_a_random_expression_further_than_d
     @given(EXPRESSIONS)
     def all_neighbours(expression: PrivateNumber) -> None:
         statistic = derived(expression, (2, 2))
-        once, replaced = statistic.moves(4)
+        once, replaced = statistic.sensitivities(4)
         value = {tuple(x): statistic.value(x) for x in small_vectors(4, 2)}
         for x in small_vectors(4, 1):
             here = value[tuple(x)]
@@ -159,7 +160,7 @@ def test_no_neighbour_of_a_random_vector_moves_a_random_expression_further_than_
 ) -> None:
     x = np.array(counts)
     statistic = derived(expression, (2, 2))
-    once, replaced = statistic.moves(4)
+    once, replaced = statistic.sensitivities(4)
     assert moves(statistic, x, one_more(x)) <= once, expression
     assert moves(statistic, x, one_changed(x)) <= replaced, expression
 
@@ -170,7 +171,7 @@ def test_every_value_and_bound_of_a_random_expression_fits_in_64_bits_on_the_lar
     statistic = derived(expression, (2, 2))
     for x in ([LARGEST_TOTAL, 0, 0, 0], [0, 0, 0, LARGEST_TOTAL], [LARGEST_TOTAL // 4] * 4):
         assert abs(statistic.value(np.array(x))) < 2**62
-    assert max(statistic.moves(4)) <= 2**31
+    assert max(statistic.sensitivities(4)) <= 2**31
 
 
 # ------------------------------------------------------------------------------------------------------- closed forms
@@ -222,7 +223,7 @@ CLOSED_FORMS: list[tuple[PrivateNumber, float, float]] = [
 
 def check_attained(expression: PrivateNumber, cells: int, most: int, once: float, replaced: float) -> None:
     statistic = expression.on(cells)
-    unit, bounds, far = statistic.unit(cells), statistic.moves(cells), furthest(statistic, cells, most)
+    unit, bounds, far = statistic.unit(cells), statistic.sensitivities(cells), furthest(statistic, cells, most)
     assert far[0] / unit == pytest.approx(once, abs=3 / LATTICE)
     assert far[1] / unit == pytest.approx(replaced, abs=3 / LATTICE)
     assert far[0] <= bounds[0] <= far[0] + 3
@@ -278,7 +279,7 @@ def test_the_calculus_finds_the_values_and_the_lemmas_of_the_kernels_own_statist
     mine = expression.on(10)
     rng = np.random.default_rng(1)
     assert mine.unit(10) == statistic.unit(10)
-    assert mine.moves(10) == statistic.moves(10)
+    assert mine.sensitivities(10) == statistic.sensitivities(10)
     for _ in range(20):
         x = rng.integers(0, 50, 10)
         assert mine.value(x) == statistic.value(x)
@@ -330,7 +331,7 @@ def test_the_noise_is_sensitivity_times_neighbours_over_epsilon(neighbours: Neig
     source, recorder = recorded(np.arange(8), neighbours)
     statistic = expression.on(8)
     measured = expression.measure(source, source.grant(0.1))
-    assert recorder.scales == [neighbours.sensitivity(*statistic.moves(8)) * 10]
+    assert recorder.scales == [neighbours.sensitivity(*statistic.sensitivities(8)) * 10]
     assert float(measured) == expression.value(np.arange(8))
     assert expression.noise_scale(8, 0.1, neighbours) == pytest.approx(float(recorder.scales[0] / statistic.unit(8)))
     assert source.unspent == 0
@@ -357,9 +358,9 @@ def test_nobody_can_state_the_bounds_of_a_term() -> None:
     with pytest.raises(PlanError, match="derived, not stated"):
         rules.taken(Forged(), np.array([0]))  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="must be one number"):
-        rules.Derived(rules.cells(3), "cells")
+        Derived(rules.cells(3), "cells")
     with pytest.raises(BadInput, match="must be one number"):
-        rules.Derived("3", "no term")  # type: ignore[arg-type]
+        Derived("3", "no term")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", rules.Term.__slots__)
@@ -370,12 +371,12 @@ def test_nothing_of_a_term_can_be_changed(name: str) -> None:
     assert (term.low, term.high, term.span, term.unit) == (1, 1, 0, 1)
 
 
-@pytest.mark.parametrize("name", ["term", "text", "name", "_unit", "unit", "moves", "value", "check"])
+@pytest.mark.parametrize("name", ["term", "text", "name", "_unit", "unit", "sensitivities", "value", "check"])
 def test_nothing_of_an_expression_can_be_changed(name: str) -> None:
-    statistic = rules.Derived(rules.length(rules.cells(3)), "length")
+    statistic = Derived(rules.length(rules.cells(3)), "length")
     with pytest.raises(PlanError, match=f"{name} is derived, and cannot be changed"):
         setattr(statistic, name, lambda *_: (0, 0))
-    assert statistic.moves(3) == (LATTICE + 1, math.isqrt(2 * LATTICE**2) + 1)
+    assert statistic.sensitivities(3) == (LATTICE + 1, math.isqrt(2 * LATTICE**2) + 1)
 
 
 def test_no_array_of_a_term_can_be_changed() -> None:
@@ -455,9 +456,9 @@ def test_large_public_numbers_make_the_lattice_coarser_and_the_bounds_stay_sound
     for factor in (10**4, 123456.125, Fraction(1, 10**15)):
         statistic = (stddev(db.values) * factor + db.values.sum() * 7).on(3)
         x, y = np.array([5, 1, 0]), np.array([5, 1, 1])
-        assert abs(statistic.value(x) - statistic.value(y)) <= statistic.moves(3)[0]
+        assert abs(statistic.value(x) - statistic.value(y)) <= statistic.sensitivities(3)[0]
         assert statistic.value(np.array([LARGEST_TOTAL, 0, 0])) < 2**62
-        assert statistic.moves(3)[0] / statistic.unit(3) == pytest.approx(float(root(2) / 3 * factor + 7), rel=1e-5)
+        assert statistic.sensitivities(3)[0] / statistic.unit(3) == pytest.approx(float(root(2) / 3 * factor + 7), rel=1e-5)
     with pytest.raises(BadInput, match="too large for 64 bits"):
         (db.values.sum() * 10**12 * 10**12).on(3)
 
@@ -536,7 +537,7 @@ def test_an_expression_that_is_nested_too_deeply_is_refused() -> None:
     nested = TOTAL
     for _ in range(58):
         nested = -nested
-    assert nested.on(2).moves(2) == (1, 0)
+    assert nested.on(2).sensitivities(2) == (1, 0)
     with pytest.raises(BadInput, match="is nested more than 60 deep"):
         _ = -nested
 

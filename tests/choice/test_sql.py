@@ -76,7 +76,7 @@ def test_a_text_is_the_same_number_with_the_same_bounds_as_in_python(
     for _ in range(10):
         x = rng.integers(0, 4, 24)
         assert read.value(x) / read.unit(24) == meant.value(x) / meant.unit(24)
-    for mine, theirs in zip(read.moves(24), meant.moves(24), strict=True):
+    for mine, theirs in zip(read.sensitivities(24), meant.sensitivities(24), strict=True):
         assert mine / read.unit(24) == theirs / meant.unit(24)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,8 +12,8 @@ import numpy as np
 from scipy import stats
 
 from jostle.kernel.functions import expressions as terms
-from jostle.kernel.functions.expressions import Derived
 from jostle.kernel.functions.statistics import (
+    Derived,
     LargestCell,
     NonZeroCells,
     PartitionCost,
@@ -23,7 +23,7 @@ from jostle.kernel.functions.statistics import (
 )
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
-from jostle.kernel.source import SimulatedSource
+from jostle.kernel.source import Private, SimulatedSource
 from jostle.kernel.strategies import (
     Strategy,
     blocks,
@@ -87,10 +87,18 @@ class Recorder:
         return bound // 2
 
 
+def with_custody(source: Private, **changed: Any) -> None:
+    """Put other noise or another purse behind a source or records, past what hides them."""
+    for kind in type(source).__mro__:
+        name = f"_{kind.__name__}__custody"
+        if hasattr(source, name):
+            setattr(source, name, replace(getattr(source, name), **changed))
+
+
 def recorded(x: Any, neighbours: Neighbours | str = "add_remove", **options: Any) -> tuple[SimulatedSource, Recorder]:
     """A source whose engine is a recorder."""
     source, recorder = SimulatedSource(x, seed=0, neighbours=neighbours, **options), Recorder()
-    source._VectorSource__engine = recorder  # type: ignore[attr-defined]
+    with_custody(source, noise=recorder)
     return source, recorder
 
 

@@ -38,7 +38,7 @@ def moves_of_an_added_record(criterion: Criterion, counts: np.ndarray) -> list[i
 
 def within(criterion: Criterion, moves: list[int]) -> bool:
     """In one direction, and no further than the span."""
-    low, high = (0, criterion.span()) if UPWARDS[criterion.name] else (-criterion.span(), 0)
+    low, high = (0, criterion.gain) if UPWARDS[criterion.name] else (-criterion.gain, 0)
     return all(low <= move <= high for move in moves)
 
 
@@ -76,17 +76,17 @@ def test_two_splits_of_the_same_records_move_apart_by_at_most_the_span(criterion
         return score(criterion, cube.sum(axis=1)) - score(criterion, cube.sum(axis=0))
 
     for x in itertools.islice(small_vectors(8, 1), 0, None, 3):
-        assert all(abs(apart(y) - apart(x)) <= criterion.span() for y in one_more(x))
-        assert all(abs(apart(y) - apart(x)) <= 2 * criterion.span() for y in one_changed(x))
+        assert all(abs(apart(y) - apart(x)) <= criterion.gain for y in one_more(x))
+        assert all(abs(apart(y) - apart(x)) <= 2 * criterion.gain for y in one_changed(x))
 
 
 def test_the_spans_are_attained_or_approached() -> None:
-    assert max(moves_of_an_added_record(Majority(), np.array([[3, 0]]))) == Majority().span()
+    assert max(moves_of_an_added_record(Majority(), np.array([[3, 0]]))) == Majority().gain
     clear = ClearMajority(price=1)
-    assert max(moves_of_an_added_record(clear, np.array([[3, 0]]))) == clear.span()
-    assert -min(moves_of_an_added_record(Gini(), np.array([[10**6, 0]]))) >= Gini().span() - 1
+    assert max(moves_of_an_added_record(clear, np.array([[3, 0]]))) == clear.gain
+    assert -min(moves_of_an_added_record(Gini(), np.array([[10**6, 0]]))) >= Gini().gain - 1
     capped = CappedEntropy(cap=64)
-    assert -min(moves_of_an_added_record(capped, np.array([[64, 0]]))) == capped.span()
+    assert -min(moves_of_an_added_record(capped, np.array([[64, 0]]))) == capped.gain
 
 
 def test_a_replaced_record_moves_two_splits_apart_by_nearly_twice_the_span() -> None:
@@ -95,7 +95,7 @@ def test_a_replaced_record_moves_two_splits_apart_by_nearly_twice_the_span() -> 
     before = np.array([[n, 1], [0, n]]), np.array([[0, n + 1], [n, 0]])
     after = np.array([[n, 0], [0, n + 1]]), np.array([[0, n], [n, 1]])
     apart = [score(Gini(), first) - score(Gini(), second) for first, second in (before, after)]
-    assert apart[1] - apart[0] >= 2 * Gini().span() - 8
+    assert apart[1] - apart[0] >= 2 * Gini().gain - 8
 
 
 # ---------------------------------------------------------------------------------------------------- what they are
@@ -127,7 +127,7 @@ def test_capped_entropys_slopes_never_decrease_and_end_at_the_span(cap: int) -> 
     assert slopes.size == cap + 1
     assert slopes[0] == 0
     assert (np.diff(slopes) >= 0).all()
-    assert CappedEntropy(cap=cap).span() == slopes[-1] == round((math.log2(cap) + 1 / math.log(2)) * GRAIN)
+    assert CappedEntropy(cap=cap).gain == slopes[-1] == round((math.log2(cap) + 1 / math.log(2)) * GRAIN)
 
 
 def test_scores_of_many_tables_are_those_of_each() -> None:

@@ -255,7 +255,7 @@ def test_a_failed_draw_has_been_charged() -> None:
     def fail(size: int) -> np.ndarray:
         raise RuntimeError
 
-    source._VectorSource__engine.words = fail  # type: ignore[attr-defined]
+    source._Source__custody.noise.words = fail  # type: ignore[attr-defined]
     with pytest.raises(RuntimeError):
         source.partition(IntervalCost(1.0, "exponential"), source.grant(1))
     assert source.unspent == 0

@@ -412,7 +412,7 @@ def test_an_account_keeps_neither_parts_nor_filters(tmp_path: Path) -> None:
     """They were dropped without a word, and the number of records was public under `replace`."""
     with Ledger(tmp_path / "budget.db") as ledger:
         for told in (Neighbours("replace", filtered=True), Neighbours("replace", part=True)):
-            with pytest.raises(BadInput, match="^neighbours: .*which no account keeps"):
+            with pytest.raises(BadInput, match="^neighbours: no account is of a part"):
                 ledger.account("people", cap=1, neighbours=told)
 
 
@@ -483,7 +483,7 @@ def test_a_ledger_in_memory_is_refused():
 
 @pytest.mark.parametrize("url", ["mysql://localhost/x", "postgresql+asyncpg://localhost/x", "sqlite:///budget.db"])
 def test_another_kind_of_database(url):
-    refused(url, "location: a ledger cannot be kept at .*. Remedy: use a path, or a URL such as postgresql://")
+    refused(url, "location: a ledger cannot be stored at .*. Remedy: use a path, or a URL such as postgresql://")
 
 
 def test_what_looks_like_a_url_and_is_none():

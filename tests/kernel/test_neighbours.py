@@ -55,7 +55,7 @@ def test_the_total_is_public_only_if_nobody_can_change_it() -> None:
 
 @pytest.mark.parametrize("bad", ["bounded", "", None, 1, ["replace"]])
 def test_an_unknown_relation_is_refused(bad: object) -> None:
-    with pytest.raises(BadInput, match=r"^neighbours: unknown relation .* Remedy: use 'add_remove' or 'replace'\.$"):
+    with pytest.raises(BadInput, match=r"^neighbours: .* is unknown. Remedy: use 'add_remove' or 'replace'\.$"):
         Neighbours.of(bad)  # type: ignore[arg-type]
 
 

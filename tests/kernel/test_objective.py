@@ -21,7 +21,7 @@ from jostle.kernel.functions.twofold import UNIT
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
-from tests.kernel.helpers import RELATIONS, Recorder
+from tests.kernel.helpers import RELATIONS, Recorder, with_custody
 
 ADD_REMOVE, REPLACE = Neighbours("add_remove"), Neighbours("replace")
 Row = tuple[int, ...]
@@ -196,7 +196,7 @@ OBJECTIVE = Additive("class", {"a": np.eye(2), "b": np.eye(3)}, ridge=4.0)
 @pytest.mark.parametrize("classes", [1, 2, 3])
 def test_the_operator_draws_that_noise_and_no_other(classes: int) -> None:
     source, engine = SimulatedRecords(columns(classes=classes), seed=0), Recorder()
-    source._Records__engine = engine  # type: ignore[attr-defined]
+    with_custody(source, noise=engine)
     found = source.minimise(OBJECTIVE, source.grant(2))
     how = calibration(OBJECTIVE, classes, source.neighbours, Fraction(2))
     assert engine.scales == [how.pull, how.hide]

@@ -23,7 +23,7 @@ from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords, Split
 from jostle.kernel.strategies import identity
-from tests.kernel.helpers import RELATIONS, Recorder, fits
+from tests.kernel.helpers import RELATIONS, Recorder, fits, with_custody
 
 SIZES = {"a": 2, "b": 3, "class": 2}
 Row = tuple[int, int, int]
@@ -52,7 +52,7 @@ def simulated(records: list[Row], **options: Any) -> SimulatedRecords:
 def recorded(records: list[Row], **options: Any) -> tuple[SimulatedRecords, Recorder]:
     """Records whose engine is a recorder."""
     source, recorder = simulated(records, **options), Recorder()
-    source._Records__engine = recorder  # type: ignore[attr-defined]
+    with_custody(source, noise=recorder)
     return source, recorder
 
 
@@ -155,7 +155,7 @@ def test_the_scores_of_every_group_are_those_of_its_records_alone(records: list[
 def test_noise_is_span_times_neighbours_over_epsilon(neighbours: Neighbours, criterion: Criterion) -> None:
     epsilon = Fraction(1, 3)
     source, recorder = recorded([(0, 0, 0)], neighbours=neighbours)
-    span = criterion.span()
+    span = criterion.gain
     source.choose_each(SPLITS, criterion, source.grant(epsilon), label="class")
     assert recorder.scales == [neighbours.sensitivity(span, 2 * span) / epsilon]
     if neighbours.rows == 1:
@@ -208,7 +208,7 @@ def test_choices_follow_the_law_of_permute_and_flip(relation: str) -> None:
     joint = np.zeros((4, 4))
     for _ in range(runs):
         joint[tuple(source.choose_each(splits, Gini(), source.grant(2), label="class", by="a"))] += 1
-    scale = (1 if relation == "add_remove" else 2) * Gini().span() / 2
+    scale = (1 if relation == "add_remove" else 2) * Gini().gain / 2
     law = [
         permute_and_flip([scores_by_hand([r for r in TINY if r[0] == group], s, Gini()) for s in splits], scale)
         for group in range(2)
@@ -347,7 +347,8 @@ def test_bad_input_is_refused_before_any_charge(name: str) -> None:
 class Own(Criterion):
     """Somebody's criterion, without a lemma."""
 
-    def span(self) -> int:
+    @property
+    def gain(self) -> int:
         return 1
 
     def scores(self, counts: np.ndarray) -> np.ndarray:

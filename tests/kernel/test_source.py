@@ -21,11 +21,11 @@ from scipy.sparse import csr_array
 from jostle.kernel.arrays import LARGEST_TOTAL, counts
 from jostle.kernel.budget import Budget, CountingPurse, Purse
 from jostle.kernel.errors import BadInput, BudgetError, JostleError, Overdraft, PlanError
-from jostle.kernel.functions.expressions import Derived
+from jostle.kernel.functions.expressions import LATTICE
 from jostle.kernel.functions.scores import QueryDistance, QueryScore, Score, SplitScore
 from jostle.kernel.functions.statistics import (
-    LATTICE,
     PRICE_UNIT,
+    Derived,
     LargestCell,
     NonZeroCells,
     PartitionCost,
@@ -36,7 +36,17 @@ from jostle.kernel.functions.statistics import (
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, SimulatedNoise, variance
 from jostle.kernel.partition import Partition
-from jostle.kernel.source import KEPT_ANSWERS, IntervalCost, ReleaseSource, SimulatedSource, Source, simulation, source_over
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
+from jostle.kernel.source import (
+    KEPT_ANSWERS,
+    Custody,
+    IntervalCost,
+    ReleaseSource,
+    SimulatedSource,
+    Source,
+    simulation,
+    source_over,
+)
 from jostle.kernel.strategies import (
     Matrix,
     Stack,
@@ -60,6 +70,7 @@ from tests.kernel.helpers import (
     one_more,
     recorded,
     small_vectors,
+    with_custody,
 )
 from tests.kernel.test_noise import permute_and_flip
 
@@ -367,7 +378,7 @@ def test_a_budget_of_another_class_is_refused() -> None:
 class Outsider(Statistic):
     """A statistic from outside, with a lemma that is not true."""
 
-    def moves(self, size: int) -> tuple[int, int]:
+    def sensitivities(self, size: int) -> tuple[int, int]:
         return 0, 0
 
     def value(self, x: np.ndarray) -> int:
@@ -377,7 +388,7 @@ class Outsider(Statistic):
 class OutsideScore(Score):
     """A score from outside, with a range that is not true."""
 
-    def ranges(self) -> tuple[int, int]:
+    def sensitivities(self) -> tuple[int, int]:
         return 0, 0
 
     def values(self, x: np.ndarray) -> np.ndarray:
@@ -442,7 +453,7 @@ def test_reducing_takes_partitions_of_the_kernel_alone() -> None:
 def test_an_overdraft_is_refused_before_noise() -> None:
     purse = CountingPurse(noise=ExactNoise())
     source, recorder = recorded(X)
-    source._VectorSource__purse = purse  # type: ignore[attr-defined]
+    with_custody(source, purse=purse)
     with pytest.raises(Overdraft, match="requested ε = 2, remaining 0, short of it by 2"):
         source.laplace(identity(8), Budget(Fraction(2), purse))
     assert recorder.asked == []
@@ -563,11 +574,27 @@ def test_a_source_prints_public_facts_alone() -> None:
         assert not hasattr(source, "__dict__")
 
 
-def test_the_public_names_of_a_source_are_those_of_the_protocol() -> None:
-    protocol = {name for name in dir(Source) if not name.startswith("_")}
+FACTS = {"neighbours", "shape", "size", "total", "trials"}
+OPERATORS = {"choose", "laplace", "noise_scale", "noise_variance", "partition", "reduce", "split", "statistic"}
+
+
+def test_a_plan_sees_facts_and_operators_and_nothing_else() -> None:
+    assert {name for name in dir(Source) if not name.startswith("_")} == FACTS | OPERATORS
     for source in private_sources():
         names = {name for name in dir(source) if not name.startswith("_")}
-        assert names - protocol <= {"grant", "unspent", "trials", "again"}
+        assert names - FACTS - OPERATORS <= {"grant", "unspent", "again"}
+
+
+def test_what_a_source_keeps_is_behind_mangled_names() -> None:
+    """Counts, purse and noise: a plan does not come upon them by a slip, and neither does a class that is derived."""
+    columns = ArrayColumns({"a": np.array([0, 1])}, {"a": 2})
+    for source in (*private_sources(), SimulatedRecords(columns, seed=0)):
+        slots = [(kind, name) for kind in type(source).__mro__ for name in getattr(kind, "__slots__", ())]
+        assert len(slots) >= 3
+        for kind, name in slots:
+            assert name.startswith("__")
+            assert hasattr(source, f"_{kind.__name__}{name}")
+            assert not hasattr(source, name)
 
 
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
@@ -576,6 +603,8 @@ def test_a_source_cannot_be_pickled_or_copied(duplicate: Any) -> None:
         with pytest.raises(PlanError, match="cannot be pickled or copied") as caught:
             duplicate(source)
         assert str(SECRET) not in str(caught.value)
+        with pytest.raises(PlanError, match="cannot be pickled or copied"):
+            duplicate(source._Source__custody)
 
 
 def test_a_released_vector_shares_no_memory_with_the_data() -> None:
@@ -778,7 +807,7 @@ def test_answers_of_many_strategies_are_not_kept_for_ever() -> None:
     for seed in range(3 * KEPT_ANSWERS):
         source: Any = start.again(seed=seed)
         source.laplace(total(X.size), source.grant(1))
-    assert len(start._VectorSource__answers) <= KEPT_ANSWERS  # type: ignore[attr-defined]
+    assert len(start._Source__answers) <= KEPT_ANSWERS  # type: ignore[attr-defined]
 
 
 def test_parts_of_a_split_that_are_asked_at_once_come_from_one_count():
@@ -791,7 +820,7 @@ def test_parts_of_a_split_that_are_asked_at_once_come_from_one_count():
         return np.eye(4, dtype=np.int64)[len(counted) % 4]
 
     purse = CountingPurse(Neighbours(), SimulatedNoise(seed=0))
-    whole = source_over(SimulatedSource, count, (4,), purse.neighbours, purse.noise, purse, "", None)
+    whole = source_over(SimulatedSource, count, (4,), Custody(purse, purse.noise, purse.neighbours))
     parts = whole.split(Partition.of([0, 1, 2, 3]), whole.grant(10**6))
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda part: part[0].laplace(total(1), part[1]).item(), parts))

@@ -148,7 +148,7 @@ def test_one_class_and_one_value_are_learned_without_complaint() -> None:
         ({"label": "age"}, "label: 'age' must be a column of the schema with classes"),
         ({"schema": {"class": Boolean()}}, "attributes: must be columns"),
         ({"schema": dict(SCHEMA) | {"height": Real(0, 3, bins=9)}}, "X: lacks the columns height"),
-        ({"neighbours": "friends"}, "neighbours: unknown relation"),
+        ({"neighbours": "friends"}, "neighbours: 'friends' is unknown"),
         ({"random_state": -1}, "random_state: must be a whole number"),
         ({"random_state": "0"}, "random_state: must be a whole number"),
         ({"bins": 0}, "bins: must be a whole number"),

@@ -31,6 +31,7 @@ from jostle.learn.task import Task
 from jostle.schema import Boolean, Category, Column, Date, Integer, Real, Schema
 from jostle.tables.columns import EngineColumns
 from jostle.tables.opening import open as open_table
+from tests.kernel.helpers import with_custody
 from tests.learn.replay import Reader, Writer, minimised
 
 Row = tuple[int, ...]
@@ -47,7 +48,7 @@ def source(task: Task, rows: list[Row], neighbours: str, engine: Any) -> Simulat
     table = np.array(rows, dtype=np.int64).reshape(-1, len(task.sizes))
     columns = ArrayColumns(dict(zip(task.sizes, table.T, strict=True)), task.sizes)
     records = SimulatedRecords(columns, seed=0, neighbours=neighbours, filtered=True)
-    records._Records__engine = engine  # type: ignore[attr-defined]
+    with_custody(records, noise=engine)
     return records
 
 
@@ -96,7 +97,7 @@ def test_learning_and_testing_lose_no_more_than_one_budget() -> None:
         engine = Writer(0) if lines is None else Reader(lines)
         codes = dict(zip(task.sizes, np.array(other).T, strict=True))
         records = SimulatedRecords(held_out.source(task, codes, coins), seed=0, neighbours="replace", filtered=True)
-        records._Records__engine = engine  # type: ignore[attr-defined]
+        with_custody(records, noise=engine)
         held_out.learn_and_test(records, task, codes, coins, learn.get("Majority"), 2)
         if isinstance(engine, Writer):
             lines = engine.lines

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jostle import plots
-from jostle.kernel.budget import round_down, round_up
+from jostle.kernel.budget import Budget, round_down, round_up
 from jostle.kernel.errors import JostleError, show
 from jostle.kernel.neighbours import Neighbours
 from jostle.schema.rows import Rows, distinct_names
@@ -144,29 +144,22 @@ def labelled(about: Mapping[str, Sequence[str]], numbers: Mapping[str, Any]) -> 
     return Rows({**dict(zip(distinct_names(about, numbers), about.values(), strict=True)), **numbers})
 
 
-def remaining_after(remaining: Callable[[], Fraction]) -> Callable[[Fraction], Fraction]:
-    """A function that says how much is left after some ε is spent. Call this before that, so that no paid answer is lost.
+def remaining_after(budget: Budget, remaining: Callable[[], Fraction]) -> Fraction:
+    """What is left now that the budget is spent.
 
-    If the ledger cannot be read any more once the noise is drawn, the function subtracts from what it had before.
+    If the ledger cannot be read any more once the noise is drawn, this is what was left when the budget was granted, less
+    what was spent: nothing that was paid for is lost.
 
-    >>> from jostle.kernel.errors import LedgerError
-    >>> readings = iter([Fraction(1)])
-    >>> def remaining():
-    ...     for amount in readings:
-    ...         return amount
-    ...     raise LedgerError("the disk is gone")
-    >>> remaining_after(remaining)(Fraction(1, 4))
-    Fraction(3, 4)
+    >>> from jostle.kernel.budget import CountingPurse
+    >>> remaining_after(CountingPurse().grant(1), lambda: Fraction(1, 4))
+    Fraction(1, 4)
     """
-    before = remaining()
-
-    def after(spent: Fraction) -> Fraction:
-        try:
-            return remaining()
-        except JostleError:
-            return max(before - spent, Fraction(0))
-
-    return after
+    try:
+        return remaining()
+    except JostleError:
+        if budget.left is None:
+            raise
+        return budget.left
 
 
 def in_ledger(charges: Sequence[Event]) -> str:

@@ -217,7 +217,7 @@ def answered(
 
     All questions about a part of a table share its purse, so others may spend from it at the same time.
     """
-    left, before = remaining_after(remaining), source.unspent
+    before = source.unspent
     with collect_traces() as traces:
         estimate = plan.run(source, workload, budget, **tunables)
     spent = budget.epsilon if of_part else before - source.unspent
@@ -229,7 +229,7 @@ def answered(
         reason=why,
         neighbours=source.neighbours,
         spent=spent,
-        remaining=left(spent),
+        remaining=remaining_after(budget, remaining),
         tunables=tunables,
         trace=traces[-1] if traces else None,
         about=about or {},

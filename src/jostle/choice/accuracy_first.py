@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jostle.kernel.arguments import check_whole
 from jostle.kernel.arrays import LARGEST_TOTAL, counts
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput
@@ -64,8 +65,9 @@ def accuracy_first(
         raise BadInput("workload", "must be a workload", "pass for instance jostle.workloads.prefix(100)")
     workload.check(domain)
     share = exact(test, "test")
-    if share >= 1 or isinstance(steps, bool) or not isinstance(steps, int) or not 1 <= steps <= 40:
-        raise BadInput("test, steps", "are out of bounds", "pass a share below 1, and 1 to 40 steps")
+    if share >= 1:
+        raise BadInput("test", "must be a share below 1", "pass for instance 0.2")
+    check_whole(steps, "steps", "pass for instance 8", least=1, most=40)
     wish = Fraction(float(exact(within, "within")))
     if type(budget) is not Budget:
         raise BadInput("budget", "must be a token", "pass for instance account.grant(1)")

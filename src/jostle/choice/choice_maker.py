@@ -30,6 +30,7 @@ from jostle.choice.questions import EPSILON, as_questions
 from jostle.choice.regret_tree import Decision
 from jostle.choice.spend_only import is_records, spend_only
 from jostle.choice.traces import Trace
+from jostle.kernel.arguments import check_whole
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput, show
 from jostle.kernel.neighbours import Neighbours
@@ -91,8 +92,7 @@ class ChoiceMaker:
         self._depth, self._least, self.by = depth, least, learned_by(by, self.options)
         databases = public_databases(trained_on, queries, epsilons)
         for argument, number in (("trials", trials), ("copies", copies)):
-            if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= 10_000:
-                raise BadInput(argument, f"must be a whole number from 1 to 10,000, got {number!r}", "leave it out")
+            check_whole(number, argument, "leave it out", least=1, most=10_000)
         self.loss, self.seed = loss, seed
         self.outcomes: Outcomes | None = outcomes(
             databases,

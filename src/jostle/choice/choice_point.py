@@ -40,6 +40,7 @@ from jostle.choice.public_databases import Loss, PublicDatabase, public_database
 from jostle.choice.questions import as_questions
 from jostle.choice.regret_tree import Growth, Leaf, grow
 from jostle.choice.spend_only import spend_only
+from jostle.kernel.arguments import check_whole
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
@@ -209,8 +210,7 @@ def learn(
     at random, in later rounds by what was learned so far. The runs of the first round are then forgotten, as they are about
     a program that nobody would run.
     """
-    if isinstance(rounds, bool) or not isinstance(rounds, int) or rounds < 1:
-        raise BadInput("rounds", f"must be a whole number of at least 1, got {rounds!r}", "pass for instance 3")
+    check_whole(rounds, "rounds", "pass for instance 3", least=1)
     epsilons = epsilon if isinstance(epsilon, (list, tuple)) else [epsilon]
     databases = public_databases(trained_on, queries, epsilons)
     if not points or len({point.name for point in points}) < len(points):

@@ -17,6 +17,7 @@ import numpy as np
 
 from jostle import algorithms, plots
 from jostle.datasets.shapes import data_folder
+from jostle.kernel.arguments import whole
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.partition import Counts, Vector
@@ -250,7 +251,7 @@ def candidates(task: str, options: Sequence[str] | None = None) -> list[str]:
 def _check_numbers(argument: str, numbers: Sequence[int] | None, least: int, most: int) -> None:
     if numbers is None:
         return
-    if not numbers or any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) for n in numbers):
+    if not numbers or any(whole(n) is None for n in numbers):
         raise BadInput(argument, "must be whole numbers, one at least", f"pass for instance {argument}=[128, 256]")
     if min(numbers) < least or max(numbers) > most or len(set(numbers)) < len(numbers):
         raise BadInput(argument, f"must be different numbers from {least} to {most}", "leave it out for the paper's")

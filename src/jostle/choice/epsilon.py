@@ -22,6 +22,7 @@ import numpy as np
 from jostle import algorithms, plots
 from jostle.algorithms import TASKS, Algorithm
 from jostle.choice import default_algorithm
+from jostle.kernel.arguments import check_finite
 from jostle.kernel.arrays import counts
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
@@ -100,8 +101,7 @@ def epsilon_for(
     if not isinstance(workload, Workload):
         raise BadInput("workload", "must be a workload", "pass for instance jostle.workloads.prefix(100)")
     wish = float(exact(within, "within"))
-    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0.5 <= confidence <= 0.999:
-        raise BadInput("confidence", f"must lie between 0.5 and 0.999, got {confidence!r}", "pass for instance 0.95")
+    check_finite(confidence, "confidence", "pass for instance 0.95", least=0.5, most=0.999)
     relation, data = Neighbours.of(neighbours), _stand_in(stand_in, workload)
     plans = _plans(workload, algorithm, stand_in is not None)
     models = [_Errors(plan, workload, data, float(confidence), relation, seed) for plan in plans]

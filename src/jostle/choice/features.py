@@ -114,7 +114,7 @@ class Feature:
         if self.statistic is None:
             return 0.0
         statistic = self._statistic(size, rate)
-        moved = Neighbours.of(neighbours).sensitivity(*statistic.moves(size))
+        moved = Neighbours.of(neighbours).sensitivity(*statistic.sensitivities(size))
         return float(moved) / statistic.unit(size) / epsilon * (rate if self.exchanges else 1.0)
 
     def _statistic(self, size: int, rate: float) -> Statistic:

@@ -29,7 +29,7 @@ from jostle.choice.expressions.public import Domain, PublicNumber
 from jostle.kernel.arrays import counts
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput
-from jostle.kernel.functions.expressions import Derived
+from jostle.kernel.functions.statistics import Derived
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
 from jostle.kernel.source import Source
@@ -176,4 +176,4 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _moves(statistic: Derived, size: int, neighbours: Neighbours) -> Fraction:
-    return neighbours.sensitivity(*statistic.moves(size))
+    return neighbours.sensitivity(*statistic.sensitivities(size))

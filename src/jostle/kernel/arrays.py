@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from jostle.kernel.arguments import whole
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 
 LARGEST_TOTAL = 2**40
-"""So many records a vector may have: answers of bounded queries on them are exact in 64 bits."""
+"""The most records that a vector may have: answers of bounded queries on them are exact in 64 bits."""
 
 
 def domain_of(shape: int | tuple[int, ...]) -> tuple[int, ...]:
@@ -18,9 +19,10 @@ def domain_of(shape: int | tuple[int, ...]) -> tuple[int, ...]:
     ((8,), (2, 4))
     """
     axes = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-    if not axes or any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1 for n in axes):
+    found = [number for number in map(whole, axes) if number is not None and number >= 1]
+    if not axes or len(found) < len(axes):
         raise BadInput("shape", f"must be whole numbers of at least 1, got {shape!r}", "pass for instance 1024 or (64, 64)")
-    return tuple(int(n) for n in axes)
+    return tuple(found)
 
 
 def counts(x: object, shape: tuple[int, ...] | None = None) -> tuple[Counts, tuple[int, ...]]:

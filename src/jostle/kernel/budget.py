@@ -127,6 +127,7 @@ class Purse(ABC):
         self.granted = Fraction(0)
         self.spent = Fraction(0)
         self.charges: list[Event] = []  # what a ledger has about what was paid from here
+        self.left: Fraction | None = None  # of a ledger's account, when it was last read, less what was paid from here since
         self.lock = threading.Lock()
 
     def grant(self, epsilon: object) -> Budget:
@@ -138,7 +139,7 @@ class Purse(ABC):
         return Budget(amount, self)
 
     def check(self, amount: Fraction) -> None:
-        """Raise if so much can be seen now not to be there, so that nobody starts what cannot be paid."""
+        """Raise if it is already certain that the amount is not there, so that nobody starts what cannot be paid."""
 
     @abstractmethod
     def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
@@ -226,8 +227,13 @@ class Budget:
 
     @property
     def charges(self) -> tuple[Event, ...]:
-        """What a ledger has about the computation that it is for, so far; in a part of a split, what paid for the split."""
+        """The ledger's events of the computation that it is for, so far; in a part, those that paid for the split."""
         return tuple(self._purse.charges)
+
+    @property
+    def left(self) -> Fraction | None:
+        """What the account had left by the last reading of its ledger and the charges made here since; None without one."""
+        return self._purse.left
 
     def split(self, *weights: object) -> tuple[Budget, ...]:
         """Tokens in these proportions, which add up to this one exactly (sequential composition)."""
@@ -246,7 +252,7 @@ class Budget:
         return self.split(*[1] * parts)
 
     def spend(self, purse: Purse, *, operator: str, neighbours: Neighbours, note: str = "") -> Fraction:
-        """For operators alone: charge this token to the purse of the source that it is used on, and give its ε.
+        """For operators only: charge this token to the purse of the source that it is used on, and return its ε.
 
         The token counts as used from here on, whatever happens: a failed charge wastes it and returns nothing.
         """
@@ -262,7 +268,7 @@ class Budget:
         return self._epsilon
 
     def draw(self, *, operator: str, note: str = "") -> Noise:
-        """For mechanisms that are handed numbers rather than a source: charge this token, then give the noise to use."""
+        """For mechanisms that take numbers rather than a source: charge this token, then return the noise to use."""
         noise = self._purse.noise
         if noise is None:
             raise PlanError("this budget can be counted but not drawn on: grant it from an account or a simulation")

@@ -1,4 +1,4 @@
-"""Loops that Numba compiles, once on a machine. It is loaded when the first one runs."""
+"""Loops that Numba compiles, once per machine. Numba is loaded when the first one runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ loops: list[Loop] = []
 """All of them, whether somebody has called them yet or not."""
 
 on_made: list[Callable[[Any], None]] = []
-"""Functions that are handed each of Numba's functions before its first call, to make it start sooner or tell of it."""
+"""Called with each of Numba's functions before its first call, to make it start sooner or to log it."""
 
 _making = RLock()
 
@@ -27,14 +27,13 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 class Loop:
-    """A function that is handed to Numba when somebody first calls it."""
+    """A function that Numba compiles at its first call."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         update_wrapper(self, function)
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the function gives."""
         with _making:  # two threads must not make two of it
             made = self.made
         return made(*arguments)

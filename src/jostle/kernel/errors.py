@@ -33,7 +33,7 @@ class BudgetError(JostleError):
 
 
 class Overdraft(BudgetError):
-    """More was asked for than is left. Nothing was charged and no noise was drawn.
+    """More was requested than is left. Nothing was charged and no noise was drawn.
 
     >>> raise Overdraft(requested=Fraction(1, 2), remaining=Fraction(1, 5), of="dataset 'people'")
     Traceback (most recent call last):

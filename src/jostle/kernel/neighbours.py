@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, get_args
 
-from jostle.kernel.errors import BadInput
+from jostle.kernel.arguments import check_one_of, check_whole
 
 Relation = Literal["add_remove", "replace"]
 
@@ -36,10 +36,9 @@ class Neighbours:
     """True where some records do not count, by a public rule: under `replace` a record may then begin or cease to count."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.relation, str) or self.relation not in ("add_remove", "replace"):
-            raise BadInput("neighbours", f"unknown relation {self.relation!r:.60}", "use 'add_remove' or 'replace'")
-        if isinstance(self.rows, bool) or not isinstance(self.rows, int) or self.rows < 1:
-            raise BadInput("rows", "must be a whole number of at least 1", "pass the most records that one person has")
+        check_one_of(self.relation, "neighbours", get_args(Relation))
+        rows = check_whole(self.rows, "rows", "pass the most records that one person has", least=1)
+        object.__setattr__(self, "rows", rows)
 
     @classmethod
     def of(cls, value: Neighbours | str) -> Neighbours:

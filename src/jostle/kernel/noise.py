@@ -16,6 +16,7 @@ from typing import Any, Protocol, final
 
 import numpy as np
 
+from jostle.kernel.arguments import check_whole
 from jostle.kernel.budget import round_up
 from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.partition import Counts, Vector
@@ -42,7 +43,7 @@ class Noise(Protocol):
         """Real values plus Laplace noise of scale sensitivity/epsilon, safe against floating-point attacks."""
 
     def below(self, bound: int) -> Any:
-        """A whole number from 0 to bound − 1, each as likely; the bound may have any number of digits. One a trial."""
+        """A whole number from 0 to bound − 1, each as likely; the bound may have any number of digits. One per trial."""
 
     def words(self, size: int) -> Counts:
         """That many whole numbers from 0 to 2^53 − 1, each as likely."""
@@ -83,7 +84,6 @@ class ExactNoise:
     trials: int | None = None
 
     def discrete_laplace(self, values: Counts, scale: Fraction) -> Counts:
-        """Integer noise on integers."""
         if scale == 0:
             return values.copy()
         dp = _opendp()
@@ -139,15 +139,11 @@ class SimulatedNoise:
     """
 
     def __init__(self, seed: object, trials: int | None = None) -> None:
-        if seed is None or isinstance(seed, bool) or not isinstance(seed, (int, np.integer, np.random.SeedSequence)):
-            raise BadInput("seed", "a simulation must be seeded with a whole number", "pass for instance seed=0")
-        if isinstance(seed, (int, np.integer)) and seed < 0:
-            raise BadInput("seed", "must not be negative", "pass for instance seed=0")
-        if trials is not None and (isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or trials < 1):
-            raise BadInput("trials", f"must be a whole number of at least 1, got {trials!r}", "leave it out for one run")
+        if not isinstance(seed, np.random.SeedSequence):
+            seed = check_whole(seed, "seed", "pass for instance seed=0", least=0)
         self._rng = np.random.default_rng(seed)
-        self.trials: int | None = trials
-        self._lead: tuple[int, ...] = () if trials is None else (trials,)
+        self.trials = None if trials is None else check_whole(trials, "trials", "leave it out for one run", least=1)
+        self._lead: tuple[int, ...] = () if self.trials is None else (self.trials,)
 
     def discrete_laplace(self, values: Counts, scale: Fraction) -> Vector:
         """The difference of two geometric variables, each a rounded-down exponential one."""
@@ -166,17 +162,14 @@ class SimulatedNoise:
         return noise
 
     def geometric(self, size: int, scale: Fraction) -> Counts:
-        """Exponential variables, rounded down."""
         return np.floor(self._rng.standard_exponential(size) * float(scale)).astype(np.int64)
 
     def noisy_max(self, scores: Counts, scale: Fraction) -> Any:
-        """Score plus exponential noise."""
         noise = self._rng.standard_exponential((*self._lead, *scores.shape))
         best = np.argmax(scores + noise * float(scale), axis=-1)
         return best if self._lead else int(best)
 
     def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
-        """NumPy's Laplace."""
         size = (*self._lead, *np.shape(values))
         return values + self._rng.laplace(scale=float(sensitivity / epsilon), size=size)
 
@@ -189,7 +182,6 @@ class SimulatedNoise:
         return np.array(drawn, dtype=object) if self._lead else drawn[0]
 
     def words(self, size: int) -> Counts:
-        """NumPy's whole numbers."""
         return self._rng.integers(0, 2**53, size=size, dtype=np.int64)
 
 

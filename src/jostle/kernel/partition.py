@@ -16,7 +16,7 @@ Counts = np.ndarray[tuple[int, ...], np.dtype[np.int64]]
 
 
 def fixed(array: Counts) -> Counts:
-    """The same array, which nobody can change any more: lemmas rest on it, and plans are handed it."""
+    """The same array, which nobody can change any more: lemmas rest on it, and plans see it."""
     array.setflags(write=False)
     return array
 
@@ -41,14 +41,14 @@ class Partition:
         object.__setattr__(self, "shape", tuple(map(int, self.shape)))  # a list could be changed
         labels = np.array(self.labels, dtype=np.int64)  # a copy: it must not change with the caller's array
         if labels.ndim != 1 or labels.size == 0 or labels.min() < 0:
-            raise BadInput("labels", "must be one group number of 0 or more a cell", "number the groups from 0")
+            raise BadInput("labels", "must be one group number of 0 or more per cell", "number the groups from 0")
         if labels.max() >= self.groups or not np.bincount(labels, minlength=self.groups).all():
             raise BadInput("labels", f"must use every group from 0 to {self.groups - 1}", "number the groups without gaps")
         object.__setattr__(self, "labels", fixed(labels))
 
     @classmethod
     def of(cls, labels: object) -> Partition:
-        """Any grouping, from one group number a cell."""
+        """Any grouping, from one group number per cell."""
         array = np.asarray(labels, dtype=np.int64)
         return cls(array, (int(array.max(initial=0)) + 1,))
 

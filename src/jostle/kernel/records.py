@@ -9,33 +9,36 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import groupby
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self, final
+from typing import TYPE_CHECKING, Any, Protocol, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.kernel.budget import Budget, PartPurse, Purse, check_token
+from jostle.kernel.budget import Budget, Purse, check_token
 from jostle.kernel.errors import BadInput, PlanError, check_of_kernel
 from jostle.kernel.functions.criteria import Criterion
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.noise import Noise, calibrate
+from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector, fixed
-from jostle.kernel.source import ReleaseSource, SimulatedSource, Source, exact_noise, simulated, source_over
+from jostle.kernel.source import Custody, Granting, Private, ReleaseSource, SimulatedSource, Source, source_over
 
 if TYPE_CHECKING:
     from jostle.kernel.functions.objective import Additive
 
 LARGEST_VECTOR = 2**26
-"""So many cells a histogram of records may have."""
+"""The most cells that a histogram of records may have."""
 
 
 class Columns(Protocol):
-    """Where the records are: trusted code behind a record source, in memory or in an engine."""
+    """Where the records are, in memory or in an engine: trusted code behind a record source.
+
+    Whoever holds columns sees the records. They are for the kernel, for code that reads a table, and for public data.
+    """
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -49,7 +52,7 @@ class Columns(Protocol):
         """How many records have each combination of values, flat, the last attribute changing fastest."""
 
     def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
-        """Combinations of values that records have, an array an attribute, and how many records each stands for."""
+        """Combinations of values that records have, one array per attribute, and how many records each stands for."""
 
     def with_table(self, name: str, of: Sequence[str], table: Counts) -> Columns:
         """One more attribute, whose value is the table's at the values of others."""
@@ -60,7 +63,7 @@ class Columns(Protocol):
 
 @final
 class ArrayColumns:
-    """Records in memory: one array of codes an attribute.
+    """Records in memory: one array of codes per attribute.
 
     >>> ArrayColumns({"a": np.array([0, 1, 1])}, {"a": 2}).counts(["a"]).tolist()
     [1, 2]
@@ -69,36 +72,31 @@ class ArrayColumns:
     def __init__(self, codes: Mapping[str, NDArray[np.integer]], sizes: Mapping[str, int]) -> None:
         lengths = {len(column) for column in codes.values()}
         if set(codes) != set(sizes) or len(lengths) > 1:
-            raise BadInput("codes", "must have one array of the same length an attribute", "encode all columns of one table")
+            raise BadInput("codes", "must be one array per attribute, of the same length", "encode all columns of one table")
         self._sizes = dict(sizes)
         self._rows = lengths.pop() if lengths else 0
         self._codes = {name: _narrow(np.asarray(column), sizes[name]) for name, column in codes.items()}
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The number of values of every attribute."""
         return self._sizes
 
     @property
     def rows(self) -> int:
-        """The number of records."""
         return self._rows
 
     def codes(self, name: str) -> NDArray[np.integer]:
-        """An attribute's values: for operators alone."""
+        """An attribute's values: for operators only."""
         return self._codes[name]
 
     def counts(self, names: Sequence[str]) -> Counts:
-        """By one pass over the records."""
         cells = math.prod(self._sizes[name] for name in names)
         return np.bincount(self._place(names), minlength=cells).astype(np.int64, copy=False)
 
     def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
-        """Every record by itself."""
         return {name: self._codes[name] for name in names}, np.ones(self._rows, dtype=np.int64)
 
     def with_table(self, name: str, of: Sequence[str], table: Counts) -> ArrayColumns:
-        """By looking up."""
         derived = object.__new__(ArrayColumns)
         size = int(table.max()) + 1
         derived._rows = self._rows
@@ -107,7 +105,6 @@ class ArrayColumns:
         return derived
 
     def where(self, name: str, value: int) -> ArrayColumns:
-        """By a mask."""
         kept = self._codes[name] == value
         return ArrayColumns({other: codes[kept] for other, codes in self._codes.items()}, self._sizes)
 
@@ -127,7 +124,7 @@ def _narrow(codes: NDArray[np.integer], size: int) -> NDArray[np.integer]:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """A way to sort records into branches: by an attribute or several, and a public table from values to branches."""
+    """Sorts records into branches by one attribute or several, with a public table from values to branches."""
 
     attribute: str
     """Which attribute decides."""
@@ -141,7 +138,7 @@ class Split:
     def __post_init__(self) -> None:
         table = np.asarray(self.branches)
         if table.ndim != 1 or not table.size or table.dtype.kind not in "iu" or table.min() < 0:
-            raise BadInput("branches", "must be whole numbers from 0 on, one a value of the attribute", "pass [0, 1], say")
+            raise BadInput("branches", "must be whole numbers from 0 on, one per value of the attribute", "pass [0, 1], say")
         object.__setattr__(self, "branches", fixed(table.astype(np.int64)))
 
     @property
@@ -155,55 +152,17 @@ class Split:
         return int(self.branches.max()) + 1
 
 
-class Records(Protocol):
-    """Public facts about private records, and what may be asked of them."""
+class Records(Private):
+    """Private records as a plan sees them: public facts, and the operators that may be asked of them.
 
-    @property
-    def sizes(self) -> Mapping[str, int]:
-        """The number of values of every attribute."""
+    What differs between a release and a simulation is the noise and the purse.
+    """
 
-    @property
-    def neighbours(self) -> Neighbours:
-        """What one person may change."""
+    __slots__ = ("__columns", "__custody")
 
-    @property
-    def total(self) -> int | None:
-        """The number of records where it is public, else None."""
-
-    def vector(self, *names: str) -> Source:
-        """Counts over the combinations of these attributes' values, as a source."""
-
-    def derive(self, name: str, of: Sequence[str], table: Counts) -> Records:
-        """One more attribute by a public table. A record stays one record, so it costs nothing."""
-
-    def choose_each(
-        self,
-        splits: Sequence[Split],
-        criterion: Criterion,
-        budget: Budget,
-        *,
-        label: str,
-        by: str | None = None,
-        allowed: NDArray[np.bool_] | None = None,
-        handicaps: Counts | Vector | None = None,
-    ) -> list[int]:
-        """For each group of records, the number of a nearly best split."""
-
-    def minimise(self, objective: Additive, budget: Budget) -> Vector:
-        """Coefficients of additive scores that nearly minimise the records' loss: one row a score."""
-
-    def split(self, by: str, budget: Budget) -> list[tuple[Records, Budget]]:
-        """Records with each value of an attribute as a source of their own: disjoint parts share one budget."""
-
-
-class _Records:
-    """The operators. What differs between a release and a simulation is the engine and the purse."""
-
-    __slots__ = ("__columns", "__engine", "__neighbours", "__note", "__purse")
-
-    def __init__(self, columns: Columns, neighbours: Neighbours, engine: Noise, purse: Purse, note: str = "") -> None:
-        self.__columns, self.__neighbours, self.__engine = columns, neighbours, engine
-        self.__purse, self.__note = purse, note
+    def __init__(self, columns: Columns, custody: Custody) -> None:
+        super().__init__(custody)
+        self.__columns, self.__custody = columns, custody
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -211,48 +170,34 @@ class _Records:
         return MappingProxyType(dict(self.__columns.sizes))
 
     @property
-    def neighbours(self) -> Neighbours:
-        """What one person may change."""
-        return self.__neighbours
-
-    @property
     def total(self) -> int | None:
-        """The number of records, where the neighbours make it public."""
-        return self.__columns.rows if self.__neighbours.total_is_public else None
-
-    def grant(self, epsilon: object) -> Budget:
-        """A token for one computation on this source: for whoever runs a plan, never for the plan."""
-        return self.__purse.grant(epsilon)
-
-    @property
-    def unspent(self) -> Fraction:
-        """What was granted for this source and not spent on it."""
-        return self.__purse.unspent
+        """The number of records where it is public, else None."""
+        return self.__columns.rows if self.neighbours.total_is_public else None
 
     def vector(self, *names: str) -> Source:
-        """A record is in one cell, so the vector's lemmas hold; same purse, same neighbours. It is counted when needed."""
+        """Counts over the combinations of these attributes' values, as a source. They are counted when first needed.
+
+        A record is in one cell, so the vector's lemmas hold; same purse, same neighbours.
+        """
         shape = self.__shape(names)
         kind = ReleaseSource if isinstance(self, ReleaseRecords) else SimulatedSource
-        counts = partial(self.__columns.counts, names)
         rows = partial(getattr, self.__columns, "rows")  # where it is public, no value has to be looked at for it
-        return source_over(kind, counts, shape, self.__neighbours, self.__engine, self.__purse, self.__note, rows)
+        return source_over(kind, partial(self.__columns.counts, names), shape, self.__custody, rows)
 
     def derive(self, name: str, of: Sequence[str], table: Counts) -> Records:
-        """Row by row, from public tables alone: stability 1."""
+        """One more attribute by a public table. A record stays one record, so it costs nothing (stability 1)."""
         shape = self.__shape(tuple(of))
         values = np.asarray(table)
         if values.shape != shape or values.dtype.kind not in "iu" or values.min() < 0 or values.max() >= LARGEST_VECTOR:
             raise BadInput("table", f"must be whole numbers from 0 on, of shape {shape}", "pass one for each combination")
-        return self.__like(
-            self.__columns.with_table(name, tuple(of), values.astype(np.int64)), self.__neighbours, self.__purse
-        )
+        return self.__over(self.__columns.with_table(name, tuple(of), values.astype(np.int64)), self.__custody)
 
     def over(self, columns: Columns) -> Self:
-        """The same purse over other columns of the same rows, some of which may not count: for trusted code alone.
+        """The same purse over other columns of the same rows, some of which may not count: for trusted code only.
 
         Each row must come from one row of these records, so that stability is 1.
         """
-        return self.__like(columns, self.__neighbours.among_filtered(), self.__purse)
+        return self.__over(columns, replace(self.__custody, neighbours=self.neighbours.among_filtered()))
 
     def choose_each(
         self,
@@ -265,24 +210,25 @@ class _Records:
         allowed: NDArray[np.bool_] | None = None,
         handicaps: Counts | Vector | None = None,
     ) -> list[int]:
-        """One noisy maximum a group; a record is in one group, so all together lose one budget.
+        """For each group of records, the number of a nearly best split: one noisy maximum per group.
 
-        `allowed` (groups × splits) takes candidates out, `handicaps` (splits) are public numbers in records that are taken
-        off their scores. A group without any candidate gets −1.
+        A record is in one group, so all together lose one budget. `allowed` (groups × splits) takes candidates out,
+        `handicaps` (splits) are public numbers of records that are subtracted from their scores. A group without any
+        candidate gets −1.
         """
         check_of_kernel(criterion, Criterion, "criterion")
         check_token(budget)
         (groups,) = (1,) if by is None else self.__shape((by,))
         mask = self.__mask(splits, groups, allowed)
         away = _handicaps(handicaps, len(splits), criterion.unit)
-        neighbours = self.__neighbours.in_part() if by is not None else self.__neighbours
-        scale = calibrate(neighbours.sensitivity(criterion.span(), 2 * criterion.span()), budget.epsilon)
-        asked = [(*((by,) if by else ()), *split.attributes, label) for split in splits]
-        for names in asked:
+        neighbours = self.neighbours.in_part() if by is not None else self.neighbours
+        scale = calibrate(neighbours.sensitivity(*criterion.sensitivities()), budget.epsilon)
+        axes = [(*((by,) if by else ()), *split.attributes, label) for split in splits]
+        for names in axes:
             self.__shape(names)  # refuses before anything is charged
-        self.__spend(budget, "choose", f"{criterion.name} among {len(splits)} in {groups} groups")
+        self.__custody.spend(budget, "choose", f"{criterion.name} among {len(splits)} in {groups} groups")
         scores = np.empty((groups, len(splits)), dtype=np.int64)
-        for names, places in groupby(range(len(splits)), asked.__getitem__):  # neighbours in the list share their counts
+        for names, places in groupby(range(len(splits)), axes.__getitem__):  # neighbours in the list share their counts
             counts = self.__columns.counts(names).reshape(groups, -1, self.sizes[label])
             for place in places:
                 scores[:, place] = criterion.scores(_merged(counts, splits[place])) - away[place]
@@ -290,54 +236,52 @@ class _Records:
 
     def __pick(self, scores: Counts, allowed: NDArray[np.bool_], scale: Fraction) -> Any:
         places = np.flatnonzero(allowed)
-        return places[self.__engine.noisy_max(scores[places], scale)].tolist() if places.size else -1
+        return places[self.__custody.noise.noisy_max(scores[places], scale)].tolist() if places.size else -1
 
     def __mask(self, splits: Sequence[Split], groups: int, allowed: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         if not splits or any(type(split) is not Split for split in splits):
-            raise BadInput("splits", "must be ways to sort records", "pass at least one Split")
+            raise BadInput("splits", "must be of class Split", "pass at least one")
         for split in splits:
             if split.branches.size != math.prod(self.__shape(split.attributes)):
                 named = " and ".join(map(repr, split.attributes))
-                raise BadInput("splits", f"that by {named} needs one branch a value", "make its table fit")
+                raise BadInput("splits", f"that by {named} needs one branch per value", "make its table fit")
         if allowed is None:
             return np.ones((groups, len(splits)), dtype=np.bool_)
         mask = np.asarray(allowed, dtype=np.bool_)
         if mask.shape != (groups, len(splits)):
-            raise BadInput("allowed", f"must be of shape {(groups, len(splits))}", "one row a group, one column a split")
+            raise BadInput("allowed", f"must be of shape {(groups, len(splits))}", "one row per group, one column per split")
         return mask
 
     def minimise(self, objective: Additive, budget: Budget) -> Vector:
-        """By objective perturbation: for two classes the scores of the second, else one row a class."""
+        """Coefficients of additive scores that nearly minimise the records' loss, by objective perturbation.
+
+        For two classes the scores of the second, else one row per class.
+        """
         from jostle.kernel.functions import objective as perturbed
 
         if type(objective) is not perturbed.Additive:
             raise PlanError(f"{type(objective).__name__} is no objective of the kernel: its lemma is not proven")
         check_token(budget)
-        if self.__engine.trials is not None:
+        if self.trials is not None:
             raise PlanError("`minimise` searches, so a plan that uses it runs one trial at a time")
         names = (*objective.features, objective.label)
         sizes = {name: self.__shape((name,))[0] for name in names}
         objective.check(sizes)
-        how = perturbed.calibration(objective, sizes[objective.label], self.__neighbours, budget.epsilon)
-        self.__spend(budget, "minimise", f"additive scores of {len(objective.features)} attributes")
+        how = perturbed.calibration(objective, sizes[objective.label], self.neighbours, budget.epsilon)
+        self.__custody.spend(budget, "minimise", f"additive scores of {len(objective.features)} attributes")
         rows, weights = self.__columns.listed(names)
-        return perturbed.release(objective, rows, weights, sizes[objective.label], self.__engine, how)
+        return perturbed.release(objective, rows, weights, sizes[objective.label], self.__custody.noise, how)
 
     def split(self, by: str, budget: Budget) -> list[tuple[Records, Budget]]:
-        """Charged once, here, whole, as for vectors."""
+        """Records with each value of an attribute as a source of their own. Charged once, here, whole, as for vectors."""
         (groups,) = self.__shape((by,))
         check_token(budget)
-        self.__spend(budget, "split", f"{groups} disjoint parts")
+        self.__custody.spend(budget, "split", f"{groups} disjoint parts")
         parts: list[tuple[Records, Budget]] = []
         for value in range(groups):
-            purse = PartPurse(self.__neighbours.in_part(), self.__engine, budget.charges)
-            part = self.__like(self.__columns.where(by, value), purse.neighbours, purse)
-            parts.append((part, purse.grant(budget.epsilon)))
+            custody, token = self.__custody.part(budget)
+            parts.append((self.__over(self.__columns.where(by, value), custody), token))
         return parts
-
-    def __spend(self, budget: Budget, operator: str, what: str) -> None:
-        note = f"{self.__note}: {what}" if self.__note else what
-        budget.spend(self.__purse, operator=operator, neighbours=self.__neighbours, note=note)
 
     def __shape(self, names: Sequence[str]) -> tuple[int, ...]:
         sizes = self.__columns.sizes
@@ -351,16 +295,13 @@ class _Records:
             raise BadInput("attribute", f"these have more than {LARGEST_VECTOR} combinations", "ask for fewer, or coarser")
         return shape
 
-    def __like(self, columns: Columns, neighbours: Neighbours, purse: Purse) -> Self:
+    def __over(self, columns: Columns, custody: Custody) -> Self:
         derived = object.__new__(type(self))
-        _Records.__init__(derived, columns, neighbours, self.__engine, purse, self.__note)
+        Records.__init__(derived, columns, custody)
         return derived
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} with {', '.join(self.sizes)}, {self.neighbours}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
 
 
 def _merged(counts: Counts, split: Split) -> Counts:
@@ -377,12 +318,12 @@ def _handicaps(handicaps: Counts | Vector | None, splits: int, unit: int) -> Cou
         return np.zeros(splits, dtype=np.int64)
     given = np.asarray(handicaps, dtype=np.float64)
     if given.shape != (splits,) or not np.isfinite(given).all() or np.abs(given).max(initial=0) > 2**40:
-        raise BadInput("handicaps", "must be one finite public number a split", "leave them out")
+        raise BadInput("handicaps", "must be one finite public number per split", "leave them out")
     return np.round(given * unit).astype(np.int64)
 
 
 @final
-class ReleaseRecords(_Records):
+class ReleaseRecords(Records, Granting):
     """Private records: exact noise, every charge in a durable ledger, no seed.
 
     `filtered` says that some rows of the table do not count here, by a public rule.
@@ -391,13 +332,11 @@ class ReleaseRecords(_Records):
     __slots__ = ()
 
     def __init__(self, columns: Columns, *, purse: Purse, filtered: bool = False, note: str = "") -> None:
-        noise = exact_noise(purse)
-        neighbours = purse.neighbours.among_filtered() if filtered else purse.neighbours
-        super().__init__(columns, neighbours, noise, purse, note)
+        super().__init__(columns, Custody.of_release(purse, note, filtered=filtered))
 
 
 @final
-class SimulatedRecords(_Records):
+class SimulatedRecords(Records, Granting):
     """Public records: fast, seeded noise and charges that are counted but not kept.
 
     >>> from jostle.kernel.records import ArrayColumns
@@ -423,6 +362,4 @@ class SimulatedRecords(_Records):
         filtered: bool = False,
         trials: int | None = None,
     ) -> None:
-        purse, noise = simulated(seed, neighbours, trials)
-        relation = purse.neighbours.among_filtered() if filtered else purse.neighbours
-        super().__init__(columns, relation, noise, purse)
+        super().__init__(columns, Custody.of_simulation(seed, neighbours, trials, filtered=filtered))

@@ -8,17 +8,19 @@ Proofs: docs/proofs/operators.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, prod
 from threading import Lock
-from typing import Literal, NoReturn, Protocol, Self, TypeVar, final
+from typing import Literal, NoReturn, Self, TypeVar, final
 
 import numpy as np
 
+from jostle.kernel.arguments import check_one_of
 from jostle.kernel.arrays import counts
 from jostle.kernel.budget import Budget, CountingPurse, PartPurse, Purse, check_token
 from jostle.kernel.errors import BadInput, PlanError, check_of_kernel
+from jostle.kernel.functions import intervals
 from jostle.kernel.functions.scores import Score
 from jostle.kernel.functions.statistics import PRICE_UNIT, Statistic, check_price
 from jostle.kernel.neighbours import Neighbours
@@ -27,7 +29,7 @@ from jostle.kernel.partition import Counts, Partition, Vector, check_partition
 from jostle.kernel.strategies.base import Strategy, check_measurable
 
 T = TypeVar("T")
-S = TypeVar("S", bound="_VectorSource")
+S = TypeVar("S", bound="Source")
 Held = Counts | Callable[[], Counts]
 Rows = Callable[[], int] | None
 Shape = tuple[int, ...]
@@ -38,7 +40,7 @@ KEPT_ANSWERS = 16
 
 @dataclass(frozen=True)
 class IntervalCost:
-    """What `partition` minimises: the counts' distance from their interval's median, plus a price an interval.
+    """What `partition` minimises: the counts' distance from their interval's median, plus a price per interval.
 
     >>> IntervalCost(price=2.0).method
     'noisy-minimum'
@@ -52,65 +54,110 @@ class IntervalCost:
 
     def __post_init__(self) -> None:
         check_price(self.price)
-        if self.method not in ("noisy-minimum", "exponential"):
-            raise BadInput("method", f"{self.method!r} is unknown", "use 'noisy-minimum' or 'exponential'")
+        check_one_of(self.method, "method", ("noisy-minimum", "exponential"))
 
 
-class Source(Protocol):
-    """Public facts about private data, and the operators that may be asked of them."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Custody:
+    """What sources over the same data share: the purse that pays, the noise, and what one person may change.
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The domain."""
+    Every class of sources keeps it under a name of its own that Python mangles, so that no plan reaches it by a slip.
+    """
 
-    @property
-    def size(self) -> int:
-        """The number of cells."""
+    purse: Purse
+    noise: Noise
+    neighbours: Neighbours
+    note: str = ""
+    """The beginning of every charge's note."""
+
+    @classmethod
+    def of_release(cls, purse: Purse, note: str, *, filtered: bool) -> Custody:
+        """For private data; refused unless charges outlive the process and the noise is exact."""
+        if not purse.durable or not isinstance(purse.noise, ExactNoise):
+            raise PlanError("a release must be charged to an account of a ledger, and its noise must be exact")
+        return cls(purse, purse.noise, purse.neighbours.among_filtered() if filtered else purse.neighbours, note)
+
+    @classmethod
+    def of_simulation(
+        cls, seed: object, neighbours: Neighbours | str, trials: int | None, *, filtered: bool = False
+    ) -> Custody:
+        """For public data: seeded noise, and a purse that keeps nothing."""
+        relation, noise = Neighbours.of(neighbours), SimulatedNoise(seed, trials)
+        return cls(CountingPurse(relation, noise), noise, relation.among_filtered() if filtered else relation)
+
+    def spend(self, budget: Budget, operator: str, what: str) -> None:
+        """Charge a token, before anything is drawn."""
+        note = f"{self.note}: {what}" if self.note else what
+        budget.spend(self.purse, operator=operator, neighbours=self.neighbours, note=note)
+
+    def scale(self, sensitivities: tuple[int, int], budget: Budget) -> Fraction:
+        """The scale of the noise on what one record moves so far, added or removed and replaced: × neighbours / ε."""
+        check_token(budget)
+        return calibrate(self.neighbours.sensitivity(*sensitivities), budget.epsilon)
+
+    def part(self, budget: Budget) -> tuple[Custody, Budget]:
+        """For one part of a split: a purse of its own, with one token, which was charged when the data were split."""
+        purse = PartPurse(self.neighbours.in_part(), self.noise, budget.charges)
+        return replace(self, purse=purse, neighbours=purse.neighbours), purse.grant(budget.epsilon)
+
+    def __reduce__(self) -> NoReturn:
+        raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
+
+
+class Private:
+    """What vectors and records share: public facts, and that no copy of them can be made."""
+
+    __slots__ = ("__custody",)
+
+    def __init__(self, custody: Custody) -> None:
+        self.__custody = custody
 
     @property
     def neighbours(self) -> Neighbours:
         """What one person may change."""
+        return self.__custody.neighbours
 
     @property
-    def total(self) -> int | None:
-        """The number of records where it is public (under `replace`), else None."""
+    def trials(self) -> int | None:
+        """The length of the leading axis of what operators return; None in a release."""
+        return self.__custody.noise.trials
 
-    def laplace(self, strategy: Strategy, budget: Budget) -> Vector:
-        """Noisy answers to the strategy."""
-
-    def noise_scale(self, strategy: Strategy, budget: Budget) -> float:
-        """The scale of the noise on each answer that `laplace` gives: a public number, which costs nothing."""
-
-    def noise_variance(self, strategy: Strategy, budget: Budget) -> float:
-        """The variance of that noise."""
-
-    def statistic(self, statistic: Statistic, budget: Budget) -> Vector:
-        """A noisy number."""
-
-    def choose(self, candidates: Sequence[T], score: Score, budget: Budget) -> T:
-        """The candidate whose noisy score is best."""
-
-    def partition(self, cost: IntervalCost, budget: Budget) -> Partition:
-        """A nearly cheapest cut of a line of cells into intervals."""
-
-    def reduce(self, partition: Partition) -> Source:
-        """The data with each group's cells added up. A record stays one record, so it costs nothing."""
-
-    def split(self, partition: Partition, budget: Budget) -> list[tuple[Source, Budget]]:
-        """Each group's cells as a source of its own, with a token for it: disjoint parts share one budget."""
+    def __reduce__(self) -> NoReturn:
+        raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
 
 
-class _VectorSource:
-    """The operators over a vector of counts. What differs between a release and a simulation is the engine and the purse."""
+class Granting(Private):
+    """What whoever runs a plan may do with a source, and the plan itself may not: grant tokens for it."""
 
-    __slots__ = ("__answers", "__counting", "__engine", "__held", "__neighbours", "__note", "__purse", "__rows", "__shape")
+    __slots__ = ()
 
-    def __init__(
-        self, x: Held, shape: Shape, neighbours: Neighbours, engine: Noise, purse: Purse, note: str = "", rows: Rows = None
-    ) -> None:
-        self.__held, self.__shape, self.__engine, self.__purse = x, shape, engine, purse
+    def grant(self, epsilon: object) -> Budget:
+        """A token for one computation on this source."""
+        return self.__purse.grant(epsilon)
+
+    @property
+    def unspent(self) -> Fraction:
+        """What was granted for this source and not spent on it."""
+        return self.__purse.unspent
+
+    @property
+    def __purse(self) -> Purse:
+        purse: Purse = self._Private__custody.purse  # type: ignore[attr-defined]  # a base without slots keeps nothing
+        return purse
+
+
+class Source(Private):
+    """Private counts as a plan sees them: public facts, and the operators that may be asked of them.
+
+    What differs between a release and a simulation is the noise and the purse.
+    """
+
+    __slots__ = ("__answers", "__counting", "__custody", "__held", "__rows", "__shape")
+
+    def __init__(self, x: Held, shape: Shape, custody: Custody, rows: Rows = None) -> None:
+        super().__init__(custody)
+        self.__custody, self.__held, self.__shape, self.__rows, self.__counting = custody, x, shape, rows, Lock()
         self.__answers: dict[Strategy, Counts] = {}
-        self.__neighbours, self.__note, self.__rows, self.__counting = neighbours, note, rows, Lock()
 
     @property
     def __x(self) -> Counts:
@@ -125,11 +172,6 @@ class _VectorSource:
             return self.__held
 
     @property
-    def neighbours(self) -> Neighbours:
-        """What one person may change."""
-        return self.__neighbours
-
-    @property
     def shape(self) -> tuple[int, ...]:
         """The domain."""
         return self.__shape
@@ -141,73 +183,63 @@ class _VectorSource:
 
     @property
     def total(self) -> int | None:
-        """The number of records, where the neighbours make it public. An engine is asked for that alone: nobody has paid."""
+        """The number of records where it is public (under `replace`), else None.
+
+        An engine is asked for that number and nothing else: nobody has paid.
+        """
         if not self.neighbours.total_is_public:
             return None
         return (self.__rows or (lambda: int(self.__x.sum())))()
 
-    @property
-    def trials(self) -> int | None:
-        """The length of the leading axis of what operators return; None in a release."""
-        return self.__engine.trials
-
-    def grant(self, epsilon: object) -> Budget:
-        """A token for one computation on this source: for whoever runs a plan, never for the plan."""
-        return self.__purse.grant(epsilon)
-
-    @property
-    def unspent(self) -> Fraction:
-        """What was granted for this source and not spent on it."""
-        return self.__purse.unspent
-
     def laplace(self, strategy: Strategy, budget: Budget) -> Vector:
-        """Noisy answers: discrete Laplace noise of scale norm × neighbours / ε on the exact integers."""
+        """Noisy answers to the strategy: discrete Laplace noise of scale sensitivity × neighbours / ε on exact integers."""
         scale = self.__scale_of(strategy, budget)
-        self.__spend(budget, "laplace", strategy.name)
+        self.__custody.spend(budget, "laplace", strategy.name)
         answers = self.__answers.get(strategy)
         if answers is None:
             if len(self.__answers) >= KEPT_ANSWERS:  # plans whose strategies follow the data make new ones in every trial
                 self.__answers.clear()
             answers = self.__answers[strategy] = np.ascontiguousarray(strategy.apply(self.__x))
-        noisy = self.__engine.discrete_laplace(answers, scale)
+        noisy = self.__custody.noise.discrete_laplace(answers, scale)
         return noisy / strategy.unit if strategy.unit > 1 else noisy.astype(np.float64, copy=False)
 
     def noise_scale(self, strategy: Strategy, budget: Budget) -> float:
-        """From the strategy, the neighbours and ε alone."""
+        """The scale of the noise on each answer that `laplace` gives: a public number, which costs nothing."""
         return float(self.__scale_of(strategy, budget) / strategy.unit)
 
     def noise_variance(self, strategy: Strategy, budget: Budget) -> float:
-        """From the strategy, the neighbours and ε alone."""
+        """The variance of that noise."""
         return variance(self.__scale_of(strategy, budget)) / strategy.unit**2
 
     def statistic(self, statistic: Statistic, budget: Budget) -> Vector:
-        """Discrete Laplace noise by the statistic's lemma."""
+        """A noisy number: discrete Laplace noise by the statistic's lemma."""
         check_of_kernel(statistic, Statistic, "statistic")
         statistic.check(self.size)
-        scale = self.__calibrated(*statistic.moves(self.size), budget)
-        self.__spend(budget, "statistic", statistic.name)
-        noisy = self.__engine.discrete_laplace(np.array(statistic.value(self.__x), dtype=np.int64), scale)
+        scale = self.__custody.scale(statistic.sensitivities(self.size), budget)
+        self.__custody.spend(budget, "statistic", statistic.name)
+        noisy = self.__custody.noise.discrete_laplace(np.array(statistic.value(self.__x), dtype=np.int64), scale)
         return np.asarray(noisy / statistic.unit(self.size), dtype=np.float64)
 
     def choose(self, candidates: Sequence[T], score: Score, budget: Budget) -> T:
-        """The largest score after one-sided exponential noise of scale range × neighbours / ε.
+        """The candidate whose score is largest after one-sided exponential noise of scale sensitivity × neighbours / ε.
 
-        In a simulation with trials the candidates are an array, and each trial has one.
+        In a simulation with trials the candidates are an array, and each trial chooses one.
         """
         self.__one_trial("choose", candidates)
         check_of_kernel(score, Score, "score")
         if not len(candidates) or not isinstance(candidates, (Sequence, np.ndarray)):  # others go by more than their place
             raise BadInput("candidates", "are none, or in no order", "pass a list of at least one")
         score.check(self.size, len(candidates))
-        scale = self.__calibrated(*score.ranges(), budget)
-        self.__spend(budget, "choose", f"{score.name} among {len(candidates)}")
-        best: int = self.__engine.noisy_max(score.values(self.__x), scale)
+        scale = self.__custody.scale(score.sensitivities(), budget)
+        self.__custody.spend(budget, "choose", f"{score.name} among {len(candidates)}")
+        best: int = self.__custody.noise.noisy_max(score.values(self.__x), scale)
         return candidates[best]
 
     def partition(self, cost: IntervalCost, budget: Budget) -> Partition:
-        """The cheapest cut after noise on each interval's cost, or a cut drawn by the exponential mechanism."""
-        from jostle.kernel.functions import intervals
+        """A nearly cheapest cut of a line of cells into intervals.
 
+        It is the cheapest cut after noise on each interval's cost, or one drawn by the exponential mechanism.
+        """
         self.__one_trial("partition")
         if type(cost) is not IntervalCost:
             raise PlanError(f"{type(cost).__name__} is no cost of the kernel: pass IntervalCost(price=…)")
@@ -215,28 +247,24 @@ class _VectorSource:
             raise PlanError("partition cuts a line of cells: reduce a grid to a line first, for instance along a curve")
         check_price(cost.price, self.size)
         draw = self.__exponential(budget) if cost.method == "exponential" else self.__noisy_minimum(budget)
-        self.__spend(budget, "partition", f"intervals of {self.size} cells, {cost.method}")
+        self.__custody.spend(budget, "partition", f"intervals of {self.size} cells, {cost.method}")
         starts = draw(intervals.deviations(self.__x) * PRICE_UNIT + round(cost.price * PRICE_UNIT))
         return Partition.intervals(starts, self.size)
 
     def __noisy_minimum(self, budget: Budget) -> Callable[[Counts], Counts]:
         """One-sided noise on each interval's cost: twice as much on those of two and more cells."""
-        from jostle.kernel.functions import intervals
-
-        scales = [self.__calibrated(k * PRICE_UNIT, 2 * k * PRICE_UNIT, budget) for k in (1, 2)]
+        scales = [self.__custody.scale((k * PRICE_UNIT, 2 * k * PRICE_UNIT), budget) for k in (1, 2)]
         calibrate(16 * self.size * scales[1], Fraction(1))  # the sum of all the noise must fit in 64 bits, too
 
         def draw(costs: Counts) -> Counts:
             for k in range(costs.shape[0]):
-                costs[k] -= self.__engine.geometric(self.size, scales[min(k, 1)])
+                costs[k] -= self.__custody.noise.geometric(self.size, scales[min(k, 1)])
             return intervals.cheapest_cut(costs)[1]
 
         return draw
 
     def __exponential(self, budget: Budget) -> Callable[[Counts], Counts]:
         """Each cut with probability in proportion to 2^(−cost · rate); a little of ε is kept back for rounding errors."""
-        from jostle.kernel.functions import intervals
-
         check_token(budget)
         # A person in several parts, or with several records, is hidden in as many steps, each of which may lose it.
         steps = self.neighbours.rows * (2 if self.neighbours.part else 1)
@@ -245,37 +273,41 @@ class _VectorSource:
             raise BadInput("epsilon", "is too small for a cut to be drawn with floating-point numbers", "use a larger one")
         moves = intervals.LN2 * PRICE_UNIT * intervals.NUMERATOR
         scale = calibrate(self.neighbours.sensitivity(2, 4) * moves, budget.epsilon - kept)
-        return lambda costs: intervals.drawn_cut(costs, (intervals.NUMERATOR, ceil(scale)), self.__engine.words)
+        rate = intervals.NUMERATOR, ceil(scale)
+        return lambda costs: intervals.drawn_cut(costs, rate, self.__custody.noise.words)
 
     def reduce(self, partition: Partition) -> Source:
-        """Adding cells up moves no record apart: stability 1, same purse, same neighbours."""
+        """The data with each group's cells added up. A record stays one record, so it costs nothing.
+
+        Stability 1: same purse, same neighbours.
+        """
         check_partition(partition, self.size)
-        return self.__like(
-            lambda: np.asarray(partition.sums(self.__x), dtype=np.int64), partition.shape, self.neighbours, self.__purse
-        )
+        return self.__over(lambda: np.asarray(partition.sums(self.__x), dtype=np.int64), partition.shape, self.__custody)
 
     def split(self, partition: Partition, budget: Budget) -> list[tuple[Source, Budget]]:
-        """Charged once, here, whole: one record is in one part, so all parts together lose no more than one budget."""
+        """Each group's cells as a source of its own, with a token for it.
+
+        Charged once, here, whole: one record is in one part, so all parts together lose no more than one budget.
+        """
         check_partition(partition, self.size)
         check_token(budget)
-        self.__spend(budget, "split", f"{partition.groups} disjoint parts")
+        self.__custody.spend(budget, "split", f"{partition.groups} disjoint parts")
         parts: list[tuple[Source, Budget]] = []
         for group in range(partition.groups):
             cells = partition.cells(group)
-            purse = PartPurse(self.neighbours.in_part(), self.__engine, budget.charges)
-            part = self.__like(lambda cells=cells: self.__x[cells], (cells.size,), purse.neighbours, purse)  # type: ignore[misc]
-            parts.append((part, purse.grant(budget.epsilon)))
+            custody, token = self.__custody.part(budget)
+            parts.append((self.__over(lambda cells=cells: self.__x[cells], (cells.size,), custody), token))  # type: ignore[misc]
         return parts
 
-    def __like(self, x: Callable[[], Counts], shape: Shape, neighbours: Neighbours, purse: Purse) -> Self:
-        return source_over(type(self), x, shape, neighbours, self.__engine, purse, self.__note, self.__rows)
+    def __over(self, x: Held, shape: Shape, custody: Custody) -> Self:
+        return source_over(type(self), x, shape, custody, self.__rows)
 
     def _resampled(self, engine: SimulatedNoise) -> Self:
         """The same data, with answers that were computed already, behind another engine and purse."""
         if not isinstance(self, SimulatedSource):
             raise PlanError("only a simulation can be run again with another seed")
-        purse = CountingPurse(self.__neighbours, engine)
-        derived = source_over(type(self), self.__x, self.__shape, self.__neighbours, engine, purse, self.__note, self.__rows)
+        custody = replace(self.__custody, purse=CountingPurse(self.neighbours, engine), noise=engine)
+        derived = self.__over(self.__x, self.__shape, custody)
         derived.__answers = self.__answers
         return derived
 
@@ -283,16 +315,7 @@ class _VectorSource:
         check_measurable(strategy)
         if strategy.size != self.size:
             raise BadInput("strategy", f"is over {strategy.shape}, the data are over {self.shape}", "build it for these")
-        return self.__calibrated(strategy.norm, strategy.diameter, budget)
-
-    def __calibrated(self, add_remove: int, replace: int, budget: Budget) -> Fraction:
-        """The scale of the noise on what one record moves so far: sensitivity × neighbours / ε."""
-        check_token(budget)
-        return calibrate(self.neighbours.sensitivity(add_remove, replace), budget.epsilon)
-
-    def __spend(self, budget: Budget, operator: str, what: str) -> None:
-        note = f"{self.__note}: {what}" if self.__note else what
-        budget.spend(self.__purse, operator=operator, neighbours=self.neighbours, note=note)
+        return self.__custody.scale(strategy.sensitivities(), budget)
 
     def __one_trial(self, operator: str, among: object = None) -> None:
         """Refuse more: but from an array of candidates, each trial takes its own."""
@@ -302,19 +325,9 @@ class _VectorSource:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} over {'×'.join(map(str, self.shape))}, {self.neighbours}>"
 
-    def __reduce__(self) -> NoReturn:
-        raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
-
-
-def exact_noise(purse: Purse) -> ExactNoise:
-    """What a release draws from; refused unless charges outlive the process and the noise is exact."""
-    if not purse.durable or not isinstance(purse.noise, ExactNoise):
-        raise PlanError("a release must be charged to an account of a ledger, and its noise must be exact")
-    return purse.noise
-
 
 @final
-class ReleaseSource(_VectorSource):
+class ReleaseSource(Source, Granting):
     """Private data: exact noise, every charge in a durable ledger, no seed.
 
     Make one with the purse of a ledger's account; `jostle.release` does it for you. `filtered` says that some records of the
@@ -326,14 +339,12 @@ class ReleaseSource(_VectorSource):
     def __init__(
         self, x: object, *, purse: Purse, shape: tuple[int, ...] | None = None, note: str = "", filtered: bool = False
     ) -> None:
-        noise = exact_noise(purse)
-        vector, domain = counts(x, shape)
-        neighbours = purse.neighbours.among_filtered() if filtered else purse.neighbours
-        super().__init__(vector, domain, neighbours, noise, purse, note)
+        custody = Custody.of_release(purse, note, filtered=filtered)
+        super().__init__(*counts(x, shape), custody)
 
 
 @final
-class SimulatedSource(_VectorSource):
+class SimulatedSource(Source, Granting):
     """Public data: fast, seeded noise and charges that are counted but not kept.
 
     >>> from jostle.kernel.strategies.cells import identity
@@ -353,9 +364,7 @@ class SimulatedSource(_VectorSource):
         shape: tuple[int, ...] | None = None,
         trials: int | None = None,
     ) -> None:
-        vector, domain = counts(x, shape)
-        purse, noise = simulated(seed, neighbours, trials)
-        super().__init__(vector, domain, purse.neighbours, noise, purse)
+        super().__init__(*counts(x, shape), Custody.of_simulation(seed, neighbours, trials))
 
     def again(self, *, seed: object, trials: int | None = None) -> SimulatedSource:
         """The same data for further trials; what does not depend on noise is not computed again."""
@@ -368,19 +377,12 @@ def simulation(*, seed: object, neighbours: Neighbours | str = "add_remove", tri
     >>> simulation(seed=0).grant(0.5)
     Budget(ε = 0.5)
     """
-    return simulated(seed, neighbours, trials)[0]
-
-
-def simulated(seed: object, neighbours: Neighbours | str, trials: int | None) -> tuple[CountingPurse, SimulatedNoise]:
-    """For the kernel alone: a purse, and the engine that it draws from."""
     noise = SimulatedNoise(seed, trials)
-    return CountingPurse(Neighbours.of(neighbours), noise), noise
+    return CountingPurse(Neighbours.of(neighbours), noise)
 
 
-def source_over(
-    kind: type[S], x: Held, shape: Shape, neighbours: Neighbours, engine: Noise, purse: Purse, note: str, rows: Rows
-) -> S:
-    """For the kernel alone: a source over counts of records, which are counted when needed; purse and engine are given."""
+def source_over(kind: type[S], x: Held, shape: Shape, custody: Custody, rows: Rows = None) -> S:
+    """For the kernel only: a source over counts, which may be counted when they are first needed."""
     source = object.__new__(kind)
-    _VectorSource.__init__(source, x, shape, neighbours, engine, purse, note, rows)
+    Source.__init__(source, x, shape, custody, rows)
     return source

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from jostle.kernel.arguments import whole
+from jostle.kernel.arguments import check_whole, whole
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
@@ -138,9 +138,7 @@ class RandomizedResponse:
         ['yes', 'no', 'yes']
         """
         cells = self._cells(values, "values")
-        if seed is None or isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-            raise BadInput("seed", "a simulation must be seeded with a whole number", "pass for instance seed=0")
-        generator = np.random.default_rng(seed)
+        generator = np.random.default_rng(check_whole(seed, "seed", "pass for instance seed=0", least=0))
         answers = cells.copy()
         # A lie is some other answer: the true one moved on by 1 to size − 1 places, around the circle.
         lies = np.flatnonzero(generator.random(cells.size, dtype=np.float64) >= float(self.p))

@@ -11,6 +11,7 @@ import numpy as np
 
 from jostle import algorithms
 from jostle.algorithms import Algorithm
+from jostle.kernel.arguments import check_whole
 from jostle.kernel.arrays import counts
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput, PlanError
@@ -74,14 +75,11 @@ def estimates(
     workload.check(domain)
     plan.check(workload, tunables)
     amount, relation = exact(epsilon), Neighbours.of(neighbours)
-    if isinstance(trials, bool) or not isinstance(trials, (int, np.integer)) or not 1 <= trials <= MOST_TRIALS:
-        problem = f"must be a whole number from 1 to {MOST_TRIALS}, got {trials!r:.40}"
-        raise BadInput("trials", problem, "pass for instance 20")
-    if seed is None or isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise BadInput("seed", "a simulation must be seeded with a whole number of at least 0", "pass for instance seed=0")
+    trials = check_whole(trials, "trials", "pass for instance 20", least=1, most=MOST_TRIALS)
+    seed = check_whole(seed, "seed", "pass for instance seed=0", least=0)
     # Inputs and algorithms that are compared under one seed must not share their noise: it would look like agreement.
-    entropy = [int(seed), zlib.crc32(plan.name.encode()), zlib.crc32(vector.tobytes()), zlib.crc32(str(amount).encode())]
-    return _batches(plan, vector, domain, workload, amount, relation, int(trials), entropy, tunables)
+    entropy = [seed, zlib.crc32(plan.name.encode()), zlib.crc32(vector.tobytes()), zlib.crc32(str(amount).encode())]
+    return _batches(plan, vector, domain, workload, amount, relation, trials, entropy, tunables)
 
 
 def estimates_together(

@@ -91,7 +91,6 @@ class MarginalsQuestion(Question[Marginals]):
         names = list(dict.fromkeys(name for axes in self.sets for name in axes))
         source = self.table._budget
         self._try_out(source.spent_before_measuring(epsilon))
-        left = remaining_after(lambda: source.remaining)
         # The same rows for all: otherwise the exact counts would not agree, and least squares could not make them agree.
         columns = EngineColumns.of(self.table._views, names).complete()
         columns.check()
@@ -103,7 +102,7 @@ class MarginalsQuestion(Question[Marginals]):
             spread[axes] = counts.noise_variance(cells, share)
             noisy[axes] = counts.laplace(cells, share).reshape(counts.shape)
         found, after = consistent(noisy, spread)
-        price: dict[str, Any] = {"spent": whole, "remaining": left(whole)}
+        price: dict[str, Any] = {"spent": whole, "remaining": remaining_after(token, lambda: source.remaining)}
         price |= {"neighbours": records.neighbours, "charges": token.charges}
         tables = {
             axes: ReleasedNumbers(

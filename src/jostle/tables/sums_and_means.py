@@ -103,7 +103,6 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
             query.check()
         columns = EngineColumns.of(self.table._views, names)
         budget = source.records(columns, epsilon, filtered=True, note=self.what)[1]
-        left = remaining_after(lambda: source.remaining)
         scale = calibrate(budget.neighbours.sensitivity(*self._moved()), budget.epsilon)
         noise = budget.draw(operator="discrete_laplace", note=source.noted(self.what))
 
@@ -114,7 +113,8 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
         find = self._sums if self.kind == "sum" else self._means
         values, margins, between = find(totals, rows, budget, noisily)
         fields: dict[str, Any] = {"what": self.what, "between": between, "spent": budget.epsilon}
-        fields |= {"remaining": left(budget.epsilon), "neighbours": budget.neighbours, "charges": budget.charges}
+        fields |= {"remaining": remaining_after(budget, lambda: source.remaining)}
+        fields |= {"neighbours": budget.neighbours, "charges": budget.charges}
         if self.by is None:
             return ReleasedNumber(value=float(values[0]), margin=float(margins[0]), **fields)
         return ReleasedNumbers(name=self.kind, about={self.by: self._labels}, answers=values, margins=margins, **fields)

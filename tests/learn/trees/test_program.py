@@ -44,7 +44,7 @@ from jostle.learn.trees.program import (
     pruned,
 )
 from jostle.schema import Boolean, Category, Column, Integer, Real
-from tests.kernel.helpers import Recorder, fits
+from tests.kernel.helpers import Recorder, fits, with_custody
 from tests.kernel.test_records import permute_and_flip
 
 LEARNERS = [
@@ -89,7 +89,7 @@ def simulated(task: Task, codes: Codes, **options: Any) -> SimulatedRecords:
 def without_noise(task: Task, codes: Codes) -> tuple[SimulatedRecords, Recorder]:
     """Records that answer exactly, at whatever ε, and the scales that they were asked for."""
     records, recorder = simulated(task, codes), Recorder()
-    records._Records__engine = recorder  # type: ignore[attr-defined]
+    with_custody(records, noise=recorder)
     return records, recorder
 
 
@@ -361,7 +361,7 @@ def test_a_level_is_paid_once_however_many_nodes_it_has() -> None:
     literature.mohammed.plan(records, TASK, records.grant(1), depth=2, criterion="gini")
     choices = [scale for what, scale, _ in recorder.asked if what == "noisy_max"]
     assert len(choices) == 1 + 4
-    assert set(choices) == {Fraction(Gini().span() * 3)}
+    assert set(choices) == {Fraction(Gini().gain * 3)}
 
 
 def test_lower_levels_get_more_and_the_leaves_most() -> None:

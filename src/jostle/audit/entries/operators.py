@@ -15,9 +15,17 @@ from jostle.audit.entries import RELATIONS, Ask, Audited, Pair, Pairs, by_relati
 from jostle.audit.entries.selection_law import most_telling
 from jostle.kernel.budget import Budget
 from jostle.kernel.functions import expressions as terms
-from jostle.kernel.functions.expressions import Derived, Term
+from jostle.kernel.functions.expressions import Term
 from jostle.kernel.functions.scores import QueryDistance, QueryScore, Score, SplitScore
-from jostle.kernel.functions.statistics import LargestCell, NonZeroCells, PartitionCost, Scale, Statistic, TotalVariation
+from jostle.kernel.functions.statistics import (
+    Derived,
+    LargestCell,
+    NonZeroCells,
+    PartitionCost,
+    Scale,
+    Statistic,
+    TotalVariation,
+)
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Partition, Vector
 from jostle.kernel.source import IntervalCost, Source

@@ -21,6 +21,7 @@ from jostle.kernel.arrays import counts
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.functions import expressions as rules
+from jostle.kernel.functions.statistics import Derived
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Partition, Vector
@@ -157,15 +158,15 @@ class Private(ABC):
 class PrivateNumber(Private):
     """One private number: what can be measured."""
 
-    def on(self, shape: Shape, axes: tuple[str, ...] | None = None) -> rules.Derived:
+    def on(self, shape: Shape, axes: tuple[str, ...] | None = None) -> Derived:
         """The statistic that it is over a domain: for `Source.statistic`, and for its sensitivities.
 
         >>> from jostle.choice.expressions import db
-        >>> db.values.sum().on(4).moves(4)
+        >>> db.values.sum().on(4).sensitivities(4)
         (1, 0)
         """
         domain = Domain.of(shape, axes)
-        return rules.Derived(Scope(domain)(self)[0], self.text)
+        return Derived(Scope(domain)(self)[0], self.text)
 
     def sensitivity(
         self, shape: Shape, neighbours: Neighbours | str = "add_remove", *, axes: tuple[str, ...] | None = None
@@ -177,7 +178,7 @@ class PrivateNumber(Private):
         Fraction(1, 1)
         """
         size, statistic = Domain.of(shape, axes).size, self.on(shape, axes)
-        return Neighbours.of(neighbours).sensitivity(*statistic.moves(size)) / statistic.unit(size)
+        return Neighbours.of(neighbours).sensitivity(*statistic.sensitivities(size)) / statistic.unit(size)
 
     def noise_scale(
         self,
@@ -194,7 +195,7 @@ class PrivateNumber(Private):
         10.0
         """
         size, statistic = Domain.of(shape, axes).size, self.on(shape, axes)
-        moves = Neighbours.of(neighbours).sensitivity(*statistic.moves(size))
+        moves = Neighbours.of(neighbours).sensitivity(*statistic.sensitivities(size))
         return float(calibrate(moves, exact(epsilon)) / statistic.unit(size))
 
     def measure(self, source: Source, budget: Budget, *, axes: tuple[str, ...] | None = None) -> Vector:

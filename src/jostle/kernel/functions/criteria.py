@@ -11,11 +11,11 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
-from jostle.kernel.errors import BadInput
+from jostle.kernel.arguments import check_finite, check_whole
 from jostle.kernel.partition import Counts
 
 GRAIN = 2**10
@@ -30,18 +30,21 @@ class Criterion(ABC):
         """What the ledger calls it."""
         return type(self).__name__
 
-    @property
-    def unit(self) -> int:
-        """Scores are whole multiples of 1/unit."""
-        return GRAIN
+    unit: ClassVar[int] = GRAIN
+    """Scores are whole multiples of 1/unit."""
 
+    def sensitivities(self) -> tuple[int, int]:
+        """How far one record moves two splits' scores apart at most, in units: added or removed, replaced (twice as far)."""
+        return self.gain, 2 * self.gain
+
+    @property
     @abstractmethod
-    def span(self) -> int:
-        """How far an added record moves two splits' scores apart at most, in units; a replaced one twice as far."""
+    def gain(self) -> int:
+        """An added record moves every split's score up, or every one down, by at most this many units."""
 
     @abstractmethod
     def scores(self, counts: Counts) -> Counts:
-        """For counts over (…, branches, classes) the scores over (…): for operators alone."""
+        """For counts over (…, branches, classes) the scores over (…): for operators only."""
 
 
 @final
@@ -49,33 +52,26 @@ class Criterion(ABC):
 class Majority(Criterion):
     """How many records the largest class of their branch has: the talk's max.
 
-    >>> Majority().scores(np.array([[[5, 1], [0, 4]]])).tolist(), Majority().span()
+    >>> Majority().scores(np.array([[[5, 1], [0, 4]]])).tolist(), Majority().gain
     ([9], 1)
     """
 
-    @property
-    def unit(self) -> int:
-        """Whole records."""
-        return 1
-
-    def span(self) -> int:
-        """A record raises one maximum by 0 or 1."""
-        return 1
+    unit: ClassVar[int] = 1
+    gain: ClassVar[int] = 1  # a record raises one maximum by 0 or 1
 
     def scores(self, counts: Counts) -> Counts:
-        """The largest class of each branch, added up."""
         return np.asarray(counts.max(axis=-1).sum(axis=-1))
 
 
 @final
 @dataclass(frozen=True)
 class ClearMajority(Criterion):
-    """How many records the largest class of their branch has, less a price a branch, but no fewer than the second largest.
+    """How many records the largest class of their branch has, less a price per branch, but no fewer than the second largest.
 
     The price stands for what noise and chance take from a branch. An empty branch costs nothing, and one with too few
     records for a class to lead by the price gains nothing: so many small branches do not pass for a good split.
 
-    >>> ClearMajority(price=2).scores(np.array([[[9, 1], [1, 2], [1, 0]]])).tolist(), ClearMajority(price=2).span()
+    >>> ClearMajority(price=2).scores(np.array([[[9, 1], [1, 2], [1, 0]]])).tolist(), ClearMajority(price=2).gain
     ([128], 16)
     """
 
@@ -83,17 +79,11 @@ class ClearMajority(Criterion):
     """In records: public, or from what was paid for. Rounded to a sixteenth."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.price, bool) or not isinstance(self.price, (int, float)) or not 0 <= self.price <= 2**30:
-            raise BadInput("price", "must be a number of records from 0 to 2^30", "pass for instance 1.5")
+        object.__setattr__(self, "price", check_finite(self.price, "price", "pass for instance 1.5", least=0, most=2**30))
 
-    @property
-    def unit(self) -> int:
-        """Sixteenths of a record, so that prices below one can be told apart."""
-        return 16
-
-    def span(self) -> int:
-        """A record adds to the largest class, or to the second, or to neither: the score rises by one record at most."""
-        return self.unit
+    unit: ClassVar[int] = 16  # so that prices below one record can be told apart
+    gain: ClassVar[int] = 16
+    """A record adds to the largest class, or to the second, or to neither: the score rises by one record at most."""
 
     def scores(self, counts: Counts) -> Counts:
         """The larger of the second largest class and the largest less the price, added up over the branches."""
@@ -108,13 +98,11 @@ class ClearMajority(Criterion):
 class Gini(Criterion):
     """Minus the weighted Gini index: −Σ_j (τ_j − Σ_c τ_jc²/τ_j).
 
-    >>> (Gini().scores(np.array([[[2, 2], [0, 4]]])) / GRAIN).tolist(), Gini().span() / GRAIN
+    >>> (Gini().scores(np.array([[[2, 2], [0, 4]]])) / GRAIN).tolist(), Gini().gain / GRAIN
     ([-2.0], 2.0)
     """
 
-    def span(self) -> int:
-        """A record lowers it by less than 2."""
-        return 2 * GRAIN
+    gain: ClassVar[int] = 2 * GRAIN  # a record lowers it by less than 2
 
     def scores(self, counts: Counts) -> Counts:
         """Each branch's term rounded down in exact integers, so that the lemma survives rounding."""
@@ -143,10 +131,10 @@ class CappedEntropy(Criterion):
     """A public number, or one that was paid for: such as a noisy number of records."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.cap, bool) or not isinstance(self.cap, int) or not 2 <= self.cap <= 2**22:
-            raise BadInput("cap", "must be a whole number from 2 to 2^22", "pass for instance 65536")
+        object.__setattr__(self, "cap", check_whole(self.cap, "cap", "pass for instance 65536", least=2, most=2**22))
 
-    def span(self) -> int:
+    @property
+    def gain(self) -> int:
         """The slope of the line: log₂cap + 1/ln 2, up to rounding."""
         return int(_slopes(self.cap)[-1])
 
@@ -156,7 +144,7 @@ class CappedEntropy(Criterion):
 
     def _phi(self, counts: Counts) -> Counts:
         table = _sums(self.cap)
-        return np.asarray(table[np.minimum(counts, self.cap)] + np.maximum(counts - self.cap, 0) * self.span())
+        return np.asarray(table[np.minimum(counts, self.cap)] + np.maximum(counts - self.cap, 0) * self.gain)
 
 
 @lru_cache(maxsize=8)

@@ -20,20 +20,19 @@ import numpy as np
 
 from jostle.kernel.arrays import LARGEST_TOTAL, domain_of
 from jostle.kernel.errors import BadInput, PlanError
-from jostle.kernel.functions.statistics import LATTICE, Statistic
 from jostle.kernel.partition import Counts, Partition, check_partition, fixed
 
 DEEPEST: Final = 200
-"""So many rules may be applied one after the other."""
+"""The most rules that may be applied one after the other."""
 
-FINEST: Final = 2**30
-"""One record moves what is measured by at most so many units: finer ones would not change the noise."""
+LATTICE: Final = 2**20
+"""Numbers that are not rational are rounded down to this fraction of one."""
 
 _SEAL: Final = object()
 
 
-def _set_once(self: object, name: str, value: object) -> None:
-    """For `__setattr__`: bounds and values were derived together, so neither is changed alone, not by a slip either."""
+def set_once(self: object, name: str, value: object) -> None:
+    """For `__setattr__`: bounds and values were derived together, so neither is changed without the other."""
     if hasattr(self, name):
         raise PlanError(f"{name} is derived, and cannot be changed: make a new one with jostle.kernel.functions.expressions")
     object.__setattr__(self, name, value)
@@ -44,7 +43,7 @@ class Term:
     """A vector that depends on the data, with how far one record moves it. Made by the rules of this module alone."""
 
     __slots__ = ("_parts", "_rule", "_wide", "depth", "high", "labels", "low", "mass", "span", "unit", "zero")
-    __setattr__ = _set_once
+    __setattr__ = set_once
 
     labels: Counts | None
     """For every cell the entry that it touches, or −1; None where no cell touches any."""
@@ -285,58 +284,6 @@ def deviation(of: Term) -> Term:
         return ordered[k - half :].sum(keepdims=True) - ordered[:half].sum(keepdims=True)
 
     return Term(_SEAL, apart, of, labels=_one(of), unit=of.unit, moves=moves, room=2 * of.mass)
-
-
-@final
-class Derived(Statistic):
-    """A term of one entry as a statistic: what `Source.statistic` measures.
-
-    >>> Derived(length(cells(4), centred=True, divisor=4), "stddev").moves(4)[0] / LATTICE  # √3/4
-    0.4330...
-    """
-
-    __setattr__ = _set_once
-
-    def __init__(self, term: Term, text: str) -> None:
-        if type(term) is not Term or term.entries != 1:
-            raise BadInput("expression", "must be one number", "add up or reduce the vector first")
-        self.term, self.text = term, text
-        self._unit = self._lattice(max(term.reach, term.span))
-
-    def _lattice(self, furthest: int) -> int:
-        """The term's own unit, where its values fit in 64 bits, else the finest power of two with which they do."""
-        term = self.term
-        if term.mass < 2**61 and furthest <= FINEST:
-            return term.unit
-        unit = min(2**61 * term.unit // (term.mass + 1), FINEST * term.unit // (furthest + 1))
-        if unit < 1:
-            raise BadInput("expression", "could be too large for 64 bits", "divide it by a public number")
-        return int(2 ** (unit.bit_length() - 1))
-
-    @property
-    def name(self) -> str:
-        """The expression: public."""
-        return self.text
-
-    def unit(self, size: int) -> int:
-        """What it was rounded down to."""
-        return self._unit
-
-    def moves(self, size: int) -> tuple[int, int]:
-        """The derived bounds, rounded up."""
-        return self._up(self.term.reach), self._up(self.term.span)
-
-    def _up(self, move: int) -> int:
-        return -(-move * self._unit // self.term.unit)
-
-    def value(self, x: Counts) -> int:
-        """Exact, then rounded down."""
-        return int(self.term.values(x)[0]) * self._unit // self.term.unit
-
-    def check(self, size: int) -> None:
-        """It was derived for one domain."""
-        if self.term.labels is not None and self.term.labels.size != size:
-            raise BadInput("expression", f"is over {self.term.labels.size} cells, not {size}", "build it for this domain")
 
 
 def _check_whole(unit: int, *numbers: int) -> None:

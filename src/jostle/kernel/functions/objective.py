@@ -18,6 +18,7 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle.kernel.arguments import check_finite
 from jostle.kernel.budget import round_down
 from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.functions import twofold
@@ -74,9 +75,8 @@ class Additive:
     """Half of this times the sum of squared coefficients is added to the loss."""
 
     def __post_init__(self) -> None:
-        fits = isinstance(self.ridge, (int, float)) and SMALLEST_RIDGE <= self.ridge <= LARGEST_RIDGE
-        if isinstance(self.ridge, bool) or not fits:
-            raise BadInput("ridge", "must be a number from 2^-20 to 2^40", "pass for instance 10")
+        ridge = check_finite(self.ridge, "ridge", "pass for instance 10", least=SMALLEST_RIDGE, most=LARGEST_RIDGE)
+        object.__setattr__(self, "ridge", ridge)
         found = {name: np.array(matrix, dtype=np.float64) for name, matrix in self.features.items()}
         if not found or self.label in found:
             raise BadInput("features", "must be for some attributes besides the label", "pass at least one")

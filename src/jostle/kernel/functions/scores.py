@@ -1,7 +1,7 @@
-"""Private numbers of which the best is to be found: one a candidate, with a lemma that bounds how one record moves them.
+"""Private numbers of which the best is to be found: one per candidate, with a lemma that bounds how one record moves them.
 
-A score's `ranges` bound how far two candidates' numbers may move apart: a noisy maximum is calibrated to that. Where all
-of them move in the same direction it is half of what one would need otherwise.
+A score's `sensitivities` bound how far two candidates' numbers may move apart: a noisy maximum is calibrated to that. If
+all of them move in the same direction it is half of what one would need otherwise.
 Proofs: docs/proofs/statistics.md; tests/kernel/test_statistics.py tries them on random neighbours.
 """
 
@@ -13,6 +13,7 @@ from typing import final
 
 import numpy as np
 
+from jostle.kernel.arguments import check_whole
 from jostle.kernel.arrays import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput
 from jostle.kernel.functions.statistics import check_price
@@ -21,24 +22,24 @@ from jostle.kernel.strategies.base import Strategy, check_measurable
 
 
 class Score(ABC):
-    """One private number a candidate, of which the best is to be found."""
+    """One private number per candidate, of which the best is to be found."""
 
     @property
     def name(self) -> str:
-        """What the ledger calls it; public facts alone."""
+        """What the ledger calls it; public facts only."""
         return type(self).__name__
 
     @abstractmethod
-    def ranges(self) -> tuple[int, int]:
+    def sensitivities(self) -> tuple[int, int]:
         """How far one record moves two candidates' scores apart at most: added or removed, replaced."""
 
     @abstractmethod
     def values(self, x: Counts) -> Counts:
-        """The true scores: for operators alone."""
+        """The true scores: for operators only."""
 
     @abstractmethod
     def check(self, size: int, candidates: int) -> None:
-        """Raise if it cannot be asked."""
+        """Raise if it does not fit the domain and the candidates."""
 
 
 @final
@@ -47,24 +48,22 @@ class QueryScore(Score):
     """The answer to each query of a strategy: the candidate that counts most.
 
     >>> from jostle.kernel.strategies.cells import identity
-    >>> QueryScore(identity(3)).ranges()
+    >>> QueryScore(identity(3)).sensitivities()
     (1, 2)
     """
 
     queries: Strategy
-    """One row a candidate."""
+    """One row per candidate."""
 
-    def ranges(self) -> tuple[int, int]:
+    def sensitivities(self) -> tuple[int, int]:
         """A record adds one column to the scores, whose entries lie within the strategy's bounds."""
         low, high = self.queries.bounds
         return high - low, 2 * (high - low)
 
     def values(self, x: Counts) -> Counts:
-        """The answers."""
         return np.asarray(self.queries.apply(x))
 
     def check(self, size: int, candidates: int) -> None:
-        """One row a candidate, one column a cell."""
         _check_queries(self.queries, size, candidates)
 
 
@@ -74,12 +73,12 @@ class QueryDistance(Score):
     """How far each query's answer is from a public estimate of it: the candidate that is known worst (MWEM's choice).
 
     >>> from jostle.kernel.strategies.cells import identity
-    >>> QueryDistance(identity(3), np.array([1.0, 2.0, 3.0])).ranges()[0] / QueryDistance(identity(3), np.zeros(3)).grain
-    2.0
+    >>> QueryDistance(identity(3), np.array([1.0, 2.0, 3.0]), grain=1).sensitivities()
+    (2, 2)
     """
 
     queries: Strategy
-    """One row a candidate."""
+    """One row per candidate."""
 
     estimates: Vector
     """What each query is believed to answer."""
@@ -88,10 +87,9 @@ class QueryDistance(Score):
     """Estimates are rounded to this fraction of the strategy's unit; a public choice."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.grain, int) or not 1 <= self.grain <= 2**20:
-            raise BadInput("grain", "must be a whole number from 1 to 2^20", "leave it out")
+        object.__setattr__(self, "grain", check_whole(self.grain, "grain", "leave it out", least=1, most=2**20))
 
-    def ranges(self) -> tuple[int, int]:
+    def sensitivities(self) -> tuple[int, int]:
         """Each distance moves up or down as far as its answer does, so two of them move apart twice as far."""
         low, high = self.queries.bounds
         return 2 * max(-low, high) * self.grain, 2 * (high - low) * self.grain
@@ -102,10 +100,9 @@ class QueryDistance(Score):
         return np.abs(np.asarray(self.queries.apply(x)) * self.grain - rounded)
 
     def check(self, size: int, candidates: int) -> None:
-        """One row a candidate, one column a cell, one finite estimate a row."""
         _check_queries(self.queries, size, candidates)
         if np.shape(self.estimates) != (self.queries.rows,) or not np.isfinite(self.estimates).all():
-            raise BadInput("estimates", f"must be {self.queries.rows} finite numbers", "pass one estimate a query")
+            raise BadInput("estimates", f"must be {self.queries.rows} finite numbers", "pass one estimate per query")
         low, high = self.queries.bounds
         if max(np.abs(self.estimates).max() * self.queries.unit, max(-low, high) * LARGEST_TOTAL) * self.grain > 2**61:
             raise BadInput("estimates", "are too large to be compared exactly", "clip them to the possible counts")
@@ -129,19 +126,17 @@ class SplitScore(Score):
     price: float
     """What a cut has to be worth, in records."""
 
-    def ranges(self) -> tuple[int, int]:
+    def sensitivities(self) -> tuple[int, int]:
         """A record in cell i moves score c by k − c if c > i, else by c, up or down; a replaced one by at most k."""
         k = self.cells
         return (0, 0) if k == 1 else (2 * k - 3, k if k == 2 else 2 * k)
 
     def values(self, x: Counts) -> Counts:
-        """In exact integers."""
         sums = np.cumsum(x)
         wrong = np.abs(self.cells * sums[:-1] - np.arange(1, self.cells) * sums[-1])
         return np.concatenate([[round(self.price * self.cells)], wrong])
 
     def check(self, size: int, candidates: int) -> None:
-        """One candidate a cell, and numbers that fit in 64 bits."""
         if type(self.cells) is not int or not size == candidates == self.cells:
             raise BadInput(
                 "candidates", f"must be one for each of {size} cells: no cut, or a cut before cell c", "pass range(cells)"

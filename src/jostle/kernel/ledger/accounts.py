@@ -23,17 +23,14 @@ class Account:
 
     @property
     def cap(self) -> Fraction:
-        """The most that may ever be spent."""
         return self.ledger.balance(self.name).cap
 
     @property
     def spent(self) -> Fraction:
-        """The exact sum of the charges."""
         return self.ledger.balance(self.name).spent
 
     @property
     def remaining(self) -> Fraction:
-        """What may still be spent."""
         return self.ledger.balance(self.name).remaining
 
     def charge(
@@ -43,14 +40,14 @@ class Account:
         return self.ledger.charge(self.name, amount, operator=operator, neighbours=neighbours, unit=unit, note=note)
 
     def set_cap(self, cap: object, *, note: str = "", was: object = None) -> Event:
-        """Change the cap, to no less than is spent; where it is said what it `was`, only if that is still so."""
+        """Change the cap, to no less than is spent. If you pass what it `was`, it changes only if that is still so."""
         return self.ledger.set_cap(self.name, cap, note=note, was=was)
 
     def purse(self, unit: str = ROWS) -> AccountPurse:
         """A purse for one computation on this data set, with exact noise.
 
-        `unit` is whom the computation protects: single rows, or everyone in this column of persons. It is refused unless
-        the account protects the same.
+        `unit` is whom the computation protects: single rows, or everyone in this column of persons. The account must
+        protect the same.
         """
         return AccountPurse(self, unit)
 
@@ -66,7 +63,7 @@ class Account:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Its name alone: a copy in another process could not be charged, so that it must not look as if it could."""
+        """Only its name: a copy in another process could not be charged, and must not look as if it could."""
         return AbsentAccount, (self.name,)
 
     def __repr__(self) -> str:
@@ -94,15 +91,15 @@ class AccountPurse(Purse):
         check_unit("account", account.name, account.unit, unit)
 
     def check(self, amount: Fraction) -> None:
-        """Raise an overdraft that can be seen coming, though others may still be faster to spend what is left."""
-        remaining = self.account.remaining
-        if amount > remaining:
-            raise Overdraft(requested=amount, remaining=remaining, of=f"dataset {self.account.name!r}")
+        """Raise an overdraft that is already certain. Others may still spend what is left before this charge is made."""
+        self.left = self.account.remaining
+        if amount > self.left:
+            raise Overdraft(requested=amount, remaining=self.left, of=f"dataset {self.account.name!r}")
 
     def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
-        """Charge the account, durably, or raise."""
-        paid = self.account.charge(amount, operator=operator, neighbours=neighbours, unit=self.unit, note=note)
-        self.charges.append(paid)
+        event = self.account.charge(amount, operator=operator, neighbours=neighbours, unit=self.unit, note=note)
+        self.charges.append(event)
+        self.left = None if self.left is None else max(self.left - event.amount, Fraction(0))
 
 
 def check_unit(argument: str, name: str, kept: str, unit: str) -> None:

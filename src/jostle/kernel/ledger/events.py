@@ -1,4 +1,4 @@
-"""What a ledger says: events, and how its accounts stand. What this jostle does not understand, it does not read."""
+"""What a ledger holds: events and balances. What this version of jostle does not understand, it refuses to read."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from fractions import Fraction
 from typing import Final
 
 from jostle.kernel.budget import PURE
-from jostle.kernel.errors import LedgerError
+from jostle.kernel.errors import BadInput, LedgerError
 from jostle.kernel.neighbours import Neighbours
 
 VERSION: Final = 1
-"""The version of the events that this jostle writes, and the newest that it reads."""
+"""The version of events that this jostle writes, and the newest that it reads."""
 
 KINDS: Final = ("open", "cap", "charge")
-"""What can happen to an account: it is opened, its cap is changed, it is charged."""
+"""What can happen to an account: it is opened, its cap changes, it is charged."""
 
 LINES: Final = "\n\t"
-"""What a note may have beside printable characters."""
+"""Characters that a note may have besides printable ones."""
 
 ROWS: Final = "row"
 """The unit of an account that protects single rows."""
@@ -60,7 +60,7 @@ class Event:
     """The caller's own words."""
 
     who: str = ""
-    """Who did it, as the ledger was told or the operating system says; empty where that was not kept."""
+    """Who did it; empty if that was not recorded."""
 
     def __post_init__(self) -> None:
         if self.version > VERSION or self.kind not in KINDS or self.measure != PURE:
@@ -71,7 +71,7 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Balance:
-    """How an account stood at one moment."""
+    """The state of an account at one moment."""
 
     dataset: str
     """The name of the account."""
@@ -99,7 +99,6 @@ class Balance:
 
     @property
     def remaining(self) -> Fraction:
-        """What may still be spent."""
         return self.cap - self.spent
 
 
@@ -138,7 +137,7 @@ def _adds_up(balance: Balance, history: list[Event]) -> bool:
 
 
 def opening_note(unit: str, note: str) -> str:
-    r"""What the event that opens an account says: whom the account protects, and below it the caller's own words.
+    r"""The note of the event that opens an account: whom the account protects, then the caller's own words.
 
     >>> opening_note("person_id", "agreed by the board")
     'protects each person_id\nagreed by the board'
@@ -147,7 +146,7 @@ def opening_note(unit: str, note: str) -> str:
 
 
 def unit_of(note: str | None) -> str:
-    r"""Whom an account protects, from the note of its opening event. Without a word about it, single rows.
+    r"""Whom an account protects, from the note of its opening event. Single rows if it does not say.
 
     A unit has no line breaks, and jostle writes it first, so nothing in the caller's own words can be taken for it.
 
@@ -159,11 +158,18 @@ def unit_of(note: str | None) -> str:
     return note.removeprefix(_EACH).partition("\n")[0] if note.startswith(_EACH) else ROWS
 
 
+def check_text(text: object, argument: str, longest: int, *, empty: bool = False, also: str = "") -> None:
+    """Raise unless it is a text of printable characters that is not too long, and not empty unless that is allowed."""
+    if not isinstance(text, str) or len(text) > longest or not printable(text, also) or not (empty or text.strip()):
+        problem = f"must be a text of {'at most' if empty else '1 to'} {longest:,} printable characters"
+        raise BadInput(argument, problem, "shorten it, or take its control characters out")
+
+
 def printable(text: str, also: str = "") -> bool:
-    """Whether a text can be kept in any database and shown in any terminal."""
+    """Whether a text can be stored in any database and shown in any terminal."""
     return all(character.isprintable() or character in also for character in text)
 
 
 def newer(what: str) -> LedgerError:
-    """The refusal of something that only a later jostle can have written."""
+    """The error about something that only a later version of jostle can have written."""
     return LedgerError(f"this ledger was written by a newer jostle: it holds {what}. Remedy: upgrade jostle.")

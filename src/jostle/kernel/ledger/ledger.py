@@ -1,11 +1,10 @@
-"""The durable ledger: what was spent on each data set, written down before any noise is drawn.
+"""The ledger: one account per data set, with a cap on its privacy loss, and one row per event.
 
-A ledger is an SQLite file, or a few tables in a PostgreSQL database that a team shares. It holds one account a data set,
-with a cap on its privacy loss, and one row an event. A charge is one transaction that locks the account, checks the cap,
-and writes the event and the new sum; it returns after the commit is on disk. Proof: docs/proofs/ledger.md.
+A charge is one transaction that locks the account, checks the cap, and writes the event and the new sum. It returns after
+the commit is on disk. Proof: docs/proofs/ledger.md.
 
-Amounts are exact fractions. Where the denominator of a sum would grow without bound, the sum is rounded up: the spender
-pays the difference, and the event says what was really charged.
+Amounts are exact fractions. If the denominator of a sum grows too large, the sum is rounded up: the spender pays the
+difference, and the event says what was really charged.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput, BudgetError, LedgerError, Overdraft, show
 from jostle.kernel.ledger import accounts, spender
 from jostle.kernel.ledger.accounts import Account
-from jostle.kernel.ledger.events import LINES, ROWS, Balance, Event, Statement, newer, opening_note, printable, unit_of
+from jostle.kernel.ledger.events import LINES, ROWS, Balance, Event, Statement, check_text, newer, opening_note, unit_of
 from jostle.kernel.ledger.store import ACCOUNTS, EVENTS, META, VERSION, now, open_store
 from jostle.kernel.neighbours import Neighbours
 
@@ -37,8 +36,9 @@ class Ledger:
     """The durable record of what was spent, in a file or at a PostgreSQL URL.
 
     A file that does not exist is made, unless `create=False`. `timeout` is how many seconds to wait for others who write
-    to the ledger. Threads may share a ledger, and a forked process may go on using it. Events say `who` spent: unless told
-    here or by the environment variable JOSTLE_WHO, the operating system's name of the user. An empty text keeps nobody's.
+    to the ledger. Threads may share a ledger, and a forked process may go on using it. Events record `who` spent. By default
+    that is the environment variable JOSTLE_WHO, or else the operating system's name of the user; an empty text records
+    nobody.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -53,11 +53,11 @@ class Ledger:
     def __init__(
         self, location: str | os.PathLike[str], *, create: bool = True, timeout: float = 30.0, who: str | None = None
     ) -> None:
-        self._who = spender.name_of(who)
-        self._store = open_store(location, create=create, timeout=timeout)
-        with self._store.transaction() as connection:
-            _check_version(connection.execute(sa.select(META.c.version)).scalar_one_or_none())
-            self._who = self._who if spender.has_column(connection) else ""  # older ledgers stay as they are
+        name = spender.name_of(who)
+        self._store, tables = open_store(location, create=create, timeout=timeout)
+        _check_version(tables.version)
+        self._records_who = tables.who
+        self._who = name if tables.who else ""  # older ledgers stay as they are
 
     def account(
         self,
@@ -74,13 +74,13 @@ class Ledger:
         `"row"`, or the name of the column that says whose row it is. Neither ever changes, and the account pays for nothing
         that protects another unit. The note is kept with the account when it is made.
         """
-        _check_text(name, "name", LONGEST_NAME)
-        _check_text(note, "note", LONGEST_NOTE, empty=True)
-        _check_text(ROWS if unit is None else unit, "unit", LONGEST_NOTE)
+        check_text(name, "name", LONGEST_NAME)
+        _check_note(note)
+        check_text(ROWS if unit is None else unit, "unit", LONGEST_NOTE)
         limit = None if cap is None else _amount(cap, "cap")
         relation = None if neighbours is None else Neighbours.of(neighbours)
         if relation is not None and (relation.part or relation.filtered):
-            raise BadInput("neighbours", "say `part` or `filtered`, which no account keeps", "pass relation and rows alone")
+            raise BadInput("neighbours", "no account is of a part or of filtered rows", "pass only relation and rows")
         words = opening_note(unit or ROWS, note)
         has = self.balance(name) if limit is None else self._opened(name, limit, relation or Neighbours(), words)
         if unit is not None:
@@ -99,7 +99,6 @@ class Ledger:
             return tuple(Account(self, has) for has in _balances(connection))
 
     def balance(self, name: str) -> Balance:
-        """How an account stands now."""
         with self._store.transaction() as connection:
             return _balance(connection, name)
 
@@ -110,7 +109,7 @@ class Ledger:
     def statement(self, name: str | None = None) -> Statement:
         """One account and its events, or all, as they are at one moment."""
         with self._store.transaction() as connection:
-            columns = [column for column in EVENTS.c if column is not EVENTS.c.who or spender.has_column(connection)]
+            columns = [column for column in EVENTS.c if column is not EVENTS.c.who or self._records_who]
             query = sa.select(*columns).order_by(EVENTS.c.id)
             balances = _balances(connection) if name is None else [_balance(connection, name)]
             rows = connection.execute(query if name is None else query.where(EVENTS.c.dataset == name)).all()
@@ -119,10 +118,10 @@ class Ledger:
     def set_cap(self, name: str, cap: object, *, note: str = "", was: object = None) -> Event:
         """Change the cap of an account, to no less than is spent: what is lost cannot be taken back.
 
-        Where it is said what the cap `was`, it is changed only if that is still so.
+        If you pass what the cap `was`, it changes only if that is still so.
         """
         limit, before = _amount(cap, "cap", zero=True), None if was is None else _amount(was, "was", zero=True)
-        _check_text(note, "note", LONGEST_NOTE, empty=True)
+        _check_note(note)
         with self._store.transaction(write=True) as connection:
             has = _balance(connection, name, lock=True)
             if before not in (None, has.cap):
@@ -141,9 +140,9 @@ class Ledger:
         `unit` is whom the computation protects; the account must protect the same. A failure of the database may leave open
         whether the charge was recorded. If it was, it stays.
         """
-        _check_text(operator, "operator", LONGEST_NAME)
-        _check_text(note, "note", LONGEST_NOTE, empty=True)
-        asked, relation = _amount(amount, "amount"), Neighbours.of(neighbours)
+        check_text(operator, "operator", LONGEST_NAME)
+        _check_note(note)
+        requested, relation = _amount(amount, "amount"), Neighbours.of(neighbours)
         with self._store.transaction(write=True) as connection:
             has = _balance(connection, name, lock=True)
             accounts.check_unit("unit", name, has.unit, unit)
@@ -152,9 +151,9 @@ class Ledger:
                     f"dataset {name!r} is accounted for under {has.neighbours}, and this charge is under {relation}. Losses "
                     "under different neighbours do not add up: use the account's own, or make an account of another name"
                 )
-            if asked > has.remaining:
-                raise Overdraft(requested=asked, remaining=has.remaining, of=f"dataset {name!r}")
-            spent = _bounded(has.spent + asked, has.cap)
+            if requested > has.remaining:
+                raise Overdraft(requested=requested, remaining=has.remaining, of=f"dataset {name!r}")
+            spent = _bounded(has.spent + requested, has.cap)
             event = _new_event("charge", has, spent - has.spent, operator=operator, note=note, who=self._who)
             _record(connection, event, spent=spent)
         return event
@@ -183,7 +182,7 @@ class Ledger:
         if found:
             return found[0]
         with self._store.transaction(write=True) as connection:
-            # Whoever makes an account waits here for others who do, and then sees what they made.
+            # Whoever makes an account waits here for others who do, and then sees the accounts that they made.
             _check_version(connection.execute(sa.select(META.c.version).with_for_update()).scalar_one_or_none())
             if not _balances(connection, name):
                 has = Balance(dataset=name, neighbours=neighbours, cap=cap, spent=Fraction(0))
@@ -208,7 +207,7 @@ def _balances(connection: sa.Connection, name: str | None = None, *, lock: bool 
 
 
 def _balance(connection: sa.Connection, name: str, *, lock: bool = False) -> Balance:
-    _check_text(name, "name", LONGEST_NAME)  # None would be all of them
+    check_text(name, "name", LONGEST_NAME)  # None would be all of them
     found = _balances(connection, name, lock=lock)
     if not found:
         names = ", ".join(repr(has.dataset) for has in _balances(connection)[:10])
@@ -229,7 +228,7 @@ def _balance_of(row: sa.Row[Any]) -> Balance:
 
 def _event_of(row: sa.Row[Any]) -> Event:
     fields = dict(row._mapping)
-    del fields["id"]  # what orders them in the table is no part of what happened
+    del fields["id"]  # it orders the table, and is no part of the event
     return Event(**fields | {"amount": _parse(row.amount)})
 
 
@@ -239,10 +238,10 @@ def _new_event(kind: str, has: Balance, amount: Fraction, *, who: str, operator:
 
 
 def _record(connection: sa.Connection, event: Event, **changed: Fraction) -> None:
-    """The event and what it changes in its account, in the same transaction."""
+    """Write the event and what it changes in its account, in one transaction."""
     fields = asdict(event) | {"amount": _text(event.amount)}
     if not event.who:
-        del fields["who"]  # there may be no such column, and where there is, it is empty by itself
+        del fields["who"]  # an older ledger has no such column, and in others it is empty by default
     connection.execute(EVENTS.insert().values(fields))
     if changed:
         amounts = {column: _text(amount) for column, amount in changed.items()}
@@ -278,11 +277,8 @@ def _same(one: Neighbours, other: Neighbours) -> bool:
     return (one.relation, one.rows) == (other.relation, other.rows)
 
 
-def _check_text(text: str, argument: str, longest: int, *, empty: bool = False) -> None:
-    fits = isinstance(text, str) and len(text) <= longest and printable(text, LINES if empty else "")
-    if not fits or not (empty or text.strip()):
-        problem = f"must be a text of {'at most' if empty else '1 to'} {longest:,} printable characters"
-        raise BadInput(argument, problem, "shorten it, or take its control characters out")
+def _check_note(note: str) -> None:
+    check_text(note, "note", LONGEST_NOTE, empty=True, also=LINES)
 
 
 def _check_version(version: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Where a ledger is kept: a file or a PostgreSQL database, its tables, and transactions that are on disk when they end."""
+"""Where a ledger is stored: a file or a PostgreSQL database, its tables, and transactions that are on disk when they end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
@@ -21,7 +21,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from jostle.kernel.errors import BadInput, JostleError, LedgerError
 
 VERSION: Final = 1
-"""The version of the tables that this jostle makes, and the newest that it uses."""
+"""The version of tables that this jostle makes, and the newest that it uses."""
 
 _NEW_OR_OURS: Final = "pass the path of a ledger or of a new file"
 _URL_LIKE: Final = "use a path, or a URL such as postgresql://user@host/database"
@@ -58,8 +58,16 @@ EVENTS: Final = sa.Table(
 
 
 def now() -> str:
-    """The time in UTC, as every row has it."""
+    """The time in UTC, as in every row."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+class Tables(NamedTuple):
+    """What the tables of a ledger are like."""
+
+    version: int | None
+    who: bool
+    """Whether events have a column for the name of who spent."""
 
 
 class Store(ABC):
@@ -95,7 +103,6 @@ class Store(ABC):
                 raise self.explain(getattr(error, "orig", None) or error) from error
 
     def close(self) -> None:
-        """Let go of the connection for good."""
         with self.let_go():
             self._closed = True
 
@@ -106,10 +113,13 @@ class Store(ABC):
             self._engine.dispose()
             yield
 
-    def has_tables(self) -> bool:
-        """Whether there is a ledger."""
+    def tables(self) -> Tables | None:
+        """What the ledger's tables are like; None if there are none."""
         with self.transaction() as connection:
-            return sa.inspect(connection).has_table(META.name)
+            if not sa.inspect(connection).has_table(META.name):
+                return None
+            columns = connection.execute(sa.select(sa.text("*")).select_from(EVENTS).limit(0)).keys()
+            return Tables(connection.execute(sa.select(META.c.version)).scalar_one_or_none(), EVENTS.c.who.name in columns)
 
     @abstractmethod
     def make_tables(self) -> None:
@@ -117,13 +127,13 @@ class Store(ABC):
 
     @abstractmethod
     def explain(self, error: BaseException) -> JostleError:
-        """What went wrong and what to do about it, for people."""
+        """What went wrong and what to do about it."""
 
     def check_in_place(self) -> None:  # a server that confirmed a commit has it
-        """Raise if what is committed here is not found by others; called before a transaction, and after its commit."""
+        """Raise if others will not find what is committed here; called before a transaction, and after its commit."""
 
     def check(self) -> None:  # a server looks after its own pages
-        """Raise if the database can be seen to be damaged."""
+        """Raise if the database is visibly damaged."""
 
     def _failure(self, problem: str, remedy: str) -> LedgerError:
         return LedgerError(f"{self.where} {problem}. Nothing is released without its charge on record. Remedy: {remedy}.")
@@ -161,13 +171,11 @@ class SqliteStore(Store):
             raise self._failure("is also there under another name (a hard link)", "keep one name, and open the ledger by it")
 
     def check(self) -> None:
-        """Let SQLite look at every page."""
         with self.transaction() as connection:
             if connection.exec_driver_sql("PRAGMA integrity_check").scalars().all() != ["ok"]:
                 raise self._failure(*_DAMAGED)
 
     def explain(self, error: BaseException) -> JostleError:
-        """By SQLite's primary result code."""
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_NOTADB:
             return self._not_ours()
@@ -195,7 +203,7 @@ class PostgresStore(Store):
 
     def __init__(self, url: sa.URL, *, timeout: float) -> None:
         if url.drivername not in ("postgresql", "postgresql+psycopg"):
-            raise BadInput("location", f"a ledger cannot be kept at {url.drivername}://", _URL_LIKE)
+            raise BadInput("location", f"a ledger cannot be stored at {url.drivername}://", _URL_LIKE)
         # Locks are taken row by row, and a row is read again after waiting for it: hence READ COMMITTED, whatever the
         # server's default; and its default may also be to report a commit that is not on disk.
         self.begin_write = (
@@ -209,23 +217,21 @@ class PostgresStore(Store):
             raise BadInput("location", "PostgreSQL needs psycopg 3", "pip install 'jostle[postgres]'") from None
         super().__init__(engine, url.difference_update_query(["password", "sslpassword"]).render_as_string())
 
-    def make_tables(self) -> None:
-        """Make them, one process at a time."""
+    def make_tables(self) -> None:  # one process at a time
         with self.transaction(write=True) as connection:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})")
             if not sa.inspect(connection).has_table(META.name):
                 _make_tables(connection)
 
     def explain(self, error: BaseException) -> JostleError:
-        """By PostgreSQL's state of the error."""
         if getattr(error, "sqlstate", None) == "55P03":
             return self._failure(*_LOCKED)
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         return self._failure(f"failed: {reason}", "check the server and the URL, and try again")
 
 
-def open_store(location: str | os.PathLike[str], *, create: bool, timeout: float) -> Store:
-    """The store at a path or a URL, with its tables."""
+def open_store(location: str | os.PathLike[str], *, create: bool, timeout: float) -> tuple[Store, Tables]:
+    """The store at a path or a URL, and what its tables are like. Tables that are missing are made."""
     if not isinstance(location, (str, os.PathLike)):
         raise BadInput("location", "must be a path or a URL", "pass for instance 'budget.db'")
     text = os.fspath(location)
@@ -239,11 +245,13 @@ def open_store(location: str | os.PathLike[str], *, create: bool, timeout: float
         store: Store = PostgresStore(url, timeout=timeout)
     else:
         store = SqliteStore(Path(text), create=create, timeout=timeout)
-    if not store.has_tables():
-        if not create:
-            raise BadInput("location", f"there is no ledger at {store.where}", "check the path or URL")
+    tables = store.tables()
+    if tables is None and not create:
+        raise BadInput("location", f"there is no ledger at {store.where}", "check the path or URL")
+    if tables is None:
         store.make_tables()
-    return store
+        tables = store.tables() or Tables(None, who=False)  # an older jostle may have been faster to make them
+    return store, tables
 
 
 def _engine(url: str | sa.URL, **options: Any) -> sa.Engine:

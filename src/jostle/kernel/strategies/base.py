@@ -23,7 +23,7 @@ RESOLUTION = 2**20
 """Real weights are kept to this fraction of the largest one."""
 
 LARGEST_ENTRY = 2**21
-"""With entries of so many units on LARGEST_TOTAL records, every answer is exact in 64 bits, and so is its sensitivity."""
+"""With entries up to this many units on LARGEST_TOTAL records, answers and sensitivities are exact in 64 bits."""
 
 
 class Strategy(ABC):
@@ -38,6 +38,23 @@ class Strategy(ABC):
     unit: int = 1
     """Answers are whole multiples of 1/unit."""
 
+    _norm: int | None = None
+    _diameter: int | None = None
+    _bounds: tuple[int, int] = (0, 1)
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        rows: int,
+        *,
+        norm: int | None = None,
+        diameter: int | None = None,
+        unit: int = 1,
+        bounds: tuple[int, int] = (0, 1),
+    ) -> None:
+        self.shape, self.rows, self.unit = shape, rows, unit
+        self._norm, self._diameter, self._bounds = norm, diameter, bounds
+
     def __setattr__(self, name: str, value: object) -> None:
         """Once: a norm is derived from what a strategy is made of, and some strategies are shared by all."""
         if name in self.__dict__ or isinstance(getattr(type(self), name, None), cached_property):
@@ -51,7 +68,7 @@ class Strategy(ABC):
 
     @cached_property
     def name(self) -> str:
-        """What the ledger calls it; public facts alone."""
+        """What the ledger calls it; public facts only."""
         return f"{type(self).__name__.lower()} of {self.rows} over {'×'.join(map(str, self.shape))}"
 
     @abstractmethod
@@ -63,24 +80,30 @@ class Strategy(ABC):
         """The integer matrix's transpose times y."""
 
     @property
-    @abstractmethod
     def norm(self) -> int:
         """The largest sum of absolute values in a column, in units: what one record more or less moves."""
+        return int(self.column_norms.max()) if self._norm is None else self._norm
 
     @property
     def diameter(self) -> int:
         """At least the largest L1 distance between two columns, in units: what replacing one record moves."""
+        if self._diameter is not None:
+            return self._diameter
         return 0 if self.size == 1 else 2 * self.norm
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Numbers of at most 0 and at least 0, in units, that every entry lies between: what one query may move."""
+        return self._bounds
+
+    def sensitivities(self) -> tuple[int, int]:
+        """How far one record moves the answers, in units and L1: added or removed, replaced."""
+        return self.norm, self.diameter
 
     @property
     def column_norms(self) -> Counts:
         """The sum of absolute values in each column, in units; most strategies weigh all cells alike."""
         return np.full(self.size, self.norm, dtype=np.int64)
-
-    @property
-    def bounds(self) -> tuple[int, int]:
-        """Numbers of at most 0 and at least 0, in units, that every entry lies between: what one query may move."""
-        return 0, 1
 
     def __matmul__(self, x: Any) -> Vector:
         """The answers on a data vector.

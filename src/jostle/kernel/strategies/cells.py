@@ -26,20 +26,13 @@ class Identity(Strategy):
     """Every cell on its own."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape, self.rows = shape, math.prod(shape)
+        super().__init__(shape, math.prod(shape), norm=1)  # a record is in one cell
 
     def apply(self, x: Any) -> Any:
-        """The cells themselves."""
         return x
 
     def adjoint(self, y: Any) -> Any:
-        """The cells themselves."""
         return y
-
-    @property
-    def norm(self) -> int:
-        """A record is in one cell."""
-        return 1
 
 
 @final
@@ -47,25 +40,13 @@ class Total(Strategy):
     """The number of records. Under `replace` it does not move at all."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape, self.rows = shape, 1
+        super().__init__(shape, 1, norm=1, diameter=0)  # a record counts once, and all columns are the same
 
     def apply(self, x: Any) -> Any:
-        """The sum over all cells."""
         return x.sum(axis=-1, keepdims=True)
 
     def adjoint(self, y: Any) -> Any:
-        """The same number for every cell."""
         return np.repeat(y, self.size, axis=-1)
-
-    @property
-    def norm(self) -> int:
-        """A record counts once."""
-        return 1
-
-    @property
-    def diameter(self) -> int:
-        """All columns are the same."""
-        return 0
 
 
 @final
@@ -73,30 +54,19 @@ class Prefix(Strategy):
     """Sums of the first 1, 2, …, n cells."""
 
     def __init__(self, n: int) -> None:
-        self.shape, self.rows = (n,), n
+        # The first cell is in every prefix; columns i and j differ in |i − j| rows.
+        super().__init__((n,), n, norm=n, diameter=n - 1)
 
     def apply(self, x: Any) -> Any:
-        """Running sums."""
         return np.cumsum(x, axis=-1)
 
     def adjoint(self, y: Any) -> Any:
-        """Running sums from the end."""
         return np.cumsum(y[..., ::-1], axis=-1)[..., ::-1]
-
-    @property
-    def norm(self) -> int:
-        """The first cell is in every prefix."""
-        return self.rows
 
     @property
     def column_norms(self) -> Counts:
         """Cell i is in all prefixes but the first i."""
         return np.arange(self.rows, 0, -1, dtype=np.int64)
-
-    @property
-    def diameter(self) -> int:
-        """Columns i and j differ in |i − j| rows."""
-        return self.rows - 1
 
 
 @final
@@ -104,27 +74,16 @@ class Blocks(Strategy):
     """The totals of the groups of a partition."""
 
     def __init__(self, partition: Partition, shape: tuple[int, ...]) -> None:
-        self.shape = shape
-        check_partition(partition, self.size)
-        self.partition, self.rows = partition, partition.groups
+        check_partition(partition, math.prod(shape))
+        # A record is in one group; a replaced one moves two groups, if there are two.
+        super().__init__(shape, partition.groups, norm=1, diameter=0 if partition.groups == 1 else 2)
+        self.partition = partition
 
     def apply(self, x: Any) -> Any:
-        """Totals by group."""
         return self.partition.sums(x)
 
     def adjoint(self, y: Any) -> Any:
-        """Each cell takes its group's number."""
         return y[..., self.partition.labels]
-
-    @property
-    def norm(self) -> int:
-        """A record is in one group."""
-        return 1
-
-    @property
-    def diameter(self) -> int:
-        """Two groups move, if there are two."""
-        return 0 if self.rows == 1 else 2
 
 
 @final
@@ -134,12 +93,13 @@ class Boxes(Strategy):
     def __init__(self, shape: tuple[int, ...], lows: Counts, highs: Counts) -> None:
         if (lows < 0).any() or (highs > np.array(shape)).any() or (lows >= highs).any():
             raise BadInput("lows, highs", f"must satisfy 0 <= low < high <= size over {shape}", "ranges are half-open")
-        self.shape, self.lows, self.highs, self.rows = shape, fixed(lows.copy()), fixed(highs.copy()), lows.shape[0]
+        super().__init__(shape, lows.shape[0])
+        self.lows, self.highs = fixed(lows.copy()), fixed(highs.copy())
         self._strides = np.cumprod([1, *(n + 1 for n in shape[:0:-1])])[::-1]
 
     @cached_property
     def _corners(self) -> list[tuple[int, Counts]]:
-        """Inclusion and exclusion: the signed corners of every box in a table of running sums, padded by a zero an axis."""
+        """Inclusion and exclusion: the signed corners of every box in a table of running sums, padded by zeros."""
         corners = []
         for pick in np.ndindex(*(2,) * len(self.shape)):
             at = np.where(np.array(pick, dtype=bool), self.highs, self.lows) @ self._strides
@@ -147,7 +107,6 @@ class Boxes(Strategy):
         return corners
 
     def apply(self, x: Any) -> Any:
-        """Differences of running sums."""
         lead = x.shape[:-1]
         sums = np.pad(x.reshape(*lead, *self.shape), [(0, 0)] * len(lead) + [(1, 0)] * len(self.shape))
         for axis in range(len(lead), sums.ndim):
@@ -156,7 +115,6 @@ class Boxes(Strategy):
         return sum(sign * flat[..., at] for sign, at in self._corners)
 
     def adjoint(self, y: Any) -> Any:
-        """Running sums of differences."""
         lead = y.shape[:-1]
         steps = np.zeros((math.prod(n + 1 for n in self.shape), math.prod(lead)), dtype=y.dtype)
         for sign, at in self._corners:
@@ -172,46 +130,31 @@ class Boxes(Strategy):
         """In how many boxes each cell lies."""
         return fixed(np.array(self.adjoint(np.ones(self.rows, dtype=np.int64))))
 
-    @property
-    def norm(self) -> int:
-        """The cell in the most boxes."""
-        return int(self.column_norms.max())
-
 
 @final
 class Matrix(Strategy):
     """Any sparse matrix, over the unit that it was rounded to."""
 
     def __init__(self, entries: csr_array, shape: tuple[int, ...], unit: int) -> None:
-        self.entries, self.shape, self.unit, self.rows = entries.astype(np.int64), shape, unit, entries.shape[0]
+        self.entries = entries.astype(np.int64)
+        self.entries.sum_duplicates()  # which SciPy would do later, in place
+        bounds = int(min(self.entries.min(), 0)), int(max(self.entries.max(), 0))
+        super().__init__(shape, entries.shape[0], unit=unit, bounds=bounds)
         if entries.shape[1] != self.size:
             raise BadInput("entries", f"have {entries.shape[1]} columns for {self.size} cells", "pass one for each cell")
-        self.entries.sum_duplicates()  # which SciPy would do later, in place
         for part in (self.entries.data, self.entries.indices, self.entries.indptr):
             fixed(part)
 
     def apply(self, x: Any) -> Any:
-        """The sparse product."""
         return (self.entries @ x.reshape(-1, self.size).T).T.reshape(*x.shape[:-1], self.rows)
 
     def adjoint(self, y: Any) -> Any:
-        """The sparse product with the transpose."""
         return (self.entries.T @ y.reshape(-1, self.rows).T).T.reshape(*y.shape[:-1], self.size)
 
     @cached_property
     def column_norms(self) -> Counts:
         """Column sums of absolute values, in exact integers."""
         return fixed(np.array(abs(self.entries).sum(axis=0), dtype=np.int64))
-
-    @property
-    def norm(self) -> int:
-        """The heaviest column."""
-        return int(self.column_norms.max())
-
-    @cached_property
-    def bounds(self) -> tuple[int, int]:
-        """The smallest and the largest entry, zeros included."""
-        return int(min(self.entries.min(), 0)), int(max(self.entries.max(), 0))
 
     @cached_property
     def diameter(self) -> int:
@@ -230,16 +173,17 @@ class Stack(Strategy):
         for part in parts:
             check_proven(part)
         check_weights(weights)
-        self.parts, self.shape, self.rows = tuple(parts), parts[0].shape, sum(part.rows for part in parts)
-        self.unit = unit * int(np.lcm.reduce([part.unit for part in parts]))
-        self.factors = tuple(w * (self.unit // unit // part.unit) for w, part in zip(weights, parts, strict=True))
+        common = int(np.lcm.reduce([part.unit for part in parts]))
+        self.factors = tuple(w * (common // part.unit) for w, part in zip(weights, parts, strict=True))
+        self.parts = tuple(parts)
+        ends = [end * f for f, part in zip(self.factors, parts, strict=True) for end in part.bounds]
+        bounds = min(ends), max(ends)
+        super().__init__(parts[0].shape, sum(part.rows for part in parts), unit=unit * common, bounds=bounds)
 
     def apply(self, x: Any) -> Any:
-        """One after the other."""
         return np.concatenate([part.apply(x) * f for f, part in zip(self.factors, self.parts, strict=True)], axis=-1)
 
     def adjoint(self, y: Any) -> Any:
-        """The sum of the parts' own."""
         return sum(part.adjoint(rows) * f for f, part, rows in zip(self.factors, self.parts, self.by_part(y), strict=True))
 
     def by_part(self, y: Any) -> list[Any]:
@@ -250,17 +194,6 @@ class Stack(Strategy):
     def column_norms(self) -> Counts:
         """The parts' own, added up."""
         return fixed(np.sum([part.column_norms * f for f, part in zip(self.factors, self.parts, strict=True)], axis=0))
-
-    @property
-    def norm(self) -> int:
-        """The heaviest column."""
-        return int(self.column_norms.max())
-
-    @property
-    def bounds(self) -> tuple[int, int]:
-        """The widest of the parts' own."""
-        pairs = [(part.bounds[0] * f, part.bounds[1] * f) for f, part in zip(self.factors, self.parts, strict=True)]
-        return min(low for low, _ in pairs), max(high for _, high in pairs)
 
     @property
     def diameter(self) -> int:
@@ -318,7 +251,7 @@ def grid(shape: int | tuple[int, ...], cells: int | tuple[int, ...]) -> Blocks:
 
 
 def boxes(shape: int | tuple[int, ...], lows: Any, highs: Any) -> Boxes:
-    """Boxes from their corners: `lows` is inside, `highs` just outside; one row a box.
+    """Boxes from their corners: `lows` is inside, `highs` just outside; one row per box.
 
     >>> boxes(4, [[0], [1]], [[2], [4]]).dense().astype(int).tolist()
     [[1, 1, 0, 0], [0, 1, 1, 1]]
@@ -330,7 +263,7 @@ def boxes(shape: int | tuple[int, ...], lows: Any, highs: Any) -> Boxes:
     except ValueError:  # ragged, or a part of a corner
         fit = False
     if not fit:
-        raise BadInput("lows, highs", "must be the same number of whole corners, one row a box", "pass two integer arrays")
+        raise BadInput("lows, highs", "must be the same number of whole corners, one row per box", "pass two integer arrays")
     return Boxes(domain, low.astype(np.int64), high.astype(np.int64))
 
 
@@ -362,7 +295,7 @@ def stack(*parts: Strategy, weights: Sequence[float] | None = None) -> Stack:
     if not parts or any(part.shape != parts[0].shape for part in parts):
         raise BadInput("parts", "must be one or more strategies over the same domain", "build them from one shape")
     if weights is not None and (len(weights) != len(parts) or min(weights) <= 0):
-        raise BadInput("weights", "must be one number above 0 a part", f"pass {len(parts)} of them")
+        raise BadInput("weights", "must be one number above 0 per part", f"pass {len(parts)} of them")
     whole, unit = lattice([1] * len(parts) if weights is None else weights)
     return Stack(parts, [int(w) for w in whole], unit)
 

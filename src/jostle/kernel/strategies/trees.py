@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import Any, final
@@ -19,7 +20,7 @@ class Hierarchy(Strategy):
     """Nested grids from coarse to fine, each level with a weight; the last level has every cell.
 
     Rows run from the coarsest level to the finest, within a level in row-major order. A block that cannot be cut
-    further is counted again on the levels below: every record is then in one block a level, and measuring it more
+    further is counted again on the levels below: every record is then in one block per level, and measuring it more
     often than the norm already allows costs nothing.
     """
 
@@ -29,9 +30,12 @@ class Hierarchy(Strategy):
         check_weights(weights)
         _check_nested(shape, levels, weights)
         self.levels = tuple(tuple(fixed(np.array(starts)) for starts in level) for level in levels)
-        self.shape, self.weights, self.unit = shape, tuple(weights), unit
-        self.grids = tuple(tuple(len(starts) for starts in level) for level in self.levels)
-        self.rows = sum(int(np.prod(grid)) for grid in self.grids)
+        self.weights, self.grids = tuple(weights), tuple(tuple(len(starts) for starts in level) for level in levels)
+        blocks = [math.prod(grid) for grid in self.grids]
+        # A record is in one block per level; a replaced one moves two blocks on every level that has two.
+        apart = 2 * sum(w for w, count in zip(weights, blocks, strict=True) if count > 1)
+        bounds = 0, max(self.weights)
+        super().__init__(shape, sum(blocks), norm=sum(weights), diameter=apart, unit=unit, bounds=bounds)
 
     def apply(self, x: Any) -> Any:
         """Block sums, each level from the one below it."""
@@ -54,7 +58,7 @@ class Hierarchy(Strategy):
         return down.reshape(*y.shape[:-1], -1)
 
     def by_level(self, y: Any) -> list[Any]:
-        """The rows, cut into one grid a level."""
+        """The rows, cut into one grid per level."""
         ends = np.cumsum([int(np.prod(grid)) for grid in self.grids])
         flat = np.split(y, ends[:-1], axis=-1)
         return [part.reshape(*y.shape[:-1], *grid) for part, grid in zip(flat, self.grids, strict=True)]
@@ -72,26 +76,11 @@ class Hierarchy(Strategy):
         return fine
 
     def repeat(self, coarse: Any, level: int) -> Any:
-        """Hand each block of `level` its number to its children on level + 1."""
+        """Give each block's number to its children on level + 1."""
         for axis, starts in enumerate(self._children[level]):
             counts = np.diff(starts, append=self.grids[level + 1][axis])
             coarse = np.repeat(coarse, counts, axis=axis - len(self.shape))
         return coarse
-
-    @cached_property
-    def norm(self) -> int:
-        """A record is in one block a level."""
-        return sum(self.weights)
-
-    @property
-    def bounds(self) -> tuple[int, int]:
-        """Zeros and the levels' weights."""
-        return 0, max(self.weights)
-
-    @cached_property
-    def diameter(self) -> int:
-        """A replaced record moves two blocks on every level that has two."""
-        return 2 * sum(w for w, grid in zip(self.weights, self.grids, strict=True) if np.prod(grid) > 1)
 
 
 @final
@@ -102,12 +91,14 @@ class Wavelet(Strategy):
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        self.shape = shape
         self.padded = tuple(1 << (n - 1).bit_length() for n in shape)
-        self.rows = int(np.prod(self.padded))
+        # A cell is in the total and in one node per level, on each axis. In one dimension, two leaves of different halves
+        # share the total and, with opposite signs, the root. Left halves count up, right halves down.
+        norm = math.prod(p.bit_length() for p in self.padded)
+        apart = 2 * (norm - 1) if len(shape) == 1 else None
+        super().__init__(shape, math.prod(self.padded), norm=norm, diameter=apart, bounds=(-1, 1))
 
     def apply(self, x: Any) -> Any:
-        """The transform along each axis in turn."""
         lead = x.shape[:-1]
         widths = [(0, 0)] * len(lead) + [(0, p - n) for p, n in zip(self.padded, self.shape, strict=True)]
         grid = np.pad(x.reshape(*lead, *self.shape), widths)
@@ -116,27 +107,11 @@ class Wavelet(Strategy):
         return grid.reshape(*lead, -1)
 
     def adjoint(self, y: Any) -> Any:
-        """The transposed transform, cut to the domain."""
         lead = y.shape[:-1]
         grid = y.reshape(*lead, *self.padded)
         for axis in range(len(lead), grid.ndim):
             grid = _along(grid, axis, _haar_transposed)
         return grid[(..., *(slice(n) for n in self.shape))].reshape(*lead, -1)
-
-    @property
-    def norm(self) -> int:
-        """A cell is in the total and in one node a level, on each axis."""
-        return int(np.prod([p.bit_length() for p in self.padded]))
-
-    @property
-    def bounds(self) -> tuple[int, int]:
-        """Left halves count up, right halves down."""
-        return -1, 1
-
-    @property
-    def diameter(self) -> int:
-        """In one dimension: two leaves of different halves share the total and, with opposite signs, the root."""
-        return 2 * (self.norm - 1) if len(self.shape) == 1 else super().diameter
 
 
 def _along(grid: Any, axis: int, transform: Any) -> Any:
@@ -192,13 +167,13 @@ def _hierarchy(shape: tuple[int, ...], branching: int, root: bool, weights: tupl
     if not root and len(levels) > 1:
         levels = levels[1:]
     if weights is not None and (len(weights) != len(levels) or min(weights) <= 0):
-        raise BadInput("weights", "must be one number above 0 a level", f"pass {len(levels)} of them")
+        raise BadInput("weights", "must be one number above 0 per level", f"pass {len(levels)} of them")
     whole, unit = lattice([1] * len(levels) if weights is None else weights)
     return Hierarchy(shape, levels, [int(w) for w in whole], unit)
 
 
 def _check_nested(shape: tuple[int, ...], levels: Sequence[tuple[np.ndarray, ...]], weights: Sequence[int]) -> None:
-    """A record is in one block a level only if blocks begin at 0, rise, and are cut further down to the cells."""
+    """A record is in one block per level only if blocks begin at 0, rise, and are cut further down to the cells."""
     fits = len(levels) == len(weights) > 0 and all(len(level) == len(shape) for level in levels)
     for axis, n in enumerate(shape):
         finer = np.arange(n)

@@ -281,7 +281,7 @@ class BestSplit:
         """By one noisy maximum per node; the nodes are disjoint."""
         token = _paid(budget)
         criterion = self.criterion or CappedEntropy(_cap(level))
-        span = level.records.neighbours.in_part().sensitivity(criterion.span(), 2 * criterion.span())
+        span = level.records.neighbours.in_part().sensitivity(*criterion.sensitivities())
         scale = float(span / token.epsilon) / criterion.unit
         handicaps = np.minimum(-scale * np.log(level.candidates.prior), LARGEST_HANDICAP)
         return level.records.choose_each(
