@@ -55,7 +55,7 @@ RENAMED = {
     "jostle.kernel.strategy": "jostle.kernel.strategies",
     "jostle.kernel.trees": "jostle.kernel.strategies",
     "jostle.kernel.twofold": "jostle.kernel.functions.twofold",
-    "jostle.kernel.who": "jostle.kernel.ledger.spender",
+    "jostle.kernel.who": "jostle.kernel.ledger.events",
     "jostle.learn._cells": "jostle.learn.cells",
     "jostle.learn._smoothing": "jostle.learn.smoothing",
     "jostle.learn.adaptive_tree": "jostle.learn.trees.adaptive",

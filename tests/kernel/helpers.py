@@ -23,7 +23,7 @@ from jostle.kernel.functions.statistics import (
 )
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
-from jostle.kernel.source import Private, SimulatedSource
+from jostle.kernel.source import PrivateData, SimulatedSource
 from jostle.kernel.strategies import (
     Strategy,
     blocks,
@@ -87,7 +87,7 @@ class Recorder:
         return bound // 2
 
 
-def with_custody(source: Private, **changed: Any) -> None:
+def with_custody(source: PrivateData, **changed: Any) -> None:
     """Put other noise or another purse behind a source or records, past what hides them."""
     for kind in type(source).__mro__:
         name = f"_{kind.__name__}__custody"

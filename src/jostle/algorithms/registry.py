@@ -67,8 +67,9 @@ class Algorithm(Registered):
             raise BadInput(
                 "algorithm", f"{self.name} is not for {dimensions} dimensions", f"use one of {', '.join(sorted(fit))}"
             )
-        self.check_tunables(tunables)
-        check_values(self.takes, self.tunables, tunables)
+        if tunables:
+            self.check_tunables(tunables)
+            check_values(self.takes, self.tunables, tunables)
 
     def run(self, source: Source, workload: Workload, budget: Budget, **tunables: Any) -> Vector:
         """The estimate of the data vector, flat; in a batched simulation with an axis of trials before it."""

@@ -193,12 +193,14 @@ def release(
 
 def plan_for(workload: Workload, algorithm: str | Algorithm | None, tunables: dict[str, Any]) -> tuple[Algorithm, str]:
     """The algorithm that answers, checked, and why: the one that was named, Pythia, or one by a public rule."""
-    usual, why = default_algorithm.for_workload(workload)
-    if usual in default_algorithm.FOR_RANGES:
-        usual, why = "Pythia", "because the choice was left to it"
-    plan = algorithms.get(usual if algorithm is None else algorithm)
+    why = "as you asked"
+    if algorithm is None:
+        algorithm, why = default_algorithm.for_workload(workload)
+        if algorithm in default_algorithm.FOR_RANGES:
+            algorithm, why = "Pythia", "because the choice was left to it"
+    plan = algorithms.get(algorithm)
     plan.check(workload, tunables)
-    return plan, why if algorithm is None else "as you asked"
+    return plan, why
 
 
 def answered(

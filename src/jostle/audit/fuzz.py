@@ -28,7 +28,7 @@ from jostle.audit.hostile import Odd, mutated
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import JostleError
 from jostle.kernel.ledger import Ledger
-from jostle.kernel.ledger.spender import name_of
+from jostle.kernel.ledger.events import spender
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import simulation
 
@@ -139,7 +139,7 @@ def _functions(ledger: Ledger) -> list[Target]:
         Target("Neighbours", Neighbours, {"relation": "replace", "rows": 1}),
         Target("Ledger.account", ledger.account, {"name": "fuzz", "cap": BUDGET, "neighbours": "add_remove"}),
         Target("Ledger.set_cap", ledger.set_cap, {"name": "fuzz", "cap": BUDGET, "note": "", "was": BUDGET}),
-        Target("name_of", name_of, {"who": "anna"}),
+        Target("spender", spender, {"who": "anna"}),
         Target("Ledger.charge", ledger.charge, {"name": "fuzz", **charge}),
         Target("Ledger.balance", ledger.balance, {"name": "fuzz"}),
     ]

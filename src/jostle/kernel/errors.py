@@ -66,17 +66,6 @@ def _overdraft(requested: Fraction, remaining: Fraction, of: str) -> Overdraft:
     return Overdraft(requested=requested, remaining=remaining, of=of)
 
 
-def check_of_kernel(value: object, kind: type, what: str, otherwise: str = "its lemma is not proven") -> None:
-    """Raise unless it is of a class of the kernel: of others, nobody has proven how far one record moves them.
-
-    >>> check_of_kernel(3, int, "statistic")
-    Traceback (most recent call last):
-    jostle.kernel.errors.PlanError: int is no statistic of the kernel: its lemma is not proven
-    """
-    if not isinstance(value, kind) or not type(value).__module__.startswith("jostle.kernel."):
-        raise PlanError(f"{type(value).__name__} is no {what} of the kernel: {otherwise}")
-
-
 def show(amount: Fraction) -> str:
     """An exact amount for people: the decimal where it is short, else the fraction.
 

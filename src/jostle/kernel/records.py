@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle.kernel.arguments import check_of_kernel
 from jostle.kernel.budget import Budget, Purse, check_token
-from jostle.kernel.errors import BadInput, PlanError, check_of_kernel
+from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.criteria import Criterion
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector, fixed
-from jostle.kernel.source import Custody, Granting, Private, ReleaseSource, SimulatedSource, Source, source_over
+from jostle.kernel.source import Custody, Granting, PrivateData, ReleaseSource, SimulatedSource, Source, source_over
 
 if TYPE_CHECKING:
     from jostle.kernel.functions.objective import Additive
@@ -152,7 +153,7 @@ class Split:
         return int(self.branches.max()) + 1
 
 
-class Records(Private):
+class Records(PrivateData):
     """Private records as a plan sees them: public facts, and the operators that may be asked of them.
 
     What differs between a release and a simulation is the noise and the purse.

@@ -16,10 +16,10 @@ from typing import Literal, NoReturn, Self, TypeVar, final
 
 import numpy as np
 
-from jostle.kernel.arguments import check_one_of
+from jostle.kernel.arguments import check_of_kernel, check_one_of
 from jostle.kernel.arrays import counts
 from jostle.kernel.budget import Budget, CountingPurse, PartPurse, Purse, check_token
-from jostle.kernel.errors import BadInput, PlanError, check_of_kernel
+from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions import intervals
 from jostle.kernel.functions.scores import Score
 from jostle.kernel.functions.statistics import PRICE_UNIT, Statistic, check_price
@@ -104,7 +104,7 @@ class Custody:
         raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
 
 
-class Private:
+class PrivateData:
     """What vectors and records share: public facts, and that no copy of them can be made."""
 
     __slots__ = ("__custody",)
@@ -126,7 +126,7 @@ class Private:
         raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
 
 
-class Granting(Private):
+class Granting(PrivateData):
     """What whoever runs a plan may do with a source, and the plan itself may not: grant tokens for it."""
 
     __slots__ = ()
@@ -142,11 +142,11 @@ class Granting(Private):
 
     @property
     def __purse(self) -> Purse:
-        purse: Purse = self._Private__custody.purse  # type: ignore[attr-defined]  # a base without slots keeps nothing
+        purse: Purse = self._PrivateData__custody.purse  # type: ignore[attr-defined]  # a base without slots keeps nothing
         return purse
 
 
-class Source(Private):
+class Source(PrivateData):
     """Private counts as a plan sees them: public facts, and the operators that may be asked of them.
 
     What differs between a release and a simulation is the noise and the purse.

@@ -1,7 +1,13 @@
-"""What a ledger holds: events and balances. What this version of jostle does not understand, it refuses to read."""
+"""What a ledger holds: events, balances, and who spent. What this version of jostle does not understand, it refuses to read.
+
+The first ledgers have no column for who spent. An older jostle neither reads that column nor writes it, so the version of
+the tables is the same with and without, and both share ledgers. A ledger without the column stays so: a charge is no time
+to change tables.
+"""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
@@ -18,6 +24,10 @@ KINDS: Final = ("open", "cap", "charge")
 
 LINES: Final = "\n\t"
 """Characters that a note may have besides printable ones."""
+
+LONGEST_WHO: Final = 200
+WHO: Final = "JOSTLE_WHO"
+"""The environment variable that takes precedence over the operating system's name of the user."""
 
 ROWS: Final = "row"
 """The unit of an account that protects single rows."""
@@ -158,9 +168,10 @@ def unit_of(note: str | None) -> str:
     return note.removeprefix(_EACH).partition("\n")[0] if note.startswith(_EACH) else ROWS
 
 
-def check_text(text: object, argument: str, longest: int, *, empty: bool = False, also: str = "") -> None:
+def check_text(text: object, argument: str, longest: int, *, empty: bool = False, lines: bool = False) -> None:
     """Raise unless it is a text of printable characters that is not too long, and not empty unless that is allowed."""
-    if not isinstance(text, str) or len(text) > longest or not printable(text, also) or not (empty or text.strip()):
+    fits = isinstance(text, str) and len(text) <= longest and printable(text, LINES if lines else "")
+    if not fits or not (empty or str(text).strip()):
         problem = f"must be a text of {'at most' if empty else '1 to'} {longest:,} printable characters"
         raise BadInput(argument, problem, "shorten it, or take its control characters out")
 
@@ -173,3 +184,26 @@ def printable(text: str, also: str = "") -> bool:
 def newer(what: str) -> LedgerError:
     """The error about something that only a later version of jostle can have written."""
     return LedgerError(f"this ledger was written by a newer jostle: it holds {what}. Remedy: upgrade jostle.")
+
+
+def spender(who: str | None = None) -> str:
+    """The name given, or else that of the environment variable, or that of the operating system.
+
+    >>> spender("the statistics office")
+    'the statistics office'
+    """
+    argument, name = ("who", who) if who is not None else (WHO, os.environ.get(WHO))
+    if name is None:
+        return _user()
+    check_text(name, argument, LONGEST_WHO, empty=True)
+    return name
+
+
+def _user() -> str:
+    try:
+        import pwd
+
+        name = pwd.getpwuid(os.geteuid()).pw_name
+    except (ImportError, KeyError):  # some systems have no such list, and some users are not on it
+        return ""
+    return name if printable(name) else ""

@@ -20,9 +20,9 @@ import sqlalchemy as sa
 
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput, BudgetError, LedgerError, Overdraft, show
-from jostle.kernel.ledger import accounts, spender
+from jostle.kernel.ledger import accounts
 from jostle.kernel.ledger.accounts import Account
-from jostle.kernel.ledger.events import LINES, ROWS, Balance, Event, Statement, check_text, newer, opening_note, unit_of
+from jostle.kernel.ledger.events import ROWS, Balance, Event, Statement, check_text, newer, opening_note, spender, unit_of
 from jostle.kernel.ledger.store import ACCOUNTS, EVENTS, META, VERSION, now, open_store
 from jostle.kernel.neighbours import Neighbours
 
@@ -53,7 +53,7 @@ class Ledger:
     def __init__(
         self, location: str | os.PathLike[str], *, create: bool = True, timeout: float = 30.0, who: str | None = None
     ) -> None:
-        name = spender.name_of(who)
+        name = spender(who)
         self._store, tables = open_store(location, create=create, timeout=timeout)
         _check_version(tables.version)
         self._records_who = tables.who
@@ -278,7 +278,7 @@ def _same(one: Neighbours, other: Neighbours) -> bool:
 
 
 def _check_note(note: str) -> None:
-    check_text(note, "note", LONGEST_NOTE, empty=True, also=LINES)
+    check_text(note, "note", LONGEST_NOTE, empty=True, lines=True)
 
 
 def _check_version(version: int | None) -> None:

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from jostle.kernel.errors import BadInput, PlanError, check_of_kernel
+from jostle.kernel.arguments import check_of_kernel
+from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.partition import Counts, Vector
 
 RESOLUTION = 2**20
