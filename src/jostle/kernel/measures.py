@@ -68,7 +68,7 @@ class Approximate(_Measure):
     for_keys: Fraction
 
     def __init__(self, epsilon: object, delta: object, for_keys: object | None = None) -> None:
-        whole = _delta(delta)
+        whole = in_unit_interval(delta)
         keys = whole / 2 if for_keys is None else exact(for_keys, "for_keys", zero=True)
         if keys > whole:
             raise BadInput("for_keys", "is more than δ", "pass a number from 0 to δ; half of δ is the default")
@@ -160,7 +160,7 @@ class Cost:
     @classmethod
     def key_selection(cls, epsilon: object, delta: object) -> Cost:
         """Any (ε, δ)-differentially private mechanism: an ε-private one that fails with probability δ."""
-        return cls(exact(epsilon), exact(epsilon) ** 2 / 2, _delta(delta))
+        return cls(exact(epsilon), exact(epsilon) ** 2 / 2, in_unit_interval(delta))
 
 
 @final
@@ -245,7 +245,7 @@ def largest_rho(epsilon: object, delta: object) -> Fraction:
     >>> round(float(largest_rho(1, 1e-6)), 5)
     0.02436
     """
-    return _largest_rho(exact(epsilon), _delta(delta))
+    return _largest_rho(exact(epsilon), in_unit_interval(delta))
 
 
 @lru_cache(maxsize=1024)
@@ -269,7 +269,7 @@ def epsilon_of(rho: object, delta: object) -> Fraction:
     >>> round(float(epsilon_of(0.5, 1e-6)), 4)  # 100 releases of ε = 0.1 each
     5.2215
     """
-    amount, part = exact(rho, "rho", zero=True), _delta(delta)
+    amount, part = exact(rho, "rho", zero=True), in_unit_interval(delta)
     each, log_delta = float(amount), _float_log(part)
     arithmetic, order = context(), 1 + _best(lambda past_one: (1 + past_one) * each + _gain(past_one, log_delta))
     gain, size = _certified_gain(order, part)
@@ -316,10 +316,10 @@ def gaussian_delta(epsilon: object, sigma: object) -> Fraction:
     >>> float(gaussian_delta(1, 4.225)) < 1e-6 < float(gaussian_delta(1, 4.224))
     True
     """
-    return _gaussian_delta(exact(epsilon, zero=True), exact(sigma, "sigma"))
+    return gaussian_delta_between(exact(epsilon, zero=True), exact(sigma, "sigma"))
 
 
-def _gaussian_delta(epsilon: Fraction, sigma: Fraction) -> Fraction:
+def gaussian_delta_between(epsilon: Fraction, sigma: Fraction) -> Fraction:
     """Φ(1/2σ − εσ) − e^ε·Φ(−1/2σ − εσ), rounded up; ε may be below 0."""
     arithmetic = context(300)
     high = normal(_rounded_up(1 / (2 * sigma) - epsilon * sigma))[1]
@@ -332,7 +332,8 @@ def _gaussian_delta(epsilon: Fraction, sigma: Fraction) -> Fraction:
 def _rounded_up(value: Fraction) -> Decimal:
     """To 60 digits; Φ grows with its argument, so both of its uses err on the safe side."""
     arithmetic = context()
-    return arithmetic.next_plus(decimal(value, arithmetic))
+    rounded = decimal(value, arithmetic)
+    return arithmetic.add(rounded, abs(rounded).scaleb(-55))
 
 
 def gaussian_sigma(epsilon: object, delta: object) -> Fraction:
@@ -341,23 +342,23 @@ def gaussian_sigma(epsilon: object, delta: object) -> Fraction:
     >>> round(float(gaussian_sigma(1, 1e-6)), 3), round(float(gaussian_sigma(0.1, 1e-6)), 2)
     (4.225, 36.3)
     """
-    return _gaussian_sigma(exact(epsilon), _delta(delta))
+    return _gaussian_sigma(exact(epsilon), in_unit_interval(delta))
 
 
 @lru_cache(maxsize=1024)
 def _gaussian_sigma(epsilon: Fraction, delta: Fraction) -> Fraction:
     low = high = Fraction(1)
-    while _gaussian_delta(epsilon, high) > delta:
+    while gaussian_delta_between(epsilon, high) > delta:
         low, high = high, 2 * high
-    while _gaussian_delta(epsilon, low) <= delta:
+    while gaussian_delta_between(epsilon, low) <= delta:
         low, high = low / 2, low
     for _ in range(42):
         middle = (low + high) / 2
-        low, high = (low, middle) if _gaussian_delta(epsilon, middle) <= delta else (middle, high)
+        low, high = (low, middle) if gaussian_delta_between(epsilon, middle) <= delta else (middle, high)
     return high
 
 
-def _delta(value: object) -> Fraction:
+def in_unit_interval(value: object) -> Fraction:
     amount = exact(value, "delta")
     if amount >= 1:
         raise BadInput("delta", "must be below 1", "pass a small number such as 1e-6")
