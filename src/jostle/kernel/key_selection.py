@@ -1,0 +1,233 @@
+"""Which groups may be named, if their names are not known beforehand: a group is released with a probability that depends on
+the number of its people, so that no single person decides it but with probability δ.
+
+Two methods. `optimal_selection` releases each key on its own, with the largest probabilities that (ε, δ) allows (Desfontaines,
+Voss, Gipson, Mandayam: Differentially private partition selection, PoPETs 2022(1)); a person with several keys pays for each.
+`gaussian_selection` compares the number of people plus Gaussian noise with a threshold, whose cost grows with the root of the
+number of keys per person. Probabilities are whole multiples of 2^-63, drawn exactly. Proof: docs/proofs/measures.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final, Protocol, final
+
+import numpy as np
+
+from jostle.kernel.budget import exact
+from jostle.kernel.decimals import context, decimal, normal, root_down
+from jostle.kernel.errors import BadInput
+from jostle.kernel.measures import gaussian_delta_between, gaussian_sigma, in_unit_interval
+from jostle.kernel.partition import Counts, Vector
+
+CERTAIN: Final = 2**63
+"""The probability 1, in the units of tables."""
+
+_FLOATS: Final = Fraction(1, 2**48)
+"""No probability of a Gaussian table is further from its formula: `math.erfc` and its argument err by less than a quarter of it."""
+
+_LONGEST: Final = 2**22
+"""Tables with more entries take too long to make."""
+
+_BITS: Final = 128
+
+
+class UniformNoise(Protocol):
+    """What a selection draws from."""
+
+    def below(self, bound: int) -> Any:
+        """A whole number from 0 to bound − 1, each as likely; with trials, one per trial."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class KeySelection:
+    """An (ε, δ)-private rule by which keys are released, for people who each have at most `groups_per_person` keys.
+
+    >>> rule = optimal_selection(1, 1e-6)
+    >>> rule.method, rule.even_chance, rule.probability(1) <= Fraction(1, 10**6), round(float(rule.probability(14)), 6)
+    ('optimal', 14, True, 0.699887)
+    """
+
+    method: str
+    epsilon: Fraction
+    delta: Fraction
+    groups_per_person: int
+
+    table: np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
+    """By the number of people from 0 on, the probability of release in units of 2^-63; the last entry is for all beyond."""
+
+    def probability(self, people: int) -> Fraction:
+        """With what probability a key with so many people is released, exactly."""
+        return Fraction(int(self.table[min(people, len(self.table) - 1)]), CERTAIN)
+
+    @property
+    def even_chance(self) -> int:
+        """The smallest number of people whose key is at least as likely to be released as not."""
+        return int(np.searchsorted(self.table, CERTAIN // 2))
+
+    def select(self, people: Counts, noise: UniformNoise) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Whether each key is released, given how many different people have it. With trials, along a leading axis.
+
+        For the kernel alone, after the charge. `people` must count a person once per key, and in no more keys than
+        `groups_per_person`. Keys that are not selected must leave no trace.
+
+        >>> import secrets
+        >>> from types import SimpleNamespace
+        >>> noise = SimpleNamespace(below=secrets.randbelow)
+        >>> optimal_selection(1, 1e-6).select(np.array([0, 1000]), noise).tolist()
+        [False, True]
+        """
+        bar = self.table[np.minimum(people, len(self.table) - 1)]
+        drawn = noise.below(1 << (64 * bar.size)) if bar.size else 0
+        trials = drawn if isinstance(drawn, np.ndarray) else [drawn]
+        words = [np.frombuffer(int(word).to_bytes(8 * bar.size, "little"), dtype="<u8") >> np.uint64(1) for word in trials]
+        chosen = np.array(words, dtype=np.uint64).reshape(len(words), bar.size) < bar
+        return chosen if isinstance(drawn, np.ndarray) else chosen[0]
+
+
+def optimal_probability(people: object, epsilon: float, delta: float) -> Vector:
+    """π(n), the largest probability with which a key of n people may be released, one key per person: the closed form.
+
+    For previews; the probabilities that are drawn are those of `optimal_selection`.
+
+    >>> optimal_probability([0, 1, 14, 30], 1.0, 1e-6).round(6).tolist()
+    [0.0, 1e-06, 0.699887, 1.0]
+    """
+    n = np.asarray(people, dtype=np.float64)
+    growth = math.expm1(epsilon)
+    turn = 1 + math.floor(math.log((growth + 2 * delta) / (delta * (growth + 2))) / epsilon)
+    rising = delta * np.expm1(np.minimum(n, turn) * epsilon) / growth
+    left = np.exp(-np.maximum(n - turn, 0) * epsilon)
+    return np.asarray(np.minimum((1 - left) * (1 + delta / growth) + left * rising, 1.0))
+
+
+def optimal_selection(epsilon: object, delta: object, groups_per_person: int = 1) -> KeySelection:
+    """The most generous rule that treats each key on its own: each gets an equal part of ε and of δ.
+
+    π(0) = 0, π(n + 1) = min(e^ε·π(n) + δ, 1 − e^−ε·(1 − π(n) − δ), 1), each rounded down.
+
+    >>> optimal_selection(1, 1e-6, groups_per_person=10).even_chance
+    132
+    """
+    return _optimal(exact(epsilon), in_unit_interval(delta), _whole(groups_per_person))
+
+
+@lru_cache(maxsize=64)
+def _optimal(epsilon: Fraction, delta: Fraction, groups: int) -> KeySelection:
+    if math.log(float(groups / delta) + 2) * 2 * groups > _LONGEST * float(epsilon):
+        raise BadInput("epsilon", f"is too small for {groups} groups per person", "use a larger one, or fewer groups")
+    arithmetic = context()
+    share = decimal(min(epsilon / groups, Fraction(40)), arithmetic)
+    growth = math.floor(Fraction(arithmetic.exp(share)) * (1 - Fraction(1, 10**50)) * 2**_BITS)
+    part = math.floor(delta / groups * CERTAIN * 2**_BITS)
+    table = [0]
+    while table[-1] < CERTAIN:
+        rising = (growth * table[-1] + part) >> _BITS
+        closing = CERTAIN + (part - ((CERTAIN - table[-1]) << _BITS)) // growth
+        following = min(rising, closing, CERTAIN)
+        if following <= table[-1]:  # δ is below what the units can show, so that nothing is ever released
+            break
+        table.append(following)
+    return KeySelection("optimal", epsilon, delta, groups, np.array(table, dtype=np.uint64))
+
+
+def gaussian_selection(epsilon: object, delta: object, groups_per_person: int = 1) -> KeySelection:
+    """The number of people plus Gaussian noise, compared with a threshold.
+
+    >>> gaussian_selection(1, 1e-6, groups_per_person=10).even_chance
+    71
+    """
+    return _gaussian(exact(epsilon), in_unit_interval(delta), _whole(groups_per_person))
+
+
+@lru_cache(maxsize=64)
+def _gaussian(epsilon: Fraction, delta: Fraction, groups: int) -> KeySelection:
+    arithmetic = context()
+    growth = Fraction(arithmetic.exp(decimal(min(epsilon, Fraction(100)), arithmetic)))
+    ideal = delta - groups * (1 + growth) * _FLOATS
+    if ideal < delta / 2 or epsilon > 100:
+        raise BadInput(
+            "delta", f"is too small for {groups} groups per person by Gaussian noise", "select by the optimal rule"
+        )
+    root = _root_up(groups)
+    for share in (Fraction(1), Fraction(3, 4), Fraction(1, 2), Fraction(1, 4)):
+        sigma = root * gaussian_sigma(epsilon, ideal * share)
+        threshold = _threshold(sigma, ideal * share / groups)
+        if _is_private(epsilon, ideal, groups, sigma, threshold):
+            break
+    else:
+        raise BadInput("delta", "admits no threshold for this ε", "select by the optimal rule")
+    scale, middle = float(sigma) * math.sqrt(2), float(threshold)
+    entries = math.ceil(middle + 7 * scale)
+    if entries > _LONGEST:
+        raise BadInput("epsilon", f"is too small for {groups} groups per person", "use a larger one, or fewer groups")
+    table = [min(math.floor(math.erfc((middle - n) / scale) / 2 * CERTAIN), CERTAIN) for n in range(1, entries)]
+    return KeySelection("gaussian", epsilon, delta, groups, np.array([0, *table, CERTAIN], dtype=np.uint64))
+
+
+def _threshold(sigma: Fraction, chance: Fraction) -> Fraction:
+    """T at which a key of one person is released with at most this chance: Φ((1 − T)/σ)."""
+    arithmetic = context()
+    low, high = Fraction(0), Fraction(64)
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if Fraction(normal(-decimal(middle, arithmetic))[1]) <= chance else (middle, high)
+    return 1 + sigma * high
+
+
+def _is_private(epsilon: Fraction, delta: Fraction, groups: int, sigma: Fraction, threshold: Fraction) -> bool:
+    """Whether the ideal rule is (ε, δ)-private, however many m of a person's keys nobody else has.
+
+    Those m keys stay hidden with probability q, falling in m, and noise hides the person in the others, better for fewer.
+    Intervals of m are judged by the worst q and the worst noise in them.
+    """
+    arithmetic = context()
+    hidden = 1 - Fraction(normal(decimal((1 - threshold) / sigma, arithmetic))[1])
+    first = 0
+    while first <= groups:
+        last = min(groups, max(first, first * 11 // 10))
+        stay = 1 - last * (1 - hidden)  # Bernoulli: not above hidden^last
+        if stay <= 0:
+            return False
+        in_others = sigma / _root_up(groups - first) if first < groups else None
+        shift = Fraction(arithmetic.ln(decimal(stay, arithmetic))) - Fraction(1, 10**50)
+        if in_others is None:
+            added, removed = Fraction(0), -(epsilon + shift)  # 1 − e^x ≤ −x
+        else:
+            added, removed = gaussian_delta_between(epsilon, in_others), gaussian_delta_between(epsilon + shift, in_others)
+        if 1 - stay + added > delta or removed > delta:
+            return False
+        first = last + 1
+    return True
+
+
+def best_method(epsilon: object, delta: object, groups_per_person: int = 1) -> KeySelection:
+    """The rule under which a key needs fewer people for an even chance. Public: it depends on the three numbers alone.
+
+    >>> [best_method(1, 1e-6, groups).method for groups in (1, 2, 10)]
+    ['optimal', 'optimal', 'gaussian']
+    """
+    rules, refusals = [], []
+    for make in (optimal_selection, gaussian_selection):
+        try:
+            rules.append(make(epsilon, delta, groups_per_person))
+        except BadInput as refusal:
+            refusals.append(refusal)
+    if not rules:
+        raise refusals[0]
+    return min(rules, key=lambda rule: rule.even_chance)
+
+
+def _root_up(value: int) -> Fraction:
+    """A fraction not below the root of a whole number."""
+    return 1 / root_down(Fraction(1, value))
+
+
+def _whole(groups: int) -> int:
+    if isinstance(groups, bool) or not isinstance(groups, (int, np.integer)) or groups < 1:
+        raise BadInput("groups_per_person", "must be a whole number of at least 1", "pass for instance 1")
+    return int(groups)

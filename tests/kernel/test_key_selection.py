@@ -1,0 +1,150 @@
+"""Selecting keys: probabilities against the closed form, (ε, δ) by enumeration, and draws against their probabilities."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jostle.kernel.decimals import context, decimal, normal
+from jostle.kernel.errors import BadInput
+from jostle.kernel.key_selection import (
+    CERTAIN,
+    KeySelection,
+    best_method,
+    gaussian_selection,
+    optimal_probability,
+    optimal_selection,
+)
+from jostle.kernel.noise import ExactNoise, SimulatedNoise
+
+EPSILONS = st.integers(1, 300).map(lambda k: Fraction(k, 100))
+DELTAS = st.integers(3, 30).map(lambda k: Fraction(1, 2**k))
+
+
+def below_exp(epsilon):
+    return Fraction(context().exp(decimal(epsilon, context()))) * (1 - Fraction(1, 10**45))
+
+
+@given(EPSILONS, DELTAS, st.integers(1, 4))
+def test_consecutive_probabilities_are_private_exactly(epsilon, delta, groups):
+    """For one key, (ε, δ) is four inequalities between the probabilities at n and n + 1, here in fractions."""
+    factor, part = below_exp(epsilon / groups), delta / groups
+    chances = [Fraction(int(units), CERTAIN) for units in optimal_selection(epsilon, delta, groups).table]
+    assert chances[0] == 0
+    assert chances[-1] == 1
+    for here, there in itertools.pairwise(chances):
+        assert here <= there <= factor * here + part
+        assert 1 - here <= factor * (1 - there) + part
+
+
+@given(st.floats(0.05, 5), st.integers(2, 8))
+def test_the_recursion_is_the_closed_form_to_ten_digits(epsilon, digits):
+    delta = 10.0**-digits
+    table = optimal_selection(epsilon, delta).table / CERTAIN
+    np.testing.assert_allclose(table, optimal_probability(np.arange(len(table)), epsilon, delta), rtol=1e-10)
+
+
+@pytest.mark.parametrize(("groups", "optimal", "gaussian"), [(1, 14, 22), (10, 132, 74), (100, 1313, 251)])
+def test_people_for_an_even_chance(groups, optimal, gaussian):
+    assert optimal_selection(1, 1e-6, groups).even_chance == optimal
+    assert gaussian_selection(1, 1e-6, groups).even_chance <= gaussian
+    assert best_method(1, 1e-6, groups).even_chance == min(optimal, gaussian_selection(1, 1e-6, groups).even_chance)
+
+
+@pytest.mark.parametrize(
+    ("make", "epsilon", "delta", "groups"),
+    [
+        (gaussian_selection, 1, 1e-6, 2),
+        (gaussian_selection, 3, 1e-3, 2),
+        (gaussian_selection, "1/100", "1/10", 2),
+        (gaussian_selection, 1, "1/100", 3),
+        (optimal_selection, 1, 1e-6, 2),
+        (optimal_selection, 2, "1/20", 3),
+    ],
+)
+def test_no_person_with_several_keys_gets_through(make, epsilon, delta, groups):
+    """All outcomes of a person's keys, at all numbers of other people: the worst set of outcomes, both ways."""
+    rule = make(epsilon, delta, groups)
+    chances = rule.table / CERTAIN
+    before = chances[np.unique(np.linspace(0, len(chances) - 2, 60).astype(int))]
+    after = chances[np.unique(np.linspace(0, len(chances) - 2, 60).astype(int)) + 1]
+    factor = math.exp(rule.epsilon)
+    added, removed = 0.0, 0.0
+    for bits in itertools.product((0, 1), repeat=groups):
+        with_person, without = 1.0, 1.0
+        for axis, bit in enumerate(bits):
+            shape = [-1 if k == axis else 1 for k in range(groups)]
+            with_person = with_person * (after if bit else 1 - after).reshape(shape)
+            without = without * (before if bit else 1 - before).reshape(shape)
+        added = added + np.maximum(with_person - factor * without, 0)
+        removed = removed + np.maximum(without - factor * with_person, 0)
+    assert max(np.max(added), np.max(removed)) <= float(rule.delta) + 1e-14
+
+
+def test_the_error_function_is_as_exact_as_gaussian_tables_need():
+    for x in np.linspace(-9.5, 9.5, 400):
+        low, high = normal(Decimal(float(x)))
+        error = abs(Fraction(math.erfc(-x / math.sqrt(2)) / 2) - (Fraction(low) + Fraction(high)) / 2)
+        assert error < Fraction(1, 2**50)
+
+
+def test_a_selection_of_many_keys_follows_the_table():
+    rule = optimal_selection(1, 1e-2)
+    people = np.arange(100_000) % 12
+    keys = rule.select(people, ExactNoise())
+    assert keys.shape == people.shape
+    for n in range(12):
+        share, size = keys[people == n].mean(), (people == n).sum()
+        # Hoeffding, with a failure probability of 10^-6 in all twelve comparisons.
+        assert abs(share - float(rule.probability(n))) <= math.sqrt(math.log(2 * 12 / 1e-6) / (2 * size))
+    assert not keys[people == 0].any()
+
+
+def test_simulated_trials_come_along_a_leading_axis():
+    rule = best_method(1, 1e-6, 10)
+    keys = rule.select(np.array([0, 70, 10**9]), SimulatedNoise(seed=1, trials=400))
+    assert keys.shape == (400, 3)
+    assert not keys[:, 0].any()
+    assert keys[:, 2].all()
+    assert 0.2 < keys[:, 1].mean() < 0.8
+    assert rule.select(np.zeros(0, dtype=np.int64), ExactNoise()).shape == (0,)
+
+
+class Extreme:
+    """The smallest or the largest draw that there is."""
+
+    def __init__(self, largest):
+        self.largest = largest
+
+    def below(self, bound):
+        return bound - 1 if self.largest else 0
+
+
+def test_impossible_keys_stay_hidden_and_certain_ones_appear_whatever_is_drawn():
+    for rule in (optimal_selection(1, 1e-6), gaussian_selection(1, 1e-6, 5)):
+        assert isinstance(rule, KeySelection)
+        assert rule.select(np.array([0, 1, 10**6]), Extreme(largest=False)).tolist() == [False, True, True]
+        assert rule.select(np.array([0, 1, 10**6]), Extreme(largest=True)).tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "argument"),
+    [
+        ((0, 1e-6), "epsilon"),
+        ((1, 0), "delta"),
+        ((1, 1), "delta"),
+        ((1, 1e-6, 0), "groups_per_person"),
+        ((1e-9, 1e-6), "epsilon"),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(arguments, argument):
+    with pytest.raises(BadInput) as caught:
+        best_method(*arguments)
+    assert caught.value.argument == argument
