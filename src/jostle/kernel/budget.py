@@ -145,6 +145,10 @@ class Purse(ABC):
     def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
         """Record the charge durably, or raise and leave everything as it was."""
 
+    def part(self, neighbours: Neighbours, noise: Noise, charges: Sequence[Event]) -> PartPurse:
+        """The purse of one part of data that are split."""
+        return PartPurse(neighbours, noise, charges)
+
     @property
     def unspent(self) -> Fraction:
         """What was granted and not spent."""
@@ -166,7 +170,6 @@ class CountingPurse(Purse):
             raise Overdraft(requested=amount, remaining=self.granted - self.spent, of="this computation")
 
 
-@final
 class PartPurse(CountingPurse):
     """The purse of a part of a split: it grants the one token that was charged when the data were split, and no more.
 

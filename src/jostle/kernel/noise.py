@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import secrets
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, Protocol, final
+from typing import Any, Protocol, TypeVar, final
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.partition import Counts, Vector
 
 _LIMIT = 2**56
+T = TypeVar("T")
 
 
 class Noise(Protocol):
@@ -48,6 +50,12 @@ class Noise(Protocol):
     def words(self, size: int) -> Counts:
         """That many whole numbers from 0 to 2^53 − 1, each as likely."""
 
+    def outcome(self, law: str, how: Any, private: Any, draw: Callable[[], T]) -> T:
+        """What `draw` draws in several steps, of which only the result is released: always `draw()` in a release.
+
+        It says to an audit that replays releases by which law, with which public numbers, and from which private value.
+        """
+
 
 def calibrate(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
     """The scale of noise that makes a function of this sensitivity ε-differentially private, if it can be drawn.
@@ -73,9 +81,8 @@ def variance(scale: Fraction) -> float:
     return 2 * math.exp(-step) / math.expm1(-step) ** 2
 
 
-@final
 class ExactNoise:
-    """OpenDP's samplers. There is no seed to give.
+    """OpenDP's samplers. There is no seed to give. An audit that replays releases on public data has a kind of its own.
 
     >>> ExactNoise().discrete_laplace(np.array([5, 7]), Fraction(0)).tolist()
     [5, 7]
@@ -128,6 +135,9 @@ class ExactNoise:
     def words(self, size: int) -> Counts:
         """Eight bytes each from the operating system's entropy, of which 53 bits are kept."""
         return (np.frombuffer(secrets.token_bytes(8 * size), dtype=np.uint64) >> 11).astype(np.int64)
+
+    def outcome(self, law: str, how: Any, private: Any, draw: Callable[[], T]) -> T:
+        return draw()
 
 
 @final
@@ -183,6 +193,9 @@ class SimulatedNoise:
 
     def words(self, size: int) -> Counts:
         return self._rng.integers(0, 2**53, size=size, dtype=np.int64)
+
+    def outcome(self, law: str, how: Any, private: Any, draw: Callable[[], T]) -> T:
+        return draw()
 
 
 @cache

@@ -18,7 +18,7 @@ import numpy as np
 
 from jostle.kernel.arguments import check_of_kernel, check_one_of
 from jostle.kernel.arrays import counts
-from jostle.kernel.budget import Budget, CountingPurse, PartPurse, Purse, check_token
+from jostle.kernel.budget import Budget, CountingPurse, Purse, check_token
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions import intervals
 from jostle.kernel.functions.scores import Score
@@ -97,7 +97,7 @@ class Custody:
 
     def part(self, budget: Budget) -> tuple[Custody, Budget]:
         """For one part of a split: a purse of its own, with one token, which was charged when the data were split."""
-        purse = PartPurse(self.neighbours.in_part(), self.noise, budget.charges)
+        purse = self.purse.part(self.neighbours.in_part(), self.noise, budget.charges)
         return replace(self, purse=purse, neighbours=purse.neighbours), purse.grant(budget.epsilon)
 
     def __reduce__(self) -> NoReturn:
@@ -257,11 +257,10 @@ class Source(PrivateData):
         calibrate(16 * self.size * scales[1], Fraction(1))  # the sum of all the noise must fit in 64 bits, too
 
         def draw(costs: Counts) -> Counts:
-            for k in range(costs.shape[0]):
-                costs[k] -= self.__custody.noise.geometric(self.size, scales[min(k, 1)])
-            return intervals.cheapest_cut(costs)[1]
+            noise = [self.__custody.noise.geometric(self.size, scales[min(k, 1)]) for k in range(costs.shape[0])]
+            return intervals.cheapest_cut(costs - noise)[1]
 
-        return draw
+        return lambda costs: self.__custody.noise.outcome("cheapest cut", tuple(scales), costs, lambda: draw(costs))
 
     def __exponential(self, budget: Budget) -> Callable[[Counts], Counts]:
         """Each cut with probability in proportion to 2^(−cost · rate); a little of ε is kept back for rounding errors."""
@@ -274,7 +273,12 @@ class Source(PrivateData):
         moves = intervals.LN2 * PRICE_UNIT * intervals.NUMERATOR
         scale = calibrate(self.neighbours.sensitivity(2, 4) * moves, budget.epsilon - kept)
         rate = intervals.NUMERATOR, ceil(scale)
-        return lambda costs: intervals.drawn_cut(costs, rate, self.__custody.noise.words)
+        noise = self.__custody.noise
+
+        def draw(costs: Counts) -> Counts:
+            return noise.outcome("drawn cut", rate, costs, lambda: intervals.drawn_cut(costs, rate, noise.words))
+
+        return draw
 
     def reduce(self, partition: Partition) -> Source:
         """The data with each group's cells added up. A record stays one record, so it costs nothing.

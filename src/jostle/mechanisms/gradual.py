@@ -87,14 +87,18 @@ class GradualRelease:
             if self._steps == len(self._tokens):
                 raise PlanError(f"all {self._steps} releases were made")
             engine = self._tokens[self._steps].draw(operator="gradual_release", note=self._note)
-            if not self._noise:
-                self._noise = chain(self._private.size, self._scales, engine)
-            noise = self._noise[self._steps]
+            scale = self._scales[self._steps]
+            released = engine.outcome("gradual release", scale, self._private, lambda: self._noisy(engine))
             self._steps += 1
-        released = (self._private + noise).reshape(self._shape)
+        released = released.reshape(self._shape)
         if self._whole:
             return released if self._shape else int(released)
         return self._lattice.numbers(released) if self._shape else float(self._lattice.numbers(released))
+
+    def _noisy(self, engine: Noise) -> Counts:
+        if not self._noise:
+            self._noise = chain(self._private.size, self._scales, engine)
+        return np.asarray(self._private + self._noise[self._steps])
 
     def __iter__(self) -> Iterator[Any]:
         while self._steps < len(self._tokens):

@@ -18,7 +18,7 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import Noise
 from jostle.kernel.partition import Counts, Vector
 from jostle.mechanisms.arguments import check_bounds, check_budget, column, listed
-from jostle.mechanisms.sampling import exponential_scale, exponential_weights, jitter, pick
+from jostle.mechanisms.sampling import exponential_scale, exponential_weights, jitter, pick_cell
 
 _FINE = 2**24
 _SPREAD = 16
@@ -115,8 +115,7 @@ class QuantileSearch:
     def draw(self, ranked: Counts, level: Fraction, start: int, stop: int, neighbours: Neighbours) -> int:
         """Draw one cell by the exponential mechanism over the pieces between neighbouring values."""
         starts, lengths, weights = self.weighed(ranked, level, start, stop, neighbours)
-        piece = pick(weights, self.noise)
-        return int(starts[piece]) + int(self.noise.below(int(lengths[piece])))
+        return int(pick_cell(starts, lengths, weights, self.noise))
 
     def weighed(
         self, ranked: Counts, level: Fraction, start: int, stop: int, neighbours: Neighbours

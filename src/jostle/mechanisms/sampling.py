@@ -71,6 +71,26 @@ def pick(weights: Vector, noise: Noise) -> Any:
     >>> pick(np.array([0.0, 0.3, 0.0]), ExactNoise())
     1
     """
+    return noise.outcome("weights", None, weights, lambda: _picked(weights, noise))
+
+
+def pick_cell(starts: Counts, lengths: Counts, weights: Vector, noise: Noise) -> Any:
+    """A cell of a line: of a piece with probability in proportion to its weight, each cell in it as likely as the others.
+
+    >>> from jostle.kernel.noise import ExactNoise
+    >>> pick_cell(np.array([0, 5]), np.array([5, 1]), np.array([0.0, 1.0]), ExactNoise())
+    5
+    """
+
+    def draw() -> Any:
+        piece = _picked(weights, noise)
+        cell = starts[piece] + at_each(piece, lambda place: noise.below(int(lengths[place])))
+        return cell if np.ndim(cell) else int(cell)
+
+    return noise.outcome("line", None, (starts, lengths, weights), draw)
+
+
+def _picked(weights: Vector, noise: Noise) -> Any:
     fractions, powers = np.frexp(weights)
     digits = (fractions * 2.0**53).astype(np.int64)
     powers = np.subtract(powers, powers.min(), dtype=np.intp)

@@ -20,7 +20,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector
 from jostle.mechanisms.arguments import candidate_at, check_bounds, check_budget, finite_scores, with_scores
-from jostle.mechanisms.sampling import at_each, exponential_scale, exponential_weights, pick
+from jostle.mechanisms.sampling import exponential_scale, exponential_weights, pick, pick_cell
 from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 
 T = TypeVar("T")
@@ -104,8 +104,7 @@ def exponential_line(
     gaps, reach = _gaps(values, sensitivity, monotone, budget, lengths)
     scale = exponential_scale(reach, budget.epsilon)
     noise = budget.draw(operator="exponential", note=note)
-    piece = pick(exponential_weights(gaps, scale, lengths), noise)
-    cell = edges[piece] + at_each(piece, lambda place: noise.below(int(lengths[place])))
+    cell = pick_cell(edges[:-1], lengths, exponential_weights(gaps, scale, lengths), noise)
     point: float = np.minimum(high, low + (high - low) * ((cell + 0.5) / CELLS))
     return point if np.ndim(point) else float(point)
 
@@ -132,7 +131,8 @@ def report_noisy_max(
     gaps, reach = _gaps(values, sensitivity, monotone, budget)
     scale = calibrate(reach, budget.epsilon)
     noise = budget.draw(operator="report_noisy_max", note=note)
-    return candidate_at(options, np.argmax(noise.discrete_laplace(-gaps, scale), axis=-1))
+    best = noise.outcome("noisy maximum", scale, -gaps, lambda: np.argmax(noise.discrete_laplace(-gaps, scale), axis=-1))
+    return candidate_at(options, best)
 
 
 def permute_and_flip(

@@ -74,7 +74,8 @@ class AboveThreshold:
         noisy, self._scale = scales(self._lattice.sensitivity, neighbours, budget.epsilon, most, monotone)
         self._lock, self._home = threading.Lock(), Home()
         self._noise = budget.draw(operator="above_threshold", note=note)
-        self._threshold = self._drawn(limit, noisy)
+        points, how = self._lattice.points(limit.reshape(1)), (noisy, self._scale)
+        self._threshold = self._noise.outcome("threshold", how, points, lambda: self._drawn(limit, noisy))
         self._left: Any = np.full(np.shape(self._threshold), most)[()]
 
     def above(self, value: float) -> bool:
@@ -86,7 +87,8 @@ class AboveThreshold:
         with self._lock:
             if not np.any(self._left):
                 raise PlanError("all answers of yes were given: make another one, with a budget of its own")
-            answer: Any = (self._drawn(private, self._scale) >= self._threshold) & (self._left > 0)
+            points = self._lattice.points(private.reshape(1))
+            answer: Any = self._noise.outcome("above threshold", self._scale, points, lambda: self._answered(private))
             self._left = self._left - answer
         return answer if np.ndim(answer) else bool(answer)
 
@@ -94,6 +96,9 @@ class AboveThreshold:
     def left(self) -> int:
         """How many answers of yes are left."""
         return self._left if np.ndim(self._left) else int(self._left)
+
+    def _answered(self, private: Any) -> Any:
+        return (self._drawn(private, self._scale) >= self._threshold) & (self._left > 0)
 
     def _drawn(self, value: Any, scale: Fraction) -> Any:
         return self._noise.discrete_laplace(self._lattice.points(value.reshape(1)), scale)[..., 0]

@@ -156,10 +156,12 @@ def release(
     """For operators alone: noisy coefficients, one row a score, of the weighted rows."""
     scores = 1 if classes <= 2 else classes
     search = _Search(objective, rows, weights, scores, how.bend)
-    pulls = noise.discrete_laplace(np.zeros((search.width, scores), dtype=np.int64), how.pull) / PULLS
-    if scores > 1:
-        pulls = pulls - pulls.mean(axis=1, keepdims=True)
-    found = np.clip(search.minimiser(pulls), -GRAIN, GRAIN)
+
+    def draw() -> Vector:
+        pulls = noise.discrete_laplace(np.zeros((search.width, scores), dtype=np.int64), how.pull) / PULLS
+        return search.minimiser(pulls - pulls.mean(axis=1, keepdims=True) if scores > 1 else pulls)
+
+    found = np.clip(noise.outcome("minimiser", how, search, draw), -GRAIN, GRAIN)
     return np.asarray(noise.discrete_laplace(np.round(found * GRAIN).astype(np.int64), how.hide) / GRAIN).T
 
 

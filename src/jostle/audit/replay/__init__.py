@@ -1,0 +1,5 @@
+"""Record and replay: a private computation is run again on a neighbour, with every released number forced to be the same."""
+
+from jostle.audit.replay.run import Case, ReplayVerdict, Subject, replay
+
+__all__ = ["Case", "ReplayVerdict", "Subject", "replay"]

@@ -1,0 +1,321 @@
+"""Writes down all that a private computation does, and makes it do the same on a neighbour: engine, purse and account.
+
+A plan sees private values through charges and noise alone. A recording keeps every charge and every draw. A replay hands out
+the same results on other data, and stops at the first charge or draw that is not the one on the tape. What the plan does
+between two draws then depends on nothing but released values, or it shows.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, TypeVar
+
+import numpy as np
+
+from jostle.audit.replay.compare import close, difference
+from jostle.audit.replay.laws import LAWS, threshold_loss
+from jostle.kernel.budget import PartPurse, Purse
+from jostle.kernel.ledger import Account
+from jostle.kernel.ledger.events import ROWS, Event
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise
+from jostle.kernel.partition import Counts, Vector
+
+T = TypeVar("T")
+GRADUAL = "gradual_release"
+
+STATEFUL = {"gradual release": GRADUAL, "threshold": "above_threshold", "above threshold": "above_threshold"}
+"""Laws of draws that belong to an earlier charge of this operator, whatever was charged in between."""
+
+
+class Diverged(BaseException):
+    """A replay did something else than the recording. No plan can catch it by catching all errors."""
+
+
+@dataclass
+class Charge:
+    """A token that was spent."""
+
+    operator: str
+    epsilon: Fraction
+    neighbours: Neighbours
+    note: str
+    in_part: bool
+    """Whether it was charged when the data were split, so that it adds nothing."""
+
+    def __str__(self) -> str:
+        return f"a charge of {self.epsilon} for {self.operator} ({self.note})"
+
+
+@dataclass
+class Draw:
+    """A result that was drawn from private values."""
+
+    law: str
+    how: Any
+    """Public numbers, such as the scale of the noise."""
+
+    private: Any
+    result: Any
+
+    def __str__(self) -> str:
+        return f"a draw by the law {self.law!r}"
+
+
+@dataclass
+class _Paid:
+    """What was paid for some draws, and what they told."""
+
+    charge: Charge
+    epsilon: Fraction
+    told: float = 0.0
+
+
+@dataclass
+class Recording:
+    """A tape that is written."""
+
+    seed: int
+    entries: list[Charge | Draw] = field(default_factory=list)
+    _within: int = 0
+
+    def __post_init__(self) -> None:
+        self.noise = SimulatedNoise(self.seed)
+
+    def charge(self, charge: Charge) -> None:
+        self.entries.append(charge)
+
+    def draw(self, law: str, how: Any, private: Any, draw: Callable[[], T]) -> T:
+        """Draw, and keep the result. What is drawn on the way to it is not released, and is not kept."""
+        if self._within:
+            return draw()
+        before = _copied(private)
+        self._within += 1
+        try:
+            result = draw()
+        finally:
+            self._within -= 1
+        self.entries.append(Draw(law, how, before, _copied(result)))
+        return result
+
+    @property
+    def charged(self) -> Fraction:
+        """The sum of all charges."""
+        return sum((one.epsilon for one in self.entries if isinstance(one, Charge) and not one.in_part), Fraction(0))
+
+
+@dataclass
+class Replay:
+    """A tape that is read, with a sum of what each result tells about which of the two it was made from."""
+
+    tape: Recording
+    problems: list[str] = field(default_factory=list)
+    place: int = 0
+
+    total: float = 0.0
+    """How much all results so far tell, at most."""
+
+    paid: Fraction = Fraction(0)
+    """The sum of all charges so far."""
+
+    _groups: dict[str, _Paid] = field(default_factory=dict)
+    _gradual: tuple[Any, float] = (0, 0.0)
+    _threshold: tuple[Any, int, list[int], list[int], list[bool]] | None = None
+
+    def __post_init__(self) -> None:
+        self.noise = SimulatedNoise(self.tape.seed)
+
+    def charge(self, charge: Charge) -> None:
+        expected = self._next(str(charge))
+        if not isinstance(expected, Charge) or expected != charge:
+            self._diverge(f"the neighbour has {charge}, where the recording has {expected}")
+        key = charge.operator if charge.operator in STATEFUL.values() else ""
+        if charge.operator == GRADUAL and key in self._groups:
+            self._groups[key].epsilon += charge.epsilon  # the first steps were paid for, and only the rest is now
+        else:
+            self._groups[key] = _Paid(charge, charge.epsilon)
+        self.paid += 0 if charge.in_part else charge.epsilon
+
+    def draw(self, law: str, how: Any, private: Any, draw: Callable[[], T]) -> T:
+        """The result on the tape; what led to it there is compared with what would lead to it here."""
+        expected = self._next(f"a draw by the law {law!r}")
+        if not isinstance(expected, Draw) or expected.law != law:
+            self._diverge(f"the neighbour has a draw by the law {law!r}, where the recording has {expected}")
+        if difference(expected.how, how) is not None:
+            self._diverge(f"the public numbers of {expected} are others on the neighbour")
+        if LAWS[law].public_shape and _form(private) != _form(expected.private):
+            self._diverge(f"what is measured in {expected} is of another shape or type on the neighbour")
+        self._add(expected, private)
+        result: T = _copied(expected.result)
+        return result
+
+    def end(self) -> None:
+        """Raise if the neighbour did less."""
+        if self.place < len(self.tape.entries):
+            self._diverge(f"the neighbour ends where the recording has {self.tape.entries[self.place]}")
+
+    def _next(self, what: str) -> Charge | Draw:
+        if self.place == len(self.tape.entries):
+            self._diverge(f"the neighbour has {what} where the recording ends")
+        self.place += 1
+        return self.tape.entries[self.place - 1]
+
+    def _add(self, drawn: Draw, private: Any) -> None:
+        """Compare what a result tells with what was charged for it, and all results with all charges so far."""
+        loss = LAWS[drawn.law].loss(drawn.how, drawn.private, private, drawn.result)
+        if drawn.law == "gradual release":  # a less precise result tells nothing beyond a more precise one
+            before = self._gradual[1] if drawn.how < self._gradual[0] else 0.0
+            self._gradual, loss = (drawn.how, loss), loss - before
+        elif drawn.law == "threshold":
+            self._threshold = (drawn.how, int(drawn.private[0]), [], [], [])
+        elif drawn.law == "above threshold" and self._threshold is not None:
+            how, at, there, here, answers = self._threshold
+            told = threshold_loss(how, at, there, here, answers)
+            there.append(int(drawn.private[0]))
+            here.append(int(private[0]))
+            answers.append(bool(drawn.result))
+            loss = threshold_loss(how, at, there, here, answers) - told
+        group = self._groups.get(STATEFUL.get(drawn.law, ""))
+        self.total += loss
+        if group is None:
+            self.problems.append(f"{drawn} comes before any charge")
+            return
+        group.told += loss
+        if not close(group.told, float(group.epsilon)):
+            self.problems.append(f"{drawn} tells ε = {group.told:.6g} apart, and was paid with {group.charge}")
+        elif not close(self.total, float(self.paid)):
+            self.problems.append(f"all up to {drawn} tell ε = {self.total:.6g} apart, and {self.paid} was paid")
+
+    def _diverge(self, problem: str) -> None:
+        self.problems.append(problem)
+        raise Diverged(problem)
+
+
+Tape = Recording | Replay
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    return tuple(map(_copied, value)) if isinstance(value, tuple) else value
+
+
+def _form(private: Any) -> Any:
+    return np.shape(private), getattr(private, "dtype", type(private))
+
+
+class TapeNoise(ExactNoise):
+    """The engine of a release whose draws are on a tape: for public data. Its numbers are of the types that exact noise has.
+
+    It draws fast, seeded noise, which agrees in distribution with that of a release.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape, self._coins = tape, 0
+
+    def discrete_laplace(self, values: Counts, scale: Fraction) -> Counts:
+        def draw() -> Counts:
+            return np.rint(self._tape.noise.discrete_laplace(values, scale)).astype(np.int64)
+
+        return self._tape.draw("discrete Laplace", scale, values, draw)
+
+    def noisy_max(self, scores: Counts, scale: Fraction) -> int:
+        noise = self._tape.noise
+        return self._tape.draw("permute and flip", scale, scores, lambda: int(noise.noisy_max(scores, scale)))
+
+    def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
+        def draw() -> Vector:
+            return self._tape.noise.laplace(values, sensitivity, epsilon) if sensitivity else values.copy()
+
+        return self._tape.draw("Laplace", (sensitivity, epsilon), values, draw)
+
+    def outcome(self, law: str, how: Any, private: Any, draw: Callable[[], T]) -> T:
+        return self._tape.draw(law, how, private, draw)
+
+    def geometric(self, size: int, scale: Fraction) -> Counts:
+        return self._tape.noise.geometric(size, scale)
+
+    def below(self, bound: int) -> int:
+        """A coin that nobody sees: the same one again on a neighbour, whatever the bound is.
+
+        The first digits, in bytes from the right, do not depend on the bound. So each of many values gets the number that
+        it had, also if there is one value more.
+        """
+        self._coins += 1
+        coins = random.Random(f"{self._seed} {self._coins}")  # noqa: S311 (public data)
+        return int.from_bytes(coins.randbytes((bound.bit_length() + 7) // 8 + 8), "little") % bound
+
+    def words(self, size: int) -> Counts:
+        self._coins += 1
+        return np.random.default_rng([self._seed, self._coins]).integers(0, 2**53, size=size, dtype=np.int64)
+
+    @property
+    def _seed(self) -> int:
+        return self._tape.seed if isinstance(self._tape, Recording) else self._tape.tape.seed
+
+
+class TapePurse(Purse):
+    """A purse whose charges are on a tape, for public data: there is nobody to charge."""
+
+    durable = True
+
+    def __init__(self, tape: Tape, neighbours: Neighbours, noise: TapeNoise) -> None:
+        super().__init__(neighbours, noise)
+        self._tape = tape
+
+    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
+        self._tape.charge(Charge(operator, amount, neighbours, note, in_part=False))
+        words = {"operator": operator, "neighbours": str(neighbours), "note": note}
+        self.charges.append(Event(key="", at="", kind="charge", dataset="replayed", amount=amount, **words))
+
+    def part(self, neighbours: Neighbours, noise: Noise, charges: Sequence[Event]) -> PartPurse:
+        return TapePartPurse(self._tape, neighbours, noise, charges)
+
+
+class TapePartPurse(PartPurse):
+    """The purse of a part: what is paid from it was charged when the data were split, and is on the tape all the same."""
+
+    def __init__(self, tape: Tape, neighbours: Neighbours, noise: Noise, charges: Sequence[Event]) -> None:
+        super().__init__(neighbours, noise, charges)
+        self._tape = tape
+
+    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
+        super().pay(amount, operator=operator, neighbours=neighbours, note=note)
+        self._tape.charge(Charge(operator, amount, neighbours, note, in_part=True))
+
+    def part(self, neighbours: Neighbours, noise: Noise, charges: Sequence[Event]) -> PartPurse:
+        return TapePartPurse(self._tape, neighbours, noise, charges)
+
+
+class TapeAccount(Account):
+    """An account for public data: any public door of jostle that charges an account can be replayed with it.
+
+    >>> import jostle
+    >>> tape = Recording(seed=0)
+    >>> jostle.release([3, 0, 4], epsilon=1, account=TapeAccount(tape, Neighbours()), algorithm="Laplace").spent
+    Fraction(1, 1)
+    >>> [str(entry) for entry in tape.entries]
+    ['a charge of 1 for laplace (Laplace: identity of 3 over 3)', "a draw by the law 'discrete Laplace'"]
+    """
+
+    def __init__(self, tape: Tape, neighbours: Neighbours, unit: str = ROWS) -> None:
+        self._tape, self.name, self.neighbours, self.unit = tape, "replayed", neighbours, unit
+        self._noise = TapeNoise(tape)
+
+    @property
+    def cap(self) -> Fraction:
+        return Fraction(10**6)
+
+    @property
+    def spent(self) -> Fraction:
+        return self._tape.charged if isinstance(self._tape, Recording) else self._tape.paid
+
+    @property
+    def remaining(self) -> Fraction:
+        return self.cap - self.spent
+
+    def purse(self, unit: str = ROWS) -> Any:
+        return TapePurse(self._tape, self.neighbours, self._noise)
