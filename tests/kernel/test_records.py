@@ -297,7 +297,10 @@ def test_every_operator_charges_its_token_once() -> None:
 def test_the_total_is_told_only_where_it_is_public() -> None:
     assert simulated(TINY, neighbours="replace").total == len(TINY)
     assert simulated(TINY).total is None
-    assert simulated(TINY, neighbours="replace", filtered=True).total is None
+    labelled = ArrayColumns.having("class", dict(zip(SIZES, np.array(TINY).T, strict=True)), SIZES)
+    for kept in (labelled, labelled.where("a", 0), labelled.with_table("d", ["a"], np.zeros(SIZES["a"], dtype=np.int64))):
+        assert kept.filtered  # also where every record has a value: the rule is public, whom it leaves out is not
+        assert SimulatedRecords(kept, seed=0, neighbours="replace").total is None
     assert simulated(TINY, neighbours=Neighbours("replace", rows=2)).total is None
 
 

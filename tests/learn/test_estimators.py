@@ -239,7 +239,8 @@ def test_a_fitted_model_can_be_kept() -> None:
 
 def everything(task: Task, rows: int = 60) -> ArrayColumns:
     rng = np.random.default_rng(0)
-    return ArrayColumns({name: rng.integers(0, size, rows) for name, size in task.sizes.items()}, task.sizes)
+    codes = {name: rng.integers(0, size, rows) for name, size in task.sizes.items()}
+    return ArrayColumns.having(task.label, codes, task.sizes)
 
 
 def test_registration_wants_a_citation_and_an_argument() -> None:
@@ -271,7 +272,7 @@ def test_every_learner_spends_its_budget_whole_and_scores_every_value(name: str,
     found = learn.get(name)
     attributes = tuple(ATTRIBUTES)[name in NUMBERS_ALONE :]
     task = Task(attributes, "class", ATTRIBUTES | {"class": Category(list(range(classes)))})
-    records = SimulatedRecords(everything(task), seed=0, neighbours=neighbours, filtered=True)
+    records = SimulatedRecords(everything(task), seed=0, neighbours=neighbours)
     fitted = found.run(records, task, records.grant(1))
     assert records.unspent == 0
     codes = {name: np.arange(40) % task.sizes[name] for name in task.attributes}

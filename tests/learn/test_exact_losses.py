@@ -46,8 +46,8 @@ def task_of(classes: int, *, numbers_alone: bool = False) -> Task:
 
 def source(task: Task, rows: list[Row], neighbours: str, engine: Any) -> SimulatedRecords:
     table = np.array(rows, dtype=np.int64).reshape(-1, len(task.sizes))
-    columns = ArrayColumns(dict(zip(task.sizes, table.T, strict=True)), task.sizes)
-    records = SimulatedRecords(columns, seed=0, neighbours=neighbours, filtered=True)
+    columns = ArrayColumns.having(task.label, dict(zip(task.sizes, table.T, strict=True)), task.sizes)
+    records = SimulatedRecords(columns, seed=0, neighbours=neighbours)
     with_custody(records, noise=engine)
     return records
 
@@ -96,9 +96,9 @@ def test_learning_and_testing_lose_no_more_than_one_budget() -> None:
     for other in [rows, *(others[place] for place in draw.choice(len(others), 60, replace=False))]:
         engine = Writer(0) if lines is None else Reader(lines)
         codes = dict(zip(task.sizes, np.array(other).T, strict=True))
-        records = SimulatedRecords(held_out.source(task, codes, coins), seed=0, neighbours="replace", filtered=True)
+        records = SimulatedRecords(held_out.source(task, codes, coins), seed=0, neighbours="replace")
         with_custody(records, noise=engine)
-        held_out.learn_and_test(records, task, codes, coins, learn.get("Majority"), 2)
+        held_out.learn_and_test(records, task, learn.get("Majority"), 2)
         if isinstance(engine, Writer):
             lines = engine.lines
         else:
@@ -138,8 +138,8 @@ def test_a_value_of_an_odd_kind_is_read_without_a_word(column: Column, values: n
 
 def spends_all_or_nothing(name: str, task: Task, epsilon: Any, rows: int = 40, **tunables: Any) -> Model | None:
     draw = np.random.default_rng(0)
-    columns = ArrayColumns({one: draw.integers(0, size, rows) for one, size in task.sizes.items()}, task.sizes)
-    records = SimulatedRecords(columns, seed=1, filtered=True)
+    codes = {one: draw.integers(0, size, rows) for one, size in task.sizes.items()}
+    records = SimulatedRecords(ArrayColumns.having(task.label, codes, task.sizes), seed=1)
     budget: Budget = records.grant(epsilon)
     try:
         model = learn.get(name).run(records, task, budget, **tunables)
@@ -247,9 +247,9 @@ def test_a_refusal_costs_nothing_where_records_are_held_out(tmp_path: Path) -> N
     coins = np.arange(9) < 3
     with Ledger(tmp_path / "budget.db") as ledger:
         account = ledger.account("people", cap=1, neighbours="replace")
-        records = ReleaseRecords(held_out.source(task, codes, coins), purse=account.purse(), filtered=True)
+        records = ReleaseRecords(held_out.source(task, codes, coins), purse=account.purse())
         with pytest.raises(BadInput, match="a grid is for at most"):
-            held_out.learn_and_test(records, task, codes, coins, learn.get("Grid"), 1)
+            held_out.learn_and_test(records, task, learn.get("Grid"), 1)
         assert account.spent == 0
 
 
