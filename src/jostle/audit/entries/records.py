@@ -118,6 +118,9 @@ def _histograms() -> Iterator[Audited]:
     def derived(records: Records, budget: Budget) -> Vector:
         return records.derive("same", ("a", "b"), np.array([[0, 1], [1, 0]])).vector("same").laplace(identity(2), budget)
 
+    def judged(records: Records, budget: Budget) -> Vector:
+        return records.judged(("a", "b"), lambda codes: codes["a"] ^ codes["b"], 2).laplace(identity(2), budget)
+
     def parts(records: Records, budget: Budget) -> Vector:
         seen = [part.vector("b").laplace(total(2), token) for part, token in records.split("a", budget)]
         return np.concatenate(seen, axis=-1)
@@ -133,7 +136,7 @@ def _histograms() -> Iterator[Audited]:
         [first, Pair("one more", crowd, (*crowd, (1, 1, 1)))],
         [Pair("a record changes all its values", ((0, 0, 0),), ((1, 0, 1),))],
     )
-    for name, ask in (("vector", vector), ("derive", derived), ("split", parts)):
+    for name, ask in (("vector", vector), ("derive", derived), ("judged", judged), ("split", parts)):
         yield _entry(name, ask, moved)
     # Among filtered records, one may also begin to count.
     yield _entry("filtered", counted, by_relation([first], [first]), filtered=True)
