@@ -112,6 +112,14 @@ def test_rows_without_a_class_of_the_schema_do_not_count() -> None:
     assert np.array_equal(model().fit(FRAME).predict_proba(FRAME), model().fit(known).predict_proba(FRAME))
 
 
+@pytest.mark.parametrize("seed", [0, None])
+def test_a_fit_is_among_filtered_records(seed: int | None) -> None:
+    """A label that is none leaves a row out: so the number of those that count is private, whoever else is there."""
+    fitted = model(random_state=seed, neighbours="replace").fit(FRAME[FRAME["class"] == "no"])
+    assert fitted.trace_.neighbours.filtered
+    assert not fitted.trace_.neighbours.total_is_public
+
+
 ODD: list[tuple[list[Any], list[Any]]] = [
     ([], []),
     ([[5, "F"]], ["no"]),
