@@ -1,4 +1,4 @@
-"""Make the weights of tents for prefix sums that come with the package: `python tools/optimise_prefix_tents.py` (half an hour)."""
+"""Make the shipped weights of tents for prefix sums: `python tools/optimise_prefix_tents.py` (half an hour)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def variance(n: int) -> Callable[[Vector], tuple[float, Vector]]:
 def main() -> None:
     """Optimise all sizes, from small to large, and keep what was found after each."""
     found: dict[str, Vector] = {}
-    last = np.zeros((len(scales(min(ROUNDS))) + 1, KNOTS))
+    last: Vector = np.zeros((len(scales(min(ROUNDS))) + 1, KNOTS))
     for n in ROUNDS:
         error, last = optimise(n, fitted(last, len(scales(n)) + 1))
         found[str(n)] = last.astype(np.float32)

@@ -28,7 +28,7 @@ def of_counts(x: np.ndarray, neighbours: Neighbours, tape: Tape) -> Any:
 def of_records(columns: Any, neighbours: Neighbours, tape: Tape) -> Any:
     """The same over records."""
     purse = TapeAccount(tape, Neighbours(neighbours.relation, neighbours.rows)).purse()
-    return ReleaseRecords(columns, purse=purse, filtered=neighbours.filtered)
+    return ReleaseRecords(columns, purse=purse)
 
 
 def lost(

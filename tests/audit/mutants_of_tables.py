@@ -18,6 +18,7 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.learn import naive_bayes
 from jostle.tables import bounded_rows, budget_source, conditions, guess_schema, opening, table, view
 from jostle.tables.cells import cells
+from jostle.tables.columns import EngineColumns
 from jostle.tables.engines import sources
 from jostle.tables.question import CountsQuestion
 from jostle.tables.sums_and_means import SumOrMeanQuestion
@@ -152,7 +153,7 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: the number of rows that a condition keeps is public",
-        stated(table.Table, "_filtered", lambda self: False),
+        stated(EngineColumns, "filtered", lambda self: False),
         audited("table: count", REPLACE, samples=400, engine="exact"),
     ),
     Mutant(

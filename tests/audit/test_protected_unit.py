@@ -70,7 +70,7 @@ PAYERS: dict[str, dict[str, Callable[[Account], Any]]] = {
     "choice.choice_maker": {"ChoiceMaker.release": chosen},
     "tables.budget_source": {
         "open": lambda account: table_of_rows(account).count(epsilon=1),
-        "payer": lambda account: AccountBudget(account, protected_unit(None)).records(None, 1, filtered=False, note=""),  # type: ignore[arg-type]
+        "payer": lambda account: AccountBudget(account, protected_unit(None)).records(None, 1, note=""),  # type: ignore[arg-type]
     },
     "cli.classify": {"classify": classified},
     "kernel.ledger.accounts": {
@@ -179,7 +179,7 @@ def test_a_table_pays_with_an_account_of_its_own_unit_alone(tmp_path: Path) -> N
             with pytest.raises(BadInput, match=r"^unit: the account 'people' protects each pid"):
                 table_of_rows(people, unit=unit)
         with pytest.raises(BadInput, match="^account: "):
-            AccountBudget(people, protected_unit(Unit("age", 1))).records(None, 1, filtered=False, note="")  # type: ignore[arg-type]
+            AccountBudget(people, protected_unit(Unit("age", 1))).records(None, 1, note="")  # type: ignore[arg-type]
         assert people.spent == 1
 
 

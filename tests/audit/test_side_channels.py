@@ -181,7 +181,7 @@ def test_learners_of_neighbouring_records_look_alike(name: str) -> None:
     codes = {attribute: np.arange(2) for attribute in task.attributes}
 
     def scores(side: Any, relation: str) -> Any:
-        records = ReleaseRecords(columns(side, task.sizes), purse=FreePurse(Neighbours(relation)), filtered=True)
+        records = ReleaseRecords(columns(side, task.sizes, filtered=True), purse=FreePurse(Neighbours(relation)))
         return found.run(records, task, records.grant(1)).scores(codes)
 
     for relation in RELATIONS:

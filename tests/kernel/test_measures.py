@@ -1,7 +1,8 @@
-"""Privacy beyond pure ε: conversions against closed forms, and the account's rule against every adaptive analyst of small games."""
+"""Privacy beyond pure ε: conversions in closed form, and the account's rule against adaptive analysts of small games."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from decimal import Decimal
@@ -145,8 +146,8 @@ def test_roots_are_rounded_down_and_close(value):
 # ---------------------------------------------------------------------------------------- every analyst of small games
 #
 # A mechanism is a table: the probabilities of its outcomes on the data (P) and on a neighbour (Q), exact fractions. What an
-# analyst can do worst is to maximise Σ max(0, P(path) − e^ε·Q(path)), which is P(S) − e^ε·Q(S) for the worst set S. That sum is
-# over leaves, so dynamic programming over (likelihood ratio, charges) finds the best of *all* adaptive analysts, among
+# analyst can do worst is to maximise Σ max(0, P(path) − e^ε·Q(path)), which is P(S) − e^ε·Q(S) for the worst set S. That sum
+# is over leaves, so dynamic programming over (likelihood ratio, charges) finds the best of *all* adaptive analysts, among
 # them those who decide by earlier outcomes whether they pay in ε or in ρ, and when they stop.
 
 
@@ -169,7 +170,7 @@ def pooled_gaussian(sigma, cuts):
 
     def table(mean):
         masses = [Fraction(int(1e9 * float(normal((b - mean) / sigma)[1] - normal((a - mean) / sigma)[0])) + 1, 10**9)
-                  for a, b in zip(edges[:-1], edges[1:], strict=True)]  # fmt: skip
+                  for a, b in itertools.pairwise(edges)]  # fmt: skip
         return tuple(mass / sum(masses) for mass in masses)
 
     tables = table(Decimal(1)), table(Decimal(0))
@@ -177,7 +178,7 @@ def pooled_gaussian(sigma, cuts):
 
 
 def rho_of(p, q):
-    """The least ρ of a table: the supremum of Rényi divergence over order, both ways, with a margin for the grid of orders."""
+    """The least ρ of a table: the supremum of Rényi divergence over orders, both ways, with a margin for their grid."""
     a, b = (np.array([float(mass) for mass in table]) for table in (p, q))
     orders = 1 + np.exp(np.linspace(-9, 9, 4000))[:, None]
     both = [

@@ -297,8 +297,30 @@ def test_every_operator_charges_its_token_once() -> None:
 def test_the_total_is_told_only_where_it_is_public() -> None:
     assert simulated(TINY, neighbours="replace").total == len(TINY)
     assert simulated(TINY).total is None
-    assert simulated(TINY, neighbours="replace", filtered=True).total is None
+    labelled = ArrayColumns.having("class", dict(zip(SIZES, np.array(TINY).T, strict=True)), SIZES)
+    for kept in (labelled, labelled.where("a", 0), labelled.with_table("d", ["a"], np.zeros(SIZES["a"], dtype=np.int64))):
+        assert kept.filtered  # also where every record has a value: the rule is public, whom it leaves out is not
+        assert SimulatedRecords(kept, seed=0, neighbours="replace").total is None
     assert simulated(TINY, neighbours=Neighbours("replace", rows=2)).total is None
+
+
+def test_what_a_rule_says_of_records_is_counted_after_the_charge() -> None:
+    """The rule sees no record before; an answer that is no cell is clipped; every record is in one cell."""
+    seen: list[int] = []
+
+    def rule(codes: Any) -> np.ndarray:
+        seen.append(len(codes["a"]))
+        return codes["a"].astype(int) * 7 - 3
+
+    source, engine = recorded(TINY)
+    counts = source.judged(("a", "class"), rule, 3)
+    assert (counts.shape, seen) == ((3,), [])
+    counts.laplace(identity(3), source.grant("1/2"))
+    expected = np.bincount(np.clip(np.array(TINY)[:, 0] * 7 - 3, 0, 2), minlength=3)
+    assert (engine.values[0].tolist(), engine.scales, seen) == (expected.tolist(), [2], [len(TINY)])
+    assert source.unspent == 0
+    with pytest.raises(BadInput, match="is not among the records"):
+        source.judged(("age",), rule, 2)
 
 
 def test_nothing_private_is_shown_and_nothing_is_pickled() -> None:

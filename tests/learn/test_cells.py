@@ -95,7 +95,8 @@ def test_a_model_looks_its_cells_up() -> None:
 
 def records(neighbours: str = "add_remove", *, filtered: bool = True) -> SimulatedRecords:
     codes = {"age": np.arange(60) % 10, "sex": np.arange(60) % 2, "sick": np.repeat([0, 1], 30)}
-    return SimulatedRecords(ArrayColumns(codes, TASK.sizes), seed=0, neighbours=neighbours, filtered=filtered)
+    columns = ArrayColumns.having("sick", codes, TASK.sizes) if filtered else ArrayColumns(codes, TASK.sizes)
+    return SimulatedRecords(columns, seed=0, neighbours=neighbours)
 
 
 def test_measured_leads_are_those_of_the_cells_at_a_huge_epsilon() -> None:
@@ -121,8 +122,8 @@ def test_many_classes_leave_fewer_cells(name: str, numbers: int, monkeypatch: py
         monkeypatch.setattr(module, "LARGEST_VECTOR", most)
     task = Task.over({f"a{i}": Integer(0, 99) for i in range(numbers)} | {"class": Category(list(range(classes)))}, "class")
     draw = np.random.default_rng(0)
-    columns = ArrayColumns({name: draw.integers(0, size, 1_000) for name, size in task.sizes.items()}, task.sizes)
-    source = SimulatedRecords(columns, seed=0, neighbours="replace", filtered=True)
+    codes = {name: draw.integers(0, size, 1_000) for name, size in task.sizes.items()}
+    source = SimulatedRecords(ArrayColumns.having("class", codes, task.sizes), seed=0, neighbours="replace")
     for column in task.attributes:  # a histogram of one attribute would be too large by itself
         assert task.sizes[column] * classes > most
     learn.get(name).run(source, task, source.grant(9))

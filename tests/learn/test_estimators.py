@@ -112,6 +112,14 @@ def test_rows_without_a_class_of_the_schema_do_not_count() -> None:
     assert np.array_equal(model().fit(FRAME).predict_proba(FRAME), model().fit(known).predict_proba(FRAME))
 
 
+@pytest.mark.parametrize("seed", [0, None])
+def test_a_fit_is_among_filtered_records(seed: int | None) -> None:
+    """A label that is none leaves a row out: so the number of those that count is private, whoever else is there."""
+    fitted = model(random_state=seed, neighbours="replace").fit(FRAME[FRAME["class"] == "no"])
+    assert fitted.trace_.neighbours.filtered
+    assert not fitted.trace_.neighbours.total_is_public
+
+
 ODD: list[tuple[list[Any], list[Any]]] = [
     ([], []),
     ([[5, "F"]], ["no"]),
@@ -239,7 +247,8 @@ def test_a_fitted_model_can_be_kept() -> None:
 
 def everything(task: Task, rows: int = 60) -> ArrayColumns:
     rng = np.random.default_rng(0)
-    return ArrayColumns({name: rng.integers(0, size, rows) for name, size in task.sizes.items()}, task.sizes)
+    codes = {name: rng.integers(0, size, rows) for name, size in task.sizes.items()}
+    return ArrayColumns.having(task.label, codes, task.sizes)
 
 
 def test_registration_wants_a_citation_and_an_argument() -> None:
@@ -271,7 +280,7 @@ def test_every_learner_spends_its_budget_whole_and_scores_every_value(name: str,
     found = learn.get(name)
     attributes = tuple(ATTRIBUTES)[name in NUMBERS_ALONE :]
     task = Task(attributes, "class", ATTRIBUTES | {"class": Category(list(range(classes)))})
-    records = SimulatedRecords(everything(task), seed=0, neighbours=neighbours, filtered=True)
+    records = SimulatedRecords(everything(task), seed=0, neighbours=neighbours)
     fitted = found.run(records, task, records.grant(1))
     assert records.unspent == 0
     codes = {name: np.arange(40) % task.sizes[name] for name in task.attributes}

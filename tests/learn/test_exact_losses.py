@@ -47,7 +47,7 @@ def task_of(classes: int, *, numbers_alone: bool = False) -> Task:
 
 def columns(task: Task, rows: list[Row]) -> ArrayColumns:
     table = np.array(rows, dtype=np.int64).reshape(-1, len(task.sizes))
-    return ArrayColumns(dict(zip(task.sizes, table.T, strict=True)), task.sizes)
+    return ArrayColumns.having(task.label, dict(zip(task.sizes, table.T, strict=True)), task.sizes)
 
 
 def neighbours_of(rows: list[Row], every: list[Row], relation: str) -> list[list[Row]]:
@@ -83,29 +83,15 @@ def test_learning_and_testing_lose_no_more_than_one_budget() -> None:
     rows, coins = [every[place] for place in draw.integers(0, len(every), 12)], np.arange(12) % 3 == 0
     others = [other for other in neighbours_of(rows, every, "replace") if len(other) == 12]
     chosen = [dict(zip(task.sizes, np.array(others[place]).T, strict=True)) for place in draw.choice(len(others), 60)]
-    first = dict(zip(task.sizes, np.array(rows).T, strict=True))
+    first, *rest = (
+        held_out.source(task, codes, coins) for codes in [dict(zip(task.sizes, np.array(rows).T, strict=True)), *chosen]
+    )
 
-    def source(codes: Any, neighbours: Neighbours, tape: Any) -> Any:
-        return TestedRecords(codes, of_records(held_out.source(task, codes, coins), neighbours, tape))
+    def tested(records: Any, _: object) -> Any:
+        return held_out.learn_and_test(records, task, learn.get("Majority"), 2)
 
-    def tested(of: TestedRecords, _: object) -> Any:
-        return held_out.learn_and_test(of.records, task, of.codes, coins, learn.get("Majority"), 2)
-
-    filtered = Neighbours("replace", filtered=True)
-    losses = [lost(tested, first, codes, filtered, Fraction(2), 0, source) for codes in chosen]
+    losses = [lost(tested, first, other, Neighbours("replace"), Fraction(2), 0, of_records) for other in rest]
     assert 1 < max(losses) <= 2 + 1e-9
-
-
-@dataclass
-class TestedRecords:
-    """Records, and their codes, which a test of a model needs beside them."""
-
-    __test__ = False
-    codes: Any
-    records: Any
-
-    def grant(self, _: object) -> None:
-        """The test grants its own token."""
 
 
 # ------------------------------------------------------------------------------ no error or warning tells a value
@@ -140,8 +126,8 @@ def test_a_value_of_an_odd_kind_is_read_without_a_word(column: Column, values: n
 
 def spends_all_or_nothing(name: str, task: Task, epsilon: Any, rows: int = 40, **tunables: Any) -> Model | None:
     draw = np.random.default_rng(0)
-    columns = ArrayColumns({one: draw.integers(0, size, rows) for one, size in task.sizes.items()}, task.sizes)
-    records = SimulatedRecords(columns, seed=1, filtered=True)
+    codes = {one: draw.integers(0, size, rows) for one, size in task.sizes.items()}
+    records = SimulatedRecords(ArrayColumns.having(task.label, codes, task.sizes), seed=1)
     budget: Budget = records.grant(epsilon)
     try:
         model = learn.get(name).run(records, task, budget, **tunables)
@@ -211,7 +197,7 @@ def test_synthetic_records_have_a_histogram_that_fits(monkeypatch: pytest.Monkey
 def test_no_more_synthetic_records_are_made_than_can_be_drawn_from() -> None:
     """At a tiny ε noise pretends any number; NumPy then refused to hold a fifth of them out."""
     task = task_of(2)
-    records = SimulatedRecords(columns(task, [(0, 0, 0)]), seed=3, filtered=True)
+    records = SimulatedRecords(columns(task, [(0, 0, 0)]), seed=3)
     model = synthetic.run(records, task, records.grant("1e-12"), total=1e15)
     assert 0 <= accuracy_on_synthetic(model.synthetic) <= 1  # type: ignore[attr-defined]
 
@@ -249,9 +235,9 @@ def test_a_refusal_costs_nothing_where_records_are_held_out(tmp_path: Path) -> N
     coins = np.arange(9) < 3
     with Ledger(tmp_path / "budget.db") as ledger:
         account = ledger.account("people", cap=1, neighbours="replace")
-        records = ReleaseRecords(held_out.source(task, codes, coins), purse=account.purse(), filtered=True)
+        records = ReleaseRecords(held_out.source(task, codes, coins), purse=account.purse())
         with pytest.raises(BadInput, match="a grid is for at most"):
-            held_out.learn_and_test(records, task, codes, coins, learn.get("Grid"), 1)
+            held_out.learn_and_test(records, task, learn.get("Grid"), 1)
         assert account.spent == 0
 
 

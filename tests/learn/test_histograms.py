@@ -26,7 +26,7 @@ def drawn(task: Task, records: int, *, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def source(task: Task, codes: dict[str, np.ndarray], *, seed: int = 1, neighbours: str = "add_remove") -> SimulatedRecords:
-    return SimulatedRecords(ArrayColumns(codes, task.sizes), seed=seed, neighbours=neighbours, filtered=True)
+    return SimulatedRecords(ArrayColumns.having(task.label, codes, task.sizes), seed=seed, neighbours=neighbours)
 
 
 def wrong(learner: Learner, task: Task, codes: dict[str, np.ndarray], epsilon: float) -> float:

@@ -35,7 +35,7 @@ def drawn(records: int = 6_000) -> dict[str, np.ndarray]:
 
 
 def fitted(learner: Learner, codes: dict[str, np.ndarray], epsilon: Any = 1, **tunables: Any) -> Any:
-    records = SimulatedRecords(ArrayColumns(codes, TASK.sizes), seed=1, filtered=True)
+    records = SimulatedRecords(ArrayColumns.having(TASK.label, codes, TASK.sizes), seed=1)
     model = learner.run(records, TASK, records.grant(epsilon), **tunables)
     assert records.unspent == 0
     return model
@@ -94,7 +94,7 @@ def test_a_release_pays_for_one_histogram_an_attribute_and_one_of_the_classes(tm
     """The classes share a budget: three of them cost no more than one."""
     with Ledger(tmp_path / "budget.db") as ledger:
         account = ledger.account("people", cap=1)
-        records = ReleaseRecords(ArrayColumns(drawn(), TASK.sizes), purse=account.purse(), filtered=True)
+        records = ReleaseRecords(ArrayColumns.having(TASK.label, drawn(), TASK.sizes), purse=account.purse())
         multinomial_bayes.run(records, TASK, records.grant("3/5"), histograms="Laplace")
         charges = [event.amount for event in ledger.events("people") if event.kind == "charge"]
         assert charges == [Fraction(1, 5)] * 3
@@ -105,7 +105,7 @@ def test_a_release_pays_for_one_histogram_an_attribute_and_one_of_the_classes(tm
 def test_what_looks_at_the_truth_is_refused_in_a_release_before_any_charge(model: Learner, tmp_path: Path) -> None:
     with Ledger(tmp_path / "budget.db") as ledger:
         account = ledger.account("people", cap=1)
-        records = ReleaseRecords(ArrayColumns(drawn(50), TASK.sizes), purse=account.purse(), filtered=True)
+        records = ReleaseRecords(ArrayColumns.having(TASK.label, drawn(50), TASK.sizes), purse=account.purse())
         for histograms in ("none", "informed"):
             with pytest.raises(BadInput, match="only for simulations on public data"):
                 model.run(records, TASK, records.grant("1/4"), histograms=histograms)

@@ -142,7 +142,7 @@ def test_joint_smooths_the_cells_that_it_measured(monkeypatch: pytest.MonkeyPatc
         return seen[-1]
 
     monkeypatch.setattr(histograms, "measure", watched)
-    records = SimulatedRecords(ArrayColumns(codes, task.sizes), seed=0, filtered=True)
+    records = SimulatedRecords(ArrayColumns.having(task.label, codes, task.sizes), seed=0)
     model = joint.run(records, task, records.grant(0.5))
     assert isinstance(model, CellModel)
     assert model.attributes == ("a", "b")

@@ -54,7 +54,7 @@ def drawn(records: int, *, seed: int = 0) -> dict[str, np.ndarray]:
 
 
 def source(codes: dict[str, np.ndarray], *, neighbours: str = "replace", task: Task = TASK) -> SimulatedRecords:
-    return SimulatedRecords(ArrayColumns(codes, task.sizes), seed=1, neighbours=neighbours, filtered=True)
+    return SimulatedRecords(ArrayColumns.having(task.label, codes, task.sizes), seed=1, neighbours=neighbours)
 
 
 # -------------------------------------------------------------------------------------------------------- sparse models
@@ -251,8 +251,8 @@ def test_learning_and_testing_cost_one_budget(tmp_path: Path) -> None:
     coins = np.random.default_rng(3).uniform(size=4_000) < 0.2
     with Ledger(tmp_path / "budget.db") as ledger:
         account = ledger.account("people", cap=1, neighbours="replace")
-        records = ReleaseRecords(held_out.source(TASK, codes, coins), purse=account.purse(), filtered=True)
-        tested = held_out.learn_and_test(records, TASK, codes, coins, synthetic, "3/4")
+        records = ReleaseRecords(held_out.source(TASK, codes, coins), purse=account.purse())
+        tested = held_out.learn_and_test(records, TASK, synthetic, "3/4")
         assert account.spent == Fraction(3, 4)
     right = held_out.right_on(tested.model, TASK, {name: column[coins] for name, column in codes.items()})
     assert tested.margin < 0.02

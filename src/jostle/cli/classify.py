@@ -105,13 +105,13 @@ def classify(
         private = held_out.source(task, codes, held)
         if simulate is None:
             paying = purse or _purse_for_this_run(epsilon, relation, until_done)
-            records: Source = ReleaseRecords(private, purse=paying, filtered=True, note=what)
+            records: Source = ReleaseRecords(private, purse=paying, note=what)
         else:
-            records = SimulatedRecords(private, seed=simulate, neighbours=relation, filtered=True)
+            records = SimulatedRecords(private, seed=simulate, neighbours=relation)
         if relation == "replace" and "total" in found.tunables:
             tunables["total"] = float(max((~held).sum(), 1))  # rows, labelled or not: public, and so is which are held out
         if test is None:
-            tested = held_out.learn_and_test(records, task, codes, held, found, epsilon, **tunables)
+            tested = held_out.learn_and_test(records, task, found, epsilon, **tunables)
         else:
             tested = _learn_and_test_on(test, names, records, task, found, epsilon, tunables)
         charges = () if purse is None else tuple(purse.charges)

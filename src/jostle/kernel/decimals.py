@@ -77,7 +77,7 @@ def normal(x: Decimal) -> tuple[Decimal, Decimal]:
     if abs(x) > _FAR:
         tiny = Decimal("1e-700")
         return (Decimal(0), tiny) if x < 0 else (1 - tiny, Decimal(1))
-    # Φ(x) = 1/2 + φ(x)·(x + x³/3 + x⁵/(3·5) + …): terms of one sign. Below 0, the digits of the tail are lost to cancellation.
+    # Φ(x) = 1/2 + φ(x)·(x + x³/3 + x⁵/(3·5) + …): terms of one sign. Below 0, cancellation costs digits of the tail.
     arithmetic = context(3 * KEPT + int(x * x / 4) + 10)
     square = arithmetic.multiply(x, x)
     term = total = x
@@ -103,7 +103,8 @@ def _pi(digits: int) -> Decimal:
     unit = 10 ** (digits + 10)
 
     def arctangent_of_one_over(n: int) -> int:
-        power = total = unit // n
+        power: int = unit // n
+        total = power
         k, sign = 1, -1
         while power:
             power //= n * n

@@ -1,10 +1,11 @@
-"""Which groups may be named, if their names are not known beforehand: a group is released with a probability that depends on
-the number of its people, so that no single person decides it but with probability δ.
+"""Which groups may be named, if their names are not known beforehand.
 
-Two methods. `optimal_selection` releases each key on its own, with the largest probabilities that (ε, δ) allows (Desfontaines,
-Voss, Gipson, Mandayam: Differentially private partition selection, PoPETs 2022(1)); a person with several keys pays for each.
-`gaussian_selection` compares the number of people plus Gaussian noise with a threshold, whose cost grows with the root of the
-number of keys per person. Probabilities are whole multiples of 2^-63, drawn exactly. Proof: docs/proofs/measures.md.
+A group is released with a probability that depends on the number of its people, so that one person decides it with
+probability δ at most. Two methods. `optimal_selection` releases each key on its own, with the largest probabilities that
+(ε, δ) allows (Desfontaines, Voss, Gipson, Mandayam: Differentially private partition selection, PoPETs 2022(1)); a person
+with several keys pays for each. `gaussian_selection` compares the number of people plus Gaussian noise with a threshold,
+whose cost grows with the root of the number of keys per person. Probabilities are whole multiples of 2^-63, drawn exactly.
+Proof: docs/proofs/measures.md.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ CERTAIN: Final = 2**63
 """The probability 1, in the units of tables."""
 
 _FLOATS: Final = Fraction(1, 2**48)
-"""No probability of a Gaussian table is further from its formula: `math.erfc` and its argument err by less than a quarter of it."""
+"""No probability of a Gaussian table is further from its formula: `math.erfc` and its argument err by a quarter at most."""
 
 _LONGEST: Final = 2**22
 """Tables with more entries take too long to make."""

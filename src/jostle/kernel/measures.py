@@ -239,8 +239,8 @@ class Spending:
 def largest_rho(epsilon: object, delta: object) -> Fraction:
     """A ρ, the largest up to rounding, for which ρ-zCDP implies (ε, δ)-differential privacy.
 
-    Canonne, Kamath, Steinke: The discrete Gaussian for differential privacy, NeurIPS 2020, Proposition 12. The bound holds at
-    every order α: a good one is searched in floats, and the bound at it is evaluated with certified decimals.
+    Canonne, Kamath, Steinke: The discrete Gaussian for differential privacy, NeurIPS 2020, Proposition 12. The bound holds
+    at every order α: a good one is searched in floats, and the bound at it is evaluated with certified decimals.
 
     >>> round(float(largest_rho(1, 1e-6)), 5)
     0.02436
@@ -359,6 +359,7 @@ def _gaussian_sigma(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def in_unit_interval(value: object) -> Fraction:
+    """A δ: an exact number above 0 and below 1."""
     amount = exact(value, "delta")
     if amount >= 1:
         raise BadInput("delta", "must be below 1", "pass a small number such as 1e-6")

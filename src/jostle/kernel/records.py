@@ -8,7 +8,7 @@ cell of every histogram and in one group, so the lemmas are those of vectors. Pr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.kernel.arguments import check_of_kernel
+from jostle.kernel.arrays import domain_of
 from jostle.kernel.budget import Budget, Purse, check_token
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.criteria import Criterion
@@ -49,6 +50,10 @@ class Columns(Protocol):
     def rows(self) -> int:
         """The number of records: private unless the neighbours make it public."""
 
+    @property
+    def filtered(self) -> bool:
+        """Whether a public rule left out rows on the way here: it follows from the steps that made the columns."""
+
     def counts(self, names: Sequence[str]) -> Counts:
         """How many records have each combination of values, flat, the last attribute changing fastest."""
 
@@ -75,8 +80,22 @@ class ArrayColumns:
         if set(codes) != set(sizes) or len(lengths) > 1:
             raise BadInput("codes", "must be one array per attribute, of the same length", "encode all columns of one table")
         self._sizes = dict(sizes)
+        self._filtered = False
         self._rows = lengths.pop() if lengths else 0
         self._codes = {name: _narrow(np.asarray(column), sizes[name]) for name, column in codes.items()}
+
+    @classmethod
+    def having(cls, name: str, codes: Mapping[str, NDArray[np.integer]], sizes: Mapping[str, int]) -> ArrayColumns:
+        """Only the records with a value in one column; those whose code there is negative do not count.
+
+        >>> labelled = ArrayColumns.having("a", {"a": np.array([0, -1, 1])}, {"a": 2})
+        >>> labelled.counts(["a"]).tolist(), labelled.filtered
+        ([1, 1], True)
+        """
+        kept = np.asarray(codes[name]) >= 0
+        columns = cls({other: np.asarray(column)[kept] for other, column in codes.items()}, sizes)
+        columns._filtered = True  # by the rule, whether or not it left out a record here
+        return columns
 
     @property
     def sizes(self) -> Mapping[str, int]:
@@ -85,6 +104,10 @@ class ArrayColumns:
     @property
     def rows(self) -> int:
         return self._rows
+
+    @property
+    def filtered(self) -> bool:
+        return self._filtered
 
     def codes(self, name: str) -> NDArray[np.integer]:
         """An attribute's values: for operators only."""
@@ -100,14 +123,16 @@ class ArrayColumns:
     def with_table(self, name: str, of: Sequence[str], table: Counts) -> ArrayColumns:
         derived = object.__new__(ArrayColumns)
         size = int(table.max()) + 1
-        derived._rows = self._rows
+        derived._rows, derived._filtered = self._rows, self._filtered
         derived._sizes = self._sizes | {name: size}
         derived._codes = self._codes | {name: _narrow(table.reshape(-1)[self._place(of)], size)}
         return derived
 
     def where(self, name: str, value: int) -> ArrayColumns:
         kept = self._codes[name] == value
-        return ArrayColumns({other: codes[kept] for other, codes in self._codes.items()}, self._sizes)
+        part = ArrayColumns({other: codes[kept] for other, codes in self._codes.items()}, self._sizes)
+        part._filtered = self._filtered
+        return part
 
     def _place(self, names: Sequence[str]) -> NDArray[np.integer]:
         place = self._codes[names[0]].astype(np.int64)
@@ -184,6 +209,25 @@ class Records(PrivateData):
         kind = ReleaseSource if isinstance(self, ReleaseRecords) else SimulatedSource
         rows = partial(getattr, self.__columns, "rows")  # where it is public, no value has to be looked at for it
         return source_over(kind, partial(self.__columns.counts, names), shape, self.__custody, rows)
+
+    def judged(self, names: Sequence[str], rule: Callable[[Mapping[str, NDArray[np.integer]]], Any], size: int) -> Source:
+        """Counts of what a public rule says of each record, as a source: for a rule that no table holds, such as a model.
+
+        A record is in one cell, so the vector's lemmas hold. The rule sees records only after an operator has charged. It
+        must judge each record by itself, and keep nothing of them: it is trusted code. Answers beyond `size` are clipped.
+        """
+        for name in names:
+            self.__shape((name,))  # refuses before anything is charged
+
+        def counted() -> Counts:
+            codes, weights = self.__columns.listed(names)
+            cells = np.clip(np.asarray(rule(codes), dtype=np.int64), 0, size - 1)
+            found = np.zeros(size, dtype=np.int64)
+            np.add.at(found, cells, weights)
+            return found
+
+        kind = ReleaseSource if isinstance(self, ReleaseRecords) else SimulatedSource
+        return source_over(kind, counted, domain_of(size), self.__custody, partial(getattr, self.__columns, "rows"))
 
     def derive(self, name: str, of: Sequence[str], table: Counts) -> Records:
         """One more attribute by a public table. A record stays one record, so it costs nothing (stability 1)."""
@@ -327,13 +371,13 @@ def _handicaps(handicaps: Counts | Vector | None, splits: int, unit: int) -> Cou
 class ReleaseRecords(Records, Granting):
     """Private records: exact noise, every charge in a durable ledger, no seed.
 
-    `filtered` says that some rows of the table do not count here, by a public rule.
+    Whether some rows of the table do not count here is known from the columns: nobody states it.
     """
 
     __slots__ = ()
 
-    def __init__(self, columns: Columns, *, purse: Purse, filtered: bool = False, note: str = "") -> None:
-        super().__init__(columns, Custody.of_release(purse, note, filtered=filtered))
+    def __init__(self, columns: Columns, *, purse: Purse, note: str = "") -> None:
+        super().__init__(columns, Custody.of_release(purse, note, filtered=columns.filtered))
 
 
 @final
@@ -360,7 +404,6 @@ class SimulatedRecords(Records, Granting):
         *,
         seed: object,
         neighbours: Neighbours | str = "add_remove",
-        filtered: bool = False,
         trials: int | None = None,
     ) -> None:
-        super().__init__(columns, Custody.of_simulation(seed, neighbours, trials, filtered=filtered))
+        super().__init__(columns, Custody.of_simulation(seed, neighbours, trials, filtered=columns.filtered))

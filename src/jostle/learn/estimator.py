@@ -133,8 +133,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         if len(labels) != len(attributes.columns[0]):
             raise BadInput("y", "must have one label for each row of X", "pass as many labels as rows: inconsistent lengths")
         codes[task.label] = task.encode_label(labels)
-        counted = codes[task.label] >= 0
-        columns = ArrayColumns({name: column[counted] for name, column in codes.items()}, task.sizes)
+        columns = ArrayColumns.having(task.label, codes, task.sizes)
         with ExitStack() as until_fitted:
             records = self._records(columns, seed, found.name, until_fitted)
             budget = records.grant(self.epsilon)
@@ -233,10 +232,9 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     def _records(
         self, columns: ArrayColumns, seed: int | None, note: str, until_fitted: ExitStack
     ) -> ReleaseRecords | SimulatedRecords:
-        """Rows without a class of the schema were left out, by a public rule: hence `filtered`."""
         relation = Neighbours.of(self.neighbours)
         if seed is not None:
-            return SimulatedRecords(columns, seed=seed, neighbours=relation, filtered=True)
+            return SimulatedRecords(columns, seed=seed, neighbours=relation)
         from jostle.kernel.ledger import AbsentAccount, Ledger
 
         account = self.account
@@ -252,7 +250,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         purse = account.purse()  # refused if the account protects persons: here each row is one record
         if (purse.neighbours.relation, purse.neighbours.rows) != (relation.relation, relation.rows):
             raise BadInput("neighbours", f"the account is kept under {account.neighbours}", "pass the same")
-        return ReleaseRecords(columns, purse=purse, filtered=True, note=note)
+        return ReleaseRecords(columns, purse=purse, note=note)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

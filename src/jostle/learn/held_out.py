@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.kernel.errors import BadInput, InternalError
-from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
+from jostle.kernel.budget import Budget
+from jostle.kernel.errors import BadInput
+from jostle.kernel.records import ArrayColumns, Records, ReleaseRecords, SimulatedRecords
 from jostle.kernel.strategies import identity
 from jostle.learn.registry import IntArray, Learner, Model
 from jostle.learn.task import Task
@@ -100,33 +102,32 @@ def _class(cell: str | None, classes: set[str]) -> str | None:
 
 def source(task: Task, codes: Encoded, held_out: NDArray[np.bool_]) -> ArrayColumns:
     """The records that have a class, each in one of two parts."""
-    counted = codes[task.label] >= 0
-    kept = {name: column[counted] for name, column in codes.items()} | {PART: held_out[counted].astype(np.int64)}
-    return ArrayColumns(kept, dict(task.sizes) | {PART: 2})
+    return ArrayColumns.having(task.label, {**codes, PART: held_out.astype(np.int64)}, {**task.sizes, PART: 2})
 
 
-def learn_and_test(
-    records: Source, task: Task, codes: Encoded, held_out: NDArray[np.bool_], learner: Learner, epsilon: Any, **tunables: Any
-) -> Tested:
+def learn_and_test(records: Source, task: Task, learner: Learner, epsilon: Any, **tunables: Any) -> Tested:
     """A model of the records that are not held out, and its noisy accuracy on the others.
 
     `records` are over `source(task, codes, held_out)`. Which ones are held out must not depend on the records.
 
     Privacy: the records are split in two by a coin that was tossed for each, and each part has the whole budget (parallel
-    composition). One part is learned from. In the other, each record is mapped to whether the released model predicts its
-    class, and the two counts are measured once.
+    composition). One part is learned from. The test gets the other part, and nothing else.
     """
     release = isinstance(records, ReleaseRecords)
     learner.dry_run(task, records.neighbours.in_part(), epsilon, tunables, release=release)
-    (learned, first), (tested, second) = records.split(PART, records.grant(epsilon))
-    if not isinstance(tested, (ReleaseRecords, SimulatedRecords)):
-        raise InternalError("a part of records became something else")
+    (learned, first), (others, second) = records.split(PART, records.grant(epsilon))
     model = learner.run(learned, task, first, **tunables)
-    wanted = held_out & (codes[task.label] >= 0)
-    right = right_on(model, task, {name: column[wanted] for name, column in codes.items()})
-    counts = tested.over(ArrayColumns({"right": right.astype(np.int64)}, {"right": 2})).vector("right")
-    scale = counts.noise_scale(identity((2,)), second)
-    wrong, correct = np.maximum(counts.laplace(identity((2,)), second), 0.0)
+    return tested(model, others, task, second)
+
+
+def tested(model: Model, records: Records, task: Task, budget: Budget) -> Tested:
+    """The model's noisy accuracy on private records that it was not learned from.
+
+    Privacy: the model is public. Each record counts as right or wrong, and the two counts are measured once.
+    """
+    counts = records.judged([*task.attributes, task.label], partial(right_on, model, task), 2)
+    scale = counts.noise_scale(identity((2,)), budget)
+    wrong, correct = np.maximum(counts.laplace(identity((2,)), budget), 0.0)
     total = max(float(wrong + correct), 1.0)
     return Tested(model, float(correct) / total, min(1.0, 3 * scale / total))
 

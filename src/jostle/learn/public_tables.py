@@ -30,7 +30,8 @@ def error(
     **tunables: str,
 ) -> float:
     """The share of test records that a model of the training records gets wrong: a simulation on public data."""
-    records = SimulatedRecords(ArrayColumns(train, task.sizes), seed=seed, neighbours=neighbours, filtered=True)
+    columns = ArrayColumns.having(task.label, train, task.sizes)
+    records = SimulatedRecords(columns, seed=seed, neighbours=neighbours)
     model = learner.run(records, task, records.grant(epsilon), **tunables)
     return float((model.scores(test).argmax(axis=1) != test[task.label]).mean())
 

@@ -96,8 +96,9 @@ class Learner(Registered):
         """
         if release:
             self.check_release(tunables)
-        empty = ArrayColumns({name: np.zeros(0, dtype=np.int64) for name in task.sizes}, task.sizes)
-        records = SimulatedRecords(empty, seed=0, neighbours=neighbours, filtered=True)
+        nobody = {name: np.zeros(0, dtype=np.int64) for name in task.sizes}
+        empty = ArrayColumns.having(task.label, nobody, task.sizes)  # as private records are made, of rows with a class
+        records = SimulatedRecords(empty, seed=0, neighbours=neighbours)
         self.run(records, task, records.grant(epsilon), **tunables)
 
 

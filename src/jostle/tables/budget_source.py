@@ -63,7 +63,7 @@ class BudgetSource(ABC):
         """The ε that is left."""
 
     @abstractmethod
-    def records(self, columns: Columns, epsilon: Any, *, filtered: bool, note: str) -> tuple[ReleaseRecords, Budget]:
+    def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """A source over these columns, and a token of ε for it. Raises if there is not enough."""
 
     def spent_before_measuring(self, epsilon: Any) -> Fraction | None:
@@ -96,11 +96,11 @@ class AccountBudget(BudgetSource):
     def remaining(self) -> Fraction:
         return self.account.remaining
 
-    def records(self, columns: Columns, epsilon: Any, *, filtered: bool, note: str) -> tuple[ReleaseRecords, Budget]:
+    def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """With a purse of its own."""
         if epsilon is None:
             raise BadInput("epsilon", "is missing", "pass for instance epsilon=0.1")
-        records = ReleaseRecords(columns, purse=self.account.purse(self._unit), filtered=filtered, note=self.noted(note))
+        records = ReleaseRecords(columns, purse=self.account.purse(self._unit), note=self.noted(note))
         return records, records.grant(epsilon)
 
     def noted(self, what: str) -> str:
@@ -131,7 +131,7 @@ class PartBudget(BudgetSource):
     def remaining(self) -> Fraction:
         return self._left
 
-    def records(self, columns: Columns, epsilon: Any, *, filtered: bool, note: str) -> tuple[ReleaseRecords, Budget]:
+    def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """With a share of the token, or with all that is left of it without an ε."""
         return self._records.over(columns), self._take(epsilon)
 

@@ -38,6 +38,9 @@ class EngineColumns:
     keeping: frozenset[str] = frozenset()
     """Columns in which a row without a cell has one more, after the others, and counts."""
 
+    leaves_out: bool = False
+    """Whether a question leaves out further rows, by a rule of its own."""
+
     among: tuple[tuple[EngineColumns, str, int], ...] = ()
     """Which attributes the rows have which values of. They are those of the time when the rows were parted: an attribute of
     the same name that is derived later does not change who is in a part."""
@@ -71,6 +74,13 @@ class EngineColumns:
     def rows(self) -> int:
         """The number of records, by a query that looks at no column."""
         return int(self.counts(()).sum())
+
+    @property
+    def filtered(self) -> bool:
+        """Whether rows were left out by a step, or are by a column that drops what it does not foresee."""
+        schema = self.views[0].schema
+        drops = any(schema[name].drops for name in self.sizes if name in schema and name not in self.keeping)
+        return self.leaves_out or drops or any(view.filtered for view in self.views)
 
     def counts(self, names: Sequence[str]) -> Counts:
         """One query per table. A row that has no cell in one of these columns does not count."""
@@ -154,7 +164,7 @@ class EngineColumns:
 
     def in_memory(self) -> FetchedColumns:
         """The cells of all rows, as numbers. The records must be complete."""
-        return FetchedColumns(self.sizes, self._fetched, lambda: self.rows)
+        return FetchedColumns(self.sizes, self._fetched, lambda: self.rows, filtered=self.filtered)
 
     def _fetched(self) -> ArrayColumns:
         codes, weights = self.listed(list(self.sizes))
@@ -165,8 +175,10 @@ class EngineColumns:
 class FetchedColumns:
     """Records that are fetched from an engine when they are first needed, which is after the charge."""
 
-    def __init__(self, sizes: Mapping[str, int], fetch: Callable[[], ArrayColumns], count: Callable[[], int]) -> None:
-        self.sizes, self._fetch, self._count = sizes, fetch, count
+    def __init__(
+        self, sizes: Mapping[str, int], fetch: Callable[[], ArrayColumns], count: Callable[[], int], *, filtered: bool
+    ) -> None:
+        self.sizes, self._fetch, self._count, self.filtered = sizes, fetch, count, filtered
 
     @cached_property
     def _there(self) -> ArrayColumns:
@@ -185,8 +197,8 @@ class FetchedColumns:
 
     def with_table(self, name: str, of: Sequence[str], table: Counts) -> FetchedColumns:
         sizes = {**self.sizes, name: int(table.max()) + 1}
-        return FetchedColumns(sizes, lambda: self._there.with_table(name, of, table), self._count)
+        return FetchedColumns(sizes, lambda: self._there.with_table(name, of, table), self._count, filtered=self.filtered)
 
     def where(self, name: str, value: int) -> FetchedColumns:
         fetch = cache(lambda: self._there.where(name, value))  # kept by no cycle, so rows go with the part
-        return FetchedColumns(self.sizes, fetch, lambda: fetch().rows)
+        return FetchedColumns(self.sizes, fetch, lambda: fetch().rows, filtered=self.filtered)

@@ -94,7 +94,7 @@ class MarginalsQuestion(Question[Marginals]):
         # The same rows for all: otherwise the exact counts would not agree, and least squares could not make them agree.
         columns = EngineColumns.of(self.table._views, names).complete()
         columns.check()
-        records, token = source.records(columns, epsilon, filtered=True, note=self.what)
+        records, token = source.records(columns, epsilon, note=self.what)
         sources = [records.vector(*axes) for axes in self.sets]
         whole, noisy, spread = token.epsilon, {}, {}
         for axes, counts, share in zip(self.sets, sources, token.split(*self._weights), strict=True):

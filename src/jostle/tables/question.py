@@ -99,7 +99,7 @@ class CountsQuestion(Question[Release]):
         self._try_out(source.spent_before_measuring(epsilon))
         note = f"{self.algorithm.name}: {self.what}"
         self.columns.check(self.names)
-        records, budget = source.records(self.columns, epsilon, filtered=self._filtered, note=note)
+        records, budget = source.records(self.columns, epsilon, note=note)
         return answered(
             _of_domain(records.vector(*self.names), self.workload.domain),
             budget,
@@ -122,13 +122,8 @@ class CountsQuestion(Question[Release]):
             self.algorithm.run(empty, self.workload, empty.grant(epsilon), **self.tunables)
 
     @property
-    def _filtered(self) -> bool:
-        schema = self.table.schema
-        return self.table._filtered or any(schema[name].drops for name in self.names if name in schema)
-
-    @property
     def _neighbours(self) -> Neighbours:
-        return self.table.neighbours.among_filtered() if self._filtered else self.table.neighbours
+        return self.table.neighbours.among_filtered() if self.columns.filtered else self.table.neighbours
 
     def __repr__(self) -> str:
         return f"<Question: {self.what}, by {self.algorithm.name}>"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
@@ -101,8 +101,8 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
         queries = [view.sums_query(names, self._summands) for view in self.table._views]
         for query in queries:
             query.check()
-        columns = EngineColumns.of(self.table._views, names)
-        budget = source.records(columns, epsilon, filtered=True, note=self.what)[1]
+        columns = replace(EngineColumns.of(self.table._views, names), leaves_out=True)  # rows without a number
+        budget = source.records(columns, epsilon, note=self.what)[1]
         scale = calibrate(budget.neighbours.sensitivity(*self._moved()), budget.epsilon)
         noise = budget.draw(operator="discrete_laplace", note=source.noted(self.what))
 

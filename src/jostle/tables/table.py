@@ -4,7 +4,7 @@ Every transformation works row by row by public rules, or sorts rows into disjoi
 most one row afterwards (stability 1). A transformation that would let a row count several times is refused.
 
 Every measurement is checked before it is charged. Privacy: a row is in one cell of a histogram, so counts go into a source
-of the kernel, whose lemmas hold; some rows may not count, which `filtered` says. Sums and means have lemmas of their own
+of the kernel, whose lemmas hold; some rows may not count, which the columns know. Sums and means have lemmas of their own
 (`sums_and_means`). Quantiles and the largest cells are read from released counts. Proof: docs/proofs/tables.md.
 """
 
@@ -185,7 +185,7 @@ class Table:
         columns = EngineColumns.of(self._views, [by])
         views = [view.having(by).sampled_once() for view in self._views]
         columns.check()
-        records, token = self._budget.records(columns, epsilon, filtered=self._filtered, note=f"partition by {by}")
+        records, token = self._budget.records(columns, epsilon, note=f"partition by {by}")
         parts: dict[str, Table] = {}
         for cell, (label, (part, budget)) in enumerate(zip(column.labels, records.split(by, token), strict=True)):
             if not isinstance(part, ReleaseRecords):
@@ -204,8 +204,7 @@ class Table:
         complete = EngineColumns.of(self._views, columns or tuple(self.schema)).complete()
         complete.check()
         source = complete.in_memory() if in_memory else complete
-        filtered = self._filtered or any(self.schema[name].drops for name in complete.sizes)
-        return self._budget.records(source, epsilon, filtered=filtered, note=f"records of {', '.join(complete.sizes)}")
+        return self._budget.records(source, epsilon, note=f"records of {', '.join(complete.sizes)}")
 
     def labelled(
         self, sizes: Mapping[str, int], label: str, *, epsilon: Any = None, note: str = "", in_memory: bool = True
@@ -221,7 +220,7 @@ class Table:
                 raise BadInput("sizes", f"that of {name!r} is not the schema's", "pass those of a task over this schema")
         complete = EngineColumns.labelled(self._views, sizes, label).complete()
         complete.check()
-        return self._budget.records(complete.in_memory() if in_memory else complete, epsilon, filtered=True, note=note)
+        return self._budget.records(complete.in_memory() if in_memory else complete, epsilon, note=note)
 
     # -------------------------------------------------------------------------------------------------- measurements
 
@@ -373,10 +372,6 @@ class Table:
         return sql.parse_select(text, self)
 
     # ------------------------------------------------------------------------------------------------------ the rest
-
-    @property
-    def _filtered(self) -> bool:
-        return any(view.filtered for view in self._views)
 
     def _with(self, views: Sequence[View]) -> Table:
         return Table(views, self._budget, self._name, self._unit)

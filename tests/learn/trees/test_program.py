@@ -82,8 +82,9 @@ def some_codes(task: Task, rows: int = 900, seed: int = 5) -> Codes:
     return codes
 
 
-def simulated(task: Task, codes: Codes, **options: Any) -> SimulatedRecords:
-    return SimulatedRecords(ArrayColumns(codes, task.sizes), seed=0, **options)
+def simulated(task: Task, codes: Codes, *, filtered: bool = False, **options: Any) -> SimulatedRecords:
+    columns = ArrayColumns.having(task.label, codes, task.sizes) if filtered else ArrayColumns(codes, task.sizes)
+    return SimulatedRecords(columns, seed=0, **options)
 
 
 def without_noise(task: Task, codes: Codes) -> tuple[SimulatedRecords, Recorder]:

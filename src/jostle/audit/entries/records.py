@@ -54,21 +54,22 @@ _STARTS: tuple[CodedRows, ...] = (
 """Nothing, one, a clear choice, a tie, and crowds, some of which disagree."""
 
 
-def columns(rows: CodedRows, sizes: Mapping[str, int]) -> ArrayColumns:
-    """Records in the form that the kernel reads."""
+def columns(rows: CodedRows, sizes: Mapping[str, int], *, filtered: bool = False) -> ArrayColumns:
+    """Records in the form that the kernel reads; with `filtered`, those with a value in the last column."""
     table = np.array(rows, dtype=np.int64).reshape(len(rows), len(sizes))
-    return ArrayColumns({name: table[:, place] for place, name in enumerate(sizes)}, sizes)
+    codes = {name: table[:, place] for place, name in enumerate(sizes)}
+    return ArrayColumns.having(list(sizes)[-1], codes, sizes) if filtered else ArrayColumns(codes, sizes)
 
 
 def of_records(ask: Ask, sizes: Mapping[str, int], *, filtered: bool = False, batched: bool = False) -> dict[str, Any]:
     """Samplers of a function of a record source and one budget, which returns a row of numbers, or one row per trial."""
 
     def simulated(side: CodedRows, neighbours: Neighbours, seed: int, trials: int | None) -> InputAndPurse:
-        data = columns(side, sizes)
-        return (SimulatedRecords(data, seed=seed, neighbours=neighbours, filtered=filtered, trials=trials),) * 2
+        data = columns(side, sizes, filtered=filtered)
+        return (SimulatedRecords(data, seed=seed, neighbours=neighbours, trials=trials),) * 2
 
     def released(side: CodedRows, neighbours: Neighbours) -> InputAndPurse:
-        return (ReleaseRecords(columns(side, sizes), purse=FreePurse(neighbours), filtered=filtered),) * 2
+        return (ReleaseRecords(columns(side, sizes, filtered=filtered), purse=FreePurse(neighbours)),) * 2
 
     return samplers(ask, simulated, released, batched=batched)
 
@@ -117,6 +118,9 @@ def _histograms() -> Iterator[Audited]:
     def derived(records: Records, budget: Budget) -> Vector:
         return records.derive("same", ("a", "b"), np.array([[0, 1], [1, 0]])).vector("same").laplace(identity(2), budget)
 
+    def judged(records: Records, budget: Budget) -> Vector:
+        return records.judged(("a", "b"), lambda codes: codes["a"] ^ codes["b"], 2).laplace(identity(2), budget)
+
     def parts(records: Records, budget: Budget) -> Vector:
         seen = [part.vector("b").laplace(total(2), token) for part, token in records.split("a", budget)]
         return np.concatenate(seen, axis=-1)
@@ -132,7 +136,7 @@ def _histograms() -> Iterator[Audited]:
         [first, Pair("one more", crowd, (*crowd, (1, 1, 1)))],
         [Pair("a record changes all its values", ((0, 0, 0),), ((1, 0, 1),))],
     )
-    for name, ask in (("vector", vector), ("derive", derived), ("split", parts)):
+    for name, ask in (("vector", vector), ("derive", derived), ("judged", judged), ("split", parts)):
         yield _entry(name, ask, moved)
     # Among filtered records, one may also begin to count.
     yield _entry("filtered", counted, by_relation([first], [first]), filtered=True)

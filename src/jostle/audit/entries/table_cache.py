@@ -46,9 +46,9 @@ class FreeBudget(BudgetSource):
         """As much as ever."""
         return Fraction(1)
 
-    def records(self, columns: Columns, epsilon: Any, *, filtered: bool, note: str) -> tuple[ReleaseRecords, Budget]:
+    def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """With a purse that nobody fills."""
-        records = ReleaseRecords(columns, purse=FreePurse(self.neighbours), filtered=filtered, note=note)
+        records = ReleaseRecords(columns, purse=FreePurse(self.neighbours), note=note)
         return records, records.grant(epsilon)
 
 

@@ -11,7 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
@@ -189,7 +189,7 @@ class Replay:
         elif not close(self.total, float(self.paid)):
             self.problems.append(f"all up to {drawn} tell ε = {self.total:.6g} apart, and {self.paid} was paid")
 
-    def _diverge(self, problem: str) -> None:
+    def _diverge(self, problem: str) -> NoReturn:
         self.problems.append(problem)
         raise Diverged(problem)
 
@@ -268,7 +268,7 @@ class TapePurse(Purse):
 
     def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
         self._tape.charge(Charge(operator, amount, neighbours, note, in_part=False))
-        words = {"operator": operator, "neighbours": str(neighbours), "note": note}
+        words: dict[str, Any] = {"operator": operator, "neighbours": str(neighbours), "note": note}
         self.charges.append(Event(key="", at="", kind="charge", dataset="replayed", amount=amount, **words))
 
     def part(self, neighbours: Neighbours, noise: Noise, charges: Sequence[Event]) -> PartPurse:

@@ -1,13 +1,13 @@
-"""Overlapping tents at every scale: the strategy for prefix sums under Gaussian noise, whose cost is the L2 norm of a column.
+"""Overlapping tents at every scale: the strategy for prefix sums under Gaussian noise, which costs the L2 norm of a column.
 
 The least total variance of all prefix sums is a convex problem in the Gram matrix G of the strategy, whose diagonal may not
-exceed 1. Its solution is dense, but smooth: a sum of tents, which rise and fall linearly, of half-widths n, n/2, n/4, … and two
-tents per half-width, comes within 0.2 % of it in standard deviation, with about 50 numbers per cell. The tents of a scale
+exceed 1. Its solution is dense, but smooth: a sum of tents, which rise and fall linearly, of half-widths n, n/2, n/4, … and
+two tents per half-width, comes within 0.2 % of it in standard deviation, with some 50 numbers per cell. The tents of a scale
 weigh less or more along the domain, because the first cells are in more prefix sums than the last. Each column is divided by
 its norm. `tools/optimise_prefix_tents.py` found the weights, which are shipped; they are stretched to any size.
 
-What no strategy can go below is (1/n) Σ 1/(2 sin((2i − 1)π/(4n + 2))) for noise of standard deviation 1, the nuclear norm of the
-prefix sums over n. Public arithmetic: nothing here sees data.
+What no strategy can go below is (1/n) Σ 1/(2 sin((2i − 1)π/(4n + 2))) for noise of standard deviation 1: the nuclear norm of
+the prefix sums over n. Public arithmetic: nothing here sees data.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from jostle.kernel.domain import domain_of
+from jostle.kernel.arrays import domain_of
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
-from jostle.kernel.queries import RESOLUTION
-from jostle.kernel.strategy import Matrix
+from jostle.kernel.strategies.base import RESOLUTION
+from jostle.kernel.strategies.cells import Matrix
 
 SHIPPED = Path(__file__).with_name("prefix_tents.npz")
 """Made by `python tools/optimise_prefix_tents.py`, from a checkout."""
@@ -122,10 +122,10 @@ def tents_at_every_scale(n: int) -> tuple[Any, Any]:
     for level, scale in enumerate([*scales(n), 0.0]):
         if scale:
             step = scale / 2
-            centres = np.arange(-1, round(n / step) + 2) * step
+            centres = np.arange(-1, round(n / step) + 2).astype(np.float64) * step
             part = _tents(n, centres, scale)
         else:
-            centres, part, scale = np.arange(n) + 0.5, eye_array(n, format="csr"), 1.0
+            centres, part, scale = np.arange(n).astype(np.float64) + 0.5, eye_array(n, format="csr"), 1.0
         inside = np.clip(centres, 0, n)
         place = np.log((inside + scale) / (n - inside + scale)) / math.log((n + scale) / scale)
         knot = (place + 1) / 2 * (KNOTS - 1)
