@@ -6,7 +6,6 @@ import copy
 import itertools
 import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -82,10 +81,9 @@ def test_learning_and_testing_lose_no_more_than_one_budget() -> None:
     draw = np.random.default_rng(2)
     rows, coins = [every[place] for place in draw.integers(0, len(every), 12)], np.arange(12) % 3 == 0
     others = [other for other in neighbours_of(rows, every, "replace") if len(other) == 12]
-    chosen = [dict(zip(task.sizes, np.array(others[place]).T, strict=True)) for place in draw.choice(len(others), 60)]
-    first, *rest = (
-        held_out.source(task, codes, coins) for codes in [dict(zip(task.sizes, np.array(rows).T, strict=True)), *chosen]
-    )
+    tables = [rows, *(others[place] for place in draw.choice(len(others), 60, replace=False))]
+    codes = (dict(zip(task.sizes, np.array(table).T, strict=True)) for table in tables)
+    first, *rest = (held_out.source(task, one, coins) for one in codes)
 
     def tested(records: Any, _: object) -> Any:
         return held_out.learn_and_test(records, task, learn.get("Majority"), 2)
