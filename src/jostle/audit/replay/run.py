@@ -102,7 +102,7 @@ class ReplayVerdict:
 
 
 @dataclass
-class Seen:
+class Observed:
     """All that somebody who looks on sees of a run."""
 
     answer: Any
@@ -126,7 +126,7 @@ def replay(subject: Subject, *, pairs: int = 200, seed: int = 0) -> ReplayVerdic
     return verdict
 
 
-def _compare(verdict: ReplayVerdict, subject: Subject, case: Case, other: Any, tape: Recording, first: Seen) -> None:
+def _compare(verdict: ReplayVerdict, subject: Subject, case: Case, other: Any, tape: Recording, first: Observed) -> None:
     again = Replay(tape)
     try:
         second = _watched(subject, case, other, again)
@@ -150,7 +150,7 @@ def _note(verdict: ReplayVerdict, case: Case, problems: list[str]) -> None:
         verdict.problems.append(f"{case.name}, {case.neighbours}, ε = {case.epsilon}: {problems[0]}")
 
 
-def _watched(subject: Subject, case: Case, data: Any, tape: Tape) -> Seen:
+def _watched(subject: Subject, case: Case, data: Any, tape: Tape) -> Observed:
     """Run, and keep what can be seen. A divergence ends the run, whatever the plan makes of it."""
     said, printed, answer = list[str](), io.StringIO(), None
     with _listening(said), redirect_stdout(printed), redirect_stderr(printed), _same_keys(tape):
@@ -158,7 +158,7 @@ def _watched(subject: Subject, case: Case, data: Any, tape: Tape) -> Seen:
             answer = subject.run(case, data, TapeAccount(tape, case.neighbours, case.unit))
         except Exception as error:  # noqa: BLE001  # it is a part of what is seen
             said.append(f"{type(error).__name__}: {error}")
-    return Seen(answer, [*said, printed.getvalue()] if printed.getvalue() else said)
+    return Observed(answer, [*said, printed.getvalue()] if printed.getvalue() else said)
 
 
 @contextmanager
