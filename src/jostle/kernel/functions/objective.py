@@ -48,6 +48,9 @@ LOUDEST: Final = 2**32
 FAST: Final = 200
 """So many steps are tried in floats before those that end for certain."""
 
+DOUBT: Final = float(TOLERANCE / 64)
+"""A gradient of twice the digits is off by less."""
+
 HIDING: Final = Fraction(1, 128)
 """The share of ε for the noise that hides where the search ended."""
 
@@ -209,7 +212,7 @@ class _Search:
         self.steepest = self.ridge + self.count * self.squares * (0.5 if scores == 1 else 1.0)
 
     def minimiser(self, pulls: Vector) -> Vector:
-        """Coefficients at which the gradient is certified to be within the tolerance. It always ends: step 6 of the proof."""
+        """Coefficients at which the gradient is certified to be within the tolerance. It always ends: proof, step 6."""
         with np.errstate(all="ignore"):  # a step may lead far out, and a warning would tell
             here = np.zeros_like(pulls)
             gradient, hessian = self._derivatives(here, pulls)
@@ -231,30 +234,36 @@ class _Search:
             return self._refined(here, pulls)
 
     def _refined(self, here: Vector, pulls: Vector) -> Vector:
-        """The same, with gradients of twice the digits; each step makes the loss smaller, or halves the shortest gradient."""
+        """The same, with gradients of twice the digits. A step halves the shortest gradient or makes the loss smaller."""
         rest = np.zeros_like(here)  # what the coefficients have beyond floats
-        gradient, shortest = self._precise_gradient(here, rest, pulls), math.inf
-        while True:
-            doubt, length = self._doubt(here, pulls), float(np.linalg.norm(gradient))
-            if length + doubt <= float(TOLERANCE):
-                return here
+        unit, shortest = twofold.UNIT + twofold.SUM * self.weights.size, math.inf
+        gradient = self._precise_gradient(here, rest, pulls)
+        while not np.linalg.norm(gradient) + self._rounding(here, pulls, unit) <= float(TOLERANCE):
+            shortest = min(shortest, float(np.linalg.norm(gradient)))
             step = self._newton(self._derivatives(here, pulls)[1], gradient)
-            fall, shortest = -float((gradient * step).sum()), min(shortest, length)
-            if not fall >= 8 * doubt * np.linalg.norm(step):  # whether the loss falls that way is not certain
-                step = -gradient / self.steepest
-                fall = length**2 / self.steepest
-            share, nearest, farthest = 1.0, 0.0, math.inf
-            while True:
-                there = _moved(here, rest, share * step)
-                new = self._precise_gradient(*there, pulls)
-                if np.linalg.norm(new) <= shortest / 2:
-                    break
-                slope, unsure = float((new * step).sum()), max(doubt, self._doubt(there[0], pulls)) * np.linalg.norm(step)
-                if -fall / 2 <= slope <= -unsure:  # the loss has fallen all the way, and by enough
-                    break
-                nearest, farthest = (share, farthest) if slope < -fall / 2 else (nearest, share)
-                share = 2 * share if farthest == math.inf else (nearest + farthest) / 2
-            (here, rest), gradient = there, new
+            there = _moved(here, rest, step)
+            gradient = self._precise_gradient(*there, pulls)
+            if not np.linalg.norm(gradient) <= shortest / 2:
+                there = self._downhill(here, rest, pulls, step)
+                gradient = self._precise_gradient(*there, pulls)
+            here, rest = there
+        return here
+
+    def _downhill(self, here: Vector, rest: Vector, pulls: Vector, step: Vector) -> tuple[Vector, Vector]:
+        """So far along a step, or else along the gradient, that the loss has fallen all the way, and by enough."""
+        gradient = self._both_digits(here, rest, pulls)
+        doubt, fall = DOUBT * float(np.linalg.norm(step)), -_along(gradient, step)
+        if not 8 * doubt <= fall < math.inf:  # not certain to lead downhill
+            step = -gradient.real / self.steepest
+            doubt, fall = DOUBT * float(np.linalg.norm(step)), -_along(gradient, step)
+        share, nearest, farthest = 1.0, 0.0, math.inf
+        while True:
+            there = _moved(here, rest, share * step)
+            slope = _along(self._both_digits(*there, pulls), step)
+            if -fall / 2 <= slope <= -doubt:
+                return there
+            nearest, farthest = (share, farthest) if slope < -fall / 2 else (nearest, share)
+            share = 2 * share if farthest == math.inf else (nearest + farthest) / 2
 
     def _newton(self, hessian: Vector, gradient: Vector) -> Vector:
         """A Newton step; along the gradient where floats take the Hessian for singular."""
@@ -262,10 +271,6 @@ class _Search:
             return np.linalg.solve(hessian, -gradient.reshape(-1)).reshape(gradient.shape)
         except np.linalg.LinAlgError:
             return np.asarray(-gradient / self.steepest)
-
-    def _doubt(self, here: Vector, pulls: Vector) -> float:
-        """How far off a gradient of twice the digits may be."""
-        return self._rounding(here, pulls, twofold.UNIT + twofold.SUM * self.weights.size)
 
     def _derivatives(self, here: Vector, pulls: Vector) -> tuple[Vector, Vector]:
         cells, size = self.matrix @ here, here.size
@@ -276,11 +281,14 @@ class _Search:
         return self.matrix.T @ slopes + self.ridge * here + pulls, hessian
 
     def _precise_gradient(self, here: Vector, rest: Vector, pulls: Vector) -> Vector:
+        both = self._both_digits(here, rest, pulls)
+        return np.asarray(both.real + both.imag)
+
+    def _both_digits(self, here: Vector, rest: Vector, pulls: Vector) -> NDArray[np.complex128]:
         point, each = here + 1j * rest, np.eye(self.width)
         slopes = twofold.slopes(self.places, self.labels, self.weights, twofold.product(self.matrix, point), self.bend)
         terms = np.hstack([self.matrix.T, self.ridge * each, each]), np.vstack([slopes, point, pulls])
-        whole = twofold.product(*terms)
-        return np.asarray(whole.real + whole.imag)
+        return np.asarray(twofold.product(*terms))
 
     def _rounding(self, here: Vector, pulls: Vector, unit: float = 2.0**-53) -> float:
         """A bound on how far the computed gradient is from that of the term before it was rounded to the lattice.
@@ -292,6 +300,12 @@ class _Search:
         total = self.longest * margins + self.sums
         apart = 8 * (self.ridge * np.abs(here).sum() + np.abs(pulls).sum())
         return float(unit * total + 2.0**-53 * apart + math.sqrt(here.size) / PULLS)
+
+
+def _along(gradient: NDArray[np.complex128], step: Vector) -> float:
+    """The slope of the loss along a step, with both digits."""
+    found = twofold.product(step.reshape(1, -1), gradient.reshape(-1, 1))[0, 0]
+    return float(found.real + found.imag)
 
 
 def _moved(here: Vector, rest: Vector, step: Vector) -> tuple[Vector, Vector]:
