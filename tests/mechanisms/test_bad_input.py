@@ -71,11 +71,7 @@ BOUNDS = [(0, INF), (-INF, 0), (NAN, 1), (3, 3), (5, 2), (0,), None, 7, ("a", "b
 CASES = [
     *[(name, {"sensitivity": value}, "sensitivity") for name in STATED for value in SENSITIVITIES],
     *[(name, {"bounds": value}, "bounds") for name in (*COLUMNS, "line") for value in BOUNDS],
-    *[
-        (name, {"scores": value}, "scores")
-        for name in SELECTIONS
-        for value in ([1], [1, 2, 3])
-    ],
+    *[(name, {"scores": value}, "scores") for name in SELECTIONS for value in ([1], [1, 2, 3])],
     *[(name, {"scores": [[1], [2]]}, "scores") for name in SELECTIONS],
     *[(name, {"candidates": [], "scores": []}, "candidates") for name in SELECTIONS],
     *[(name, {"candidates": value}, "candidates") for name in SELECTIONS for value in ({"a", "b"}, 2)],
