@@ -80,12 +80,11 @@ def scale_as_it_is(self: Any, values: Any, sensitivity: Fraction, epsilon: Fract
     return np.array(measurement(np.asarray(values, dtype=np.float64).tolist()))
 
 
-def never_the_last(self: Any, value: Any) -> Any:
-    cell = self._cell(value)
-    if secrets.randbelow(self.p.denominator) < self.p.numerator:
-        return self._answer(cell)
-    other = secrets.randbelow(max(self.size - 2, 1))
-    return self._answer(other + (other >= cell))
+def never_the_last(original: Any, self: Any, value: Any) -> Any:
+    last, own = self._answer(self.size - 1), self._cell(value)
+    while (answer := original(self, value)) == last and 0 <= own < self.size - 1:
+        pass
+    return answer
 
 
 OF_GLUE = [
@@ -180,12 +179,12 @@ OF_GLUE = [
     ),
     Mutant(
         "randomized response: the last answer is never given",
-        attribute(RandomizedResponse, "respond", never_the_last),
+        wrapped(RandomizedResponse, "respond", never_the_last),
         tested(test_local.test_every_answer_of_every_person_has_the_stated_probability, 3),
     ),
     Mutant(
         "randomized response: the last answer is never given, as an audit sees it",
-        attribute(RandomizedResponse, "respond", never_the_last),
+        wrapped(RandomizedResponse, "respond", never_the_last),
         audited("RandomizedResponse", REPLACE, engine="exact", samples=4_000),
     ),
 ]

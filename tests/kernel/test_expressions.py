@@ -20,14 +20,14 @@ ENTRIES: dict[str, Callable[[], Term]] = {
     "groups": lambda: rules.grouped(rules.cells(CELLS), Partition.of([0, 0, 1])),
     "some of the cells": lambda: rules.taken(rules.cells(CELLS), np.array([0, 2])),
 }
-REDUCERS: dict[str, Callable[[Term], Term]] = {
+REDUCERS: dict[str, Callable[[Term], Term]] = {  # looked up when they are called, so that bugs can be planted
     "sum": lambda of: rules.grouped(of, Partition.of([0] * of.entries)),
-    "largest": rules.largest,
+    "largest": lambda of: rules.largest(of),
     "smallest": lambda of: rules.weighted(rules.largest(rules.weighted(of, [-1])), [-1]),
-    "length": rules.length,
+    "length": lambda of: rules.length(of),
     "spread": lambda of: rules.length(of, centred=True, divisor=of.entries),
-    "variation": rules.variation,
-    "deviation": rules.deviation,
+    "variation": lambda of: rules.variation(of),
+    "deviation": lambda of: rules.deviation(of),
     "how many are not zero": lambda of: rules.grouped(rules.clipped(of, 0, 1), Partition.of([0] * of.entries)),
 }
 SMALL = [np.array(counts) for counts in itertools.product(range(4), repeat=CELLS)]

@@ -80,8 +80,8 @@ def exponential_line(
     McSherry, Talwar: Mechanism design via differential privacy, FOCS 2007, with the length as base measure; for
     splitting points of trees, Friedman, Schuster: Data mining with differential privacy, KDD 2010.
 
-    The sensitivity has to hold at every point of the line. Sort the cuts, and the scores with them: a cut below the one before
-    it counts as equal to it. Cuts outside of the bounds are clipped to them. No cut and no score is refused, whatever it is.
+    The sensitivity has to hold at every point of the line. Sort the cuts, and the scores with them: a cut below the one
+    before it counts as equal to it. Cuts outside of the bounds are clipped to them. No cut and no score is refused.
 
     See `utility.exponential_error`, with lengths in place of numbers of candidates, for how far below the best it may be.
 
