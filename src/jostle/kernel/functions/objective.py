@@ -268,7 +268,7 @@ class _Search:
     def _newton(self, hessian: Vector, gradient: Vector) -> Vector:
         """A Newton step; along the gradient where floats take the Hessian for singular."""
         try:
-            return np.linalg.solve(hessian, -gradient.reshape(-1)).reshape(gradient.shape)
+            return np.asarray(np.linalg.solve(hessian, -gradient.reshape(-1)).reshape(gradient.shape), dtype=np.float64)
         except np.linalg.LinAlgError:
             return np.asarray(-gradient / self.steepest)
 
