@@ -37,13 +37,15 @@ class Overdraft(BudgetError):
 
     >>> raise Overdraft(requested=Fraction(1, 2), remaining=Fraction(1, 5), of="dataset 'people'")
     Traceback (most recent call last):
-    jostle.kernel.errors.Overdraft: dataset 'people': requested ε = 0.5, remaining 0.2, short of it by 0.3.
+    jostle.kernel.errors.Overdraft: dataset 'people': requested ε = 0.5, remaining 0.2. Request at most
+    0.2; `jostle budget` lists what was spent.
     """
 
     def __init__(self, *, requested: Fraction, remaining: Fraction, of: str) -> None:
         self.requested, self.remaining, self.difference = requested, remaining, requested - remaining
+        hint = f"Request at most {show(remaining)}" if remaining > 0 else "Nothing more can be released"
         super().__init__(
-            f"{of}: requested ε = {show(requested)}, remaining {show(remaining)}, short of it by {show(self.difference)}."
+            f"{of}: requested ε = {show(requested)}, remaining {show(remaining)}. {hint}; `jostle budget` lists what was spent."
         )
 
     def __reduce__(self) -> tuple[object, ...]:
