@@ -21,6 +21,7 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import ReleaseSource, SimulatedSource, Source
 from jostle.schema import Integer, Numeric, Real, Schema
+from jostle.tables import left_out
 from jostle.tables.columns import EngineColumns
 from jostle.workloads import Workload
 
@@ -85,6 +86,9 @@ class CountsQuestion(Question[Release]):
     reason: str | None = None
     """Why this algorithm, where that is not the usual reason."""
 
+    ranked: str | None = None
+    """The column whose values are ranked, if the counts are read for that; then it is not one that rows are counted by."""
+
     def __post_init__(self, named: str | None) -> None:
         if "seed" in self.tunables:
             raise BadInput("seed", "a release cannot be seeded", "leave it out")
@@ -110,6 +114,7 @@ class CountsQuestion(Question[Release]):
             tunables=self.tunables,
             about=self.about,
             of_part=source.is_shared,
+            notes=self.notes,
         )
 
     def _try_out(self, epsilon: Fraction | None) -> None:
@@ -120,6 +125,12 @@ class CountsQuestion(Question[Release]):
         if epsilon is not None:
             empty = no_rows(self.workload.domain, self.table.neighbours)
             self.algorithm.run(empty, self.workload, empty.grant(epsilon), **self.tunables)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the answer leaves out, from public things only."""
+        schema, ranked = self.table.schema, () if self.ranked is None else (self.ranked,)
+        return left_out.notes(schema, self.table.unit, [n for n in self.names if n in schema and n not in ranked], ranked)
 
     @property
     def _neighbours(self) -> Neighbours:
@@ -166,6 +177,7 @@ class QuantilesQuestion(Question[Quantiles]):
             quantile_workload(self._cells.size, algorithm),
             self.what,
             named=algorithm or "OPT",
+            ranked=column,
             reason=None if algorithm else "because its error is the same on all data, so that the intervals are right",
         )
 
