@@ -25,11 +25,10 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector
 from jostle.schema import Integer
-from jostle.tables import left_out
 from jostle.tables.cells.readings import literal
 from jostle.tables.cells.staged_columns import Expression
 from jostle.tables.columns import EngineColumns
-from jostle.tables.question import Question, numeric
+from jostle.tables.question import Question, notes_on, numeric
 from jostle.tables.run_in_engine import Query
 from jostle.tables.view import CELL, COUNT, VALUE, EngineRows, whole_numbers
 
@@ -117,7 +116,7 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
         fields |= {"remaining": remaining_after(budget, lambda: source.remaining)}
         counted = [self.by] if self.by else []
         fields |= {"neighbours": budget.neighbours, "charges": budget.charges}
-        fields |= {"notes": left_out.notes(self.table.schema, self.table.unit, counted, [self.name])}
+        fields |= {"notes": notes_on(self.table.schema, self.table.unit, counted, [self.name])}
         if self.by is None:
             return ReleasedNumber(value=float(values[0]), margin=float(margins[0]), **fields)
         return ReleasedNumbers(name=self.kind, about={self.by: self._labels}, answers=values, margins=margins, **fields)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import jostle
 from jostle.cli.main import app
 from jostle.schema import Column, Schema
-from jostle.tables.left_out import notes
+from jostle.tables.question import notes_on
 from jostle.tables.table import Table
 
 BOUND = "At most 2 rows per patient are counted; rows without a patient are left out."
@@ -60,21 +60,21 @@ def test_the_command_line_prints_them(tmp_path: Path) -> None:
     [
         (
             jostle.Category(["A"], outside="drop", null="drop"),
-            "that the schema does not list and rows without x are left out.",
+            "schema does not list and rows without x are left out.",
         ),
         (jostle.Category(["A"], outside="drop"), "does not list are left out; missing ones are counted as (missing)."),
         (jostle.Boolean(null="drop"), "are neither true nor false are counted as (other); rows without x are left out."),
         (
             jostle.Integer(0, 9999, bins=4),
-            "x outside 0 – 9,999 are counted in the nearest cell; rows without x are left out.",
+            "outside 0 – 9,999 are counted in the nearest cell; rows without x are left out.",
         ),
         (jostle.Date("2024-01-01", "2024-12-31", outside="drop"), "outside 2024-01-01 – 2024-12-31 and rows without x"),
     ],
 )
 def test_every_rule_of_a_column_has_its_words(column: Column, said: str) -> None:
-    assert said in notes(Schema({"x": column}), None, ["x"])[0]
+    assert said in notes_on(Schema({"x": column}), None, ["x"])[0]
 
 
 def test_numbers_that_are_dropped_are_said_to_be() -> None:
     schema = Schema({"x": jostle.Real(0, 1, bins=2, outside="drop")})
-    assert notes(schema, None, (), ["x"]) == ("Rows without a number from 0 – 1 in x are left out.",)
+    assert notes_on(schema, None, (), ["x"]) == ("Rows without a number from 0 – 1 in x are left out.",)
