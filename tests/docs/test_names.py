@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def missing(name: str) -> bool:
     parts = name.split(".")
     if parts[0] in ELSEWHERE:
         return False
-    pairs = zip(parts, parts[1:], strict=False)
+    pairs = itertools.pairwise(parts)
     return any(p not in WORDS for p in parts) or any(
         holder not in HOLDERS or not re.search(rf"\b{inside}\b", HOLDERS[holder]) for holder, inside in pairs
     )

@@ -44,9 +44,8 @@ class Overdraft(BudgetError):
     def __init__(self, *, requested: Fraction, remaining: Fraction, of: str) -> None:
         self.requested, self.remaining, self.difference = requested, remaining, requested - remaining
         hint = f"Request at most {show(remaining)}" if remaining > 0 else "Nothing more can be released"
-        super().__init__(
-            f"{of}: requested ε = {show(requested)}, remaining {show(remaining)}. {hint}; `jostle budget` lists what was spent."
-        )
+        hint += "; `jostle budget` lists what was spent."
+        super().__init__(f"{of}: requested ε = {show(requested)}, remaining {show(remaining)}. {hint}")
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_overdraft, (self.requested, self.remaining, str(self).split(": requested ε")[0]))
