@@ -1,9 +1,10 @@
 """Draw docs/images/front-page.svg: the same questions, answered by eight algorithms at the same ε, on public data.
 
-The questions: how many people earn at most $10, $20, … $5,120 a week? A bar holds 95 % of the errors of all 512 answers, over
-many simulated runs; the dot is the answer of one run to one of the questions. One of the eight is what jostle chooses by
-itself, with the price of the choice included. Run `python tools/draw_front_page.py`; the seed is fixed, so the picture changes
-only when an algorithm does.
+The questions: how many people earn at most $10, $20, … $5,120 a week? A bar holds 95 % of the errors of all 512 answers over
+many simulated runs. The dot is the answer of one run to one of the questions. One of the eight is what jostle chooses, with
+the price of the choice included. The seed is fixed, so the picture changes only when an algorithm does.
+
+Run `python tools/draw_front_page.py`.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ EPSILON, TRIALS, SEED, SHOWN = 0.1, 200, 0, 74  # the dot: up to $750 a week
 
 WIDTH, LEFT, RIGHT, TOP, ROW = 720, 170, 90, 100, 30
 STYLE = """
-text { font: 15px system-ui, sans-serif; fill: #1f2430 } .title { font-size: 18px; font-weight: 600 } .small { font-size: 13px }
+text { font: 15px system-ui, sans-serif; fill: #1f2430 } .small { font-size: 13px }
+.title { font-size: 18px; font-weight: 600 }
 .other { stroke: #8a93a3; fill: #8a93a3 } .jostle { stroke: #0072b2; fill: #0072b2 } .truth { stroke: #d55e00 }
-text.jostle { stroke: none; font-weight: 600 } text.truth { stroke: none; fill: #d55e00 }
+.jostle-name { fill: #0072b2; font-weight: 600 } text.truth { stroke: none; fill: #d55e00 }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e6e9ef } .jostle, text.jostle { fill: #56b4e9 } line.jostle { stroke: #56b4e9 }
+  text { fill: #e6e9ef } .jostle, .jostle-name { fill: #56b4e9 } .jostle { stroke: #56b4e9 }
   line.truth { stroke: #e69f00 } text.truth { fill: #e69f00 }
 }"""
 
@@ -45,9 +47,10 @@ def row(label: str, off: np.ndarray, reach: float, y: float) -> list[str]:
     low, high = np.quantile(off, [0.025, 0.975])
     left, right, dot = (LEFT + (WIDTH - LEFT - RIGHT) * (x + reach) / (2 * reach) for x in (low, high, off[0, SHOWN]))
     thick, radius = (7, 8) if kind == "jostle" else (3, 5)
+    across = f'x1="{left:.1f}" x2="{right:.1f}" y1="{y}" y2="{y}"'
     return [
-        f'<text class="name {kind if kind == "jostle" else ""}" text-anchor="end" x="{LEFT - 14}" y="{y + 5}">{label}</text>',
-        f'<line class="{kind}" stroke-width="{thick}" stroke-linecap="round" x1="{left:.1f}" x2="{right:.1f}" y1="{y}" y2="{y}"/>',
+        f'<text class="{kind}-name" text-anchor="end" x="{LEFT - 14}" y="{y + 5}">{label}</text>',
+        f'<line class="{kind}" stroke-width="{thick}" stroke-linecap="round" {across}/>',
         f'<circle class="{kind}" r="{radius}" cx="{dot:.1f}" cy="{y}"/>',
         f'<text class="small" x="{WIDTH - RIGHT + 14}" y="{y + 5}">± {(high - low) / 2:,.0f}</text>',
     ]
@@ -59,15 +62,16 @@ def drawn(rows: list[tuple[str, np.ndarray]]) -> str:
     reach = 1.05 * max(float(np.abs(np.quantile(off, [0.025, 0.975])).max()) for _, off in rows)
     bottom, middle = TOP + ROW * len(rows), LEFT + (WIDTH - LEFT - RIGHT) / 2
     bars = [part for number, (label, off) in enumerate(rows) for part in row(label, off, reach, TOP + ROW * (number + 0.5))]
+    subtitle = f"{len(rows)} algorithms, the same privacy (ε = {EPSILON:g}). Bars hold 95 % of the errors, in people."
+    down = f'x1="{middle}" x2="{middle}" y1="{TOP - 12}" y2="{bottom}"'
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + 16}" role="img">',
             f"<title>Errors of {len(rows)} algorithms on the same questions; jostle chose one of them</title>",
             f"<style>{STYLE}</style>",
             '<text class="title" x="16" y="28">How many people earn at most $10, $20, … $5,120 a week?</text>',
-            f'<text class="small" x="16" y="50">{len(rows)} algorithms, the same privacy (ε = {EPSILON:g}). '
-            "Bars hold 95 % of the errors, in people.</text>",
-            f'<line class="truth" stroke-dasharray="5 4" stroke-width="2" x1="{middle}" x2="{middle}" y1="{TOP - 12}" y2="{bottom}"/>',
+            f'<text class="small" x="16" y="50">{subtitle}</text>',
+            f'<line class="truth" stroke-dasharray="5 4" stroke-width="2" {down}/>',
             f'<text class="small truth" text-anchor="middle" x="{middle}" y="{TOP - 18}">true number</text>',
             *bars,
             "</svg>\n",

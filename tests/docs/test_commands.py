@@ -1,8 +1,8 @@
 """The guides, literally: their files are written and their commands run, in an empty folder, one after the other.
 
 A block with a title is a file of that name. A line of a console block that begins with $ is a command, and what follows is
-what it says, on either stream; … stands for anything, and lines may be broken elsewhere. In the README, numbers stand for any
-others, because noise differs.
+what it says, on either stream; … stands for anything, and lines may be broken elsewhere. In the
+README, a number stands for any other, because noise differs.
 """
 
 from __future__ import annotations
