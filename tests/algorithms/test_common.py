@@ -131,11 +131,11 @@ def test_a_plan_that_wastes_or_returns_nonsense_is_caught():
     def wasteful(x, workload, budget):
         """Privacy: spends half."""
         half, _ = budget.split(1, 1)
-        return x.laplace(workload.queries, half)
+        return x.measure(workload.queries, half)
 
     def nonsense(x, workload, budget):
         """Privacy: one measurement."""
-        x.laplace(workload.queries, budget)
+        x.measure(workload.queries, budget)
         return np.full(x.size, np.nan)
 
     for plan, complaint in ((wasteful, "unspent"), (nonsense, "finite")):

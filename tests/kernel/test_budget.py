@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jostle.kernel.budget import Budget, CountingPurse, PartPurse, Purse, exact, round_down, round_up
+from jostle.kernel.budget import Budget, Cost, CountingPurse, PartPurse, Purse, exact, round_down, round_up
 from jostle.kernel.errors import BadInput, BudgetError, InternalError, Overdraft, PlanError, show
 from jostle.kernel.neighbours import Neighbours
 
@@ -25,7 +25,7 @@ HERE = {"operator": "laplace", "neighbours": Neighbours()}
 class Refusing(Purse):
     """A purse whose ledger is out of reach."""
 
-    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
+    def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         raise BudgetError("the ledger is out of reach")
 
 

@@ -19,7 +19,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from jostle.kernel.arrays import LARGEST_TOTAL, counts
-from jostle.kernel.budget import Budget, CountingPurse, Purse
+from jostle.kernel.budget import Budget, Cost, CountingPurse, Purse
 from jostle.kernel.errors import BadInput, BudgetError, JostleError, Overdraft, PlanError
 from jostle.kernel.functions.expressions import LATTICE
 from jostle.kernel.functions.scores import QueryDistance, QueryScore, Score, SplitScore
@@ -88,10 +88,10 @@ class Durable(Purse):
         super().__init__(neighbours, ExactNoise())
         self.fail, self.log = fail, []
 
-    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
+    def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         if self.fail:
             raise BudgetError("the ledger is out of reach")
-        self.log.append(("charge", operator, amount, neighbours, note))
+        self.log.append(("charge", operator, cost.amount, neighbours, note))
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def every_operator(size: int = 8) -> dict[str, Callable[[Any, Budget], Any]]:
     """A call of each operator that takes a budget."""
     halves = Partition.intervals([0, size // 2], size)
     return {
-        "laplace": lambda source, budget: source.laplace(identity(size), budget),
+        "laplace": lambda source, budget: source.measure(identity(size), budget),
         "statistic": lambda source, budget: source.statistic(NonZeroCells(), budget),
         "choose": lambda source, budget: source.choose(range(size), QueryScore(identity(size)), budget),
         "partition": lambda source, budget: source.partition(IntervalCost(price=1.0), budget),
@@ -152,7 +152,7 @@ def test_laplace_has_noise_of_the_proven_scale(name: str, neighbours: Neighbours
         expected = by_hand(neighbours, *norms(name)) / epsilon
         assert source.noise_scale(strategy, budget) == float(expected / strategy.unit)
         assert source.noise_variance(strategy, budget) == variance(expected) / strategy.unit**2
-        answers = source.laplace(strategy, budget)
+        answers = source.measure(strategy, budget)
         assert recorder.scales == [expected]
         assert type(recorder.scales[0]) is Fraction
         assert np.array_equal(answers, strategy @ X)  # the recorder draws no noise: these are the exact answers
@@ -247,13 +247,13 @@ def test_inside_a_part_noise_is_that_of_a_part(relation: str, factor: int, rows:
     for part, token in source.split(Partition.intervals([0, 3], 8), source.grant(1)):
         tokens = token.split(*[1] * 7)
         size = part.size
-        part.laplace(identity(size), tokens[0])
-        part.laplace(total(size), tokens[1])
+        part.measure(identity(size), tokens[0])
+        part.measure(total(size), tokens[1])
         part.statistic(NonZeroCells(), tokens[2])
         part.choose(range(size), QueryScore(identity(size)), tokens[3])
         part.reduce(Partition.of([0] * size)).statistic(Scale(), tokens[4])
         for inner, its_token in part.split(Partition.intervals([0, 1], size), tokens[5]):
-            inner.laplace(identity(inner.size), its_token)
+            inner.measure(identity(inner.size), its_token)
         assert part.neighbours.part is (relation == "replace")
         assert recorder.scales == [7 * factor * rows] * 7
         recorder.asked.clear()
@@ -411,9 +411,9 @@ class Doubling:
 
 
 BAD_CALLS: dict[str, Callable[[Any, Budget], Any]] = {
-    "strategy of another domain": lambda s, b: s.laplace(identity(4), b),
-    "no strategy": lambda s, b: s.laplace("identity", b),
-    "too fine a strategy": lambda s, b: s.laplace(matrix([[2**22, 0, 0, 0, 0, 0, 0, 0]]), b),
+    "strategy of another domain": lambda s, b: s.measure(identity(4), b),
+    "no strategy": lambda s, b: s.measure("identity", b),
+    "too fine a strategy": lambda s, b: s.measure(matrix([[2**22, 0, 0, 0, 0, 0, 0, 0]]), b),
     "statistic from outside": lambda s, b: s.statistic(Outsider(), b),
     "class of a statistic": lambda s, b: s.statistic(Scale, b),
     "groups of another domain": lambda s, b: s.statistic(group_deviation(Partition.of([0, 1])), b),
@@ -439,7 +439,7 @@ def test_bad_arguments_are_refused_before_any_charge(call: str, watched: Any) ->
         BAD_CALLS[call](source, token)
     assert purse.log == []
     assert str(SECRET) not in str(caught.value)
-    source.laplace(identity(8), token)  # the token is as it was
+    source.measure(identity(8), token)  # the token is as it was
 
 
 def test_reducing_takes_partitions_of_the_kernel_alone() -> None:
@@ -455,7 +455,7 @@ def test_an_overdraft_is_refused_before_noise() -> None:
     source, recorder = recorded(X)
     with_custody(source, purse=purse)
     with pytest.raises(Overdraft, match="requested ε = 2, remaining 0, short of it by 2"):
-        source.laplace(identity(8), Budget(Fraction(2), purse))
+        source.measure(identity(8), Budget(Fraction(2), purse))
     assert recorder.asked == []
 
 
@@ -470,8 +470,8 @@ def test_a_reduced_source_has_the_sums_the_neighbours_and_the_purse(relation: st
     assert quarters.shape == (4,)
     assert quarters.neighbours == source.neighbours
     assert quarters.total == source.total
-    assert quarters.laplace(identity(4), first).tolist() == [3, 5, 14, 8]
-    source.laplace(identity(8), second)
+    assert quarters.measure(identity(4), first).tolist() == [3, 5, 14, 8]
+    source.measure(identity(8), second)
     assert source.unspent == 0
     moved = 1 if relation == "add_remove" else 2
     assert recorder.scales == [4 * moved, Fraction(4, 3) * moved]
@@ -487,7 +487,7 @@ def test_parts_have_their_cells_and_one_token_each_of_the_whole_amount() -> None
     parts = source.split(Partition.of([1, 0, 1, 0, 1, 0, 1, 0]), source.grant("2/3"))
     assert source.unspent == 0  # charged once, here
     assert [token.epsilon for _, token in parts] == [Fraction(2, 3)] * 2
-    assert [part.laplace(identity(4), token).tolist() for part, token in parts] == [[0, 1, 9, 6], [3, 4, 5, 2]]
+    assert [part.measure(identity(4), token).tolist() for part, token in parts] == [[0, 1, 9, 6], [3, 4, 5, 2]]
     assert [part.unspent for part, _ in parts] == [0, 0]
     assert source.unspent == 0
 
@@ -497,7 +497,7 @@ def test_the_ledger_sees_one_charge_for_all_parts() -> None:
     source = ReleaseSource(X, purse=purse)
     for part, token in source.split(Partition.intervals([0, 4], 8), source.grant(1)):
         for share in token.split(1, 1, 1):
-            part.laplace(identity(4), share)
+            part.measure(identity(4), share)
     assert [entry[1:3] for entry in purse.log] == [("split", Fraction(1))]
 
 
@@ -507,10 +507,10 @@ def test_a_parts_token_works_on_that_part_alone() -> None:
     (left, left_token), (right, _) = source.split(Partition.intervals([0, 4], 8), source.grant(1))
     for wrong in (source, right):
         with pytest.raises(PlanError, match="only that part's own token"):
-            wrong.laplace(identity(wrong.size), left_token)
+            wrong.measure(identity(wrong.size), left_token)
     with pytest.raises(PlanError, match="only that part's own token"):
-        left.laplace(identity(4), spare)
-    left.reduce(Partition.of([0, 0, 1, 1])).laplace(identity(2), left_token)
+        left.measure(identity(4), spare)
+    left.reduce(Partition.of([0, 0, 1, 1])).measure(identity(2), left_token)
 
 
 @pytest.mark.parametrize("release", [True, False])
@@ -534,7 +534,7 @@ def test_parts_of_parts_and_adaptive_amounts_add_up() -> None:
         inner = part.split(Partition.of(np.arange(part.size)), tail)
         part.statistic(Scale(), head)
         for cell, its_token in inner:
-            cell.laplace(identity(1), its_token)
+            cell.measure(identity(1), its_token)
         assert part.unspent == 0  # type: ignore[attr-defined]
     assert source.unspent == 0
     sizes = [5, 3]
@@ -611,16 +611,16 @@ def test_a_released_vector_shares_no_memory_with_the_data() -> None:
     """Also where there is no noise at all: what a plan writes into its answers stays out of the data."""
     source = SimulatedSource(X, seed=0, neighbours="replace")
     tokens = source.grant(1).split_evenly(4)
-    first = source.laplace(total(8), tokens[0])
+    first = source.measure(total(8), tokens[0])
     first[:] = -1
-    assert source.laplace(total(8), tokens[1]).tolist() == [30]
+    assert source.measure(total(8), tokens[1]).tolist() == [30]
     mine = X.copy()
     other, _ = recorded(mine)
     other_tokens = other.grant(1).split_evenly(2)
-    answers = other.laplace(identity(8), other_tokens[0])
+    answers = other.measure(identity(8), other_tokens[0])
     answers[:] = -1
     mine[:] = -1
-    assert other.laplace(identity(8), other_tokens[1]).tolist() == X.tolist()
+    assert other.measure(identity(8), other_tokens[1]).tolist() == X.tolist()
 
 
 # ---------------------------------------------------------------------------------------------- releases, simulations
@@ -650,7 +650,7 @@ def test_a_release_answers_on_the_lattice() -> None:
     source = ReleaseSource(X, purse=Durable())
     tokens = source.grant(10).split_evenly(8)
     for strategy, token in zip((identity(8), wavelet(8), matrix([[0.5, 1.0, 0, 0, 0, 0, 0, 0]])), tokens, strict=False):
-        answers = source.laplace(strategy, token) * strategy.unit
+        answers = source.measure(strategy, token) * strategy.unit
         assert (answers == np.round(answers)).all()
     for statistic, token in zip((NonZeroCells(), TotalVariation(), PartitionCost(price=1)), tokens[3:], strict=False):
         released = source.statistic(statistic, token)
@@ -673,12 +673,12 @@ def test_a_simulation_wants_a_seed() -> None:
 def transcript(source: SimulatedSource) -> list[Any]:
     """Everything that a source says when it is asked everything."""
     tokens = source.grant(1).split_evenly(6)
-    said = [source.laplace(hierarchy(8, 2), tokens[0]).tolist(), source.statistic(LargestCell(), tokens[1]).tolist()]
+    said = [source.measure(hierarchy(8, 2), tokens[0]).tolist(), source.statistic(LargestCell(), tokens[1]).tolist()]
     said += [source.choose(range(8), QueryScore(identity(8)), tokens[2])]
     said += [source.partition(IntervalCost(price=1.0), tokens[3]).labels.tolist()]
     for part, token in source.split(Partition.intervals([0, 3], 8), tokens[4]):
-        said.append(part.laplace(identity(part.size), token).tolist())
-    return [*said, source.reduce(Partition.of([0, 1] * 4)).laplace(identity(2), tokens[5]).tolist()]
+        said.append(part.measure(identity(part.size), token).tolist())
+    return [*said, source.reduce(Partition.of([0, 1] * 4)).measure(identity(2), tokens[5]).tolist()]
 
 
 def test_a_seed_gives_the_same_transcript_again() -> None:
@@ -694,11 +694,11 @@ def test_trials_come_first_in_the_shape() -> None:
     source = SimulatedSource(X, seed=0, trials=7)
     tokens = source.grant(1).split_evenly(4)
     assert source.trials == 7
-    assert source.laplace(hierarchy(8, 2), tokens[0]).shape == (7, 15)
+    assert source.measure(hierarchy(8, 2), tokens[0]).shape == (7, 15)
     assert source.statistic(Scale(), tokens[1]).shape == (7,)
     for part, token in source.split(Partition.intervals([0, 3], 8), tokens[2]):
-        assert part.laplace(identity(part.size), token).shape == (7, part.size)
-    assert source.reduce(Partition.of([0, 1] * 4)).laplace(identity(2), tokens[3]).shape == (7, 2)
+        assert part.measure(identity(part.size), token).shape == (7, part.size)
+    assert source.reduce(Partition.of([0, 1] * 4)).measure(identity(2), tokens[3]).shape == (7, 2)
     assert source.again(seed=1, trials=3).trials == 3
 
 
@@ -806,7 +806,7 @@ def test_answers_of_many_strategies_are_not_kept_for_ever() -> None:
     start = SimulatedSource(X, seed=0)
     for seed in range(3 * KEPT_ANSWERS):
         source: Any = start.again(seed=seed)
-        source.laplace(total(X.size), source.grant(1))
+        source.measure(total(X.size), source.grant(1))
     assert len(start._Source__answers) <= KEPT_ANSWERS  # type: ignore[attr-defined]
 
 
@@ -823,7 +823,7 @@ def test_parts_of_a_split_that_are_asked_at_once_come_from_one_count():
     whole = source_over(SimulatedSource, count, (4,), Custody(purse, purse.noise, purse.neighbours))
     parts = whole.split(Partition.of([0, 1, 2, 3]), whole.grant(10**6))
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda part: part[0].laplace(total(1), part[1]).item(), parts))
+        answers = list(pool.map(lambda part: part[0].measure(total(1), part[1]).item(), parts))
     assert counted == [0]
     assert sorted(answers) == [0, 0, 0, 1]
 

@@ -277,11 +277,11 @@ def test_a_strategy_from_outside_the_kernel_is_refused_before_any_charge() -> No
     source = SimulatedSource([3, 0, 4], seed=0)
     token = source.grant(1)
     with pytest.raises(PlanError, match=r"^Cheater is no strategy of the kernel: its norm is not proven"):
-        source.laplace(Cheater(3), token)
+        source.measure(Cheater(3), token)
     with pytest.raises(PlanError, match="no strategy of the kernel"):
         source.noise_variance(Cheater(3), token)
     assert source.unspent == 1
-    source.laplace(identity(3), token)
+    source.measure(identity(3), token)
 
 
 def test_a_strategy_from_outside_does_not_get_in_as_a_part_of_a_stack() -> None:
@@ -296,21 +296,21 @@ def test_a_class_that_builds_on_the_kernels_is_from_outside_too() -> None:
 
     source = SimulatedSource([3, 0, 4], seed=0)
     with pytest.raises(PlanError, match="Sneaky is no strategy of the kernel"):
-        source.laplace(Sneaky((3,)), source.grant(1))
+        source.measure(Sneaky((3,)), source.grant(1))
 
 
 @pytest.mark.parametrize("entry", [LARGEST_ENTRY + 1, -LARGEST_ENTRY - 1])
 def test_entries_that_could_overflow_are_refused(entry: int) -> None:
     source = SimulatedSource([3, 0, 4], seed=0)
     with pytest.raises(PlanError, match="too large or too fine"):
-        source.laplace(matrix([[entry, 0, 0]]), source.grant(1))
+        source.measure(matrix([[entry, 0, 0]]), source.grant(1))
     assert source.unspent == 1
 
 
 def test_a_strategy_that_does_not_fit_the_domain_is_refused() -> None:
     source = SimulatedSource([3, 0, 4], seed=0)
     with pytest.raises(BadInput, match=r"^strategy: is over \(4,\), the data are over \(3,\)"):
-        source.laplace(identity(4), source.grant(1))
+        source.measure(identity(4), source.grant(1))
     with pytest.raises(BadInput, match=r"^x: has shape"):
         _ = identity(4) @ np.zeros(3)
     assert source.unspent == 1

@@ -40,14 +40,15 @@ class Overdraft(BudgetError):
     jostle.kernel.errors.Overdraft: dataset 'people': requested ε = 0.5, remaining 0.2, short of it by 0.3.
     """
 
-    def __init__(self, *, requested: Fraction, remaining: Fraction, of: str) -> None:
-        self.requested, self.remaining, self.difference = requested, remaining, requested - remaining
+    def __init__(self, *, requested: Fraction, remaining: Fraction, of: str, measure: str = "pure") -> None:
+        self.requested, self.remaining, self.difference, self.measure = requested, remaining, requested - remaining, measure
+        symbol = "ρ" if measure == "concentrated" else "ε"
         super().__init__(
-            f"{of}: requested ε = {show(requested)}, remaining {show(remaining)}, short of it by {show(self.difference)}."
+            f"{of}: requested {symbol} = {show(requested)}, remaining {show(remaining)}, short of it by {show(self.difference)}."
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (_overdraft, (self.requested, self.remaining, str(self).split(": requested ε")[0]))
+        return (_overdraft, (self.requested, self.remaining, str(self).split(": requested ")[0], self.measure))
 
 
 class PlanError(JostleError):
@@ -62,8 +63,8 @@ class InternalError(JostleError):
     """A fault of jostle itself. Please report it."""
 
 
-def _overdraft(requested: Fraction, remaining: Fraction, of: str) -> Overdraft:
-    return Overdraft(requested=requested, remaining=remaining, of=of)
+def _overdraft(requested: Fraction, remaining: Fraction, of: str, measure: str) -> Overdraft:
+    return Overdraft(requested=requested, remaining=remaining, of=of, measure=measure)
 
 
 def show(amount: Fraction) -> str:
