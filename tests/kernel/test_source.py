@@ -575,7 +575,7 @@ def test_a_source_prints_public_facts_alone() -> None:
 
 
 FACTS = {"neighbours", "shape", "size", "total", "trials"}
-OPERATORS = {"choose", "laplace", "noise_scale", "noise_variance", "partition", "reduce", "split", "statistic"}
+OPERATORS = {"choose", "laplace", "measure", "noise_scale", "noise_variance", "partition", "reduce", "split", "statistic"}
 
 
 def test_a_plan_sees_facts_and_operators_and_nothing_else() -> None:

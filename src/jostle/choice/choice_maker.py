@@ -151,11 +151,8 @@ class ChoiceMaker:
             self._keep(measured, decision, str(failed))
             raise
         left = given - (before - db.unspent)
-        self._keep(
-            measured,
-            decision,
-            *([f"{chosen.name} left {SYMBOLS[budget.measure]} = {show(left)} unspent"] if left > 0 else []),
-        )
+        unspent = f"{chosen.name} left {SYMBOLS[budget.measure]} = {show(left)} unspent"
+        self._keep(measured, decision, *([unspent] if left > 0 else []))
         return answer
 
     def _prepared(self, db: Any, query: Any, budget: Budget) -> LazyMeasurements:

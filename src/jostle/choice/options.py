@@ -189,10 +189,8 @@ def answered(one: Option, db: Any, query: Any, budget: Budget) -> Any:
     except Exception as error:  # noqa: BLE001  # whatever the option raised, its budget is charged
         problem = f"it raised {type(error).__name__}"
     left = _forfeit(db, budget, amount - (before - db.unspent), one.name)
-    symbol = SYMBOLS[budget.measure]
-    paid = (
-        f"{symbol} = {show(amount - left)} of {show(amount)} is spent" if left else f"{symbol} = {show(amount)} is charged"
-    )
+    paid = f"{show(amount - left)} of {show(amount)} is spent" if left else f"{show(amount)} is charged"
+    paid = f"{SYMBOLS[budget.measure]} = {paid}"
     raise OptionFailed(f"the option {one.name} failed: {problem}. {paid}, and nothing is released") from None
 
 

@@ -42,10 +42,8 @@ class Overdraft(BudgetError):
 
     def __init__(self, *, requested: Fraction, remaining: Fraction, of: str, measure: str = "pure") -> None:
         self.requested, self.remaining, self.difference, self.measure = requested, remaining, requested - remaining, measure
-        symbol = "ρ" if measure == "concentrated" else "ε"
-        super().__init__(
-            f"{of}: requested {symbol} = {show(requested)}, remaining {show(remaining)}, short of it by {show(self.difference)}."
-        )
+        wish = f"{'ρ' if measure == 'concentrated' else 'ε'} = {show(requested)}"
+        super().__init__(f"{of}: requested {wish}, remaining {show(remaining)}, short of it by {show(self.difference)}.")
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_overdraft, (self.requested, self.remaining, str(self).split(": requested ")[0], self.measure))

@@ -104,7 +104,7 @@ def gaussian_variance(square: Fraction) -> float:
     """The variance of discrete Gaussian noise: below σ², and no longer by what a float can tell once σ is 3.
 
     >>> gaussian_variance(Fraction(100)), round(gaussian_variance(Fraction(1, 9)), 6), gaussian_variance(Fraction(0))
-    (100.0, 0.021976, 0.0)
+    (100.0, 0.021735, 0.0)
     """
     if not 0 < square < 9:
         return float(square)

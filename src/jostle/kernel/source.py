@@ -1,7 +1,7 @@
 """What an algorithm is given in place of the data: public facts and the private operators.
 
 Each operator checks its arguments, then hands the budget to the purse, which writes the charge down, and only then draws
-noise, calibrated to the lemma of what is asked, the neighbours and the exact ε or ρ of the token. Nothing else leaves a source.
+noise, calibrated to the lemma of what is asked, the neighbours and the token's exact ε or ρ. Nothing else leaves a source.
 Proofs: docs/proofs/operators.md.
 """
 
@@ -271,7 +271,8 @@ class Source(PrivateData):
     def choose(self, candidates: Sequence[T], score: Score, budget: Budget) -> T:
         """The candidate whose score is largest after one-sided exponential noise of scale sensitivity × neighbours / ε.
 
-        Under ρ it is the exponential mechanism's, of ε = √(8ρ). In a simulation with trials the candidates are an array, and each trial chooses one.
+        Under ρ it is the exponential mechanism's, with ε = √(8ρ). In a simulation with trials the candidates are an array,
+        and each trial chooses one.
         """
         self.__one_trial("choose", candidates)
         check_of_kernel(score, Score, "score")

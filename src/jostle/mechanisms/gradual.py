@@ -26,8 +26,8 @@ class GradualRelease:
 
     Each is as precise as a single release at its ε would be, and the price of a longer prefix is its last ε, not the
     sum: `next` charges the difference to the previous one, and only then gives the number. Stop at any time, also
-    depending on what was released: what was not reached is not charged. (This is so for an ε that adds up. Under ρ, and in an
-    account of (ε, δ), the first step pays for all, and `epsilons` end at the ε that the token pays for: √(2ρ).)
+    depending on what was released: what was not reached is not charged. That is so where pure ε adds up. Under ρ, and in an
+    account of (ε, δ), the first step pays for all; under ρ the `epsilons` end at √(2ρ), which the token pays for.
 
     Koufogiannis, Han, Pappas: Gradual release of sensitive data under differential privacy, Journal of Privacy and
     Confidentiality 7(2), 2016. Theirs is a process of real numbers; this is its counterpart in whole ones,
