@@ -34,6 +34,7 @@ S = TypeVar("S", bound="Source")
 Held = Counts | Callable[[], Counts]
 Rows = Callable[[], int] | None
 Shape = tuple[int, ...]
+_Moves = Callable[[], tuple[int, int]]
 
 KEPT_ANSWERS = 16
 """How many strategies' true answers a source remembers, for further trials on the same data."""
@@ -118,12 +119,12 @@ class Custody:
         """The scale of the noise on what one record moves so far, added or removed and replaced: × neighbours / ε."""
         return calibrate(self.neighbours.sensitivity(*sensitivities), epsilon)
 
-    def added(self, sensitivities: tuple[int, int], squared: tuple[int, int], budget: Budget) -> AddedNoise:
+    def added(self, sensitivities: _Moves, squared: _Moves, budget: Budget) -> AddedNoise:
         """The noise on numbers, by what one record moves them in L1 and in squared L2: Laplace for ε, Gaussian for ρ."""
         check_token(budget)
         if budget.measure == PURE:
-            return AddedNoise("laplace", self.scale(sensitivities, budget.epsilon))
-        return AddedNoise("gaussian", calibrate_square(self.neighbours.squared_sensitivity(*squared), budget.amount))
+            return AddedNoise("laplace", self.scale(sensitivities(), budget.epsilon))
+        return AddedNoise("gaussian", calibrate_square(self.neighbours.squared_sensitivity(*squared()), budget.amount))
 
     def maximum(self, scores: Counts, scale: Fraction, budget: Budget) -> Any:
         """Where noisy scores are largest: permute and flip for ε, the exponential mechanism for ρ."""
@@ -132,9 +133,8 @@ class Custody:
     def part(self, budget: Budget) -> tuple[Custody, Budget]:
         """For one part of a split: a purse of its own, with one token, which was charged when the data were split."""
         purse = self.purse.part(self.neighbours.in_part(), self.noise, budget.charges)
-        return replace(self, purse=purse, neighbours=purse.neighbours), purse.grant(
-            **in_measure(budget.measure, budget.amount)
-        )
+        token = purse.grant(**in_measure(budget.measure, budget.amount))
+        return replace(self, purse=purse, neighbours=purse.neighbours), token
 
     def __reduce__(self) -> NoReturn:
         raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
@@ -262,8 +262,8 @@ class Source(PrivateData):
         """A noisy number: discrete Laplace or Gaussian noise by the statistic's lemma."""
         check_of_kernel(statistic, Statistic, "statistic")
         statistic.check(self.size)
-        added, replaced = moves = statistic.sensitivities(self.size)
-        noise = self.__custody.added(moves, (added**2, replaced**2), budget)
+        added, replaced = statistic.sensitivities(self.size)
+        noise = self.__custody.added(lambda: (added, replaced), lambda: (added**2, replaced**2), budget)
         self.__custody.spend(budget, "statistic", statistic.name)
         noisy = noise.on(np.array(statistic.value(self.__x), dtype=np.int64), self.__custody.noise)
         return np.asarray(noisy / statistic.unit(self.size), dtype=np.float64)
@@ -370,7 +370,7 @@ class Source(PrivateData):
         check_measurable(strategy)
         if strategy.size != self.size:
             raise BadInput("strategy", f"is over {strategy.shape}, the data are over {self.shape}", "build it for these")
-        return self.__custody.added(strategy.sensitivities(), strategy.squared_sensitivities(), budget)
+        return self.__custody.added(strategy.sensitivities, strategy.squared_sensitivities, budget)
 
     def __one_trial(self, operator: str, among: object = None) -> None:
         """Refuse more: but from an array of candidates, each trial takes its own."""

@@ -143,9 +143,8 @@ def _true_counts(records: Records, budget: Budget, *names: str) -> FloatArray:
     if not isinstance(records, SimulatedRecords):
         raise InternalError("a release tried to look at true counts")
     vector = records.vector(*names)
-    return np.asarray(
-        vector.measure(identity(vector.shape), records.grant(**in_measure(budget.measure, NOISELESS))).reshape(vector.shape)
-    )
+    token = records.grant(**in_measure(budget.measure, NOISELESS))
+    return np.asarray(vector.measure(identity(vector.shape), token).reshape(vector.shape))
 
 
 def _informed(part: Source, truth: FloatArray, workload: workloads.Workload, token: Budget) -> str:
