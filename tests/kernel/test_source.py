@@ -34,7 +34,7 @@ from jostle.kernel.functions.statistics import (
     TotalVariation,
 )
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.noise import ExactNoise, SimulatedNoise, variance
+from jostle.kernel.noise import ExactNoise, SimulatedNoise, gaussian_variance, variance
 from jostle.kernel.partition import Partition
 from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.kernel.source import (
@@ -160,6 +160,37 @@ def test_laplace_has_noise_of_the_proven_scale(name: str, neighbours: Neighbours
         assert source.unspent == 0
 
 
+RHOS = [Fraction(1), Fraction(1, 50), Fraction("0.0137")]
+
+
+def squared_by_hand(neighbours: Neighbours, once: int, replaced: int) -> int:
+    """The squared L2 sensitivity for these neighbours, as docs/proofs/neighbours.md has it."""
+    if neighbours.relation == "add_remove":
+        return once * neighbours.rows**2
+    if neighbours.part:
+        return max(replaced, 2 * once) * neighbours.rows**2
+    return (replaced if neighbours.rows == 1 else max(once, replaced)) * neighbours.rows**2
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+@pytest.mark.parametrize("name", all_strategies())
+def test_under_rho_noise_is_gaussian_of_the_proven_variance(name: str, neighbours: Neighbours) -> None:
+    strategy = all_strategies()[name]
+    columns = np.round(strategy.dense() * strategy.unit).astype(np.int64).T
+    squares = int((columns.astype(object) ** 2).sum(axis=1).max()), strategy.squared_sensitivities()[1]
+    for rho in RHOS:
+        source, recorder = recorded(X, neighbours)
+        budget = source.grant(rho=rho)
+        expected = squared_by_hand(neighbours, *squares) / (2 * rho)
+        assert source.noise_variance(strategy, budget) == gaussian_variance(expected) / strategy.unit**2
+        assert source.noise_scale(strategy, budget) == pytest.approx(math.sqrt(expected / 2) / strategy.unit, rel=1e-14)
+        answers = source.measure(strategy, budget)
+        assert [(kind, amount) for kind, amount, _ in recorder.asked] == [("discrete_gaussian", expected)]
+        assert type(recorder.scales[0]) is Fraction
+        assert np.array_equal(answers, strategy @ X)
+        assert source.unspent == 0
+
+
 MOVES: list[tuple[Statistic, Fraction, Fraction, int]] = [
     (Scale(), Fraction(1), Fraction(0), 1),
     (NonZeroCells(), Fraction(1), Fraction(1), 1),
@@ -193,6 +224,18 @@ def test_a_statistic_has_noise_of_the_proven_scale(
         assert float(released) == statistic.value(X) / unit
 
 
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+@pytest.mark.parametrize(("statistic", "once", "replaced", "unit"), MOVES, ids=lambda v: getattr(v, "name", ""))
+def test_under_rho_a_statistic_has_gaussian_noise(
+    statistic: Statistic, once: Fraction, replaced: Fraction, unit: int, neighbours: Neighbours
+) -> None:
+    for rho in RHOS:
+        source, recorder = recorded(X, neighbours)
+        source.statistic(statistic, source.grant(rho=rho))
+        square = squared_by_hand(neighbours, int(once) ** 2, int(replaced) ** 2)
+        assert [(kind, amount) for kind, amount, _ in recorder.asked] == [("discrete_gaussian", square / (2 * rho))]
+
+
 def kernels_own(base: type) -> set[type]:
     """The classes of the kernel that build on this one; expressions are tried term by term in tests/choice."""
     return {kind for kind in base.__subclasses__() if kind.__module__.startswith("jostle.kernel.")} - {Derived}
@@ -224,6 +267,60 @@ def test_a_choice_has_noise_of_the_proven_scale(score: Any, once: int, replaced:
         chosen = source.choose(candidates, score, source.grant(epsilon))
         assert recorder.scales == [by_hand(neighbours, once, replaced) / epsilon]
         assert chosen == candidates[int(np.argmax(score.values(X)))]
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+@pytest.mark.parametrize(("score", "once", "replaced"), SCORES)
+def test_under_rho_a_choice_is_the_exponential_mechanisms(
+    score: Any, once: int, replaced: int, neighbours: Neighbours
+) -> None:
+    """Of range ε = √(8ρ), rounded down; permute and flip would lose ε²/2 rather than ε²/8."""
+    for rho in RHOS:
+        source, recorder = recorded(X, neighbours)
+        source.choose(range(score.values(X).size), score, source.grant(rho=rho))
+        ((kind, scale, _),) = recorder.asked
+        epsilon = by_hand(neighbours, once, replaced) / scale
+        assert kind == "gumbel_max"
+        assert epsilon**2 / 8 <= rho
+        assert float(epsilon) == pytest.approx(math.sqrt(8 * rho), rel=1e-12)
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+def test_under_rho_the_noisy_minimum_is_a_pure_mechanism(neighbours: Neighbours) -> None:
+    source, recorder = recorded(X, neighbours)
+    source.partition(IntervalCost(price=2.0), source.grant(rho="1/50"))
+    single, longer = (by_hand(neighbours, k * PRICE_UNIT, 2 * k * PRICE_UNIT) / Fraction(1, 5) for k in (1, 2))
+    assert recorder.scales == [single, longer, longer, longer]
+
+
+def test_under_rho_parts_get_the_noise_of_parts() -> None:
+    """A count of a cell is moved in two parts by a replaced record, at half of ρ each: no noise beyond that of the whole."""
+    for relation, square in (("add_remove", 1), ("replace", 2)):
+        source, recorder = recorded(X, Neighbours(relation, rows=3))
+        for part, token in source.split(Partition.intervals([0, 3], 8), source.grant(rho="1/2")):
+            assert (token.measure, token.amount) == ("concentrated", Fraction(1, 2))
+            first, second = token.split(1, 1)
+            part.measure(identity(part.size), first)
+            for inner, its_token in part.split(Partition.intervals([0, 1], part.size), second):
+                inner.measure(identity(inner.size), its_token)
+        assert recorder.scales == [2 * 9 * square] * 6
+
+
+def test_a_source_is_paid_for_in_one_measure() -> None:
+    source = SimulatedSource(X, seed=0)
+    source.grant(rho=1)
+    with pytest.raises(PlanError, match="one measure"):
+        source.grant(1)
+    with pytest.raises(BadInput, match=r"^epsilon, rho: must be one of the two"):
+        source.grant()
+    with pytest.raises(BadInput, match=r"^rho: must be above 0"):
+        source.grant(rho=0)
+
+
+def test_the_old_name_of_measure_works_and_says_so() -> None:
+    source, _ = recorded(X)
+    with pytest.warns(DeprecationWarning, match="is now `measure`"):
+        assert source.laplace(identity(8), source.grant(1)).tolist() == X.tolist()
 
 
 def test_every_score_of_the_kernel_is_tried() -> None:

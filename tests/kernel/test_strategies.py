@@ -138,6 +138,16 @@ def test_a_strategy_is_its_dense_matrix(strategy: Strategy, random: Any) -> None
         assert strategy.diameter == widest
     assert {type(strategy.norm), type(strategy.diameter), type(strategy.unit), *map(type, strategy.bounds)} == {int}
 
+    squares = (entries**2).sum(axis=0)
+    assert (strategy.column_squares == squares).all()
+    added, replaced = strategy.squared_sensitivities()
+    apart = max(int(((a - b) ** 2).sum()) for a, b in itertools.product(entries.T, repeat=2))
+    assert added == squares.max()
+    assert replaced >= apart
+    if isinstance(strategy, (*EXACT_DIAMETERS, Wavelet)):
+        assert replaced == apart
+    assert {type(added), type(replaced)} == {int}
+
     low, high = strategy.bounds
     assert low <= min(entries.min(), 0)
     assert high >= max(entries.max(), 0)
@@ -432,3 +442,11 @@ def test_names_tell_public_facts_alone(name: str) -> None:
 def test_a_hierarchy_of_levels_that_are_not_nested_is_refused(levels):
     with pytest.raises(BadInput, match="nested"):
         Hierarchy((4,), levels, [1] * max(len(levels), 1), 1)
+
+
+def test_squares_of_the_largest_entries_are_exact() -> None:
+    column = matrix(np.full((2**12, 2), LARGEST_ENTRY - 1, dtype=np.int64) * np.array([1, -1]))
+    assert column.unit * (LARGEST_ENTRY - 1) == column.bounds[1] * 1
+    square = 2**12 * column.bounds[1] ** 2
+    assert column.squared_sensitivities() == (square, 4 * square)
+    assert stack(column, column, weights=[3, 1]).squared_sensitivities()[0] == 10 * square
