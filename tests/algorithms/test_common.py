@@ -14,6 +14,7 @@ from jostle.algorithms.registry import TASKS
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import SimulatedSource
+from jostle.kernel.strategies import hierarchy, identity, wavelet
 
 NAMES = algorithms.names()
 SHAPES = {1: [(1,), (2,), (3,), (7,), (64,), (100,)], 2: [(1, 1), (1, 5), (2, 2), (3, 7), (8, 8), (16, 5)]}
@@ -89,6 +90,38 @@ def test_a_release_takes_no_seed_and_is_charged_exactly(name, tmp_path):
         assert account.spent == released.spent == Fraction(3, 10)
         assert released.answers.shape == released.margins.shape == (int(np.prod(shape)),)
         assert sum(event.amount for event in ledger.events() if event.kind == "charge") == Fraction(3, 10)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("neighbours", [Neighbours("add_remove"), Neighbours("replace"), Neighbours("replace", rows=3)])
+def test_every_plan_runs_under_rho(name, neighbours):
+    for task in algorithms.get(name).tasks:
+        for shape in SHAPES[TASKS[task]][1:5:2]:
+            source = SimulatedSource(data(shape), seed=1, neighbours=neighbours)
+            estimate = algorithms.get(name).run(source, asked(shape)[-1], source.grant(rho=Fraction(1, 50)))
+            assert source.unspent == 0
+            assert estimate.shape == (source.size,)
+
+
+@pytest.mark.parametrize("name", ["Laplace", "H", "Privelet"])
+def test_under_rho_errors_are_those_of_the_gaussian_noise(name):
+    """A measurement and least squares: the mean squared error of each cell, over 4,000 runs, within 6 standard errors."""
+    shape, trials = (16,), 4_000
+    source = SimulatedSource(data(shape), seed=1)
+    strategy = {"Laplace": identity(shape), "H": hierarchy(16, 2), "Privelet": wavelet(16)}[name]
+    matrix = strategy.dense()
+    noise = source.noise_variance(strategy, source.grant(rho=Fraction(1, 50)))
+    expected = noise * np.trace(np.linalg.inv(matrix.T @ matrix))
+    found = simulate.errors(name, data(shape), workloads.identity(shape), rho="1/50", trials=trials, seed=2) ** 2
+    assert abs(found.mean() - expected) < 6 * found.std() / np.sqrt(trials)
+
+
+def test_rho_beside_epsilon_is_the_share_that_pythia_takes():
+    for rho in (0.1, 0.4):
+        found = simulate.errors("Pythia", data((64,)), workloads.identity((64,)), 0.5, trials=2, seed=0, rho=rho)
+        assert np.isfinite(found).all()
+    with pytest.raises(BadInput, match=r"^rho: is no tunable of HB"):
+        simulate.errors("HB", data((64,)), workloads.identity((64,)), 0.5, trials=2, seed=0, rho=0.1)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -78,6 +78,8 @@ def estimates(
     if not isinstance(workload, Workload):
         raise BadInput("workload", "must be a workload", "pass for instance jostle.workloads.prefix(100)")
     workload.check(domain)
+    if epsilon is not None and rho is not None:  # a tunable of that name, such as Pythia's
+        tunables, rho = tunables | {"rho": rho}, None
     plan.check(workload, tunables)
     (amount, measure), relation = amount_of(epsilon, rho), Neighbours.of(neighbours)
     trials = check_whole(trials, "trials", "pass for instance 20", least=1, most=MOST_TRIALS)
