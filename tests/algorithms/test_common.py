@@ -108,7 +108,7 @@ def test_under_rho_errors_are_those_of_the_gaussian_noise(name):
     """A measurement and least squares: the mean squared error of each cell, over 4,000 runs, within 6 standard errors."""
     shape, trials = (16,), 4_000
     source = SimulatedSource(data(shape), seed=1)
-    strategy = {"Laplace": identity(shape), "H": hierarchy(16, 2), "Privelet": wavelet(16)}[name]
+    strategy = {"Laplace": identity(shape), "H": hierarchy(16, 2, root=False), "Privelet": wavelet(16)}[name]
     matrix = strategy.dense()
     noise = source.noise_variance(strategy, source.grant(rho=Fraction(1, 50)))
     expected = noise * np.trace(np.linalg.inv(matrix.T @ matrix))
