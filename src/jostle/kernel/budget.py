@@ -382,8 +382,8 @@ class Budget:
         """Equal tokens, for that many steps one after the other."""
         return self.split(*[1] * parts)
 
-    def spend(self, purse: Purse, *, operator: str, neighbours: Neighbours, note: str = "") -> None:
-        """For operators only: charge this token to the purse of the source that it is used on.
+    def spend(self, purse: Purse, *, operator: str, neighbours: Neighbours, note: str = "") -> Fraction:
+        """For operators only: charge this token to the purse of the source that it is used on, and return its amount.
 
         The token counts as used from here on, whatever happens: a failed charge wastes it and returns nothing.
         """
@@ -396,6 +396,7 @@ class Budget:
         with purse.lock:
             purse.pay(self.cost, operator=operator, neighbours=neighbours, note=note)
             purse.spent += self._amount
+        return self._amount
 
     def draw(self, *, operator: str, note: str = "") -> Noise:
         """For mechanisms that take numbers rather than a source: charge this token, then return the noise to use."""
