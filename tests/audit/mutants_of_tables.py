@@ -12,7 +12,7 @@ import numpy as np
 from jostle.answers.previews import Preview
 from jostle.kernel import records
 from jostle.kernel.budget import Budget, exact
-from jostle.kernel.functions import objective
+from jostle.kernel.functions import objective, totals
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.learn import naive_bayes
@@ -21,7 +21,6 @@ from jostle.tables.cells import cells
 from jostle.tables.columns import EngineColumns
 from jostle.tables.engines import sources
 from jostle.tables.question import CountsQuestion
-from jostle.tables.sums_and_means import SumOrMeanQuestion
 from tests.audit import test_protected_unit, test_side_channels
 from tests.audit.planted import (
     ADD,
@@ -136,12 +135,12 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a row moves a sum by the width of the bounds",
-        attribute(SumOrMeanQuestion, "_moves", lambda self, low, high: (high - low, high - low)),
+        attribute(totals.Sum, "sensitivities", lambda self, cells: (self.high - self.low, self.high - self.low)),
         audited("table: sum", ADD, samples=1_500, engine="exact"),
     ),
     Mutant(
         "tables: a row that changes groups moves one sum",
-        attribute(SumOrMeanQuestion, "_moves", lambda self, low, high: (max(abs(low), abs(high)),) * 2),
+        attribute(totals.Sum, "sensitivities", lambda self, cells: (max(abs(self.low), abs(self.high)),) * 2),
         tested(test_measures.test_the_noise_of_sums_by_group_follows_the_neighbours, FOLDER, PATCH),
     ),
     Mutant(
