@@ -11,11 +11,11 @@ import pytest
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.totals import (
     STEPS,
+    CellTotal,
     Contribution,
     Mixture,
     RecordCount,
     Sum,
-    Total,
     WeightedTotals,
 )
 from jostle.kernel.neighbours import Neighbours
@@ -30,7 +30,7 @@ def columns(rows: list[tuple[int, int]], cells: int, points: int) -> ArrayColumn
     return ArrayColumns({"g": table[:, 0], "v": table[:, 1]}, {"g": cells, "v": points + 2})
 
 
-def measured(total: Total, rows: list[tuple[int, int]], cells: int) -> np.ndarray:
+def measured(total: CellTotal, rows: list[tuple[int, int]], cells: int) -> np.ndarray:
     points = next(iter(total.points.values()), 0)
     data = columns(rows, cells, max(points, STEPS))
     return total.values(data.cell_sums(["g"], total.points, squares=True, persons=False))

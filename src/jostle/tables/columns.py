@@ -18,7 +18,7 @@ from jostle.kernel.partition import Counts
 from jostle.kernel.records import ArrayColumns
 from jostle.tables.cells.cells import MOST_BRANCHES, looked_up, runs
 from jostle.tables.cells.staged_columns import Expression
-from jostle.tables.lattices import Lattice, Presence
+from jostle.tables.lattices import NumberLattice, Presence
 from jostle.tables.run_in_engine import Query
 from jostle.tables.view import CELL, COUNT, LOWER_BITS, PERSONS, SQUARES, VALUE, EngineRows, View, whole_numbers
 
@@ -43,7 +43,7 @@ class EngineColumns:
     leaves_out: bool = False
     """Whether a question leaves out further rows, by a rule of its own."""
 
-    numbers: Mapping[str, Lattice | Presence] = field(default_factory=dict)
+    numbers: Mapping[str, NumberLattice | Presence] = field(default_factory=dict)
     """Columns that are added up, by name."""
 
     rows_without_numbers: bool = True

@@ -25,12 +25,12 @@ from jostle.answers.previews import GroupPreviews
 from jostle.kernel.arguments import finite, whole
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput, InternalError
-from jostle.kernel.functions.totals import Mixture, NoisyTotals, RecordCount, Sum, Total, WeightedTotals
+from jostle.kernel.functions.totals import CellTotal, Mixture, NoisyTotals, RecordCount, Sum, WeightedTotals
 from jostle.kernel.partition import Vector
 from jostle.schema import Numeric
 from jostle.tables.aggregates import Aggregate
 from jostle.tables.columns import EngineColumns
-from jostle.tables.lattices import Lattice, Presence
+from jostle.tables.lattices import NumberLattice, Presence
 from jostle.tables.question import Question, cell_labels, numeric
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ Found = tuple[Vector, Vector, Vector]
 class Measured:
     """One total that is measured, and the aggregates that are read from it."""
 
-    total: Total
+    total: CellTotal
     aggregates: dict[str, Aggregate]
 
     def price(self, weights: Mapping[str, float], apart: float) -> float:
@@ -86,7 +86,7 @@ class GroupsQuestion(Question[GroupedAnswers]):
         self.table, self.groups = table, _columns(table, columns)
         self.aggregates = _aggregates(table, aggregates)
         self._weights = _weights(self.aggregates, weights)
-        self._numbers: dict[str, Lattice | Presence] = {}
+        self._numbers: dict[str, NumberLattice | Presence] = {}
         self._measured = self._plan()
         self.labels, self._by, self._columns = self._cells(keys)
         by = f" by {' and '.join(self.groups)}" if self.groups else ""
@@ -134,10 +134,10 @@ class GroupsQuestion(Question[GroupedAnswers]):
             return Measured(Mixture(column, 0), asked)
         known = numeric(self.table.schema, column)
         if kinds == {"sum"} and not with_rows:
-            lattice = Lattice.of_sums(column, known)
+            lattice = NumberLattice.of_sums(column, known)
             self._numbers[column] = lattice
             return Measured(lattice.sum, asked)
-        self._numbers[column] = Lattice.between_bounds(column, known)
+        self._numbers[column] = NumberLattice.between_bounds(column, known)
         return Measured(Mixture(column, 2 if kinds & {"variance", "std"} else 1), asked)
 
     def _cells(self, keys: Any) -> tuple[dict[str, list[Any]], tuple[str, ...], EngineColumns]:
@@ -198,7 +198,7 @@ class GroupsQuestion(Question[GroupedAnswers]):
         ordered = {name: margins[name] for name in self.aggregates}
         return GroupPreviews.of(amount, ordered)
 
-    def _expected(self, total: Total, one: Aggregate, scale: float, rows: int | None) -> float:
+    def _expected(self, total: CellTotal, one: Aggregate, scale: float, rows: int | None) -> float:
         """The margin of an aggregate; NaN if it depends on a number of rows that is not given."""
         if one.kind in ("count", "count_units", "sum"):
             return float(self._read(total, one, NoisyTotals(np.zeros((1, _numbers_of(total))), scale))[2][0])
@@ -247,7 +247,7 @@ class GroupsQuestion(Question[GroupedAnswers]):
 
     # ------------------------------------------------------------------------------------------------ post-processing
 
-    def _read(self, total: Total, one: Aggregate, noisy: NoisyTotals) -> Found:
+    def _read(self, total: CellTotal, one: Aggregate, noisy: NoisyTotals) -> Found:
         """An aggregate and its interval, from the noisy numbers of one total."""
         numbers, scale = noisy
         if isinstance(total, Mixture):
@@ -264,7 +264,7 @@ class GroupsQuestion(Question[GroupedAnswers]):
             squared = tuple(width**2 * each for each in (spread(of_column), *spread_ends(of_column, scale)))
             return tuple(map(np.sqrt, squared)) if one.kind == "std" else squared  # type: ignore[return-value]
         lattice = self._numbers.get(one.column or "")
-        rate = lattice.rate if isinstance(total, Sum) and isinstance(lattice, Lattice) else 1.0
+        rate = lattice.rate if isinstance(total, Sum) and isinstance(lattice, NumberLattice) else 1.0
         return tuple(each / rate for each in _whole(numbers, scale))  # type: ignore[return-value]
 
     def _range(self, column: str) -> tuple[float, float]:
@@ -289,11 +289,11 @@ def _whole(numbers: Vector, scale: float) -> Found:
     return value, value - off, value + off
 
 
-def _numbers_of(total: Total) -> int:
+def _numbers_of(total: CellTotal) -> int:
     return total.degree + 1 + total.rest if isinstance(total, Mixture) else 1
 
 
-def _rest(total: Total) -> int:
+def _rest(total: CellTotal) -> int:
     return int(total.rest) if isinstance(total, Mixture) else 0
 
 

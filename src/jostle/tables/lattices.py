@@ -26,7 +26,7 @@ NO_NUMBER = -1
 
 
 @dataclass(frozen=True)
-class Lattice:
+class NumberLattice:
     """Whole numbers from 0 to `points`, for the values of a column from `start` on."""
 
     column: str
@@ -42,14 +42,14 @@ class Lattice:
     """The point of the lower bound, which is subtracted afterwards."""
 
     @classmethod
-    def between_bounds(cls, name: str, declared: Numeric) -> Lattice:
+    def between_bounds(cls, name: str, declared: Numeric) -> NumberLattice:
         """For means and variances: as many points as a mixture has, from the lower bound to the upper one."""
         _check_width(name, declared)
         low, width = float(declared.low), float(declared.high) - float(declared.low)
         return cls(name, declared, STEPS, STEPS / width, low, 0)
 
     @classmethod
-    def of_sums(cls, name: str, declared: Numeric) -> Lattice:
+    def of_sums(cls, name: str, declared: Numeric) -> NumberLattice:
         """For sums: a lattice with a point at 0, and single whole numbers where these fit.
 
         No point is beyond 2^30. Large whole numbers are rounded down to a coarser lattice for that.

@@ -90,7 +90,7 @@ class SummedColumns(Protocol):
         """What `cell_sums` by these attributes holds every person to."""
 
 
-class Total(ABC):
+class CellTotal(ABC):
     """Something that is added up per cell."""
 
     points: Mapping[str, int] = {}
@@ -120,7 +120,7 @@ class Total(ABC):
 
 @final
 @dataclass(frozen=True)
-class RecordCount(Total):
+class RecordCount(CellTotal):
     """How many records each cell has; `persons` counts persons instead, each once in every cell with records of theirs."""
 
     of_persons: bool = False
@@ -137,7 +137,7 @@ class RecordCount(Total):
 
 @final
 @dataclass(frozen=True)
-class Sum(Total):
+class Sum(CellTotal):
     """The sum of a whole number per record, between public bounds; an attribute's code is how far it is above `low`."""
 
     attribute: str
@@ -165,7 +165,7 @@ class Sum(Total):
 
 @final
 @dataclass(frozen=True)
-class Mixture(Total):
+class Mixture(CellTotal):
     """Sums of the Bernstein polynomials of a number x from 0 to 1, over the records that have one.
 
     Those of degree 0 are 1, of degree 1 x and 1 − x, of degree 2 x², 2x(1 − x) and (1 − x)². A record's are never negative
@@ -217,12 +217,12 @@ class NoisyTotals(NamedTuple):
 class WeightedTotals:
     """Several totals over the same cells, each with a share of one budget."""
 
-    totals: Sequence[Total]
+    totals: Sequence[CellTotal]
     shares: Sequence[Fraction | int]
 
     def __post_init__(self) -> None:
         for total in self.totals:
-            check_of_kernel(total, Total, "totals")
+            check_of_kernel(total, CellTotal, "totals")
         named = [name for total in self.totals for name in total.points]
         if not self.totals or len(self.totals) != len(self.shares) or len(set(named)) < len(named):
             raise BadInput(
