@@ -48,7 +48,7 @@ class GroupedAnswers(Answer):
     def __len__(self) -> int:
         return len(next(iter(self.values.values())))
 
-    def explain(self) -> str:
+    def _explained(self) -> str:
         by = f" by {' and '.join(self.groups)}" if self.groups else ""
         found = "; ".join(f"{self.what[name]} ± {np.median(self.margins[name]):.3g}" for name in self.values)
         rows = f"{len(self):,} groups" if self.groups else "one group"
@@ -68,6 +68,9 @@ class GroupedAnswers(Answer):
 
     def plot(self, name: str | None = None) -> Any:
         """One aggregate, by default the first, as a Plotly figure: bars with intervals."""
+        return plots.noted(self._drawn(name), self.notes)
+
+    def _drawn(self, name: str | None = None) -> Any:
         shown = name or next(iter(self.values))
         if shown not in self.values:
             raise BadInput("name", f"{shown!r} is not among the aggregates", f"use one of {', '.join(self.values)}")

@@ -31,7 +31,7 @@ from jostle.schema import Numeric
 from jostle.tables.aggregates import Aggregate
 from jostle.tables.columns import EngineColumns
 from jostle.tables.lattices import NumberLattice, Presence
-from jostle.tables.question import Question, cell_labels, numeric
+from jostle.tables.question import Question, cell_labels, notes_on, numeric
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -243,7 +243,24 @@ class GroupsQuestion(Question[GroupedAnswers]):
             remaining=remaining_after(budget, lambda: source.remaining),
             neighbours=records.neighbours,
             charges=budget.charges,
+            notes=self._notes(),
         )
+
+    def _notes(self) -> tuple[str, ...]:
+        """What is left out, by the schema and the question."""
+        unit, schema = self.table.unit, self.table.schema
+        added = [name for name, one in self._numbers.items() if isinstance(one, NumberLattice)]
+        found = [*notes_on(schema, unit, self.groups)]
+        if unit is not None and self.groups and unit.bounds_groups and all(view.unit for view in self.table._views):
+            bounds = {"groups per": unit.max_groups, "rows per group and": unit.max_rows_per_group}
+            said = " and ".join(f"{most:,} {what} {unit.column}" for what, most in bounds.items() if most is not None)
+            found.append(f"At most {said} are counted.")
+        if self._by != self.groups:
+            found.append(f"Rows of other groups than the {len(next(iter(self.labels.values()))):,} listed are left out.")
+        for note in notes_on(schema, None, (), added):
+            rows_count = self._columns.rows_without_numbers
+            found.append(note.replace("are left out.", "count as rows, and not in sums or means.") if rows_count else note)
+        return tuple(found)
 
     # ------------------------------------------------------------------------------------------------ post-processing
 
