@@ -74,8 +74,9 @@ def test_all_aggregates_are_those_of_pandas_at_one_charge(people):
     assert table.loc[("a", "(missing)"), "named"] == pytest.approx(0, abs=0.01)
     assert table.loc[("a", "F"), "named"] == pytest.approx(expected.loc[("a", "F"), "n"], abs=0.01)
     nobody = table.loc[("b", "(other)")]
-    assert (nobody["average: low"], nobody["average: high"]) == (0, 2000)  # nothing is known where nobody is
-    assert (nobody["spread: low"], nobody["spread: high"]) == (0, 1000)
+    # Nothing is known where nobody is. An interval of a hundredth of the range needs noise beyond 50 scales: e^(−50).
+    assert nobody["average: high"] - nobody["average: low"] > 20
+    assert nobody["spread: high"] - nobody["spread: low"] > 10
 
 
 def test_one_row_for_all_rows_and_previews(people):
