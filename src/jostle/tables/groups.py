@@ -204,9 +204,13 @@ class GroupsQuestion(Question[GroupedAnswers]):
             return float(self._read(total, one, NoisyTotals(np.zeros((1, _numbers_of(total))), scale))[2][0])
         if rows is None:
             return math.nan
-        evenly = np.array([[rows / (_numbers_of(total) - _rest(total))] * _numbers_of(total)])
-        value, low, high = self._read(total, one, NoisyTotals(evenly, scale))
-        return float(max(high[0] - value[0], value[0] - low[0]))
+        # In the part of the range where it is hardest: a mean near a bound, or a variance near one; a standard deviation is
+        # taken to be that of values that are spread evenly.
+        worst = [1.0, 0.5][: _degree(total)] if one.kind == "mean" else [1.0]
+        part, width = margin(worst, scale) / rows, self._range(str(one.column))[1]
+        if one.kind == "mean":
+            return width * min(part, 1.0)
+        return width**2 * min(part, 0.25) if one.kind == "variance" else width * min(part * math.sqrt(3), 0.5)
 
     def epsilon_within(self, within: Any) -> Fraction:
         if len(self.aggregates) != 1 or next(iter(self.aggregates.values())).kind not in ("count", "count_units", "sum"):
@@ -310,8 +314,8 @@ def _numbers_of(total: CellTotal) -> int:
     return total.degree + 1 + total.rest if isinstance(total, Mixture) else 1
 
 
-def _rest(total: CellTotal) -> int:
-    return int(total.rest) if isinstance(total, Mixture) else 0
+def _degree(total: CellTotal) -> int:
+    return total.degree if isinstance(total, Mixture) else 0
 
 
 # -------------------------------------------------------------------------------------------------------- arguments
