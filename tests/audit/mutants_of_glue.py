@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import secrets
 from contextlib import nullcontext
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,13 +15,12 @@ import numpy as np
 from jostle.choice import accuracy_first
 from jostle.explorer import access
 from jostle.kernel import noise
-from jostle.kernel.functions import expressions
+from jostle.kernel.functions import expressions, totals
 from jostle.kernel.records import ArrayColumns, Records
 from jostle.kernel.strategies import cells
 from jostle.learn.estimator import PrivateEstimator
 from jostle.mechanisms.local import RandomizedResponse
 from jostle.mechanisms.sensitivity import Lattice
-from jostle.tables import sums_and_means
 from jostle.tables.view import View
 from tests.audit import test_what_is_measured
 from tests.audit.planted import CAPLOG, FOLDER, PATCH, REPLACE, Fixture, Mutant, attribute, audited, tested, wrapped
@@ -102,11 +100,7 @@ OF_GLUE = [
     ),
     Mutant(
         "tables: a row moves a sum by its upper bound at most",
-        attribute(
-            sums_and_means.SumOrMeanQuestion,
-            "_moves",
-            lambda self, low, high: (abs(high), max(abs(high), high - low) if self.by is None else 2 * abs(high)),
-        ),
+        attribute(totals.Sum, "sensitivities", lambda self, cells: (abs(self.high), 2 * abs(self.high))),
         tested(
             test_what_is_measured.test_one_person_moves_what_is_measured_by_no_more_than_its_noise_hides,
             "add_remove",
@@ -117,7 +111,7 @@ OF_GLUE = [
     ),
     Mutant(
         "tables: sums and means by group count all rows of a person",
-        wrapped(View, "sums_query", lambda f, self, *asked: f(replace(self, unit=None), *asked)),
+        wrapped(View, "bounded", lambda f, self, table, *groups: table if groups else f(self, table)),
         tested(
             test_what_is_measured.test_one_person_moves_what_is_measured_by_no_more_than_its_noise_hides,
             "add_remove",

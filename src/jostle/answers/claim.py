@@ -18,7 +18,7 @@ from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final
 
-from jostle.kernel.budget import PURE, round_up
+from jostle.kernel.budget import CONCENTRATED, PURE, round_up
 from jostle.kernel.errors import show
 from jostle.kernel.ledger.events import ROWS
 
@@ -27,12 +27,15 @@ if TYPE_CHECKING:
 
 MEASURES: Final[Mapping[str, str]] = {
     PURE: "pure ε-differential privacy: no output is more than e^ε times as likely for one data set as for a neighbour",
+    CONCENTRATED: "ρ-zero-concentrated differential privacy: Rényi divergences of order α are at most ρ·α between neighbours",
 }
 """What the amounts of a measure mean. An account in another one is described by its name."""
 
 _KERNEL, _MECHANISMS = "proofs/operators.md", "proofs/mechanisms.md"
 PROOFS: Final[Mapping[str, tuple[str, ...]]] = {
     "laplace": (_KERNEL, "proofs/strategies.md"),
+    "gaussian": (_KERNEL, "proofs/strategies.md", "proofs/measures.md"),
+    "totals": ("proofs/totals.md", "proofs/tables.md"),
     "statistic": (_KERNEL, "proofs/statistics.md", "proofs/expressions.md"),
     "choose": (_KERNEL, "proofs/statistics.md", "proofs/criteria.md"),
     "partition": ("proofs/partition.md",),
