@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MEASURES: Final[Mapping[str, str]] = {
     PURE: "pure ε-differential privacy: no output is more than e^ε times as likely for one data set as for a neighbour",
-    CONCENTRATED: "ρ-zero-concentrated differential privacy: Rényi divergences of order α are at most ρ·α between neighbours",
+    CONCENTRATED: "ρ-zero-concentrated differential privacy: Rényi divergences of order α are at most ρα for neighbours",
 }
 """What the amounts of a measure mean. An account in another one is described by its name."""
 
