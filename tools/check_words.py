@@ -38,7 +38,7 @@ BANNED: Final = {
     r"\b(?:rows|cells|bins|boxes|(?:an?|one) row) an? (?:"
     + THINGS
     + r")\b(?! has| may)": "'per', not 'a': 3 rows per person",
-    r"\b(?:one|two|three|four|five|ten|\d[\d,]*) (?:\w+ )?(?:numbers?|parts?|runs?|trials?|records?|lines?|trees?|bytes) an? (?:"
+    r"\b(?:one|two|three|four|five|\d[\d,]*) (?:\w+ )?(?:numbers?|parts?|runs?|trials?|records?|lines?|trees?|bytes) an? (?:"
     + THINGS
     + r")\b": "'per', not 'a': one number per query",
 }
