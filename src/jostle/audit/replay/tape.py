@@ -18,7 +18,8 @@ import numpy as np
 from jostle.audit.replay.compare import close, difference
 from jostle.audit.replay.laws import LAWS, threshold_loss
 from jostle.kernel.budget import PartPurse, Purse
-from jostle.kernel.ledger import Account
+from jostle.kernel.ledger import Account, Ledger
+from jostle.kernel.ledger.accounts import check_unit
 from jostle.kernel.ledger.events import ROWS, Event
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise
@@ -45,6 +46,9 @@ class Charge:
     note: str
     in_part: bool
     """Whether it was charged when the data were split, so that it adds nothing."""
+
+    more: dict[str, Any] = field(default_factory=dict)
+    """Whatever else a purse is told about a charge."""
 
     def __str__(self) -> str:
         return f"a charge of {self.epsilon} for {self.operator} ({self.note})"
@@ -266,8 +270,8 @@ class TapePurse(Purse):
         super().__init__(neighbours, noise)
         self._tape = tape
 
-    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
-        self._tape.charge(Charge(operator, amount, neighbours, note, in_part=False))
+    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str, **more: Any) -> None:
+        self._tape.charge(Charge(operator, amount, neighbours, note, in_part=False, more=more))
         words: dict[str, Any] = {"operator": operator, "neighbours": str(neighbours), "note": note}
         self.charges.append(Event(key="", at="", kind="charge", dataset="replayed", amount=amount, **words))
 
@@ -282,9 +286,9 @@ class TapePartPurse(PartPurse):
         super().__init__(neighbours, noise, charges)
         self._tape = tape
 
-    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
-        super().pay(amount, operator=operator, neighbours=neighbours, note=note)
-        self._tape.charge(Charge(operator, amount, neighbours, note, in_part=True))
+    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str, **more: Any) -> None:
+        super().pay(amount, operator=operator, neighbours=neighbours, note=note, **more)
+        self._tape.charge(Charge(operator, amount, neighbours, note, in_part=True, more=more))
 
     def part(self, neighbours: Neighbours, noise: Noise, charges: Sequence[Event]) -> PartPurse:
         return TapePartPurse(self._tape, neighbours, noise, charges)
@@ -303,7 +307,7 @@ class TapeAccount(Account):
 
     def __init__(self, tape: Tape, neighbours: Neighbours, unit: str = ROWS) -> None:
         self._tape, self.name, self.neighbours, self.unit = tape, "replayed", neighbours, unit
-        self._noise = TapeNoise(tape)
+        self._noise, self.ledger = TapeNoise(tape), TapeLedger(self)
 
     @property
     def cap(self) -> Fraction:
@@ -318,4 +322,31 @@ class TapeAccount(Account):
         return self.cap - self.spent
 
     def purse(self, unit: str = ROWS) -> Any:
+        check_unit("account", self.name, self.unit, unit)
         return TapePurse(self._tape, self.neighbours, self._noise)
+
+
+class TapeLedger(Ledger):
+    """A ledger with one account, whose charges are on a tape: for doors that ask for a ledger, such as `jostle.open`."""
+
+    def __init__(self, account: TapeAccount) -> None:
+        self._account = account
+
+    def account(
+        self,
+        name: str,
+        *,
+        cap: object = None,
+        neighbours: Neighbours | str | None = None,
+        unit: str | None = None,
+        note: str = "",
+    ) -> TapeAccount:
+        """The account, whatever it is called."""
+        check_unit("unit", name, self._account.unit, unit or ROWS)
+        return self._account
+
+    def accounts(self) -> tuple[Account, ...]:
+        return (self._account,)
+
+    def __repr__(self) -> str:
+        return "<TapeLedger>"
