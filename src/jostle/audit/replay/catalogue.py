@@ -56,7 +56,7 @@ def add_option(option: Callable[..., Any], *, name: str | None = None, dimension
         source = ReleaseSource(x, purse=account.purse(), filtered=filtered)
         return option(source, workload, source.grant(case.epsilon))
 
-    called = name or getattr(option, "__name__", type(option).__name__)
+    called = name or str(getattr(option, "__name__", type(option).__name__))
     cases = counts.cases(counts.workloads_over, dimensions)
     return add(Subject(name=called, family="option", run=run, cases=cases))
 

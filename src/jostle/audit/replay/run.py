@@ -14,7 +14,7 @@ import random
 import secrets
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 from time import process_time
@@ -119,7 +119,7 @@ def replay(subject: Subject, *, pairs: int = 200, seed: int = 0) -> ReplayVerdic
     started, verdict = process_time(), ReplayVerdict(name=subject.name, family=subject.family)
     for number, case in enumerate(subject.cases(pairs)):
         if not number:
-            _watched(subject, case, case.data, Recording(seed=seed))  # a first run loads and compiles, and may say so
+            _run_twice(verdict, subject, case, seed)
         tape = Recording(seed=seed * 1_000_003 + number)
         first = _watched(subject, case, case.data, tape)
         if tape.charged > case.epsilon:
@@ -130,6 +130,22 @@ def replay(subject: Subject, *, pairs: int = 200, seed: int = 0) -> ReplayVerdic
             _compare(verdict, subject, case, other, tape, first)
     verdict.seconds = process_time() - started
     return verdict
+
+
+def _run_twice(verdict: ReplayVerdict, subject: Subject, case: Case, seed: int) -> None:
+    """Run it twice on the same data: what the first run keeps must not be noticed in the second.
+
+    The first one also loads and compiles code, which may say so, and is not compared.
+    """
+    tape = Recording(seed=seed)
+    first, again = _watched(subject, case, case.data, tape), Replay(tape)
+    with suppress(Diverged):
+        second = _watched(subject, case, case.data, again)
+        again.end()
+        found = difference(first.answer, second.answer)
+        again.problems += [found] if found else []
+    if again.problems:
+        _note(verdict, case, [f"a second run on the same data differs: {again.problems[0]}"])
 
 
 def _compare(verdict: ReplayVerdict, subject: Subject, case: Case, other: Any, tape: Recording, first: Observed) -> None:

@@ -1,4 +1,4 @@
-"""Learners: every one in the registry, as an estimator on a frame where there is one; on tables; and tested on held-out rows.
+"""Learners: every one in the registry, as an estimator on a frame or a table, and tested on rows that were held out.
 
 Values are at the ends of what is declared, beyond it and missing; labels may be missing or unknown, so that a row begins or
 ceases to count.
@@ -154,7 +154,7 @@ def _on_table(name: str, by_person: bool) -> Subject:
 
 
 def _held_out() -> Subject:
-    """Learn from one part and test on the other. Which rows are held out is by coins; a row that comes has one of its own."""
+    """Learn from one part and test on the other. Coins decide which rows are held out, one for each row."""
     from jostle.learn import held_out
 
     def run(case: Case, rows: Rows, account: TapeAccount) -> Any:
@@ -166,7 +166,7 @@ def _held_out() -> Subject:
         return held_out.learn_and_test(records, task, learn.get("Majority"), case.epsilon)
 
     def found(pairs: int) -> Iterator[Case]:
-        for number, case in enumerate(islice(cases("Majority")(pairs), None)):
+        for number, case in enumerate(cases("Majority")(pairs)):
             rng = np.random.default_rng(number)
             rows = [(*row, bool(rng.integers(3) == 0)) for row in case.data]
             schema, relation = case.setting, case.neighbours.relation

@@ -32,7 +32,12 @@ from jostle.mechanisms import AboveThreshold, GradualRelease
 Make = Callable[[np.random.Generator, Neighbours], tuple[Any, list[Any]]]
 """Data and neighbours of them."""
 
-RELATIONS = (Neighbours("add_remove"), Neighbours("replace"), Neighbours("add_remove", rows=3), Neighbours("replace", rows=2))
+RELATIONS = (
+    Neighbours("add_remove"),
+    Neighbours("replace"),
+    Neighbours("add_remove", rows=3),
+    Neighbours("replace", rows=2),
+)
 EPSILONS = (Fraction(1), Fraction(1, 10), Fraction(4))
 NEIGHBOURS = 8
 BOUNDS = (-3.0, 10.0)
@@ -101,9 +106,11 @@ def _of_values() -> Iterator[Subject]:
         values = rng.normal(0, 3, 6).tolist()
         return values, [[_moved(rng, relation, value) for value in values] for _ in range(NEIGHBOURS)]
 
-    one = {"sensitivity": 1}
-    yield _subject("laplace", lambda x, budget: mechanisms.laplace(x, **one, budget=budget), _values, RELATIONS)
-    yield _subject("discrete_laplace", lambda x, budget: mechanisms.discrete_laplace(x, **one, budget=budget), _wholes, RELATIONS)
+    def noisy(mechanism: Any) -> Callable[[Any, Budget], Any]:
+        return lambda value, budget: mechanism(value, sensitivity=1, budget=budget)
+
+    yield _subject("laplace", noisy(mechanisms.laplace), _values, RELATIONS)
+    yield _subject("discrete_laplace", noisy(mechanisms.discrete_laplace), _wholes, RELATIONS)
     yield _subject("GradualRelease", gradual, _wholes, RELATIONS)
     yield _subject("AboveThreshold", above, queries)
 
