@@ -22,8 +22,8 @@ SLOW = ("table", "learner")
 def every() -> dict[str, Subject]:
     """All subjects: algorithms, choices, mechanisms, operators, learners, questions to tables, and what was added.
 
-    >>> sorted({subject.family for subject in every().values()})
-    ['algorithm', 'choice', 'learner', 'mechanism', 'operator', 'table']
+    >>> {"algorithm", "choice", "learner", "mechanism", "operator", "table"} <= {one.family for one in every().values()}
+    True
     """
     from jostle.audit.replay.subjects import counts, learners, mechanisms, tables
 

@@ -49,8 +49,12 @@ LARGE: dict[int, tuple[int, ...]] = {1: (5_000,), 2: (70, 70)}
 """A large domain, of which there is one case."""
 
 
+KINDS = ("few each", "nothing", "one record", "ties", "sparse", "a crowd in one cell", "steep", "two steps")
+"""Counts that are hard for algorithms, in words."""
+
+
 def data(kind: int, shape: tuple[int, ...], rng: np.random.Generator) -> Counts:
-    """Nothing, one record, ties, a crowd in one cell, sparse, steep and uneven counts."""
+    """Counts of one of the kinds."""
     size = int(np.prod(shape))
     made: list[Callable[[], Any]] = [
         lambda: rng.integers(0, 4, size),
@@ -112,12 +116,12 @@ def _case(
     if shape is None:
         shape = LARGE[dimensions] if large and number == 4 else shapes[0 if number % 2 else number // 2 % len(shapes)]
     relation, epsilon = RELATIONS[number % len(RELATIONS)], EPSILONS[(number + number // 5) % len(EPSILONS)]
-    kind, choices_ = int(rng.integers(8)), settings(shape)
+    kind, choices_ = int(rng.integers(len(KINDS))), settings(shape)
     x = data(kind, shape, rng)
     if relation.total_is_public and not x.any():
         x.reshape(-1)[0] = 1
     return Case(
-        name=f"kind {kind} of counts over {'×'.join(map(str, shape))}",
+        name=f"{KINDS[kind]} over {'×'.join(map(str, shape))} cells",
         data=x,
         others=[neighbour(x, relation, rng) for _ in range(NEIGHBOURS)],
         neighbours=Neighbours(relation.relation, relation.rows),
