@@ -84,7 +84,7 @@ def test_two_numbers_are_one_person_if_they_are_equal(one, other):
 
 
 OBJECTS = [
-    *(UUID(int=1), UUID(int=2), b"a", b"day 2", date(1, 1, 2), datetime(2020, 1, 1), pd.Timestamp("2020-01-01")),
+    *(UUID(int=1), UUID(int=2), b"a", b"day 2", date(1, 1, 2), datetime(2020, 1, 1), pd.Timestamp("2020-01-01")),  # noqa: DTZ001
     *(datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))),
     *(pd.Timestamp("2020-01-01 00:00:00.000000001"), pd.Timestamp("2020-01-01", tz="UTC")),
     *(datetime.min.replace(tzinfo=timezone(timedelta(hours=2))), datetime.max.replace(tzinfo=timezone(-timedelta(hours=2)))),
