@@ -147,7 +147,7 @@ def test_a_fault_in_an_option_of_ones_own_ends_with_status_1(command, monkeypatc
     monkeypatch.setattr(catalogue, "_added", {})
 
     def own(source, workload, budget):
-        return source.laplace(identity(source.shape), budget) + source._Source__x.max()
+        return source.measure(identity(source.shape), budget) + source._Source__x.max()
 
     add_option(own)
     status, printed = command("--replay", "--only", "own", "--pairs", 20)

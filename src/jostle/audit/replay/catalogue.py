@@ -45,7 +45,7 @@ def add_option(option: Callable[..., Any], *, name: str | None = None, dimension
     >>> from jostle.audit.replay import replay
     >>> from jostle.kernel.strategies import identity
     >>> def cells(source, workload, budget):
-    ...     return source.laplace(identity(source.shape), budget)
+    ...     return source.measure(identity(source.shape), budget)
     >>> replay(add_option(cells, name="my cells"), pairs=10).divergences
     0
     """

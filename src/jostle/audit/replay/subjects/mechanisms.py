@@ -197,7 +197,7 @@ def _operator(name: str, ask: Callable[[Source, Budget], Any]) -> Subject:
 
 def _operators() -> Iterator[Subject]:
     def measured(strategy: Any) -> Callable[[Source, Budget], Any]:
-        return lambda source, budget: source.laplace(strategy, budget)
+        return lambda source, budget: source.measure(strategy, budget)
 
     def counted(statistic: Any) -> Callable[[Source, Budget], Any]:
         return lambda source, budget: source.statistic(statistic, budget)
@@ -211,7 +211,7 @@ def _operators() -> Iterator[Subject]:
 
     def parts(source: Source, budget: Budget) -> Any:
         found = source.split(Partition.of([0, 1, 2, 1]), budget)
-        return [part.reduce(Partition.of([0] * part.size)).laplace(total(1), token) for part, token in found]
+        return [part.reduce(Partition.of([0] * part.size)).measure(total(1), token) for part, token in found]
 
     yield from (_operator(f"laplace, {name}", measured(one)) for name, one in operators.strategies().items())
     yield from (_operator(f"statistic, {name}", counted(one)) for name, one in operators.statistics().items())
@@ -251,10 +251,10 @@ def _record_operators() -> Iterator[Subject]:
         same = source.derive("same", ("a", "b"), np.array([[0, 1], [1, 0]]))
         judged = source.judged(("a", "b"), lambda codes: codes["a"] & codes["b"], 2)
         kinds = ((source.vector("a", "class"), first), (same.vector("same"), second), (judged, third))
-        return [one.laplace(identity(one.shape), token) for one, token in kinds]
+        return [one.measure(identity(one.shape), token) for one, token in kinds]
 
     def parts(source: Records, budget: Budget) -> Any:
-        return [part.vector("b").laplace(total(2), token) for part, token in source.split("a", budget)]
+        return [part.vector("b").measure(total(2), token) for part, token in source.split("a", budget)]
 
     for name, criterion in records.criteria().items():
         yield subject(f"choose_each, {name}", choices(criterion, None))

@@ -90,12 +90,21 @@ def _transformed(table: Table, epsilon: Fraction) -> Any:
 _ZONES = Category(["A", "B"], outside="drop", null="drop")
 
 
+def _grouped(table: Table, epsilon: Fraction) -> Any:
+    from jostle.tables.aggregates import count as rows
+    from jostle.tables.aggregates import mean, std
+    from jostle.tables.aggregates import sum as total
+
+    what = {"n": rows(), "average": mean("v"), "spread": std("x"), "all": total("v")}
+    return table.group_by("g", "b").aggregate(**what, epsilon=epsilon)
+
+
 def _records(table: Table, epsilon: Fraction) -> Any:
     from jostle.kernel.strategies import identity
 
     records, token = table.records("g", "b", epsilon=epsilon)
     source = records.vector("g", "b")
-    return source.laplace(identity(source.shape), token)
+    return source.measure(identity(source.shape), token)
 
 
 QUESTIONS: dict[str, Ask] = {
@@ -115,6 +124,7 @@ QUESTIONS: dict[str, Ask] = {
     "mean by group": lambda table, epsilon: table.mean("v", by="g", epsilon=epsilon),
     "sql": lambda table, epsilon: table.sql("SELECT g, COUNT(*) FROM people WHERE v > 0 GROUP BY g", epsilon=epsilon),
     "sql, mean": lambda table, epsilon: table.sql("SELECT b, AVG(v) FROM people GROUP BY b", epsilon=epsilon),
+    "group_by": _grouped,
     "partition": _parts,
     "transformed": _transformed,
     "records": _records,
