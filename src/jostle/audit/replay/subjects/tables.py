@@ -95,7 +95,7 @@ def _grouped(table: Table, epsilon: Fraction) -> Any:
     from jostle.tables.aggregates import mean, std
     from jostle.tables.aggregates import sum as total
 
-    what = {"n": rows(), "average": mean("v"), "spread": std("x"), "all": total("v")}
+    what: dict[str, Any] = {"n": rows(), "average": mean("v"), "spread": std("x"), "all": total("v")}
     return table.group_by("g", "b").aggregate(**what, epsilon=epsilon)
 
 
