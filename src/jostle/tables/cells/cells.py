@@ -80,7 +80,7 @@ def place(column: Column, value: Raw) -> Stages[Placed]:
 
 @place.register
 def _(column: Integer, value: Raw) -> Stages[Placed]:
-    number = yield from number_of(value)
+    number = yield from number_of(value, column.decimal, column.thousands)
     if number is None:
         return _nothing(column, "float64")
     made = yield {"inside": clipped(number, literal(column.low), literal(column.high)).floor()}
@@ -92,7 +92,7 @@ def _(column: Integer, value: Raw) -> Stages[Placed]:
 
 @place.register
 def _(column: Real, value: Raw) -> Stages[Placed]:
-    number = yield from number_of(value)
+    number = yield from number_of(value, column.decimal, column.thousands)
     if number is None:
         return _nothing(column, "float64")
     made = yield {"inside": clipped(number, literal(column.low), literal(column.high))}
@@ -111,7 +111,7 @@ def _(column: Real, value: Raw) -> Stages[Placed]:
 
 @place.register
 def _(column: Date, value: Raw) -> Stages[Placed]:
-    day = yield from day_of(value)
+    day = yield from day_of(value, column.form)
     if day is None:
         return _nothing(column, "date")
     low, high = ibis.literal(column.low), ibis.literal(column.high)
