@@ -13,7 +13,7 @@ import typer
 
 from jostle.cli.delivery import Destination, deliver, say_stopped
 from jostle.cli.running import stoppable
-from jostle.cli.terminal import STOPPED, Format, Working, all_words, check_apart, check_writable, words
+from jostle.cli.terminal import STOPPED, Format, Working, all_words, check_apart, check_writable, tab_or, words
 from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ MOST_LINES = 1000
 
 
 def release(
-    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, DuckDB or SQLite file, or postgresql:// URL.")],
+    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, Excel, DuckDB or SQLite file, or postgresql:// URL.")],
     schema: Annotated[Path, typer.Option(help="What is publicly known about the columns: see `jostle schema`.")],
     ledger: Annotated[str | None, typer.Option(help="Where charges are recorded: a file, or a postgresql:// URL.")] = None,
     by: Annotated[
@@ -51,6 +51,19 @@ def release(
     ] = None,
     table: Annotated[str | None, typer.Option(help="Which table of a database.")] = None,
     columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a file without a header.")] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help='The sign between fields of a text file, for instance ";"; a tab is "\\t".')
+    ] = None,
+    encoding: Annotated[str | None, typer.Option(help="The encoding of a text file, for instance latin-1.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="The decimal sign of numbers in texts: , or .")] = None,
+    thousands: Annotated[str | None, typer.Option(help="The mark between thousands in texts, for instance .")] = None,
+    quoted_line_breaks: Annotated[
+        bool | None,
+        typer.Option(
+            "--quoted-line-breaks", help="Values between quotation marks may have line breaks in them.", show_default=False
+        ),
+    ] = None,
+    sheet: Annotated[str | None, typer.Option(help="Which sheet of a workbook.")] = None,
     engine: Annotated[str, typer.Option(help="duckdb, or spark to read files with Spark on this machine.")] = "duckdb",
     note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
     out: Annotated[
@@ -101,6 +114,12 @@ def release(
             columns=all_words(columns) if columns else None,
             engine=engine,
             note=note,
+            delimiter=tab_or(delimiter),
+            decimal=decimal,
+            thousands=thousands,
+            encoding=encoding,
+            quoted_line_breaks=quoted_line_breaks or None,
+            sheet=sheet,
         )
         question = private.ask_sql(sql) if sql is not None else _question(private, groups, where, algorithm)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")

@@ -9,6 +9,7 @@ from typing import final
 
 from jostle.kernel.errors import BadInput
 from jostle.schema.columns import Boolean, Category, Column, Date, Integer, Real
+from jostle.schema.text_format import TextFormat
 from jostle.schema.values import is_writable
 
 KINDS: Mapping[str, type[Column]] = MappingProxyType({c.kind: c for c in (Category, Integer, Real, Date, Boolean)})
@@ -37,6 +38,14 @@ class Schema(Mapping[str, Column]):
                 )
         if not self._columns:
             raise BadInput("schema", "has no columns", "describe at least one")
+        self.text_format = columns.text_format if isinstance(columns, Schema) else TextFormat()
+        """How a text file with these columns is written, or which sheet of a workbook has them."""
+
+    def written_as(self, text_format: TextFormat) -> Schema:
+        """The same columns, in a file that is written so."""
+        made = Schema(self)
+        made.text_format = text_format
+        return made
 
     def __getitem__(self, name: str) -> Column:
         return self._columns[name]

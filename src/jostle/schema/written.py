@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import Final
 
 from jostle.kernel.errors import BadInput
@@ -92,7 +93,7 @@ def number_example(decimal: str, thousands: str, *, whole: bool) -> str:
 class DateForm:
     """The form of a date, as `strptime` writes it: `%d.%m.%Y`. A time of day may follow after a blank or a T.
 
-    >>> DateForm("%d.%m.%Y").iso("31.12.2024"), DateForm("%b %d, %y").iso("Feb 3, 99"), DateForm("%d/%m/%Y").iso("2024-12-31")
+    >>> DateForm("%d.%m.%Y").iso("31.12.2024"), DateForm("%b %d, %y").iso("Feb 3, 99"), DateForm("%d/%m/%Y").iso("2024")
     ('2024-12-31', '1999-02-03', None)
     """
 
@@ -104,7 +105,7 @@ class DateForm:
         needed = ("dmY", "dmy", "dbY", "dby", "dBY", "dBy")
         if not any(sorted(code for code in used if code in "dmbBYy") == sorted(each) for each in needed):
             raise BadInput("format", "must name the day, the month and the year, once each", 'write for instance "%d.%m.%Y"')
-        for one, other in zip(parts, parts[1:], strict=False):
+        for one, other in pairwise(parts):
             if _is_letters(one) and _is_letters(other):
                 raise BadInput("format", "has letters after a name", "put a sign between them")
 
@@ -163,8 +164,12 @@ class DateForm:
 
 
 _SAMPLES: Final = {
-    **dict.fromkeys(_ONE_OR_TWO, "00"),
-    **{"Y": "0000", "y": "00", "f": "0", "b": "xxx", "B": "xxx", "a": "xxx", "A": "xxx", "p": "AM", "z": "Z"},
+    **dict.fromkeys(("y", *_ONE_OR_TWO), "00"),
+    **dict.fromkeys(_LETTERS, "xxx"),
+    "Y": "0000",
+    "f": "0",
+    "p": "AM",
+    "z": "Z",
 }
 
 

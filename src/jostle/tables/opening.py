@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours, Relation
-from jostle.schema import Column, Schema
+from jostle.schema import Column, Integer, Real, Schema
+from jostle.schema.written import check_signs
 from jostle.tables.budget_source import AccountBudget, account_of, check_note, ledger_at, protected_unit
 from jostle.tables.cells.staged_columns import WHOSE
-from jostle.tables.engines.sources import ENGINES, check_columns, connect, identities, is_frame, listed
+from jostle.tables.engines.files import is_text, is_workbook
+from jostle.tables.engines.sources import ENGINES, check_columns, connect, identities, listed
 from jostle.tables.table import Table
 from jostle.tables.unit import Unit
 from jostle.tables.view import View, check_names
@@ -34,13 +37,19 @@ def open(  # the name is the product's, and callers say jostle.open
     columns: Sequence[str] | None = None,
     engine: str = "duckdb",
     note: str = "",
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    quoted_line_breaks: bool | None = None,
+    sheet: str | None = None,
 ) -> Table:
     """Open a private table.
 
-    - `data`: a path (CSV, TSV, Parquet, DuckDB, SQLite) or several, a postgresql:// URL, a frame of pandas or Polars, an
-      Arrow table, a Spark session or frame, or an Ibis table on one of these engines. `table` says which table of a database
-      it is; `columns` are the names of columns in a text file that has no line for them; `engine="spark"` reads files with
-      Spark on this machine.
+    - `data`: a path (CSV, TSV, Parquet, Excel, DuckDB, SQLite) or several, a postgresql:// URL, a frame of pandas or Polars,
+      an Arrow table, a Spark session or frame, or an Ibis table on one of these engines. `table` says which table of a
+      database it is; `columns` are the names of columns in a text file that has no line for them;
+      `engine="spark"` reads files with Spark on this machine.
     - `schema`: the public description of the columns, or the path of a schema file. Other columns do not exist.
     - `ledger` and `budget`: where charges are recorded, and the most ε that may ever be spent on this data set. A budget is
       needed only the first time.
@@ -49,6 +58,9 @@ def open(  # the name is the product's, and callers say jostle.open
     - `unit`: whose rows are protected together, such as `Unit("person_id", max_rows=3)`; without it, each row by itself.
     - `neighbours`: what one person may change: `add_remove`, or `replace`, where the number of rows is public.
     - `note`: what the answers are for, in your own words; the ledger keeps it with every charge.
+    - `delimiter`, `decimal`, `thousands`, `encoding`, `quoted_line_breaks`: how a text file is written, where its schema
+      file does not say so; `sheet`: which sheet of a workbook. With `quoted_line_breaks=True`, a record goes on over line
+      breaks between quotation marks: only for files from a program that writes each row as one such record.
 
     Only names and types are read, and nothing is charged.
 
@@ -70,6 +82,10 @@ def open(  # the name is the product's, and callers say jostle.open
     """
     data = listed(data)
     described = _schema(schema)
+    said = {"delimiter": delimiter, "encoding": encoding, "quoted_line_breaks": quoted_line_breaks, "sheet": sheet}
+    _check_file_settings(data, said)
+    form = described.text_format.with_settings(**said)
+    described = _with_signs(described, decimal, thousands)
     whose = Unit.of(unit)
     if ledger is None:
         raise BadInput("ledger", "is missing, so charges could not be recorded", "pass a path, for instance 'budget.db'")
@@ -81,7 +97,7 @@ def open(  # the name is the product's, and callers say jostle.open
     if not name:
         _check_single(data)
     person = whose.column if whose else None
-    opened = connect(data, table=table, wanted=wanted, columns=columns, engine=engine, person=person)
+    opened = connect(data, table=table, wanted=wanted, columns=columns, engine=engine, person=person, form=form)
     backend = opened.table.get_backend().name
     if backend not in ENGINES:
         raise BadInput("data", f"the engine {backend!r} is not supported", f"use one of {', '.join(ENGINES)}")
@@ -90,7 +106,7 @@ def open(  # the name is the product's, and callers say jostle.open
     if called is None:
         raise BadInput("name", "is missing: a frame has none of its own", "pass what the data set is called, name='people'")
     account = account_of(ledger_at(ledger), called, budget, relation, whose)
-    known = WHOSE if whose and is_frame(data) else None
+    known = WHOSE if whose and WHOSE in opened.table.columns else None
     view = View.of(
         opened.table, described, whose, filtered=opened.filtered, origin=opened.origin, whose=known, live=opened.live
     )
@@ -105,6 +121,27 @@ def _schema(schema: Any) -> Schema:
     if isinstance(schema, (str, os.PathLike)):
         return Schema.load(Path(schema))
     raise BadInput("schema", "must describe the columns", "pass a Schema, or the path of a schema file")
+
+
+def _check_file_settings(data: Any, said: Mapping[str, Any]) -> None:
+    """Refuse settings of text files and of workbooks for other data, where they would mean nothing."""
+    paths = [Path(one) for one in _paths(data) if "://" not in str(one)]
+    for name, value in said.items():
+        fits = is_workbook if name == "sheet" else is_text
+        if value is not None and not (paths and all(map(fits, paths))):
+            kind = "workbooks" if name == "sheet" else "text files"
+            raise BadInput(name, f"is for {kind}, and the data are none", "leave it out")
+
+
+def _with_signs(schema: Schema, decimal: str | None, thousands: str | None) -> Schema:
+    """With these signs for every column of numbers that does not declare its own."""
+    check_signs("." if decimal is None else decimal, "" if thousands is None else thousands)
+    made: dict[str, Column] = {}
+    for name, column in schema.items():
+        usual = isinstance(column, (Integer, Real)) and (column.decimal, column.thousands) == (".", "")
+        signs = {"decimal": decimal or ".", "thousands": thousands or ""}
+        made[name] = replace(column, **signs) if usual and isinstance(column, (Integer, Real)) else column
+    return Schema(made)
 
 
 def _check_single(data: Any) -> None:

@@ -46,8 +46,8 @@ class Raw:
     """Whether it is made of plain values, where a category is its name."""
 
 
-def raw(column: Expression, engine: str, numbers: Expression | None = None) -> Stages[Raw]:
-    """A column by its type. `numbers` is a second column with those of its values that are numbers."""
+def raw(column: Expression, engine: str, numbers: Expression | None = None, days: Expression | None = None) -> Stages[Raw]:
+    """A column by its type. `numbers` and `days` are columns with those of its values that are numbers, and days."""
     kind = column.type()
     if engine == "sqlite":
         made = yield {"stored": column.typeof()}
@@ -62,7 +62,7 @@ def raw(column: Expression, engine: str, numbers: Expression | None = None) -> S
         if engine == "postgres":  # through bytes, which have no collation: with some collations, patterns are refused
             made = yield {"text": _decode(_to_bytes(made["text"], "UTF8"), "UTF8")}
         present = column.notnull() if numbers is None else column.notnull() | numbers.notnull()
-        return Raw(engine, present, made["text"], numbers)
+        return Raw(engine, present, made["text"], numbers, days)
     if kind.is_boolean():
         truth = ibis.cases((column, literal(1.0)), (~column, literal(0.0)), else_=ibis.null("float64"))
         made = yield {"number": truth}
@@ -117,6 +117,7 @@ def day_of(value: Raw, form: DateForm | None = None) -> Stages[Expression | None
     """The day that a value is, or that its text begins with in this form, if the calendar has such a day; else null."""
     if value.text is None:
         return value.day
+    stored = value.day
     if form is not None:
         value = replace(value, text=(yield from _iso_text(value, form)))
     made = yield {"shaped": matches(value.text, f"{DAY}([ T]|{END[value.engine]})", value.engine, whole=False)}
@@ -132,7 +133,7 @@ def day_of(value: Raw, form: DateForm | None = None) -> Stages[Expression | None
     made = yield {"exists": (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= longest)}
     guarded = ibis.ifelse(made["exists"], safe, ibis.null("string"))
     made = yield {"day": ibis.ifelse(made["exists"], _cast(guarded, "date", value.engine), ibis.null("date"))}
-    return made["day"]
+    return made["day"] if stored is None else ibis.coalesce(stored, made["day"])
 
 
 def _iso_text(value: Raw, form: DateForm) -> Stages[Expression]:

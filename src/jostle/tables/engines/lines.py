@@ -1,12 +1,15 @@
-"""Text files as tables: one line is one row, whatever it holds.
+"""Text files as tables: one line is one row, whatever it holds; or one record, where values may have line breaks.
 
 A reader of CSV takes a line break between quotation marks for a part of a value. So a mark that is never closed takes the
 lines after it along, and the next line with a mark in it decides where that ends: what one line holds would change how all
 others are read, and no noise hides that. Here a line ends at a line feed, always, and is read without a look at others.
 
+With `quoted_line_breaks`, whoever opens the file declares that it was written by a program which puts values with line
+breaks between quotation marks. A row is then a record, as `text_bytes.whole_records` finds them.
+
 Privacy: which row a line becomes, or whether it becomes none, depends only on that line (stability 1). A line is left out
 if a quotation mark in it stays open, if it has more fields than there are names, or if it is longer than `LONGEST_LINE`.
-Nothing raises because of what a line holds. Proof: docs/proofs/tables.md, "Lines".
+Nothing raises because of what a line holds. The same holds of records. Proof: docs/proofs/tables.md, "Lines", "Records".
 """
 
 from __future__ import annotations
@@ -23,15 +26,7 @@ import pyarrow as pa
 from pyarrow import csv as plain_csv
 
 from jostle.kernel.errors import BadInput
-
-LONGEST_LINE = 2**20
-"""A line of more bytes is left out."""
-
-BLOCK = 2**24
-"""This many bytes are read at once."""
-
-MARKS = re.compile(b"(?m)^(?:\xef\xbb\xbf)+")
-"""What some programs write before the first line of a text in UTF-8, wherever a line begins with it."""
+from jostle.tables.engines.text_bytes import MARKS, blocks, ends, first_line, whole_lines, whole_records
 
 _SIGN, _LOW, _HIGH = "\U0010ec40".encode(), b"\xf4\x8e\xb2", b"\xf4\x8e\xb3"
 ESCAPES = (
@@ -63,6 +58,10 @@ class Lines:
     header: bool
     """Whether the first line of each file has the names."""
 
+    encoding: str = "utf-8"
+    quoted_line_breaks: bool = False
+    """Whether a row is a record of a reader that knows quotation marks, and not a line."""
+
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         return self.reader().__arrow_c_stream__(requested_schema)
 
@@ -76,18 +75,24 @@ class Lines:
 
     def _batches(self) -> Iterator[Any]:
         for path in self.paths:
-            for block in whole_lines(path, skip=1 if self.header else 0):
-                yield from self._rows(_as_text(block))
+            stream = blocks(path, self.encoding)
+            if not self.quoted_line_breaks:
+                for block in whole_lines(stream, skip=self.header):
+                    yield from self._rows(_as_text(block))
+                continue
+            for plain, single in whole_records(stream, self.separator, skip=self.header):
+                yield from self._rows(_as_text(plain))
+                yield self._one_by_one([_as_text(record).removesuffix(b"\n") for record in single])
 
     def _rows(self, block: bytes) -> Iterator[Any]:
         """Lines without anything unusual at once, and every other by itself."""
-        ends, unusual = _unusual(block)
+        stops, unusual = _unusual(block)
         if not unusual.size:
             plain, single = block, []
         else:
-            starts = np.concatenate(([0], ends[:-1] + 1))
-            single = [block[starts[at] : ends[at]] for at in unusual.tolist()]
-            plain = b"".join(block[start:end] for start, end in _gaps(starts, ends, unusual.tolist(), len(block)))
+            starts = np.concatenate(([0], stops[:-1] + 1))
+            single = [block[starts[at] : stops[at]] for at in unusual.tolist()]
+            plain = b"".join(block[start:end] for start, end in _gaps(starts, stops, unusual.tolist(), len(block)))
         if plain:
             yield from self._cut(plain, single)
         if single:
@@ -132,45 +137,15 @@ class Lines:
         return read + [""] * (len(self.names) - len(read))
 
 
-def whole_lines(path: Path, *, skip: int = 0) -> Iterator[bytes]:
-    """The lines of a file in blocks, each line with its line feed at the end; without those that are too long."""
-    rest, too_long = b"", False
-    with path.open("rb") as file:
-        for _ in range(skip):
-            file.readline()
-        while block := file.read(BLOCK):
-            if too_long:
-                at = block.find(b"\n") + 1
-                block, too_long = block[at:] if at else b"", not at
-            whole, rest = _cut_at_the_last_end(rest + block)
-            if whole:
-                yield _without_long(whole)
-            if len(rest) > LONGEST_LINE:
-                rest, too_long = b"", True
-    if rest:
-        yield rest + b"\n"
-
-
-def names_in(path: Path, separator: str) -> list[str]:
-    """The names that the first line of a file has."""
-    with path.open("rb") as file:
-        first = MARKS.sub(b"", file.readline(LONGEST_LINE)).decode("utf-8", "replace").rstrip("\r\n")
+def names_in(path: Path, separator: str, encoding: str = "utf-8", *, records: bool = False) -> list[str]:
+    """The names that the first line of a file has, without the blanks around them."""
+    first = first_line(blocks(path, encoding), separator, records=records)
+    unpadded = re.sub(rf'"[ \t]+(?={re.escape(separator)}|$)', '"', first)  # blanks after a closing quotation mark
     try:
-        return next(csv.reader([first], delimiter=separator, strict=True), [])
+        return next(csv.reader([unpadded], delimiter=separator, strict=True, skipinitialspace=separator != " "), [])
     except csv.Error:
         problem = f"the first line of {path.name} has a quotation mark that stays open"
         raise BadInput("data", problem, "write each name in one line, or pass columns=[…] if it has none") from None
-
-
-def _cut_at_the_last_end(data: bytes) -> tuple[bytes, bytes]:
-    at = data.rfind(b"\n") + 1
-    return data[:at], data[at:]
-
-
-def _without_long(block: bytes) -> bytes:
-    if len(block) <= LONGEST_LINE or np.diff(_ends(block), prepend=-1).max() <= LONGEST_LINE + 1:
-        return block
-    return b"".join(line + b"\n" for line in block.split(b"\n")[:-1] if len(line) <= LONGEST_LINE)
 
 
 def _as_text(block: bytes) -> bytes:
@@ -193,20 +168,15 @@ def _as_text(block: bytes) -> bytes:
 
 def _unusual(block: bytes) -> tuple[Any, Any]:
     """Where lines end, and which of them have something unusual."""
-    letters, ends = np.frombuffer(block, dtype=np.uint8), _ends(block)
+    letters, stops = np.frombuffer(block, dtype=np.uint8), ends(block)
     found = [np.flatnonzero(letters == one) for one in UNUSUAL if bytes([one]) in block]
-    return ends, np.unique(np.searchsorted(ends, np.concatenate(found))) if found else ends[:0]
+    return stops, np.unique(np.searchsorted(stops, np.concatenate(found))) if found else stops[:0]
 
 
-def _ends(block: bytes) -> Any:
-    """Where its lines end."""
-    return np.flatnonzero(np.frombuffer(block, dtype=np.uint8) == ord("\n"))
-
-
-def _gaps(starts: Any, ends: Any, without: Sequence[int], length: int) -> Iterator[tuple[int, int]]:
+def _gaps(starts: Any, stops: Any, without: Sequence[int], length: int) -> Iterator[tuple[int, int]]:
     """What lies between some lines."""
     begin = 0
     for line in without:
         yield begin, int(starts[line])
-        begin = int(ends[line]) + 1
+        begin = int(stops[line]) + 1
     yield begin, length
