@@ -35,6 +35,7 @@ from jostle.explorer.question_form import (
 )
 from jostle.explorer.released import FIRST_ROWS, HOLDS_ANSWERS, Released, save
 from jostle.kernel.errors import BadInput, JostleError, show
+from jostle.schema.text_format import TextFormat
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
@@ -84,15 +85,15 @@ class Desk:
 
     async def columns(self, form: Form) -> PageFragment:
         """The names and declared types of a table's columns, as a form to fill in."""
-        from jostle.tables.engines.sources import connect
+        from jostle.tables.guess_schema import kinds_of
 
         data, table = form.needed("data", "enter the path of a file, or a postgresql:// URL"), form.text("table") or None
         names = schema_form.names_in_line(form, data, to_show=True)
+        written = TextFormat(delimiter=schema_form.delimiter(form))
 
         def read() -> dict[str, str]:
             with self._turn:
-                opened = connect(_expanded(data, "data"), table=table, wanted=[], columns=names, engine="duckdb").table
-                return {str(name): str(kind) for name, kind in opened.schema().items()}
+                return kinds_of(_expanded(data, "data"), table=table, columns=names, header=names is None, form=written)
 
         rows = schema_form.draft(await run_in_threadpool(read))
         return PageFragment(render("release_schema.html", rows=rows, kinds=schema_form.KIND_NAMES))
@@ -106,6 +107,7 @@ class Desk:
         said: dict[str, Any] = {name: form.text(name) or None for name in ("budget", "name", "unit", "table")}
         said |= {"neighbours": form.choice("neighbours", ["add_remove", "replace"]), "schema": schema}
         said["columns"] = schema_form.names_in_line(form, data, to_show=False)
+        said["delimiter"] = schema_form.delimiter(form)
         await run_in_threadpool(self._open, _expanded(data, "data"), _expanded(ledger, "ledger"), said)
         return PageFragment(await run_in_threadpool(self._desk_html))
 

@@ -38,7 +38,7 @@ class Schema(Mapping[str, Column]):
                 )
         if not self._columns:
             raise BadInput("schema", "has no columns", "describe at least one")
-        self.text_format = columns.text_format if isinstance(columns, Schema) else TextFormat()
+        self.text_format: TextFormat = columns.text_format if isinstance(columns, Schema) else TextFormat()
         """How a text file with these columns is written, or which sheet of a workbook has them."""
 
     def written_as(self, text_format: TextFormat) -> Schema:

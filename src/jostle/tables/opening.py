@@ -138,9 +138,9 @@ def _with_signs(schema: Schema, decimal: str | None, thousands: str | None) -> S
     check_signs("." if decimal is None else decimal, "" if thousands is None else thousands)
     made: dict[str, Column] = {}
     for name, column in schema.items():
-        usual = isinstance(column, (Integer, Real)) and (column.decimal, column.thousands) == (".", "")
-        signs = {"decimal": decimal or ".", "thousands": thousands or ""}
-        made[name] = replace(column, **signs) if usual and isinstance(column, (Integer, Real)) else column
+        made[name] = column
+        if isinstance(column, (Integer, Real)) and (column.decimal, column.thousands) == (".", ""):
+            made[name] = replace(column, decimal=decimal or ".", thousands=thousands or "")
     return Schema(made)
 
 

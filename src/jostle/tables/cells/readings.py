@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any
 
@@ -117,12 +117,12 @@ def day_of(value: Raw, form: DateForm | None = None) -> Stages[Expression | None
     """The day that a value is, or that its text begins with in this form, if the calendar has such a day; else null."""
     if value.text is None:
         return value.day
-    stored = value.day
+    stored, text = value.day, value.text
     if form is not None:
-        value = replace(value, text=(yield from _iso_text(value, form)))
-    made = yield {"shaped": matches(value.text, f"{DAY}([ T]|{END[value.engine]})", value.engine, whole=False)}
+        text = yield from _iso_text(value, form)
+    made = yield {"shaped": matches(text, f"{DAY}([ T]|{END[value.engine]})", value.engine, whole=False)}
     shaped = made["shaped"]
-    made = yield {"safe": ibis.ifelse(shaped, value.text.substr(0, 10), ibis.literal("0000-00-00"))}
+    made = yield {"safe": ibis.ifelse(shaped, text.substr(0, 10), ibis.literal("0000-00-00"))}
     safe = made["safe"]
     made = yield {
         key: safe.substr(*part).cast("int64") for key, part in (("year", (0, 4)), ("month", (5, 2)), ("day", (8, 2)))

@@ -7,6 +7,7 @@ that knows every type of cell; a column of any types is then read value by value
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def workbook_frame(
         raise BadInput("engine", "does not read workbooks", "leave it out, or save the table as Parquet")
     frames = []
     for path in paths:
-        rows = run_in_engine("opening the file", lambda path=path: _rows(path, sheet))
+        rows = run_in_engine("opening the file", partial(_rows, path, sheet))
         said = columns if columns is not None else [_name(cell) for cell in rows[0]] if rows else []
         names = checked_names(said, path.name, header=columns is None)
         for name in wanted:
