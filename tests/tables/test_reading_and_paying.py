@@ -26,7 +26,7 @@ from jostle.kernel.strategies import identity
 from jostle.schema import Boolean, Category, Date, Integer, Real
 from jostle.tables import bounded_rows
 from jostle.tables.columns import EngineColumns
-from jostle.tables.engines import lines, text_bytes
+from jostle.tables.engines import lines
 from jostle.tables.guess_schema import kinds_of
 from jostle.tables.opening import open as open_table
 from jostle.tables.run_in_engine import EngineError, Query, run_in_engine
@@ -71,8 +71,8 @@ def test_a_line_is_one_row_and_changes_no_other(tmp_path_factory, others, one, p
     """Blocks of 16 bytes and lines of up to 20: whatever a line holds, without it all others are as they were."""
     path = tmp_path_factory.mktemp("lines") / "t.csv"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(text_bytes, "BLOCK", 16)
-        patched.setattr(text_bytes, "LONGEST_LINE", 20)
+        patched.setattr(lines, "BLOCK", 16)
+        patched.setattr(lines, "LONGEST_LINE", 20)
         without, with_it = (rows_of(path, kept, end) for kept in (others, [*others[:place], one, *others[place:]]))
     assert not without - with_it
     assert sum((with_it - without).values()) <= 1

@@ -10,7 +10,7 @@ import pytest
 
 from jostle.kernel.errors import BadInput
 from jostle.schema import Boolean, Category, Date, Integer, Real, Schema
-from jostle.schema.text_format import TextFormat
+from jostle.schema.schema import TextFormat
 from jostle.tables.columns import EngineColumns
 from jostle.tables.guess_schema import kinds_of
 from jostle.tables.opening import open as open_table

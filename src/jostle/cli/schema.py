@@ -44,7 +44,7 @@ def schema(
     Every release refuses a draft until you have confirmed each column.
     """
     from jostle.schema.files import TO_CONFIRM, write_draft
-    from jostle.schema.text_format import TextFormat
+    from jostle.schema.schema import TextFormat
     from jostle.tables.engines.files import stem_of
     from jostle.tables.guess_schema import check_first_line, kinds_of
 

@@ -35,7 +35,7 @@ from jostle.explorer.question_form import (
 )
 from jostle.explorer.released import FIRST_ROWS, HOLDS_ANSWERS, Released, save
 from jostle.kernel.errors import BadInput, JostleError, show
-from jostle.schema.text_format import TextFormat
+from jostle.schema.schema import TextFormat
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger

@@ -279,7 +279,8 @@ class Numeric(Column):
 
     def _check_rules(self) -> None:
         super()._check_rules()
-        check_signs(self.decimal, self.thousands)
+        if (self.decimal, self.thousands) != (".", ""):
+            check_signs(self.decimal, self.thousands)
 
     @property
     @abstractmethod

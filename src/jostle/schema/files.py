@@ -31,8 +31,7 @@ from typing import Any
 
 from jostle.kernel.errors import BadInput
 from jostle.schema.columns import Column
-from jostle.schema.schema import KINDS, Schema
-from jostle.schema.text_format import SETTINGS, TextFormat
+from jostle.schema.schema import KINDS, SETTINGS, Schema, TextFormat
 
 TO_CONFIRM = "to_confirm"
 """The key that lists what is a guess."""

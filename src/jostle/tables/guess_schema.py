@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jostle.kernel.errors import BadInput
-from jostle.schema.text_format import TextFormat
+from jostle.schema.schema import TextFormat
 from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.engines.files import OTHER_DELIMITERS
 from jostle.tables.engines.sources import connect, has_line_of_names, is_frame, names_of

@@ -135,6 +135,8 @@ def _check_file_settings(data: Any, said: Mapping[str, Any]) -> None:
 
 def _with_signs(schema: Schema, decimal: str | None, thousands: str | None) -> Schema:
     """With these signs for every column of numbers that does not declare its own."""
+    if decimal is None and thousands is None:
+        return schema
     check_signs("." if decimal is None else decimal, "" if thousands is None else thousands)
     made: dict[str, Column] = {}
     for name, column in schema.items():

@@ -18,7 +18,7 @@ from typing import Any
 
 import ibis
 
-from jostle.schema.values import DAY, INFINITY, LARGEST_DECIMAL, LONGEST_TEXT
+from jostle.schema.values import DAY, INFINITY, LARGEST_DECIMAL, LONGEST_TEXT, NUMBER
 from jostle.schema.written import ALIKE, MONTHS, DateForm, month_number, number_pattern
 from jostle.tables.cells.staged_columns import Expression, Stages
 
@@ -95,12 +95,12 @@ def number_of(value: Raw, decimal: str = ".", thousands: str = "") -> Stages[Exp
     """The number that a value is, or that its text stands for in this form; null if it is no number."""
     if value.text is None:
         return value.number
-    written = value.text
+    written, pattern = value.text, NUMBER if (decimal, thousands) == (".", "") else number_pattern(decimal, thousands)
     if marks := ALIKE.get(thousands, ""):
         made = yield {"written": reduce(lambda text, mark: text.replace(mark, thousands), marks, written)}
         written = made["written"]
     made = yield {
-        "plain": matches(written, number_pattern(decimal, thousands), value.engine),
+        "plain": matches(written, pattern, value.engine),
         "infinite": matches(value.text, INFINITY, value.engine),
     }
     number = ibis.ifelse(made["plain"], written, ibis.null("string"))

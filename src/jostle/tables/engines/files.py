@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from jostle.kernel.errors import BadInput
-from jostle.schema.text_format import TextFormat
+from jostle.schema.schema import TextFormat
 from jostle.schema.values import NUMBER
-from jostle.tables.engines.lines import Lines, names_in
-from jostle.tables.engines.text_bytes import COMPRESSED
+from jostle.tables.engines.lines import COMPRESSED, Lines, names_in
 from jostle.tables.run_in_engine import run_in_engine
 
 TEXT_FILES = (".csv", ".tsv", ".txt", ".data")

@@ -19,7 +19,7 @@ from typing import Any
 
 from jostle.kernel.errors import BadInput
 from jostle.schema.files import is_sqlite
-from jostle.schema.text_format import TextFormat
+from jostle.schema.schema import TextFormat
 from jostle.tables.engines.databases import CATALOGUED, at_url, database_file, only_table, ordinary
 from jostle.tables.engines.files import check_columns, has_line_of_names, kind_of, registered, stem_of, text_table
 from jostle.tables.engines.frames import check_frame, check_labels, to_arrow

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from jostle.kernel.errors import BadInput
-from jostle.schema.text_format import TextFormat
+from jostle.schema.schema import TextFormat
 from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.engines.files import column_names, separator_of
+from jostle.tables.engines.lines import COMPRESSED, LONGEST_LINE, MARKS
 from jostle.tables.engines.spark_plans import check_plan
-from jostle.tables.engines.text_bytes import COMPRESSED, LONGEST_LINE, MARKS
 from jostle.tables.run_in_engine import run_in_engine
 
 AS_WRITTEN = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}

@@ -15,8 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jostle.kernel.errors import BadInput
-from jostle.schema.text_format import ENCODINGS, UNIT_OF_TWO, TextFormat
-from jostle.tables.engines import text_bytes
+from jostle.schema.schema import ENCODINGS, UNIT_OF_TWO, TextFormat
+from jostle.tables.engines import lines
 from jostle.tables.engines.files import column_names, kind_of, stem_of
 from jostle.tables.engines.lines import Lines
 
@@ -35,13 +35,13 @@ def test_no_byte_is_lost_or_reaches_beyond_its_line(tmp_path, encoding):
     longest = 2 if _decoded(b"\x81\x40", encoding) and len(b"\x81\x40".decode(encoding)) == 1 else 1
     pairs = [bytes(pair) for pair in product(range(1, 256), repeat=longest) if not {10, 13} & set(pair)]
     (tmp_path / "t.txt").write_bytes(b"\n".join(pairs))
-    text = b"".join(text_bytes.blocks(tmp_path / "t.txt", encoding))
-    lines = text.split(b"\n")
-    assert len(lines) == len(pairs)
+    text = b"".join(lines.blocks(tmp_path / "t.txt", encoding))
+    found = text.split(b"\n")
+    assert len(found) == len(pairs)
     assert text.count(b"\r") == 0
-    known = [(pair, line) for pair, line in zip(pairs, lines, strict=True) if _decoded(pair, encoding) is not None]
+    known = [(pair, line) for pair, line in zip(pairs, found, strict=True) if _decoded(pair, encoding) is not None]
     assert all(line == _decoded(pair, encoding) for pair, line in known)
-    unknown = [line for pair, line in zip(pairs, lines, strict=True) if _decoded(pair, encoding) is None]
+    unknown = [line for pair, line in zip(pairs, found, strict=True) if _decoded(pair, encoding) is None]
     assert len(set(unknown)) == len(unknown)
     assert set(unknown).isdisjoint(line for _, line in known)
 
@@ -63,8 +63,8 @@ def test_every_unit_of_two_bytes_is_read(tmp_path, encoding):
         written if order == "little" else bytes(b for pair in zip(written[1::2], written[::2], strict=True) for b in pair)
     )
     (tmp_path / "t.txt").write_bytes(mark + swapped + b"\0")  # and half a unit at the end
-    lines = b"".join(text_bytes.blocks(tmp_path / "t.txt", encoding)).split(b"\n")
-    assert len(lines) == len(units) == len(set(lines))
+    found = b"".join(lines.blocks(tmp_path / "t.txt", encoding)).split(b"\n")
+    assert len(found) == len(units) == len(set(found))
 
 
 PIECES = st.lists(st.integers(0, 255), max_size=6).map(bytes)
@@ -81,7 +81,7 @@ def test_a_line_of_any_bytes_is_one_row_in_every_encoding(tmp_path_factory, othe
     path = tmp_path_factory.mktemp("lines") / "t.csv"
     others, one = [line.replace(b"\n", b"") for line in others], one.replace(b"\n", b"")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(text_bytes, "BLOCK", 5)
+        patched.setattr(lines, "BLOCK", 5)
         found = []
         for kept in (others, [*others[:place], one, *others[place:]]):
             path.write_bytes(b"\n".join([b"a,b", *kept, b""]))
@@ -141,7 +141,7 @@ def test_what_a_program_wrote_is_read_as_it_was(tmp_path_factory, records, newli
     path = tmp_path_factory.mktemp("records") / "t.csv"
     path.write_bytes(("a,b" + newline + written(records, newline)).encode())
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(text_bytes, "BLOCK", block)
+        patched.setattr(lines, "BLOCK", block)
         found = rows_of(path, quoted_line_breaks=True)
     assert Counter(found) == Counter(tuple(field or None for field in record) for record in records)
 
@@ -167,8 +167,8 @@ def test_one_record_less_is_one_row_less_whatever_the_bytes_are(tmp_path_factory
         return Counter(rows_of(path, header=False, quoted_line_breaks=True))
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(text_bytes, "BLOCK", block)
-        patched.setattr(text_bytes, "LONGEST_LINE", longest)
+        patched.setattr(lines, "BLOCK", block)
+        patched.setattr(lines, "LONGEST_LINE", longest)
         whole = read(records)
         assert whole == sum((read([record]) for record in records), Counter())
         for place in range(len(records)):
@@ -178,8 +178,8 @@ def test_one_record_less_is_one_row_less_whatever_the_bytes_are(tmp_path_factory
 
 
 def test_a_long_record_is_left_out_and_hides_no_other(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_bytes, "BLOCK", 16)
-    monkeypatch.setattr(text_bytes, "LONGEST_LINE", 20)
+    monkeypatch.setattr(lines, "BLOCK", 16)
+    monkeypatch.setattr(lines, "LONGEST_LINE", 20)
     long = b'1,"' + b"x\n" * 30 + b'"\n'
     (tmp_path / "t.csv").write_bytes(b'a,b\n0,"y\nz"\n' + long + b"2,y\n" + b"3," + b"z" * 40 + b'\n4,"z"\n')
     assert sorted(rows_of(tmp_path / "t.csv", quoted_line_breaks=True)) == [("0", "y\nz"), ("2", "y"), ("4", "z")]
