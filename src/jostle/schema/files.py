@@ -51,6 +51,7 @@ _ON_FORMS = (
     'So do other signs of a text file: delimiter = ";", decimal = ",", thousands = ".", encoding = "latin-1". Dates other\n'
     'than 2024-12-31 get a line such as format = "%d.%m.%Y".'
 )
+_NO_FILE = "check the path, or draft one: jostle schema people.csv --header"
 
 _GUESSES: Mapping[str, Mapping[str, Any]] = {
     "category": {"categories": ["…"]},
@@ -96,7 +97,7 @@ def read(path: Path) -> Schema:
     try:  # some editors begin a file with a mark of its encoding
         said = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError:
-        raise BadInput("schema", f"there is no file {str(path)!r} that can be read", "check the path") from None
+        raise BadInput("schema", f"there is no file {str(path)!r} that can be read", _NO_FILE) from None
     except UnicodeDecodeError:  # whose own message would say what is where, if it is the data that was named
         raise BadInput("schema", f"{path.name} is no text in UTF-8", "check the path") from None
     except RecursionError:
@@ -163,10 +164,11 @@ def write_draft(kinds: Mapping[str, str], path: Path, text_format: TextFormat | 
 
 
 def _forms() -> list[str]:
-    """One line per kind of column, with made-up bounds."""
+    """The lines of each kind of column, with made-up bounds. As in a schema, one key per line."""
     return [
-        "    " + "; ".join(f"{key} = {_toml(value)}" for key, value in {"kind": kind, **guess}.items())
+        f"{'    ' if key == 'kind' else '        '}{key} = {_toml(value)}"
         for kind, guess in _GUESSES.items()
+        for key, value in {"kind": kind, **guess}.items()
     ]
 
 
