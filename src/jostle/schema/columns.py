@@ -105,8 +105,8 @@ class Column(ABC):
 
     @property
     def written(self) -> str:
-        """What a text has to be to count as a value, in words; empty if any text does."""
-        return ""
+        """What a text has to be to count as a value, in words."""
+        return "a value"
 
     @property
     def drops(self) -> bool:
@@ -275,6 +275,8 @@ class Numeric(Column):
 
     @property
     def written(self) -> str:
+        if isinstance(self, Integer) and not self.thousands:
+            return "a number"
         return f"a number such as {number_example(self.decimal, self.thousands, whole=isinstance(self, Integer))}"
 
     def _check_rules(self) -> None:
