@@ -41,10 +41,14 @@ def release(
     budget: Annotated[
         str | None, typer.Option(help="The total ε that may ever be spent on these data; needed the first time.")
     ] = None,
-    unit: Annotated[str | None, typer.Option(help="Protect persons, not rows: column:max_rows, such as person:3.")] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="Protect persons, not rows: column:max_rows, such as person:3. The account remembers it."),
+    ] = None,
     neighbours: Annotated[
-        Literal["add_remove", "replace"], typer.Option(help="What one person may change: add_remove, or replace.")
-    ] = "add_remove",
+        Literal["add_remove", "replace"] | None,
+        typer.Option(help="What one person may change: add_remove, or replace; by default the account's, or add_remove."),
+    ] = None,
     algorithm: Annotated[str | None, typer.Option(help="Use this algorithm instead of the one that jostle picks.")] = None,
     name: Annotated[
         str | None, typer.Option(help="The account in the ledger; by default the file's or the table's name.")

@@ -12,7 +12,9 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -36,6 +38,7 @@ from jostle.explorer.question_form import (
 from jostle.explorer.released import FIRST_ROWS, HOLDS_ANSWERS, Released, save
 from jostle.kernel.errors import BadInput, JostleError, show
 from jostle.schema.schema import TextFormat
+from jostle.tables.budget_source import PlannedAccount
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
@@ -159,6 +162,11 @@ class Desk:
         account = _account(table)
         if account is None:
             return ""
+        if isinstance(account, PlannedAccount):  # it is made with the first charge
+            planned = SimpleNamespace(
+                remaining=table.remaining, cap=table.remaining, dataset=account.name, neighbours=account.neighbours
+            )
+            return render("release_budget.html", has=planned, share=0.0, events=())
         statement = account.ledger.statement(account.name)
         has = statement.balances[0]
         share = float(has.spent / has.cap) if has.cap else 1.0
@@ -271,6 +279,8 @@ class Desk:
         """The total spent from the account, if it can be read; what is left would also change with the cap."""
         account = _account(table)
         try:
+            if isinstance(account, PlannedAccount):
+                return Fraction(0)
             return None if account is None else account.ledger.balance(account.name).spent
         except JostleError:
             return None

@@ -12,16 +12,25 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.schema import Column, Integer, Real, Schema
 from jostle.schema.written import check_signs
-from jostle.tables.budget_source import AccountBudget, account_of, check_note, ledger_at, protected_unit
+from jostle.tables.budget_source import (
+    AccountBudget,
+    PlannedAccount,
+    account_of,
+    check_agreement,
+    check_note,
+    existing_account,
+    protected_unit,
+    remembered_unit,
+)
 from jostle.tables.cells.staged_columns import WHOSE
 from jostle.tables.engines.files import is_text, is_workbook
-from jostle.tables.engines.sources import ENGINES, check_columns, connect, identities, listed
+from jostle.tables.engines.sources import ENGINES, OpenedTable, check_columns, connect, identities, listed
 from jostle.tables.table import Table
 from jostle.tables.unit import Unit
 from jostle.tables.view import View, check_names
 
 if TYPE_CHECKING:
-    from jostle.kernel.ledger import Ledger
+    from jostle.kernel.ledger import Account, Ledger
 
 
 def open(  # the name is the product's, and callers say jostle.open
@@ -31,7 +40,7 @@ def open(  # the name is the product's, and callers say jostle.open
     ledger: Ledger | str | Path | None = None,
     budget: Any = None,
     unit: Unit | str | None = None,
-    neighbours: Relation = "add_remove",
+    neighbours: Relation | None = None,
     name: str | None = None,
     table: str | None = None,
     columns: Sequence[str] | None = None,
@@ -55,14 +64,16 @@ def open(  # the name is the product's, and callers say jostle.open
       needed only the first time.
     - `name`: the account that pays. It can be left out for a single file, whose name it is then (`people` for `people.csv`),
       and for a table of a database. All questions about the same rows need the same name: each name has its own budget.
-    - `unit`: whose rows are protected together, such as `Unit("person_id", max_rows=3)`; without it, each row by itself.
-    - `neighbours`: what one person may change: `add_remove`, or `replace`, where the number of rows is public.
+    - `unit`: whose rows are protected together, such as `Unit("person_id", max_rows=3)`; without it, whom the account
+      protects, or each row by itself if the account is new.
+    - `neighbours`: what one person may change: `add_remove`, or `replace`, where the number of rows is public; without it,
+      as in the account, or `add_remove`.
     - `note`: what the answers are for, in your own words; the ledger keeps it with every charge.
     - `delimiter`, `decimal`, `thousands`, `encoding`, `quoted_line_breaks`: how a text file is written, where its schema
       file does not say so; `sheet`: which sheet of a workbook. With `quoted_line_breaks=True`, a record goes on over line
       breaks between quotation marks: only for files from a program that writes each row as one such record.
 
-    Only names and types are read, and nothing is charged.
+    Only names and types are read, and nothing is charged. A new account is made with its first charge.
 
     >>> import jostle, pandas, tempfile
     >>> from jostle.schema import Category, Integer
@@ -91,26 +102,43 @@ def open(  # the name is the product's, and callers say jostle.open
         raise BadInput("ledger", "is missing, so charges could not be recorded", "pass a path, for instance 'budget.db'")
     check_names(described, whose)
     check_note(note)
-    relation = Neighbours(neighbours, whose.max_rows if whose else 1)
-    wanted = [*described, *([whose.column] if whose and whose.column not in described else [])]
     _check_different(data)
     if not name:
         _check_single(data)
-    person = whose.column if whose else None
-    opened = connect(data, table=table, wanted=wanted, columns=columns, engine=engine, person=person, form=form)
-    backend = opened.table.get_backend().name
-    if backend not in ENGINES:
-        raise BadInput("data", f"the engine {backend!r} is not supported", f"use one of {', '.join(ENGINES)}")
-    check_columns(list(opened.table.columns), wanted)
+    how = {"table": table, "columns": columns, "engine": engine, "form": form}
+    opened = _opened(data, described, whose, how)
     called = name or opened.name
     if called is None:
         raise BadInput("name", "is missing: a frame has none of its own", "pass what the data set is called, name='people'")
-    account = account_of(ledger_at(ledger), called, budget, relation, whose)
+    found = existing_account(ledger, called)
+    if found is not None:
+        check_agreement(found, neighbours, whose)
+        if whose is None and (whose := remembered_unit(found)) is not None:
+            opened = _opened(data, described, whose, how)
+        neighbours = found.neighbours.relation
+    relation = Neighbours(neighbours or "add_remove", whose.max_rows if whose else 1)
+    account: Account | PlannedAccount
+    if found is None:
+        account = PlannedAccount(ledger, called, budget, relation, whose)
+    else:
+        account = account_of(found.ledger, called, budget, relation, whose)
     known = WHOSE if whose and WHOSE in opened.table.columns else None
     view = View.of(
         opened.table, described, whose, filtered=opened.filtered, origin=opened.origin, whose=known, live=opened.live
     )
     return Table([view], AccountBudget(account, protected_unit(whose), note), called, whose)
+
+
+def _opened(data: Any, schema: Schema, whose: Unit | None, how: Mapping[str, Any]) -> OpenedTable:
+    """The table, with the columns of the schema and the one that says whose rows they are."""
+    check_names(schema, whose)
+    wanted = [*schema, *([whose.column] if whose and whose.column not in schema else [])]
+    opened = connect(data, wanted=wanted, person=whose.column if whose else None, **how)
+    backend = opened.table.get_backend().name
+    if backend not in ENGINES:
+        raise BadInput("data", f"the engine {backend!r} is not supported", f"use one of {', '.join(ENGINES)}")
+    check_columns(list(opened.table.columns), wanted)
+    return opened
 
 
 def _schema(schema: Any) -> Schema:
