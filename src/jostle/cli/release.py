@@ -71,7 +71,8 @@ def release(
     engine: Annotated[str, typer.Option(help="duckdb, or spark to read files with Spark on this machine.")] = "duckdb",
     note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
     out: Annotated[
-        Path | None, typer.Option(help="Write the answers to this .csv file; or to a .json file, with the charge.")
+        Path | None,
+        typer.Option(help="Write the answers to this .csv, .parquet, .xlsx or (with the charge) .json file."),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the answers, with error bars, into this .html or .png file.")
@@ -158,15 +159,18 @@ def _paid(question: Any, to: Destination, working: Working, **price: Any) -> int
 
 def _check_destination(to: Destination, ledger: str | None, data: str, schema: Path) -> None:
     """Refuse, before anything is charged, a missing ledger and files that cannot or must not be written."""
+    from jostle.schema.rows import FILES, check_writer
+
     if ledger is None:
         raise BadInput("ledger", "is missing: it records charges", "pass --ledger budget.db, and --budget 1 the first time")
     others: dict[str, str | Path | None] = {"data": data, "schema": schema, "ledger": ledger}
-    for option, path, endings in (("out", to.out, (".csv", ".json")), ("plot", to.plot, (".html", ".png"))):
+    for option, path, endings in (("out", to.out, FILES), ("plot", to.plot, (".html", ".png"))):
         if path is None:
             continue
         if path.suffix not in endings:
             raise BadInput(option, f"{path.name} does not end in {' or '.join(endings)}", "rename it")
         check_writable(option, path)
+        check_writer(path, option)
         check_apart(option, path, others)
         others[option] = path
     if to.plot is not None:

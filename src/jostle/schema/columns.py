@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from jostle.kernel.arguments import finite, whole
 from jostle.kernel.errors import BadInput
 from jostle.schema.arrow import as_array
+from jostle.schema.rows import IntervalLabel
 from jostle.schema.values import (
     BLANKS,
     LONGEST_TEXT,
@@ -304,7 +305,9 @@ class Numeric(Column):
         edges = [f"{edge:g}" for edge in self.edges]
         if len(set(edges)) < len(edges):
             edges = [repr(float(edge)) for edge in self.edges]
-        return [f"[{a}, {b}{']' if i + 2 == len(edges) else ')'}" for i, (a, b) in enumerate(pairwise(edges))]
+        texts = [f"[{a}, {b}{']' if i + 2 == len(edges) else ')'}" for i, (a, b) in enumerate(pairwise(edges))]
+        # Half-open in frames, the last one too: only intervals of one kind sort.
+        return [IntervalLabel(text, float(a), float(b), "left") for text, (a, b) in zip(texts, pairwise(edges), strict=True)]
 
 
 @final
@@ -359,7 +362,10 @@ class Integer(Numeric):
         """The numbers, or the first and the last of each cell."""
         starts = range(self.low, self.high + 1, self.width)
         ends = [min(s + self.width - 1, self.high) for s in starts]
-        return [str(a) if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True)]
+        if self.width == 1:
+            return [str(start) for start in starts]
+        texts = [str(a) if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True)]
+        return [IntervalLabel(text, a, b, "both") for text, a, b in zip(texts, starts, ends, strict=True)]
 
     def place(self, array: NDArray[Any]) -> Coded:
         """Fractions are rounded down."""
