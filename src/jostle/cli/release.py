@@ -68,6 +68,9 @@ def release(
         ),
     ] = None,
     sheet: Annotated[str | None, typer.Option(help="Which sheet of a workbook.")] = None,
+    view: Annotated[
+        str | None, typer.Option(help='For a view of a database, if that is so: "each row comes from one row".')
+    ] = None,
     engine: Annotated[str, typer.Option(help="duckdb, or spark to read files with Spark on this machine.")] = "duckdb",
     note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
     out: Annotated[
@@ -125,6 +128,7 @@ def release(
             encoding=encoding,
             quoted_line_breaks=quoted_line_breaks or None,
             sheet=sheet,
+            view=view,
         )
         question = private.ask_sql(sql) if sql is not None else _question(private, groups, where, algorithm)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")

@@ -23,6 +23,7 @@ from jostle.tables.budget_source import (
     remembered_unit,
 )
 from jostle.tables.cells.staged_columns import WHOSE
+from jostle.tables.engines.catalogs import STABLE
 from jostle.tables.engines.files import is_text, is_workbook
 from jostle.tables.engines.sources import ENGINES, OpenedTable, check_columns, connect, identities, listed
 from jostle.tables.table import Table
@@ -52,6 +53,7 @@ def open(  # the name is the product's, and callers say jostle.open
     encoding: str | None = None,
     quoted_line_breaks: bool | None = None,
     sheet: str | None = None,
+    view: str | None = None,
 ) -> Table:
     """Open a private table.
 
@@ -72,6 +74,8 @@ def open(  # the name is the product's, and callers say jostle.open
     - `delimiter`, `decimal`, `thousands`, `encoding`, `quoted_line_breaks`: how a text file is written, where its schema
       file does not say so; `sheet`: which sheet of a workbook. With `quoted_line_breaks=True`, a record goes on over line
       breaks between quotation marks: only for files from a program that writes each row as one such record.
+    - `view="each row comes from one row"`: declares, word by word, that a row of the tables behind a view of a database
+      gives at most one row of it, whatever the other rows are, and that no value makes it fail. Other views are refused.
 
     Only names and types are read, and nothing is charged. A new account is made with its first charge.
 
@@ -105,7 +109,7 @@ def open(  # the name is the product's, and callers say jostle.open
     _check_different(data)
     if not name:
         _check_single(data)
-    how = {"table": table, "columns": columns, "engine": engine, "form": form}
+    how = {"table": table, "columns": columns, "engine": engine, "form": form, "views": _declared_stable(view, name)}
     opened = _opened(data, described, whose, how)
     called = name or opened.name
     if called is None:
@@ -123,10 +127,10 @@ def open(  # the name is the product's, and callers say jostle.open
     else:
         account = account_of(found.ledger, called, budget, relation, whose)
     known = WHOSE if whose and WHOSE in opened.table.columns else None
-    view = View.of(
+    rows = View.of(
         opened.table, described, whose, filtered=opened.filtered, origin=opened.origin, whose=known, live=opened.live
     )
-    return Table([view], AccountBudget(account, protected_unit(whose), note), called, whose)
+    return Table([rows], AccountBudget(account, protected_unit(whose), note), called, whose)
 
 
 def _opened(data: Any, schema: Schema, whose: Unit | None, how: Mapping[str, Any]) -> OpenedTable:
@@ -172,6 +176,18 @@ def _with_signs(schema: Schema, decimal: str | None, thousands: str | None) -> S
         if isinstance(column, (Integer, Real)) and (column.decimal, column.thousands) == (".", ""):
             made[name] = replace(column, decimal=decimal or ".", thousands=thousands or "")
     return Schema(made)
+
+
+def _declared_stable(view: str | None, name: str | None) -> bool:
+    """Whether views may be opened; refused unless they were declared to be stable, and their rows have an account."""
+    if view is None:
+        return False
+    if view != STABLE:
+        raise BadInput("view", "must say what makes it stable", f'write view="{STABLE}" if that is so')
+    if not name:
+        problem = "is missing: a view shows the rows of other tables, and all questions about them need one account"
+        raise BadInput("name", problem, "pass the name of the account that pays for those tables, name='people'")
+    return True
 
 
 def _check_single(data: Any) -> None:

@@ -93,13 +93,14 @@ def connect(
     engine: str,
     person: str | None = None,
     form: TextFormat | None = None,
+    views: bool = False,
 ) -> OpenedTable:
     """The table that somebody means, wherever it is. `wanted` are the columns that will be used; `person` says whose.
 
-    `form` says how a text file is written, or which sheet of a workbook is meant.
+    `form` says how a text file is written, or which sheet of a workbook is meant; `views` are opened if they were declared stable.
     """
     data = listed(data)
-    opened = _connect(data, table, wanted, columns, engine, person, form or TextFormat())
+    opened = _connect(data, table, wanted, columns, engine, person, form or TextFormat(), views=views)
     of_caller = type(data).__module__.split(".")[0] == "ibis"  # who has the connection and may write to it
     live = of_caller or opened.table.get_backend().name in ("postgres", "sqlite")
     return replace(opened, origin=_origin(data), live=live)
@@ -127,6 +128,8 @@ def _connect(
     engine: str,
     person: str | None,
     form: TextFormat,
+    *,
+    views: bool,
 ) -> OpenedTable:
     if engine not in ("duckdb", "spark"):
         raise BadInput("engine", f"{engine!r} is unknown", "use 'duckdb', or 'spark' to read files with Spark in local mode")
@@ -137,13 +140,13 @@ def _connect(
         return _frame(data, wanted, person)
     package = type(data).__module__.split(".")[0]
     if package == "ibis" and hasattr(data, "get_backend"):
-        return _ibis(data, wanted, person)
+        return _ibis(data, wanted, person, views=views)
     if package == "pyspark":
         return _spark(data, table, wanted, person)
     if isinstance(data, str) and "://" in data:
-        return OpenedTable(*at_url(data, table, wanted, person))
+        return OpenedTable(*at_url(data, table, wanted, person, views=views))
     if isinstance(data, (str, os.PathLike)) and Path(data).suffix.lower() in DATABASE_FILES:
-        return OpenedTable(*database_file(Path(data), table, wanted, person))
+        return OpenedTable(*database_file(Path(data), table, wanted, person, views=views))
     if isinstance(data, (str, os.PathLike)):
         return _files([Path(data)], wanted, columns, engine, person, form)
     if isinstance(data, list) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
@@ -221,7 +224,7 @@ def _frame(frame: Any, wanted: Sequence[str], person: str | None) -> OpenedTable
     return OpenedTable(registered(arrow, "reading the frame"), None)
 
 
-def _ibis(data: Any, wanted: Sequence[str], person: str | None) -> OpenedTable:
+def _ibis(data: Any, wanted: Sequence[str], person: str | None, *, views: bool) -> OpenedTable:
     """A table of a database; the rows of a join or a group would not be rows of the table."""
     import ibis.expr.operations as ops
 
@@ -236,7 +239,7 @@ def _ibis(data: Any, wanted: Sequence[str], person: str | None) -> OpenedTable:
     if connection.name not in CATALOGUED:
         raise BadInput("data", f"the engine {connection.name!r} is not supported", f"use one of {', '.join(ENGINES)}")
     named = tuple(filter(None, (of.namespace.catalog, of.namespace.database)))
-    return OpenedTable(ordinary(connection, of.name, named, wanted, person), of.name)
+    return OpenedTable(ordinary(connection, of.name, named, wanted, person, views=views), of.name)
 
 
 def _spark(data: Any, table: str | None, wanted: Sequence[str], person: str | None) -> OpenedTable:
