@@ -97,7 +97,8 @@ def connect(
 ) -> OpenedTable:
     """The table that somebody means, wherever it is. `wanted` are the columns that will be used; `person` says whose.
 
-    `form` says how a text file is written, or which sheet of a workbook is meant; `views` are opened if they were declared stable.
+    `form` says how a text file is written, or which sheet of a workbook is meant; with `views`, views are opened
+    as well, which were declared stable.
     """
     data = listed(data)
     opened = _connect(data, table, wanted, columns, engine, person, form or TextFormat(), views=views)
