@@ -93,7 +93,7 @@ def test_settings_of_text_files_are_refused_for_other_data(tmp_path):
     frame.to_parquet(tmp_path / "t.parquet")
     for name, value in {"delimiter": ";", "encoding": "latin-1", "quoted_line_breaks": True, "sheet": "a"}.items():
         for data in (frame, tmp_path / "t.parquet"):
-            with pytest.raises(BadInput, match=f"^{name}: is for"):
+            with pytest.raises(BadInput, match=f"^{name}: is only for"):
                 opened(data, tmp_path, {"x": Integer(0, 9)}, **{name: value})
     with pytest.raises(BadInput, match="^decimal: must be a point or a comma"):
         opened(frame, tmp_path, {"x": Integer(0, 9)}, decimal=";")

@@ -162,7 +162,7 @@ def _check_file_settings(data: Any, said: Mapping[str, Any]) -> None:
         fits = is_workbook if name == "sheet" else is_text
         if value is not None and not (paths and all(map(fits, paths))):
             kind = "workbooks" if name == "sheet" else "text files"
-            raise BadInput(name, f"is for {kind}, and the data are none", "leave it out")
+            raise BadInput(name, f"is only for {kind}", "leave it out")
 
 
 def _with_signs(schema: Schema, decimal: str | None, thousands: str | None) -> Schema:

@@ -152,7 +152,7 @@ def _iso_text(value: Raw, form: DateForm) -> Stages[Expression]:
 
 
 def _month(name: Expression) -> Expression:
-    """The number of a month by its name, in two digits; null if it is none."""
+    """The number of a month by its name, in two digits; null if it is not one."""
     words = [(name.lower() == word, month_number(word)) for month in MONTHS for word in dict.fromkeys((month, month[:3]))]
     return ibis.cases(*words, else_=ibis.null("string"))
 
