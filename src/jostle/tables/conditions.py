@@ -92,6 +92,15 @@ def checked(expression: Any, form: Any, schema: Schema, argument: str) -> Any:
     return expression.op().replace(_careful)
 
 
+def range_of(value: Callable[[Any], Any], schema: Schema, argument: str = "sql") -> Range:
+    """Between which numbers a value of a row is, by the schema."""
+    form = ibis.table({name: plain_type(column) for name, column in schema.items()}, name="table")
+    found = _Check(form.op(), schema, argument).range_of(ibis.literal(value(form)).op())
+    if found is None:
+        raise BadInput(argument, "does arithmetic with a value that is no number", "use columns that are declared as numbers")
+    return found
+
+
 def _careful(node: Any, arguments: Any) -> Any:
     """The same operation, but done in a way in which no engine fails.
 
