@@ -130,7 +130,8 @@ class _Translator:
         raise BadInput("where", f"{tree.sql()!r} is not supported", "use IS NULL or IS NOT NULL")
 
     def _nullsafeeq(self, tree: Any) -> Any:
-        left, right = map(ibis.literal, self._alike(tree.this, tree.expression))
+        sides = self._alike(tree.this, tree.expression)
+        left, right = (side if isinstance(side, ibis.Value) else ibis.literal(side) for side in sides)
         return (left == right).fill_null(False) | (left.isnull() & right.isnull())
 
     def _nullsafeneq(self, tree: Any) -> Any:
@@ -142,7 +143,7 @@ class _Translator:
         if not tree.expressions or not all(_is_constant(value) for value in tree.expressions):
             raise BadInput("where", "IN needs a list of constants", "write for instance sex IN ('F', 'M')")
         value, *listed = self._alike(tree.this, *tree.expressions)
-        return ibis.literal(value).isin(listed) if not isinstance(value, ibis.Value) else value.isin(listed)
+        return (value if isinstance(value, ibis.Value) else ibis.literal(value)).isin(listed)
 
     def _between(self, tree: Any) -> Any:
         value, low, high = self._alike(tree.this, tree.args["low"], tree.args["high"])

@@ -34,7 +34,8 @@ from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import Condition, looked_up_column, operation
 from jostle.tables.engines.sources import share_files
 from jostle.tables.marginals import MarginalsQuestion
-from jostle.tables.question import CountsQuestion, QuantilesQuestion, Question, cell_labels
+from jostle.tables.post_processing import SelectAnswer
+from jostle.tables.question import CountsQuestion, QuantilesQuestion, cell_labels
 from jostle.tables.sums_and_means import SumOrMeanQuestion
 from jostle.tables.unit import Unit
 from jostle.tables.view import Derive, InCell, View, Where
@@ -308,14 +309,16 @@ class Table:
         """
         return self.ask_total("mean", column, by).release(epsilon=epsilon)
 
-    def sql(self, text: str, *, epsilon: Any = None, within: float | None = None) -> Any:
-        """Answer a SELECT statement: `SELECT age, COUNT(*) FROM people WHERE sex = 'F' GROUP BY age`.
+    def sql(
+        self, text: str, *, epsilon: Any = None, within: float | None = None, lookups: sql.Lookups | None = None
+    ) -> SelectAnswer:
+        """Answer a SELECT statement: `SELECT age, COUNT(*) AS n FROM people WHERE sex = 'F' GROUP BY age ORDER BY n DESC`.
 
-        It is the same question as that of `histogram`, `count`, `sum`, `mean` or `quantiles`, with the same price and the
-        same answer. Every cell of the columns after GROUP BY has an answer, also those without rows. A clause that is not
-        supported is refused by its name.
+        All aggregates share one price. Arithmetic on them, HAVING, ORDER BY and LIMIT are computed from what is released,
+        and free. Every cell of the columns after GROUP BY has an answer, also those without rows. `lookups` are public tables
+        to join, by name: frames, or dictionaries. What is not supported is refused by its name.
         """
-        return self.ask_sql(text).release(epsilon=epsilon, within=within)
+        return self.ask_sql(text, lookups=lookups).release(epsilon=epsilon, within=within)
 
     # ----------------------------------------------------------------------------------------------------- questions
 
@@ -367,9 +370,9 @@ class Table:
         """The question behind `sum` and `mean`, to preview before it is paid for."""
         return SumOrMeanQuestion(self, kind, column, by)
 
-    def ask_sql(self, text: str) -> Question[Any]:
+    def ask_sql(self, text: str, *, lookups: sql.Lookups | None = None) -> sql.SelectQuestion:
         """The question behind `sql`, to preview before it is paid for."""
-        return sql.parse_select(text, self)
+        return sql.parse_select(text, self, lookups)
 
     # ------------------------------------------------------------------------------------------------------ the rest
 
