@@ -233,13 +233,16 @@ def _function_values(tree: Any, schema: Schema) -> list[Any] | None:
             return _distinct([_applied(tree, literals, row) for row in product(*known)])
         except (TypeError, ValueError, OverflowError, AttributeError):
             raise BadInput("sql", f"{tree.sql()} makes no sense", "use columns as they are declared") from None
-    if not isinstance(tree, STEPS) or (isinstance(tree, sge.Round) and tree.args.get("decimals") is not None):
+    if not isinstance(tree, STEPS):
         return None
+    digits = tree.args.get("decimals")
+    scale = 10.0 ** (constant(digits) if isinstance(digits, sge.Literal) and not digits.is_string else 0)
     low, high, _ = bounds(tree, schema)
-    if high - low > MOST_VALUES:
+    if (high - low) * scale > MOST_VALUES:
         return None
     missing = [None] if _nullable(tree, schema) else []
-    return [*range(math.floor(low), math.ceil(high) + 1), *missing]
+    steps = range(math.floor(low * scale), math.ceil(high * scale) + 1)
+    return [*(steps if scale == 1 else [step / scale for step in steps]), *missing]
 
 
 def _applied(tree: Any, placeholders: Sequence[Any], row: Sequence[Any]) -> Any:

@@ -93,11 +93,8 @@ class PostProcessing:
 
     def rows_of(self, figures: Figures) -> list[int]:
         """The groups that the answer has, in its order: by released numbers."""
-        places = [
-            row
-            for row in range(figures.groups)
-            if all(_value(condition, figures, row) is True for condition in self.having)
-        ]
+        every = range(figures.groups)
+        places = [row for row in every if all(_value(one, figures, row) is True for one in self.having)]
         for one in reversed(self.order):
             values = {row: _value(one.tree, figures, row) for row in places}
             there = [row for row in places if values[row] is not None]
@@ -118,6 +115,9 @@ class PostProcessing:
             if isinstance(item.tree, sge.Placeholder) and item.tree.this[0] == "k":
                 labels = figures.labels[int(item.tree.this[1:])]
                 found[name] = [labels[row] for row in places]
+            elif isinstance(item.tree, sge.Placeholder):
+                numbers = figures.values[int(item.tree.this[1:])]
+                found[name] = [float(numbers[row]) for row in places]
             else:
                 found[name] = [_value(item.tree, figures, row) for row in places]
         return found

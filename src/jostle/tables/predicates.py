@@ -5,6 +5,7 @@ What is built here is checked by `conditions`: every operation has a value where
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import date, timedelta
 from typing import Any
@@ -15,7 +16,8 @@ import sqlglot.expressions as sge
 from sqlglot.errors import SqlglotError
 
 from jostle.kernel.errors import BadInput
-from jostle.schema import Boolean, Category, Date, Schema
+from jostle.schema import Boolean, Category, Date, Numeric, Schema
+from jostle.schema.values import as_number
 from jostle.schema.values import text as as_text
 from jostle.tables.cells.staged_columns import Expression
 
@@ -287,6 +289,10 @@ class _Translator:
             raise BadInput("where", f"{tree.sql()!r} is not supported", f"take one of {', '.join(PARTS_OF_A_DAY)}")
         return self.of(part(this=tree.expression.copy()))
 
+    def _interval(self, tree: Any) -> Any:
+        """A constant that days are moved by, and nothing else."""
+        return _length_of_time(tree)
+
     def _day_of(self, tree: Any) -> Any:
         value = self._expression(tree)
         if not value.type().is_date():
@@ -340,10 +346,26 @@ def _is_constant(tree: Any) -> bool:
 def _as_declared(column: Any, value: Any) -> Any:
     """A constant as the column that it is compared with is declared, if it is written in another way."""
     if isinstance(column, Category) and type(value) in (int, float, bool):
-        return dict(zip(column.keys, column.names, strict=True)).get(as_text(value), value)
-    if isinstance(column, Boolean) and type(value) is int and value in (0, 1):
+        known = dict(zip(column.keys, column.names, strict=True))
+        if as_text(value) in known:
+            return known[as_text(value)]
+        raise _compared("a category", value, f"use one of {', '.join(map(repr, column.names[:12]))}")
+    if isinstance(column, Boolean) and value in (0, 1):
         return bool(value)
+    if isinstance(column, Boolean) and str(value).lower() in ("true", "false"):
+        return str(value).lower() == "true"
+    if isinstance(column, Boolean):
+        raise _compared("a truth value", value, "write TRUE or FALSE")
+    if isinstance(column, Numeric) and isinstance(value, (str, bool)):
+        number = as_number(value) if isinstance(value, str) else math.nan
+        if not math.isfinite(number):
+            raise _compared("a number", value, f"use a number from {column.low} to {column.high}")
+        return number
     return value
+
+
+def _compared(kind: str, value: Any, remedy: str) -> BadInput:
+    return BadInput("where", f"compares {kind} with {value!r}", remedy)
 
 
 def _day(tree: Any) -> date:
@@ -387,7 +409,7 @@ def moved(day: date, unit: str, number: int) -> date:
     return first.replace(day=min(day.day, last.day))
 
 
-def _interval(self: Any, tree: Any) -> tuple[str, int]:
+def _length_of_time(tree: Any) -> tuple[str, int]:
     unit = tree.args.get("unit")
     name = "DAY" if unit is None else unit.name.upper().removesuffix("S")
     try:
@@ -398,8 +420,6 @@ def _interval(self: Any, tree: Any) -> tuple[str, int]:
         raise BadInput("where", f"{tree.sql()} is not supported", f"use a number of {', '.join(UNITS)}")
     return name, number
 
-
-_Translator._interval = _interval  # type: ignore[attr-defined]
 
 UNITS = ("DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
 """What days are rounded to and moved by."""

@@ -114,6 +114,7 @@ SCALARS: dict[Any, Callable[..., Any]] = {
     sge.DayOfMonth: lambda d: d.day,
     sge.DayOfWeek: lambda d: d.isoweekday() % 7,
     sge.DayOfWeekIso: lambda d: d.isoweekday(),
+    sge.Pi: lambda: math.pi,
     sge.Greatest: lambda *values: max(values),
     sge.Least: lambda *values: min(values),
 }

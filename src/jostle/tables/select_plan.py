@@ -109,7 +109,8 @@ def parse(text: Any) -> Any:
     if not isinstance(text, str) or len(text) > LONGEST:
         refuse(f"must be a text of at most {LONGEST} characters", f"write {FORM}")
     trees = None
-    for dialect in ("duckdb", *(["bigquery"] if "`" in text else [])):
+    others = {"bigquery": "`" in text, "tsql": " top " in text.lower()}
+    for dialect in ("duckdb", *(name for name, likely in others.items() if likely)):
         try:
             trees = sg.parse(text, dialect=dialect)
             break

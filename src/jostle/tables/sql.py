@@ -6,17 +6,18 @@ computed from the released numbers, which is free. All three parts are checked b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import sqlglot.expressions as sge
 
-from jostle.answers.answer import Answer
 from jostle.answers.previews import Preview
 from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release
-from jostle.answers.released_numbers import ReleasedNumber
+from jostle.answers.released_numbers import ReleasedNumber, ReleasedNumbers
 from jostle.kernel.errors import BadInput
 from jostle.schema import Boolean, Column, Numeric
 from jostle.schema.rows import distinct_names
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 30
 """A derived column has the name of its alias if that is no longer: some engines cut long names off."""
+
+LONGEST_QUOTE = 80
+"""A message quotes at most this many characters of a statement."""
 
 EXTREMES = {"min": "MIN is the 1 % quantile", "max": "MAX is the 99 % quantile"}
 
@@ -57,7 +61,8 @@ class SelectQuestion(Question[SelectAnswer]):
             names.append(name)
             self._groups.append(made)
         self.names = names
-        self.asked, self._read = _asked(rows, names, plan.measures)
+        with _in_words_of_sql():
+            self.asked, self._read = _asked(rows, names, plan.measures)
         self.what = self.asked.what
         self._keys = _combined([one.values for one in self._groups])
         self._labels = _combined([one.labels for one in self._groups])
@@ -117,7 +122,25 @@ def _combined(columns: Sequence[Sequence[Any]]) -> list[list[Any]]:
 
 
 def _where(rows: Table, condition: Any) -> Table:
-    return rows.where(lambda form: translated(condition, form, rows.schema))
+    with _in_words_of_sql(f"WHERE {_short(condition)}"):
+        return rows.where(lambda form: translated(condition, form, rows.schema))
+
+
+@contextmanager
+def _in_words_of_sql(place: str = "") -> Iterator[None]:
+    """What Python's arguments are called is of no use to somebody who writes SQL: say where in the statement it is."""
+    try:
+        yield
+    except BadInput as refused:
+        if refused.argument in ("sql", "epsilon", "within", "rows"):
+            raise
+        said = f"{place}: {refused.problem}" if place else f"{refused.argument} {refused.problem}"
+        raise BadInput("sql", said, refused.remedy) from None
+
+
+def _short(tree: Any) -> str:
+    said = str(tree.sql(dialect="duckdb"))
+    return said if len(said) <= LONGEST_QUOTE else f"{said[:LONGEST_QUOTE]}…"
 
 
 def _derived(rows: Table, wanted: str, tree: Any, column: Column) -> tuple[Table, str]:
@@ -129,10 +152,8 @@ def _derived(rows: Table, wanted: str, tree: Any, column: Column) -> tuple[Table
     while name.lower() in taken or name.lower().startswith("jostle_"):
         number += 1
         name = f"{plain.removeprefix('jostle_') or 'value'} {number}"
-    try:
+    with _in_words_of_sql(_short(tree)):
         return rows.derive(name, lambda form: translated(tree, form, rows.schema), column), name
-    except BadInput as refused:
-        raise BadInput("sql", f"{tree.sql()}: {refused.problem}", refused.remedy) from None
 
 
 def _grouped(rows: Table, tree: Any, alias: str) -> tuple[Table, str, GroupColumn]:
@@ -145,10 +166,8 @@ def _grouped(rows: Table, tree: Any, alias: str) -> tuple[Table, str, GroupColum
             f"count persons, COUNT(DISTINCT {tree.name}), by other columns",
         )
     _check_names(tree, rows)
-    try:
+    with _in_words_of_sql(f"GROUP BY {_short(tree)}"):
         made = group_column(tree, rows.schema)
-    except BadInput as refused:
-        raise BadInput("sql", refused.problem, refused.remedy) from None
     rows, name = _derived(rows, alias or "group", made.value, made.column)
     return rows, name, made
 
@@ -176,10 +195,14 @@ def _asked(rows: Table, groups: Sequence[str], measures: Sequence[Measure]) -> t
         rows, first = _where(rows, first.condition), Measure(first.kind)
     if len(measures) == 1 and first.kind == "count":
         return (rows.ask(*groups) if groups else rows.ask_count()), _read_single
-    if first.kind == "quantile" and not groups and _one_column(measures):
+    if len(measures) == 1 and first.kind in ("sum", "mean") and len(groups) <= 1:
         rows, column = _value(rows, first)
-        levels = sorted({float(one.level or 0.5) for one in measures})
-        return rows.ask_quantiles(column, levels), _read_levels([levels.index(float(one.level or 0.5)) for one in measures])
+        return rows.ask_total(first.kind, column, *groups), _read_single
+    if not groups and _of_one_distribution(measures):
+        rows, column = _value(rows, first)
+        each = [Aggregate(one.kind, column, one.level).level or 0.0 for one in measures]
+        levels = sorted(set(each))
+        return rows.ask_quantiles(column, levels), _read_levels([levels.index(level) for level in each])
     aggregates: dict[str, Aggregate] = {}
     for one in measures if len(measures) > 1 else [first]:
         rows, aggregate = _aggregate(rows, one)
@@ -188,8 +211,11 @@ def _asked(rows: Table, groups: Sequence[str], measures: Sequence[Measure]) -> t
     return rows.ask_groups(groups, aggregates), _read_groups(list(aggregates))
 
 
-def _one_column(measures: Sequence[Measure]) -> bool:
-    return all((m.kind, m.value, m.condition) == ("quantile", measures[0].value, measures[0].condition) for m in measures)
+def _of_one_distribution(measures: Sequence[Measure]) -> bool:
+    """Whether all are quantiles of one column."""
+    first = measures[0]
+    kinds = all(one.kind in ("quantile", *EXTREMES) for one in measures)
+    return kinds and all((one.value, one.condition) == (first.value, first.condition) for one in measures)
 
 
 def _aggregate(rows: Table, one: Measure) -> tuple[Table, Aggregate]:
@@ -235,22 +261,23 @@ def _value(rows: Table, one: Measure) -> tuple[Table, str]:
         refuse(f"{tree.name!r} is not declared as numbers", "aggregate a column that is an Integer or a Real")
     if one.condition is not None:
         tree = sge.Case(ifs=[sge.If(this=one.condition.copy(), true=tree.copy())])
-    try:
+    with _in_words_of_sql(_short(tree)):
         column = value_column(tree, rows.schema)
-    except BadInput as refused:
-        raise BadInput("sql", f"{tree.sql()}: {refused.problem}", refused.remedy) from None
     return _derived(rows, "value", tree, column)
 
 
 # -------------------------------------------------------------------------------------------------------------- answers
 
 
-def _read_single(answer: Answer) -> tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]:
-    if isinstance(answer, ReleasedNumber):
-        return [[answer.value]], lambda: [([answer.value - answer.margin], [answer.value + answer.margin])]
-    if not isinstance(answer, Release):
-        raise BadInput("sql", "has an answer of another kind", "report this")
-    return [answer.answers], lambda: [(answer.answers - answer.margins, answer.answers + answer.margins)]
+def _read_single(answer: Release | ReleasedNumber | ReleasedNumbers) -> tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]:
+    values = np.asarray([answer.value] if isinstance(answer, ReleasedNumber) else answer.answers)
+
+    def ends() -> list[tuple[Any, Any]]:
+        off = np.asarray([answer.margin] if isinstance(answer, ReleasedNumber) else answer.margins)
+        between = (-np.inf, np.inf) if isinstance(answer, Release) else answer.between
+        return [(np.clip(values - off, *between), np.clip(values + off, *between))]
+
+    return [values], ends
 
 
 def _read_levels(places: Sequence[int]) -> Reading:
