@@ -239,8 +239,6 @@ class SelectAnswer(Answer):
     """What was computed from that."""
 
     figures: Figures
-    notes: tuple[str, ...] = ()
-    """What to know about some of the columns."""
 
     @cached_property
     def places(self) -> list[int]:
@@ -291,16 +289,16 @@ class SelectAnswer(Answer):
                     found[end] = [pair[place] for pair in intervals[name]]
         return Rows(found)
 
-    def explain(self) -> str:
+    def _explained(self) -> str:
         lost = [n for n, one in zip(self.after.names, self.after.items, strict=True) if _aggregates(one.tree)]
         lost = [name for name in lost if name not in self.intervals and self.places]
         said = [f"{', '.join(lost)}: without an interval, because none follows from those of its parts."] if lost else []
         if self.after.having or self.after.order or self.after.limit is not None:
             said.append("Rows are filtered and sorted by released numbers, which are noisy.")
-        return " ".join([self.measured.explain(), *self.notes, *said])
+        return " ".join([self.measured._explained(), *said])
 
-    def plot(self) -> Any:
-        """The first column of numbers with its 95 % intervals, as a Plotly figure."""
+    def _drawn(self) -> Any:
+        """The first column of numbers with its 95 % intervals."""
         keys = [n for n, one in zip(self.after.names, self.after.items, strict=True) if not _aggregates(one.tree)]
         labels = [", ".join(str(self.columns[name][row]) for name in keys) or self._first for row in range(len(self.places))]
         figure = plots.bars(self.answers, self.margins, labels=labels, title=f"{self.what}, {self._at}", x=", ".join(keys))

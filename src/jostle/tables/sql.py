@@ -93,9 +93,8 @@ class SelectQuestion(Question[SelectAnswer]):
         answer = self.asked.release(epsilon=epsilon)
         values, ends = self._read(answer)
         figures = Figures(self._labels, self._keys, values, ends)
-        return SelectAnswer(
-            what=self.what, measured=answer, after=self.plan.after, figures=figures, notes=self._notes, **answer.price
-        )
+        price = answer.price | {"notes": (*answer.notes, *self._notes)}
+        return SelectAnswer(what=self.what, measured=answer, after=self.plan.after, figures=figures, **price)
 
     @property
     def _notes(self) -> tuple[str, ...]:
@@ -168,7 +167,7 @@ def _grouped(rows: Table, tree: Any, alias: str) -> tuple[Table, str, GroupColum
     _check_names(tree, rows)
     with _in_words_of_sql(f"GROUP BY {_short(tree)}"):
         made = group_column(tree, rows.schema)
-    rows, name = _derived(rows, alias or "group", made.value, made.column)
+    rows, name = _derived(rows, alias or _short(tree), made.value, made.column)
     return rows, name, made
 
 
@@ -234,7 +233,7 @@ def _aggregate(rows: Table, one: Measure) -> tuple[Table, Aggregate]:
         case = sge.Case(
             ifs=[sge.If(this=one.condition.copy(), true=sge.Literal.number(1))], default=sge.Literal.number(0)
         )
-        rows, name = _derived(rows, "condition", case, value_column(case, rows.schema))
+        rows, name = _derived(rows, _short(one.condition), case, value_column(case, rows.schema))
         return rows, Aggregate("sum", name)
     rows, name = _value(rows, one)
     return rows, Aggregate(one.kind, name, one.level)
@@ -263,7 +262,7 @@ def _value(rows: Table, one: Measure) -> tuple[Table, str]:
         tree = sge.Case(ifs=[sge.If(this=one.condition.copy(), true=tree.copy())])
     with _in_words_of_sql(_short(tree)):
         column = value_column(tree, rows.schema)
-    return _derived(rows, "value", tree, column)
+    return _derived(rows, _short(tree), tree, column)
 
 
 # -------------------------------------------------------------------------------------------------------------- answers
