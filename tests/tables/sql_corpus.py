@@ -1,7 +1,7 @@
 """Statements as analysts write them, on five small public tables, and statements that must be refused with their words.
 
-The tables are shaped like those of other tools' documentation and tests: a census sample (SmartNoise), visits to a restaurant
-(PipelineDP), members of a library (Tumult), a line item (TPC-H), and hospital stays. The statements are our own.
+The tables are shaped like those of other tools' documentation and tests: a census sample (SmartNoise), visits to a
+restaurant (PipelineDP), members of a library (Tumult), a line item (TPC-H), and hospital stays. The statements are our own.
 """
 
 from __future__ import annotations
@@ -239,8 +239,11 @@ VISITS = [
     of("SELECT ROUND(AVG(spent), 2) AS mean, CEIL(AVG(minutes)) AS minutes FROM visits"),
     of("SELECT day, ROUND(100.0 * COUNT(*) FILTER (WHERE spent > 30) / COUNT(*), 1) AS percent FROM visits GROUP BY day"),
     of("SELECT COUNT(DISTINCT CASE WHEN spent > 40 THEN visitor END) AS people FROM visits"),
-    of("SELECT MIN(spent) AS low, MAX(spent) AS high FROM visits",
-       "SELECT quantile_disc(spent, 0.01), quantile_disc(spent, 0.99) FROM visits", near=0.05),
+    of(
+        "SELECT MIN(spent) AS low, MAX(spent) AS high FROM visits",
+        "SELECT quantile_disc(spent, 0.01), quantile_disc(spent, 0.99) FROM visits",
+        near=0.05,
+    ),
     of("SELECT day, MEDIAN(spent) AS m, COUNT(*) AS n FROM visits GROUP BY day", near=0.06),
     of("WITH busy AS (SELECT day, spent FROM visits WHERE minutes > 45) SELECT day, SUM(spent) AS s FROM busy GROUP BY day"),
 ]
@@ -262,9 +265,11 @@ LIBRARY = [
     of("SELECT COUNT(*) FROM library WHERE education LIKE 'c%'"),
     of("SELECT COUNT(*) FROM library WHERE education ILIKE 'MAS%'"),
     of("SELECT FLOOR(age / 10) * 10 AS decade, AVG(books) FROM library GROUP BY decade ORDER BY decade"),
-    of("SELECT CASE WHEN age < 18 THEN 'minor' WHEN age < 65 THEN 'adult' ELSE 'senior' END AS who, COUNT(*) AS n, "
-       "AVG(books) AS books FROM library GROUP BY who ORDER BY n DESC"),
-    of("SELECT CASE education WHEN 'school' THEN 1 WHEN 'college' THEN 2 ELSE 3 END AS level, COUNT(*) FROM library GROUP BY 1"),
+    of(
+        "SELECT CASE WHEN age < 18 THEN 'minor' WHEN age < 65 THEN 'adult' ELSE 'senior' END AS who, COUNT(*) AS n, "
+        "AVG(books) AS books FROM library GROUP BY who ORDER BY n DESC"
+    ),
+    of("SELECT CASE education WHEN 'school' THEN 1 WHEN 'college' THEN 2 ELSE 3 END AS l, COUNT(*) FROM library GROUP BY 1"),
     of("SELECT DATE_TRUNC('year', joined) AS y, COUNT(*) AS n FROM library GROUP BY y ORDER BY y"),
     of("SELECT DATE_TRUNC('month', joined) AS m, COUNT(*) AS n FROM library GROUP BY m ORDER BY m"),
     of("SELECT DATE_TRUNC('quarter', joined) AS q, SUM(books) FROM library GROUP BY q ORDER BY q"),
@@ -289,50 +294,74 @@ LIBRARY = [
 ]
 
 LINEITEM = [
-    of("SELECT returnflag, linestatus, SUM(quantity) AS sum_qty, SUM(extendedprice) AS sum_base_price, "
-       "SUM(extendedprice * (1 - discount)) AS sum_disc_price, SUM(extendedprice * (1 - discount) * (1 + tax)) AS sum_charge, "
-       "AVG(quantity) AS avg_qty, AVG(extendedprice) AS avg_price, AVG(discount) AS avg_disc, COUNT(*) AS count_order "
-       "FROM lineitem WHERE shipdate <= DATE '1996-12-01' - INTERVAL '90' DAY "
-       "GROUP BY returnflag, linestatus ORDER BY returnflag, linestatus"),
-    of("SELECT SUM(extendedprice * discount) AS revenue FROM lineitem WHERE shipdate >= DATE '1994-01-01' "
-       "AND shipdate < DATE '1994-01-01' + INTERVAL '1' YEAR AND discount BETWEEN 0.05 AND 0.07 AND quantity < 24"),
-    of("SELECT shipmode, SUM(CASE WHEN returnflag = 'R' THEN 1 ELSE 0 END) AS returned, "
-       "SUM(CASE WHEN returnflag <> 'R' THEN 1 ELSE 0 END) AS kept FROM lineitem "
-       "WHERE shipmode IN ('MAIL', 'SHIP') GROUP BY shipmode ORDER BY shipmode"),
-    of("SELECT 100.00 * SUM(CASE WHEN shipmode LIKE 'A%' THEN extendedprice * (1 - discount) ELSE 0 END) "
-       "/ SUM(extendedprice * (1 - discount)) AS promo FROM lineitem"),
+    of(
+        "SELECT returnflag, linestatus, SUM(quantity) AS sum_qty, SUM(extendedprice) AS sum_base_price, "
+        "SUM(extendedprice * (1 - discount)) AS sum_disc_price, SUM(extendedprice * (1 - discount) * (1 + tax)) AS charge, "
+        "AVG(quantity) AS avg_qty, AVG(extendedprice) AS avg_price, AVG(discount) AS avg_disc, COUNT(*) AS count_order "
+        "FROM lineitem WHERE shipdate <= DATE '1996-12-01' - INTERVAL '90' DAY "
+        "GROUP BY returnflag, linestatus ORDER BY returnflag, linestatus"
+    ),
+    of(
+        "SELECT SUM(extendedprice * discount) AS revenue FROM lineitem WHERE shipdate >= DATE '1994-01-01' "
+        "AND shipdate < DATE '1994-01-01' + INTERVAL '1' YEAR AND discount BETWEEN 0.05 AND 0.07 AND quantity < 24"
+    ),
+    of(
+        "SELECT shipmode, SUM(CASE WHEN returnflag = 'R' THEN 1 ELSE 0 END) AS returned, "
+        "SUM(CASE WHEN returnflag <> 'R' THEN 1 ELSE 0 END) AS kept FROM lineitem "
+        "WHERE shipmode IN ('MAIL', 'SHIP') GROUP BY shipmode ORDER BY shipmode"
+    ),
+    of(
+        "SELECT 100.00 * SUM(CASE WHEN shipmode LIKE 'A%' THEN extendedprice * (1 - discount) ELSE 0 END) "
+        "/ SUM(extendedprice * (1 - discount)) AS promo FROM lineitem"
+    ),
     of("SELECT AVG(quantity) * 0.2 AS threshold FROM lineitem"),
     of("SELECT SUM(extendedprice) / 7.0 AS yearly FROM lineitem WHERE quantity < 20"),
-    of("SELECT EXTRACT(YEAR FROM shipdate) AS l_year, SUM(extendedprice * (1 - discount)) AS volume "
-       "FROM lineitem GROUP BY l_year ORDER BY l_year"),
+    of(
+        "SELECT EXTRACT(YEAR FROM shipdate) AS l_year, SUM(extendedprice * (1 - discount)) AS volume "
+        "FROM lineitem GROUP BY l_year ORDER BY l_year"
+    ),
     of("SELECT shipmode, COUNT(*) AS n FROM lineitem GROUP BY shipmode HAVING SUM(quantity) > 3000"),
-    of("SELECT l_year, SUM(volume) AS v FROM (SELECT EXTRACT(YEAR FROM shipdate) AS l_year, extendedprice * (1 - discount) "
-       "AS volume FROM lineitem WHERE returnflag = 'A') AS shipping GROUP BY l_year ORDER BY l_year"),
+    of(
+        "SELECT l_year, SUM(volume) AS v FROM (SELECT EXTRACT(YEAR FROM shipdate) AS l_year, extendedprice * (1 - discount) "
+        "AS volume FROM lineitem WHERE returnflag = 'A') AS shipping GROUP BY l_year ORDER BY l_year"
+    ),
     of("SELECT returnflag, STDDEV_POP(extendedprice) AS s FROM lineitem GROUP BY returnflag"),
-    of("SELECT shipmode, SUM(extendedprice) AS s, SUM(extendedprice) / SUM(quantity) AS unit_price FROM lineitem GROUP BY shipmode"),
+    of("SELECT shipmode, SUM(extendedprice) AS s, SUM(extendedprice) / SUM(quantity) AS p FROM lineitem GROUP BY shipmode"),
     of("SELECT shipmode, AVG(extendedprice - extendedprice * discount) AS net FROM lineitem GROUP BY shipmode"),
     of("SELECT COUNT(*) FROM lineitem WHERE extendedprice * discount > 5000"),
     of("SELECT quantity, COUNT(*) AS n FROM lineitem WHERE quantity <= 10 GROUP BY quantity ORDER BY quantity LIMIT 10"),
     of("SELECT CAST(quantity / 10 AS INTEGER) AS tens, COUNT(*) FROM lineitem WHERE quantity < 5 GROUP BY tens"),
     of("SELECT ROUND(discount, 1) AS d, COUNT(*) FROM lineitem WHERE discount < 0.04 GROUP BY d"),
-    of("SELECT TOP 2 shipmode, COUNT(*) AS n FROM lineitem GROUP BY shipmode ORDER BY n DESC",
-       "SELECT shipmode, COUNT(*) AS n FROM lineitem GROUP BY shipmode ORDER BY n DESC LIMIT 2"),
-    of("SELECT `shipmode`, COUNT(*) AS n FROM `lineitem` GROUP BY `shipmode`",
-       "SELECT shipmode, COUNT(*) AS n FROM lineitem GROUP BY shipmode"),
+    of(
+        "SELECT TOP 2 shipmode, COUNT(*) AS n FROM lineitem GROUP BY shipmode ORDER BY n DESC",
+        "SELECT shipmode, COUNT(*) AS n FROM lineitem GROUP BY shipmode ORDER BY n DESC LIMIT 2",
+    ),
+    of(
+        "SELECT `shipmode`, COUNT(*) AS n FROM `lineitem` GROUP BY `shipmode`",
+        "SELECT shipmode, COUNT(*) AS n FROM lineitem GROUP BY shipmode",
+    ),
     of("SELECT linestatus, COUNT(*) AS n FROM lineitem WHERE shipdate > '1995-06-17' GROUP BY linestatus ORDER BY n"),
     of("SELECT returnflag || '/' || linestatus AS k, COUNT(*) AS n FROM lineitem GROUP BY returnflag, linestatus"),
     of("SELECT * FROM (SELECT shipmode, COUNT(*) AS n FROM lineitem GROUP BY shipmode) AS t WHERE n > 140 ORDER BY n DESC"),
     of("WITH t AS (SELECT shipmode, COUNT(*) AS n FROM lineitem GROUP BY shipmode) SELECT shipmode, n * 2 AS twice FROM t"),
-    of("SELECT SUM(quantity) AS q FROM lineitem WHERE (shipmode = 'AIR' AND quantity >= 1 AND quantity <= 11) "
-       "OR (shipmode = 'RAIL' AND quantity BETWEEN 10 AND 20)"),
+    of(
+        "SELECT SUM(quantity) AS q FROM lineitem WHERE (shipmode = 'AIR' AND quantity >= 1 AND quantity <= 11) "
+        "OR (shipmode = 'RAIL' AND quantity BETWEEN 10 AND 20)"
+    ),
     of("SELECT LEAST(COUNT(*), 100) AS a, GREATEST(COUNT(*), 1000) AS b FROM lineitem"),
     of("SELECT shipmode, QUANTILE_CONT(extendedprice, 0.5) AS m FROM lineitem GROUP BY shipmode", near=0.02),
-    of("SELECT APPROX_QUANTILE(extendedprice, 0.9) AS q FROM lineitem", "SELECT quantile_cont(extendedprice, 0.9) FROM lineitem"),
+    of(
+        "SELECT APPROX_QUANTILE(extendedprice, 0.9) AS q FROM lineitem",
+        "SELECT quantile_cont(extendedprice, 0.9) FROM lineitem",
+    ),
 ]
 
 STAYS = [
-    of("SELECT ward, sex, COUNT(*) AS n, COUNT(DISTINCT patient), AVG(cost), STDDEV(cost), SUM(cost)/COUNT(*), MEDIAN(cost), "
-       "QUANTILE_CONT(cost, .9) FROM stays WHERE age > 5 GROUP BY ward, sex HAVING n > 50 ORDER BY n DESC LIMIT 10", near=0.03),
+    of(
+        "SELECT ward, sex, COUNT(*) AS n, COUNT(DISTINCT patient), AVG(cost), STDDEV(cost), SUM(cost)/COUNT(*), "
+        "MEDIAN(cost), QUANTILE_CONT(cost, .9) FROM stays WHERE age > 5 GROUP BY ward, sex HAVING n > 50 ORDER BY n DESC LIMIT 10",
+        near=0.03,
+    ),
     of("SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward ORDER BY n DESC LIMIT 2"),
     of("SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward ORDER BY n DESC LIMIT 1 OFFSET 1"),
     of("SELECT COUNT(DISTINCT patient) AS patients, COUNT(*) AS stays FROM stays"),
@@ -350,7 +379,7 @@ STAYS = [
     of("SELECT AVG(weight) * 2.2046 AS pounds FROM stays WHERE sex = 'F'"),
     of("SELECT MEDIAN(weight) AS m FROM stays"),
     of("SELECT AVG(ABS(age - 45)) AS away FROM stays"),
-    of("SELECT DATE_TRUNC('month', admitted) AS month, COUNT(*) AS n, AVG(cost) AS cost FROM stays GROUP BY month ORDER BY month"),
+    of("SELECT DATE_TRUNC('month', admitted) AS month, COUNT(*) AS n, AVG(cost) AS c FROM stays GROUP BY month ORDER BY 1"),
     of("SELECT DATE_TRUNC('day', admitted) AS d, COUNT(*) AS n FROM stays WHERE admitted < '2022-02-01' GROUP BY d"),
     of("SELECT DATE_TRUNC('week', admitted) AS w, COUNT(*) AS n FROM stays GROUP BY w ORDER BY w LIMIT 4"),
     of("SELECT EXTRACT(MONTH FROM admitted) AS month, ward, COUNT(*) AS n FROM stays GROUP BY month, ward"),
@@ -372,20 +401,31 @@ STAYS = [
     of("SELECT ward, AVG(cost) AS c FROM stays GROUP BY ward ORDER BY c * -1"),
     of("SELECT DISTINCT ward, COUNT(*) AS n FROM stays GROUP BY ward"),
     of("SELECT COUNT(*) AS n, n * 100 AS cents FROM stays"),
-    of("SELECT ward, SUM(CASE WHEN smoker THEN cost ELSE 0 END) AS s, SUM(CASE WHEN NOT smoker THEN cost ELSE 0 END) AS t "
-       "FROM stays GROUP BY ward"),
+    of(
+        "SELECT ward, SUM(CASE WHEN smoker THEN cost ELSE 0 END) AS s, SUM(CASE WHEN NOT smoker THEN cost ELSE 0 END) AS t "
+        "FROM stays GROUP BY ward"
+    ),
     of("SELECT AVG(CASE WHEN ward = 'icu' THEN cost END) AS icu, AVG(CASE WHEN ward = 'er' THEN cost END) AS er FROM stays"),
-    of("SELECT AVG(CASE WHEN sex = 'F' THEN cost END) - AVG(CASE WHEN sex = 'M' THEN cost END) AS gap FROM stays", near=0.05),
+    of(
+        "SELECT AVG(CASE WHEN sex = 'F' THEN cost END) - AVG(CASE WHEN sex = 'M' THEN cost END) AS gap FROM stays", near=0.05
+    ),
     of("SELECT floor, COUNT(*) AS n FROM stays JOIN floors USING (ward) GROUP BY floor"),
-    of("SELECT f.floor, AVG(s.cost) AS c FROM stays AS s JOIN floors AS f ON s.ward = f.ward WHERE s.age > 30 GROUP BY f.floor"),
-    of("WITH old AS (SELECT * FROM stays WHERE age >= 60), dear AS (SELECT ward, cost FROM old WHERE cost > 500) "
-       "SELECT ward, COUNT(*) AS n FROM dear GROUP BY ward"),
-    of("SELECT w, AVG(c) AS c FROM (SELECT ward AS w, cost * 2 AS c, smoker FROM stays WHERE nights > 2) AS q "
-       "WHERE smoker GROUP BY w"),
+    of("SELECT f.floor, AVG(s.cost) AS c FROM stays AS s JOIN floors AS f ON s.ward = f.ward WHERE s.age > 30 GROUP BY 1"),
+    of(
+        "WITH old AS (SELECT * FROM stays WHERE age >= 60), dear AS (SELECT ward, cost FROM old WHERE cost > 500) "
+        "SELECT ward, COUNT(*) AS n FROM dear GROUP BY ward"
+    ),
+    of(
+        "SELECT w, AVG(c) AS c FROM (SELECT ward AS w, cost * 2 AS c, smoker FROM stays WHERE nights > 2) AS q "
+        "WHERE smoker GROUP BY w"
+    ),
     of("SELECT COUNT(*) FROM (SELECT ward FROM (SELECT * FROM stays WHERE sex = 'F') AS a WHERE age < 50) AS b"),
     of("SELECT ward, PERCENTILE_DISC(0.5) WITHIN GROUP (ORDER BY nights) AS m FROM stays GROUP BY ward", near=0.08),
-    of("SELECT ward, MIN(cost) AS low, MAX(cost) AS high FROM stays GROUP BY ward",
-       "SELECT ward, quantile_cont(cost, 0.01), quantile_cont(cost, 0.99) FROM stays GROUP BY ward", near=0.25),
+    of(
+        "SELECT ward, MIN(cost) AS low, MAX(cost) AS high FROM stays GROUP BY ward",
+        "SELECT ward, quantile_cont(cost, 0.01), quantile_cont(cost, 0.99) FROM stays GROUP BY ward",
+        near=0.25,
+    ),
     of("SELECT COUNT(*) FROM stays WHERE sex = 'F' AND (ward = 'er' OR ward = 'icu') AND NOT smoker"),
 ]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jostle.kernel.errors import BadInput, Overdraft
+from jostle.kernel.errors import BadInput
 from jostle.schema import Category, Integer, Real, Schema
 from jostle.tables.opening import open as open_table
 from jostle.tables.unit import Unit

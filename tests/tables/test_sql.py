@@ -145,7 +145,9 @@ def test_aggregates_share_one_price_and_columns_are_in_the_order_of_the_statemen
 
 
 def test_the_same_aggregate_is_measured_once(tables):
-    question = tables["stays"].ask_sql("SELECT COUNT(*), COUNT(1) AS n, COUNT(*) * 2, SUM(cost)/COUNT(*), SUM(cost) FROM stays")
+    question = tables["stays"].ask_sql(
+        "SELECT COUNT(*), COUNT(1) AS n, COUNT(*) * 2, SUM(cost)/COUNT(*), SUM(cost) FROM stays"
+    )
     assert [one.kind for one in question.plan.measures] == ["count", "sum"]
 
 
@@ -251,8 +253,11 @@ def test_a_private_table_is_no_lookup(tables):
 
 # ----------------------------------------------------------------------------------------------------- nothing escapes
 
-WORDS = "SELECT FROM WHERE GROUP BY ORDER HAVING LIMIT stays ward age cost * ( ) , AS COUNT(*) AVG(cost) 1/0 1e400 'x' NULL".split()
-WORDS += ["CASE WHEN", "THEN", "END", "OVER ()", "(SELECT 1)", "DATE '2024-02-30'", "::int", "IN", "NOT", "BETWEEN", "-", "??"]
+WORDS = (
+    "SELECT", "FROM", "WHERE", "GROUP", "BY", "ORDER", "HAVING", "LIMIT", "stays", "ward", "age", "cost", "*", "(", ")", ",",
+    "AS", "COUNT(*)", "AVG(cost)", "1/0", "1e400", "'x'", "NULL", "CASE WHEN", "THEN", "END", "OVER ()", "(SELECT 1)", "IN",
+    "DATE '2024-02-30'", "::int", "NOT", "BETWEEN", "-", "??", "INTERVAL '1' DAY", "MEDIAN(", "DATE_TRUNC('month',", "%",
+)  # fmt: skip
 
 
 def test_spoilt_statements_are_answered_or_refused_and_nothing_else(tables):
@@ -267,7 +272,7 @@ def test_spoilt_statements_are_answered_or_refused_and_nothing_else(tables):
 
 
 def test_no_derived_column_or_condition_fails_for_one_row(load, tmp_path):
-    """Rows with nulls and with values far beyond the bounds, in every engine: each statement is answered, or refused before."""
+    """Rows with nulls and with values far beyond the bounds, in every engine: each statement is answered."""
     columns = {
         "ward": (pa.string(), ["er", None, "?", "icu"]),
         "age": (pa.float64(), [1e300, None, -1e300, 3.0]),
@@ -278,7 +283,17 @@ def test_no_derived_column_or_condition_fails_for_one_row(load, tmp_path):
     data, keywords = load(columns)
     schema = {name: TABLES["stays"][1][name] for name in columns}
     table = open_table(data, schema=schema, ledger=tmp_path / "l.db", budget=10**9, **keywords | {"name": "stays"})
-    values = ["FLOOR(age / 7) * 3", "EXTRACT(DOW FROM admitted)", "DATE_TRUNC('quarter', admitted)", "age % 7 + ROUND(age / 9)"]
-    values += ["CASE WHEN cost * 1.5 > 3 THEN UPPER(ward) END", "COALESCE(smoker, age > 3)", "ROUND(age, -1)", "ward IS NULL"]
+    values = [
+        "FLOOR(age / 7) * 3",
+        "EXTRACT(DOW FROM admitted)",
+        "DATE_TRUNC('quarter', admitted)",
+        "age % 7 + ROUND(age / 9)",
+    ]
+    values += [
+        "CASE WHEN cost * 1.5 > 3 THEN UPPER(ward) END",
+        "COALESCE(smoker, age > 3)",
+        "ROUND(age, -1)",
+        "ward IS NULL",
+    ]
     for value in values:
         table.sql(f"SELECT {value} AS k, COUNT(*) FROM stays GROUP BY k", epsilon=1).rows_at_once()

@@ -100,7 +100,9 @@ def range_of(value: Callable[[Any], Any], schema: Schema, argument: str = "sql")
     made = value(form)
     found = _Check(form.op(), schema, argument).range_of((made if isinstance(made, ibis.Value) else ibis.literal(made)).op())
     if found is None:
-        raise BadInput(argument, "does arithmetic with a value that is no number", "use columns that are declared as numbers")
+        raise BadInput(
+            argument, "does arithmetic with a value that is no number", "use columns that are declared as numbers"
+        )
     return found
 
 

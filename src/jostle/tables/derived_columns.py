@@ -1,4 +1,4 @@
-"""What is publicly known of a derived value: its list of values, or its bounds, from those of the columns that it is made of.
+"""What is publicly known of a derived value: its list of values, or its bounds, by those of the columns it is made of.
 
 Privacy: everything here follows from the schema and the text of the question. A list may have values that no row has, never
 the other way round: a row whose value is not in the list is in no cell, or in that for other values.
@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import sqlglot.expressions as sge
@@ -19,8 +19,9 @@ from jostle.kernel.errors import BadInput
 from jostle.schema import Boolean, Category, Column, Date, Integer, Numeric, Real, Schema
 from jostle.schema.columns import MISSING, OTHER
 from jostle.tables.conditions import range_of
-from jostle.tables.predicates import first_day, moved, translated, truncated
+from jostle.tables.predicates import translated
 from jostle.tables.scalars import SCALARS, branches, cast, constant, operands, simplified
+from jostle.tables.sql_days import first_day, moved, truncated
 
 MOST_VALUES = 4096
 """A derived column to group by has at most this many values."""
@@ -28,7 +29,21 @@ MOST_VALUES = 4096
 MOST_COMBINATIONS = 2**16
 """Values of a function are listed from at most this many combinations of its arguments'."""
 
-TRUTH = (sge.EQ, sge.NEQ, sge.LT, sge.LTE, sge.GT, sge.GTE, sge.And, sge.Or, sge.Not, sge.In, sge.Between, sge.Like, sge.ILike)
+TRUTH = (
+    sge.EQ,
+    sge.NEQ,
+    sge.LT,
+    sge.LTE,
+    sge.GT,
+    sge.GTE,
+    sge.And,
+    sge.Or,
+    sge.Not,
+    sge.In,
+    sge.Between,
+    sge.Like,
+    sge.ILike,
+)
 DAY_PARTS = {sge.Month: (1, 12), sge.Quarter: (1, 4), sge.Day: (1, 31), sge.DayOfMonth: (1, 31)}
 WEEKDAYS = {sge.DayOfWeek: (0, 6), sge.DayOfWeekIso: (1, 7)}
 STEPS = (sge.Floor, sge.Ceil, sge.Round, sge.IntDiv)
@@ -132,10 +147,10 @@ def _numbers(tree: Any, listed: Sequence[float], null: Any, missing: tuple[list[
             return GroupColumn(place, column, labels, (*every, *missing[1]))
     if len(listed) == 1:
         listed = [listed[0], listed[0] + 1]
-    middles = [(a + b) / 2 for a, b in zip(listed, listed[1:], strict=False)]
+    middles = [(a + b) / 2 for a, b in pairwise(listed)]
     width = max(listed[-1] - listed[0], 1.0)
-    column = Real(listed[0] - width, listed[-1] + width, cuts=middles, null=null)
-    return GroupColumn(tree, column, (*(f"{value:g}" for value in listed), *missing[0]), (*listed, *missing[1]))
+    between = Real(listed[0] - width, listed[-1] + width, cuts=middles, null=null)
+    return GroupColumn(tree, between, (*(f"{value:g}" for value in listed), *missing[0]), (*listed, *missing[1]))
 
 
 def _cut(labels: Sequence[str], every: Sequence[int], wanted: tuple[str, ...]) -> tuple[str, ...]:
@@ -180,13 +195,15 @@ def _quarters(inner: Any, column: Date) -> GroupColumn:
     place = sge.Sub(this=quarter, expression=_number(first.year * 4 + (first.month + 2) // 3))
     made = Integer(0, max(number, 1), null=column.null)
     days = [moved(first, "QUARTER", step) for step in range(made.values)]
-    return GroupColumn(place, made, (*map(str, days), *made.labels[made.values :]), (*days, *([None] * (made.null == "own"))))
+    return GroupColumn(
+        place, made, (*map(str, days), *made.labels[made.values :]), (*days, *([None] * (made.null == "own")))
+    )
 
 
 # -------------------------------------------------------------------------------------------------------------- values
 
 
-def values_of(tree: Any, schema: Schema) -> list[Any] | None:  # noqa: PLR0911 (one line per form of SQL)
+def values_of(tree: Any, schema: Schema) -> list[Any] | None:
     """All values that an expression may have, by the schema; None if they are not listed, or too many.
 
     >>> import sqlglot as sg
@@ -328,5 +345,3 @@ def _is_whole(tree: Any, schema: Schema) -> bool:
     if isinstance(tree, (sge.Paren, sge.Add, sge.Sub, sge.Mul, sge.Neg, sge.Abs, sge.Coalesce, sge.Nullif, sge.Mod)):
         return all(_is_whole(one, schema) for one in operands(tree))
     return False
-
-

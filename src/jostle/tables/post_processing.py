@@ -1,8 +1,8 @@
 """What a statement computes from released numbers: columns, HAVING, ORDER BY, LIMIT. Free, because no row is looked at.
 
 Intervals go with the numbers, by interval arithmetic. Where an expression has several aggregates, the interval of each is
-first widened from 95 % to 1 − 0.05 / k, for k of them, so that all hold together in 95 of 100 cases (union bound). The factor
-ln(20 k) / ln 20 is that of Laplace noise, whose tail is the heaviest among the noises used.
+first widened from 95 % to 1 − 0.05 / k, for k of them, so that all hold together in 95 of 100 cases (union bound). The
+factor ln(20 k) / ln 20 is that of Laplace noise, whose tail is the heaviest among the noises used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jostle import plots
 from jostle.answers.answer import Answer
 from jostle.kernel.errors import BadInput
 from jostle.schema.rows import Rows, distinct_names
-from jostle.tables.scalars import RISING, SCALARS, branches, divided, evaluate, operands, simplified
+from jostle.tables.scalars import RISING, SCALARS, branches, evaluate, operands, simplified
 
 Interval = tuple[float, float]
 
@@ -100,7 +100,7 @@ class PostProcessing:
             there = [row for row in places if values[row] is not None]
             empty = [row for row in places if values[row] is None]
             kinds = {isinstance(values[row], str) for row in there}
-            there.sort(key=lambda row: str(values[row]) if len(kinds) > 1 else values[row], reverse=one.desc)  # noqa: B023
+            there.sort(key=lambda row: str(values[row]) if len(kinds) > 1 else values[row], reverse=one.desc)
             places = [*empty, *there] if one.nulls_first else [*there, *empty]
         if self.distinct:
             seen = {tuple(_value(one.tree, figures, row) for one in self.items): row for row in reversed(places)}
@@ -192,8 +192,7 @@ def _combined(tree: Any, each: Sequence[Interval]) -> Interval | None:
         if isinstance(tree, (sge.Div, sge.SafeDivide)) and each[1][0] <= 0 <= each[1][1]:
             return None
         if isinstance(tree, (sge.Add, sge.Sub, sge.Mul, sge.Div, sge.SafeDivide)):
-            work = divided if isinstance(tree, (sge.Div, sge.SafeDivide)) else SCALARS[type(tree)]
-            corners = [work(a, b) for a in each[0] for b in each[1]]
+            corners = [float(SCALARS[type(tree)](a, b)) for a in each[0] for b in each[1]]
             return min(corners), max(corners)
         if isinstance(tree, sge.Neg):
             return -each[0][1], -each[0][0]

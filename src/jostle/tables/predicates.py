@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 import ibis
@@ -20,6 +20,7 @@ from jostle.schema import Boolean, Category, Date, Numeric, Schema
 from jostle.schema.values import as_number
 from jostle.schema.values import text as as_text
 from jostle.tables.cells.staged_columns import Expression
+from jostle.tables.sql_days import comparison_of_days, day_constant, length_of_time, moved_day
 
 LONGEST = 10_000
 """A condition or a statement has at most this many characters."""
@@ -56,13 +57,13 @@ class _Translator:
         return ~made if tree.args.get("negate") else made  # NOT LIKE is one operation, to some versions of the parser
 
     def _of_two(self, tree: Any) -> Any:
-        truncated = _truncated_side(tree)
+        truncated = comparison_of_days(tree)
         if truncated is not None:
             return self.of(truncated)
         left, right = self._alike(tree.this, tree.expression)
         _check_constants(tree, left, right)
         if isinstance(left, date) or isinstance(right, date):
-            moved = _moved_day(tree, left, right)
+            moved = moved_day(tree, left, right)
             if moved is not None:
                 return moved
         return BINARY[type(tree)](left, right)
@@ -81,7 +82,7 @@ class _Translator:
             if value is not None or not _is_constant(tree):
                 found.append(value)
             elif days and isinstance(tree, sge.Literal) and tree.is_string:
-                found.append(_day(tree))
+                found.append(day_constant(tree))
             else:
                 found.append(_as_declared(column, self.of(tree)))
         return found
@@ -228,7 +229,7 @@ class _Translator:
             raise _no_cast(tree)
         if tree.to.this in DAYS:
             if isinstance(tree.this, sge.Literal):
-                return _day(tree.this)
+                return day_constant(tree.this)
             value = self._expression(tree.this)
             if not value.type().is_date():
                 raise _no_cast(tree)
@@ -257,7 +258,7 @@ class _Translator:
     # ---------------------------------------------------------------------------------------------------------- days
 
     def _date(self, tree: Any) -> Any:
-        return _day(tree.this) if isinstance(tree.this, sge.Literal) else self._cast(sge.cast(tree.this, "DATE"))
+        return day_constant(tree.this) if isinstance(tree.this, sge.Literal) else self._cast(sge.cast(tree.this, "DATE"))
 
     def _year(self, tree: Any) -> Any:
         return self._day_of(tree.this).year()
@@ -291,7 +292,7 @@ class _Translator:
 
     def _interval(self, tree: Any) -> Any:
         """A constant that days are moved by, and nothing else."""
-        return _length_of_time(tree)
+        return length_of_time(tree)
 
     def _day_of(self, tree: Any) -> Any:
         value = self._expression(tree)
@@ -368,119 +369,6 @@ def _compared(kind: str, value: Any, remedy: str) -> BadInput:
     return BadInput("where", f"compares {kind} with {value!r}", remedy)
 
 
-def _day(tree: Any) -> date:
-    if not isinstance(tree, sge.Literal) or not tree.is_string:
-        raise BadInput("where", f"{tree} is no date", "write it as '2024-12-31'")
-    said = str(tree.this)
-    try:
-        return date.fromisoformat(said.removesuffix(" 00:00:00"))
-    except ValueError:
-        raise BadInput("where", f"{tree.sql()} is no date", "write it as '2024-12-31'") from None
-
-
-# ------------------------------------------------------------------------------------------- constants about the calendar
-
-
-def _moved_day(tree: Any, left: Any, right: Any) -> date | None:
-    """A constant day that is moved by an interval or a number of days, as in DATE '1998-12-01' - INTERVAL '90' DAY."""
-    sign = {sge.Add: 1, sge.Sub: -1}.get(type(tree))
-    if sign is None or type(left) is not date:
-        return None
-    unit, number = right if isinstance(right, tuple) else ("DAY", right)
-    if type(number) is not int:
-        return None
-    try:
-        return moved(left, unit, sign * number)
-    except (OverflowError, ValueError):
-        raise BadInput("where", f"{tree.sql()} is no day of the calendar", "write the day itself") from None
-
-
-def moved(day: date, unit: str, number: int) -> date:
-    """A day so many units later; at most the last day of its month.
-
-    >>> moved(date(2024, 1, 31), "MONTH", 1)
-    datetime.date(2024, 2, 29)
-    """
-    if unit in ("DAY", "WEEK"):
-        return day + timedelta(days=number * (7 if unit == "WEEK" else 1))
-    months = day.year * 12 + day.month - 1 + number * {"MONTH": 1, "QUARTER": 3, "YEAR": 12}[unit]
-    first = date(months // 12, months % 12 + 1, 1)
-    last = (first + timedelta(days=31)).replace(day=1) - timedelta(days=1) if first.year < 9999 else first.replace(day=28)
-    return first.replace(day=min(day.day, last.day))
-
-
-def _length_of_time(tree: Any) -> tuple[str, int]:
-    unit = tree.args.get("unit")
-    name = "DAY" if unit is None else unit.name.upper().removesuffix("S")
-    try:
-        number = int(tree.this.name)
-    except (ValueError, AttributeError):
-        raise _unsupported(tree) from None
-    if name not in UNITS:
-        raise BadInput("where", f"{tree.sql()} is not supported", f"use a number of {', '.join(UNITS)}")
-    return name, number
-
-
-UNITS = ("DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
-"""What days are rounded to and moved by."""
-
-
-def truncated(tree: Any) -> tuple[str, Any] | None:
-    """The unit and the value of DATE_TRUNC('month', value), or of a text such as TO_CHAR(value, 'YYYY-MM'); else None."""
-    if isinstance(tree, (sge.DateTrunc, sge.TimestampTrunc)):
-        unit = tree.args["unit"].name.upper()
-        return (unit, tree.this) if unit in UNITS else None
-    if isinstance(tree, (sge.TimeToStr, sge.ToChar)):
-        unit = FORMATS.get(str(tree.args["format"].name))
-        return (unit, tree.this) if unit else None
-    return None
-
-
-def first_day(day: date, unit: str) -> date:
-    """The first day of the day's week (Monday), month, quarter or year.
-
-    >>> first_day(date(2024, 5, 17), "QUARTER"), first_day(date(2024, 5, 17), "WEEK")
-    (datetime.date(2024, 4, 1), datetime.date(2024, 5, 13))
-    """
-    if unit in ("DAY", "WEEK"):
-        return day - timedelta(days=day.weekday() if unit == "WEEK" else 0)
-    month = {"MONTH": day.month, "QUARTER": (day.month - 1) // 3 * 3 + 1, "YEAR": 1}[unit]
-    return day.replace(month=month, day=1)
-
-
-def _truncated_side(tree: Any) -> Any:
-    """A comparison of DATE_TRUNC(unit, d) with a day, as one of d itself; None if it is no such comparison."""
-    found = truncated(tree.this) if type(tree) in FLIPPED else None
-    if found is None and type(tree) in FLIPPED and truncated(tree.expression) is not None:
-        return _truncated_side(FLIPPED[type(tree)](this=tree.expression, expression=tree.this))
-    if found is None:
-        return None
-    constant = tree.expression.this if isinstance(tree.expression, sge.Cast) else tree.expression
-    if not isinstance(constant, sge.Literal) or isinstance(tree.this, (sge.TimeToStr, sge.ToChar)):
-        raise BadInput("where", f"{tree.sql()!r} is not supported", "compare DATE_TRUNC with a constant day")
-    unit, value = found
-    day = _day(constant)
-    first, after = first_day(day, unit), moved(first_day(day, unit), unit, 1)
-    exact = first == day
-    begins, ends = (sge.Cast(this=sge.Literal.string(d.isoformat()), to=sge.DataType.build("DATE")) for d in (first, after))
-    least = begins if exact else ends
-    comparisons: dict[Any, Any] = {
-        sge.GTE: lambda: sge.GTE(this=value.copy(), expression=least),
-        sge.LT: lambda: sge.LT(this=value.copy(), expression=least),
-        sge.GT: lambda: sge.GTE(this=value.copy(), expression=ends),
-        sge.LTE: lambda: sge.LT(this=value.copy(), expression=ends),
-        sge.EQ: lambda: sge.and_(
-            sge.GTE(this=value.copy(), expression=begins), sge.LT(this=value.copy(), expression=ends), copy=False
-        ),
-        sge.NEQ: lambda: sge.or_(
-            sge.LT(this=value.copy(), expression=begins), sge.GTE(this=value.copy(), expression=ends), copy=False
-        ),
-    }
-    if type(tree) in (sge.EQ, sge.NEQ) and not exact:
-        raise BadInput("where", f"{tree.sql()} is never true", f"compare with a first day, such as '{first}'")
-    return comparisons[type(tree)]()
-
-
 BINARY: dict[Any, Callable[[Any, Any], Any]] = {
     sge.And: lambda a, b: a & b,
     sge.Or: lambda a, b: a | b,
@@ -496,9 +384,6 @@ BINARY: dict[Any, Callable[[Any, Any], Any]] = {
     sge.Div: lambda a, b: a / b,
 }
 """Operations on two values."""
-
-FLIPPED = {sge.EQ: sge.EQ, sge.NEQ: sge.NEQ, sge.LT: sge.GT, sge.LTE: sge.GTE, sge.GT: sge.LT, sge.GTE: sge.LTE}
-"""Comparisons, and what they are with their sides exchanged."""
 
 LOGIC, COUNTING = (sge.And, sge.Or, sge.Not), (sge.Add, sge.Sub, sge.Mul, sge.Div, sge.Neg)
 """What takes truth values, and what takes numbers."""
@@ -519,16 +404,6 @@ PARTS_OF_A_DAY = {
     "ISODOW": sge.DayOfWeekIso,
 }
 """What EXTRACT takes of a day."""
-
-FORMATS = {
-    "%Y": "YEAR",
-    "%Y-%m": "MONTH",
-    "%Y-%m-%d": "DAY",
-    "YYYY": "YEAR",
-    "YYYY-MM": "MONTH",
-    "YYYY-MM-DD": "DAY",
-}
-"""Texts of a day that a group may have, and what they round it to."""
 
 MORE: dict[Any, tuple[str, ...]] = {
     sge.Column: ("table", "db", "catalog"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import sqlglot.expressions as sge
 
 from jostle.kernel.errors import BadInput
+from jostle.schema import Category
 from jostle.schema.values import is_missing_value, text
 from jostle.tables.conditions import LONGEST_LOOKUP
 
@@ -111,7 +112,7 @@ class PublicLookup:
     name: str
     columns: Mapping[str, Sequence[Any]]
 
-    def joined(self, key: str, value: Any, known: Sequence[str] | None) -> tuple[Relation, Any]:
+    def joined(self, key: str, value: Any, known: Sequence[str] | None, *, every_row_meets: bool) -> tuple[Relation, Any]:
         """Its columns as expressions of the private value that meets the key; and the condition that it meets one.
 
         Privacy: a key is there once, so that a row meets at most one of them.
@@ -127,18 +128,22 @@ class PublicLookup:
             shown = ", ".join(sorted(names or ())[:5])
             refuse(f"JOIN {self.name}: no value of {key!r} is one of the column's", f"use keys such as {shown}")
         columns = {
-            name: sge.Case(
-                ifs=[
-                    sge.If(this=sge.EQ(this=value.copy(), expression=_literal(keys[p])), true=_literal(values[p]))
-                    for p in places
-                    if not is_missing_value(values[p])
-                ]
-            )
+            name: _chosen(value, [(keys[p], values[p]) for p in places if not is_missing_value(values[p])], every_row_meets)
             for name, values in self.columns.items()
             if name != key
         }
         met = sge.In(this=value.copy(), expressions=[_literal(keys[p]) for p in places])
         return Relation({key: value.copy(), **columns}), met
+
+
+def _chosen(value: Any, pairs: Sequence[tuple[Any, Any]], every_row_meets: bool) -> Any:
+    """What a key is looked up as. Where rows that meet no key are left out, the last entry needs no comparison."""
+    if not pairs:
+        return sge.Null()
+    ifs = [sge.If(this=sge.EQ(this=value.copy(), expression=_literal(at)), true=_literal(to)) for at, to in pairs]
+    if not every_row_meets or len(ifs) == 1:
+        return sge.Case(ifs=ifs)
+    return sge.Case(ifs=ifs[:-1], default=ifs[-1].args["true"].copy())
 
 
 def read_lookups(lookups: Lookups | None) -> dict[str, PublicLookup]:
@@ -171,7 +176,9 @@ def _columns(name: str, said: Any) -> Mapping[Any, Any]:
     if hasattr(said, "to_pydict"):
         made: dict[Any, Any] = said.to_pydict()
         return made
-    raise BadInput("lookups", f"{name!r} is no public table", "pass a frame, a dictionary of lists, or one from keys to values")
+    raise BadInput(
+        "lookups", f"{name!r} is no public table", "pass a frame, a dictionary of lists, or one from keys to values"
+    )
 
 
 def _literal(value: Any) -> Any:
@@ -218,7 +225,9 @@ class Reader:
         """FROM lookup JOIN people: the same as FROM people JOIN lookup."""
         joins = select.args.get("joins") or []
         if len(joins) != 1 or joins[0].side or isinstance(self._source(joins[0].this, known)[0], PublicLookup):
-            refuse("FROM must name the private table", f'write FROM "{self.table.name}" JOIN {select.args["from_"].this.name}')
+            refuse(
+                "FROM must name the private table", f'write FROM "{self.table.name}" JOIN {select.args["from_"].this.name}'
+            )
         turned, join = select.copy(), joins[0].copy()
         join.set("this", select.args["from_"].this.copy())
         turned.set("from_", sge.From(this=joins[0].this.copy()))
@@ -249,7 +258,9 @@ class Reader:
     def _plain(self, tree: Any, understood: Sequence[str]) -> None:
         for key, value in tree.args.items():
             if value and key not in understood:
-                said = {"sample": "TABLESAMPLE", "pivots": "PIVOT", "laterals": "LATERAL", "joins": "JOIN"}.get(key, key.upper())
+                said = {"sample": "TABLESAMPLE", "pivots": "PIVOT", "laterals": "LATERAL", "joins": "JOIN"}.get(
+                    key, key.upper()
+                )
                 refuse(f"FROM … {said} is not supported", f'write FROM "{self.table.name}"')
 
     def relation(self, select: Any, known: Mapping[str, Relation], where: str) -> Relation:
@@ -289,9 +300,10 @@ class Reader:
             refuse(f"{said} JOIN is not supported", "write JOIN or LEFT JOIN with a public lookup")
         key, value = self._key(join, lookup, alias, scope)
         declared = self.table.schema.get(value.name) if isinstance(value, sge.Column) else None
-        names = [str(one) for one in declared.keys] if declared is not None and hasattr(declared, "categories") else None
-        relation, met = lookup.joined(key, value, names)
-        conditions = scope.conditions if "LEFT" in said else (*scope.conditions, met)
+        names = [str(one) for one in declared.keys] if isinstance(declared, Category) else None
+        inner = "LEFT" not in said
+        relation, met = lookup.joined(key, value, names, every_row_meets=inner)
+        conditions = (*scope.conditions, met) if inner else scope.conditions
         return replace(scope, relations={**scope.relations, alias: relation}, conditions=conditions)
 
     def _key(self, join: Any, lookup: PublicLookup, alias: str, scope: Scope) -> tuple[str, Any]:

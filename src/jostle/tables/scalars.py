@@ -15,7 +15,8 @@ from typing import Any
 import sqlglot.expressions as sge
 
 from jostle.kernel.errors import BadInput
-from jostle.tables.predicates import DAYS, FLOATS, PARTS_OF_A_DAY, TEXTS, WHOLE, first_day, truncated
+from jostle.tables.predicates import DAYS, FLOATS, PARTS_OF_A_DAY, TEXTS, WHOLE
+from jostle.tables.sql_days import first_day, truncated
 
 
 def divided(one: float, other: float) -> float | None:
@@ -174,7 +175,7 @@ def cast(tree: Any, value: Any) -> Any:
     raise BadInput("sql", f"{tree.sql()} is not supported", "cast to INTEGER, DOUBLE, VARCHAR or DATE")
 
 
-def evaluate(tree: Any, known: Callable[[Any], Any]) -> Any:  # noqa: PLR0911 (one line per form of SQL)
+def evaluate(tree: Any, known: Callable[[Any], Any]) -> Any:
     """The value of an expression, given what its placeholders are. A null is None.
 
     >>> import sqlglot as sg
@@ -189,15 +190,8 @@ def evaluate(tree: Any, known: Callable[[Any], Any]) -> Any:  # noqa: PLR0911 (o
         return evaluate(tree.this, known)
     if isinstance(tree, (sge.And, sge.Or, sge.Not, sge.Is, sge.In, sge.Between)):
         return _logic(tree, known)
-    if isinstance(tree, sge.Case):
-        for condition, result in branches(tree):
-            if condition is None or evaluate(condition, known) is True:
-                return None if result is None else evaluate(result, known)
-    if isinstance(tree, sge.Coalesce):
-        return next((v for one in operands(tree) if (v := evaluate(one, known)) is not None), None)
-    if isinstance(tree, sge.Nullif):
-        value = evaluate(tree.this, known)
-        return None if value == evaluate(tree.expression, known) else value
+    if isinstance(tree, (sge.Case, sge.Coalesce, sge.Nullif)):
+        return _choice(tree, known)
     if isinstance(tree, (sge.Cast, sge.TryCast)):
         value = evaluate(tree.this, known)
         return None if value is None else cast(tree, value)
@@ -210,6 +204,16 @@ def evaluate(tree: Any, known: Callable[[Any], Any]) -> Any:  # noqa: PLR0911 (o
     values = [evaluate(one, known) for one in operands(tree)]
     found = None if any(value is None for value in values) else SCALARS[type(tree)](*values)
     return (None if found is None else not found) if tree.args.get("negate") else found
+
+
+def _choice(tree: Any, known: Callable[[Any], Any]) -> Any:
+    if isinstance(tree, sge.Coalesce):
+        return next((v for one in operands(tree) if (v := evaluate(one, known)) is not None), None)
+    if isinstance(tree, sge.Nullif):
+        value = evaluate(tree.this, known)
+        return None if value == evaluate(tree.expression, known) else value
+    taken = next(result for condition, result in branches(tree) if condition is None or evaluate(condition, known) is True)
+    return None if taken is None else evaluate(taken, known)
 
 
 def branches(tree: Any) -> list[tuple[Any, Any]]:

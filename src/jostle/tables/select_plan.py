@@ -1,6 +1,6 @@
 """A SELECT statement in three parts: what happens to rows, what is measured, and what is computed from released numbers.
 
-Privacy: only the second part costs anything. The first works row by row, and the third sees released numbers and public keys.
+Privacy: only the second part costs anything. The first works row by row; the third sees released numbers and keys.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sqlglot as sg
 import sqlglot.expressions as sge
 from sqlglot.errors import SqlglotError
 
+from jostle.tables.aggregate_calls import AGGREGATES, KINDS, AggregateCalls, Measure, bare, is_aggregate
 from jostle.tables.post_processing import Item, Order, PostProcessing
 from jostle.tables.predicates import LONGEST
 from jostle.tables.relations import (
@@ -33,59 +34,20 @@ if TYPE_CHECKING:
     from jostle.tables.table import Table
 
 FORM = "SELECT column, COUNT(*) FROM table WHERE condition GROUP BY column"
-AGGREGATES = "COUNT, SUM, AVG, MEDIAN, QUANTILE_CONT, STDDEV, VARIANCE, MIN or MAX"
-UNDERSTOOD = ("expressions", "from_", "where", "group", "having", "order", "limit", "offset", "distinct", "joins", "with_", "kind")
-
-KINDS: dict[Any, str] = {
-    sge.Sum: "sum",
-    sge.Avg: "mean",
-    sge.Min: "min",
-    sge.Max: "max",
-    sge.Stddev: "std",
-    sge.StddevSamp: "std",
-    sge.StddevPop: "std",
-    sge.Variance: "variance",
-    sge.VariancePop: "variance",
-    sge.Median: "quantile",
-    sge.Quantile: "quantile",
-    sge.ApproxQuantile: "quantile",
-    sge.PercentileCont: "quantile",
-    sge.PercentileDisc: "quantile",
-}
-"""Aggregates of numbers, by what is measured for them."""
-
-SHOWN = {
-    sge.AnyValue: "shows a value of one row",
-    sge.First: "shows a value of one row",
-    sge.Last: "shows a value of one row",
-    sge.ArrayAgg: "shows the rows' values",
-    sge.GroupConcat: "shows the rows' values",
-    sge.ArrayUniqueAgg: "shows the rows' values",
-    sge.LogicalOr: "shows whether there is such a row",
-    sge.LogicalAnd: "shows whether there is a row of another kind",
-    sge.Mode: "shows a value that rows have",
-}
-"""Aggregates that cannot be private, and why."""
-
-
-@dataclass(frozen=True)
-class Measure:
-    """An aggregate to be measured, over rows of the private table."""
-
-    kind: str
-    """count, count_units, sum, mean, variance, std, quantile, min or max."""
-
-    value: Any = None
-    """What is aggregated; None for rows and persons."""
-
-    level: float | None = None
-    condition: Any = None
-    """Which rows it is about, besides the conditions of all."""
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        parts = (None if tree is None else tree.sql() for tree in (self.value, self.condition))
-        return (self.kind, self.level, *parts)
+UNDERSTOOD = (
+    "expressions",
+    "from_",
+    "where",
+    "group",
+    "having",
+    "order",
+    "limit",
+    "offset",
+    "distinct",
+    "joins",
+    "with_",
+    "kind",
+)
 
 
 @dataclass(frozen=True)
@@ -170,12 +132,12 @@ class _Parts:
 class _Planner:
     def __init__(self, table: Table, reader: Reader) -> None:
         self.table, self.reader = table, reader
-        self.measures: dict[tuple[Any, ...], Measure] = {}
+        self.calls = AggregateCalls(table)
 
     def plan(self, select: Any, known: Mapping[str, Relation]) -> SelectPlan:
         parts, conditions = self._parts(select, known)
         parts.items = [Item(one.name, self._split(one.tree, "SELECT", parts.groups)) for one in parts.items]
-        if not self.measures:
+        if not self.calls.measures:
             if parts.groups or select.args.get("distinct"):
                 problem = "SELECT has no aggregate: a list of the values that occur would show rows"
                 refuse(problem, "the schema has the list; add COUNT(*) to count them")
@@ -185,7 +147,7 @@ class _Planner:
         after = PostProcessing(
             tuple(parts.items), tuple(having), tuple(order), parts.limit, parts.offset, distinct=parts.distinct
         )
-        return SelectPlan(conditions, tuple(parts.groups), tuple(self.measures.values()), after)
+        return SelectPlan(conditions, tuple(parts.groups), tuple(self.calls.measures.values()), after)
 
     # ---------------------------------------------------------------------------------------------------- the clauses
 
@@ -261,7 +223,7 @@ class _Planner:
             tree = parts.scope.named(aliases).resolved(item, "GROUP BY") if tree is None else tree
             if _has_aggregate(tree):
                 refuse(f"GROUP BY {item.sql()} is an aggregate", "group by columns, and sort by aggregates")
-            found.append(_bare(tree))
+            found.append(bare(tree))
         return _distinct(found)
 
     def _at_position(self, item: Any, items: Sequence[Item], clause: str) -> Any:
@@ -305,11 +267,10 @@ class _Planner:
 
     def _split(self, tree: Any, clause: str, groups: Sequence[Any]) -> Any:
         """The expression with aggregates and groups as placeholders. A column that is neither would show rows."""
-        bare = _bare(tree)
-        if bare in groups:
-            return sge.Placeholder(this=f"k{list(groups).index(bare)}")
-        if _is_aggregate(tree):
-            return self._measured(tree, clause)
+        if (plain := bare(tree)) in groups:
+            return sge.Placeholder(this=f"k{list(groups).index(plain)}")
+        if is_aggregate(tree):
+            return self.calls.placeholder(tree, clause)
         if isinstance(tree, sge.Column):
             if self.table.unit is not None and tree.name == self.table.unit.column and tree.name not in self.table.schema:
                 refuse(f"{clause} {tree.name} names persons", f"count them, COUNT(DISTINCT {tree.name})")
@@ -319,147 +280,29 @@ class _Planner:
             if isinstance(value, sge.Expression) and not isinstance(value, (sge.DataType, sge.Var)):
                 made.set(key, self._split(value, clause, groups))
             elif isinstance(value, list):
-                made.set(key, [self._split(one, clause, groups) if isinstance(one, sge.Expression) else one for one in value])
+                made.set(
+                    key, [self._split(one, clause, groups) if isinstance(one, sge.Expression) else one for one in value]
+                )
         return made
-
-    def _measured(self, tree: Any, clause: str) -> Any:
-        """What is measured for an aggregate: a placeholder, or arithmetic on one."""
-        condition = None
-        while isinstance(tree, (sge.Filter, sge.IgnoreNulls, sge.RespectNulls)):
-            if isinstance(tree, sge.Filter):
-                condition = tree.expression.this
-            tree = tree.this
-        level = None
-        if isinstance(tree, sge.WithinGroup):
-            tree, level = _within_group(tree)
-        if any(_is_aggregate(one) for one in tree.iter_expressions()):
-            refuse(f"{clause} {tree.sql()} is an aggregate of an aggregate", "aggregate columns")
-        if type(tree) in SHOWN:
-            refuse(f"{tree.sql()} {SHOWN[type(tree)]}", f"select {AGGREGATES}; COUNT(*) with GROUP BY shows what is frequent")
-        if isinstance(tree, (sge.Count, sge.CountIf, sge.ApproxDistinct)):
-            return self._counted(tree, condition)
-        if type(tree) not in KINDS:
-            refuse(f"{clause} {tree.sql()} is not supported", f"select {AGGREGATES}")
-        if isinstance(tree.this, sge.Distinct):
-            refuse(f"{tree.sql()} aggregates values, not rows: one row may decide about it", "leave out DISTINCT")
-        if tree.this is None or isinstance(tree.this, sge.Star):
-            refuse(f"{clause} {tree.sql()} needs a column", f"write for instance {tree.key.upper()}(age)")
-        kind = KINDS[type(tree)]
-        if kind == "quantile" and level is None:
-            level = _level(tree)
-        if kind in ("sum", "mean") and isinstance(tree.this, sge.Literal) and not tree.this.is_string:
-            count = self._placeholder(Measure("count", condition=condition))
-            return tree.this.copy() if kind == "mean" else sge.Mul(this=tree.this.copy(), expression=count)
-        if kind == "sum" and (only := _one_or_nothing(tree.this)) is not None:
-            return self._placeholder(Measure("count", condition=_both(condition, only)))
-        return self._placeholder(Measure(kind, _bare(tree.this), level, condition))
-
-    def _counted(self, tree: Any, condition: Any) -> Any:
-        value = tree.this
-        if isinstance(tree, sge.CountIf):
-            return self._placeholder(Measure("count", condition=_both(condition, value)))
-        if isinstance(value, sge.Distinct) or isinstance(tree, sge.ApproxDistinct):
-            return self._persons(tree, value.expressions if isinstance(value, sge.Distinct) else [value], condition)
-        if tree.expressions:
-            refuse(f"{tree.sql()} is not supported", "count rows, COUNT(*)")
-        if value is None or isinstance(value, (sge.Star, sge.Literal, sge.Boolean)):
-            return self._placeholder(Measure("count", condition=condition))
-        if self._is_unit(value):  # rows without a person do not count
-            return self._placeholder(Measure("count", condition=condition))
-        only = _one_or_nothing(value)
-        there = only if only is not None else sge.Not(this=sge.Is(this=value.copy(), expression=sge.Null()))
-        return self._placeholder(Measure("count", condition=_both(condition, there)))
-
-    def _persons(self, tree: Any, values: Sequence[Any], condition: Any) -> Any:
-        [value, *more] = [_bare(one) for one in values]
-        if not more and isinstance(value, sge.Case) and value.this is None and value.args.get("default") is None:
-            [first, *others] = value.args["ifs"]
-            if not others:
-                condition, value = _both(condition, first.this), _bare(first.args["true"])
-        if not more and self._is_unit(value):
-            return self._placeholder(Measure("count_units", condition=condition))
-        unit = self.table.unit
-        counted = "persons" if unit is None else f"persons, COUNT(DISTINCT {unit.column})"
-        problem = f"{tree.sql()} counts values of a column, and one row may add a value"
-        return refuse(problem, f"count rows, COUNT(*), or {counted}; the schema has the list of values")
-
-    def _is_unit(self, tree: Any) -> bool:
-        unit = self.table.unit
-        return unit is not None and isinstance(_bare(tree), sge.Column) and _bare(tree).name == unit.column
-
-    def _placeholder(self, measure: Measure) -> Any:
-        self.measures.setdefault(measure.key, measure)
-        return sge.Placeholder(this=f"a{list(self.measures).index(measure.key)}")
-
-
-def _bare(tree: Any) -> Any:
-    """Without parentheses around it."""
-    while isinstance(tree, sge.Paren):
-        tree = tree.this
-    return tree
 
 
 def _distinct(trees: Sequence[Any]) -> list[Any]:
     found: list[Any] = []
-    for tree in map(_bare, trees):
+    for tree in map(bare, trees):
         if tree not in found:
             found.append(tree)
     return found
 
 
-def _is_aggregate(tree: Any) -> bool:
-    return isinstance(tree, (sge.AggFunc, sge.WithinGroup, sge.Filter, sge.IgnoreNulls, sge.RespectNulls))
-
-
 def _has_aggregate(tree: Any) -> bool:
-    return any(_is_aggregate(node) for node in tree.walk())
+    return any(is_aggregate(node) for node in tree.walk())
 
 
 def _splits(tree: Any, groups: Sequence[Any]) -> bool:
     """Whether every column is in an aggregate or in a group."""
-    if _bare(tree) in groups or _is_aggregate(tree):
+    if bare(tree) in groups or is_aggregate(tree):
         return True
     return not isinstance(tree, sge.Column) and all(_splits(one, groups) for one in tree.iter_expressions())
-
-
-def _both(one: Any, other: Any) -> Any:
-    return other.copy() if one is None else sge.And(this=sge.paren(one.copy()), expression=sge.paren(other.copy()))
-
-
-def _one_or_nothing(tree: Any) -> Any:
-    """The condition of CASE WHEN condition THEN 1 ELSE 0 END; None for anything else."""
-    tree = _bare(tree)
-    if not isinstance(tree, sge.Case) or tree.this is not None or len(tree.args["ifs"]) != 1:
-        return None
-    result, default = tree.args["ifs"][0].args["true"], tree.args.get("default")
-    is_one = isinstance(result, sge.Literal) and not result.is_string and float(result.this) == 1
-    is_nothing = default is None or isinstance(default, sge.Null) or (
-        isinstance(default, sge.Literal) and not default.is_string and float(default.this) == 0
-    )
-    in_count = isinstance(tree.parent, sge.Count)
-    if in_count:  # COUNT counts zeros as well
-        is_one, is_nothing = isinstance(result, sge.Literal), default is None or isinstance(default, sge.Null)
-    return tree.args["ifs"][0].this if is_one and is_nothing else None
-
-
-def _level(tree: Any) -> float:
-    if isinstance(tree, sge.Median):
-        return 0.5
-    said = tree.args.get("quantile") or tree.args.get("expression")
-    if not isinstance(said, sge.Literal) or said.is_string or not 0 < float(said.this) < 1:
-        refuse(f"{tree.sql()} needs a level between 0 and 1", "write for instance QUANTILE_CONT(age, 0.9); MIN and MAX are others")
-    return float(said.this)
-
-
-def _within_group(tree: Any) -> tuple[Any, float]:
-    """PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY column): as a function of the column, and the level."""
-    level, order = tree.this.this, tree.expression.expressions
-    form = "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY column)"
-    known = isinstance(tree.this, (sge.PercentileCont, sge.PercentileDisc)) and len(order) == 1
-    if not known or not isinstance(level, sge.Literal) or level.is_string or not 0 < float(level.this) < 1:
-        refuse(f"SELECT {tree.sql()} is not supported", f"write {form}")
-    part = float(level.this)
-    return sge.PercentileCont(this=order[0].this), 1 - part if order[0].args.get("desc") else part
 
 
 def _number_of_rows(tree: Any, clause: str) -> int:
@@ -482,7 +325,9 @@ def _refuse_other_rows(select: Any) -> None:
                 refuse(problem, "group by columns, and compute ranks and shares from what is released")
             inner = tree.find(sge.Subquery, sge.Exists, sge.Select)
             if inner is not None:
-                problem = f"the sub-query {inner.sql()} in {CLAUSES.get(key, 'SELECT' if key == 'expressions' else key.upper())}"
+                problem = (
+                    f"the sub-query {inner.sql()} in {CLAUSES.get(key, 'SELECT' if key == 'expressions' else key.upper())}"
+                )
                 refuse(f"{problem} looks at other rows", "ask for it first, and write its answer as a constant")
 
 

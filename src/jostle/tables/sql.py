@@ -21,13 +21,14 @@ from jostle.answers.released_numbers import ReleasedNumber, ReleasedNumbers
 from jostle.kernel.errors import BadInput
 from jostle.schema import Boolean, Column, Numeric
 from jostle.schema.rows import distinct_names
+from jostle.tables.aggregate_calls import Measure
 from jostle.tables.aggregates import Aggregate
 from jostle.tables.derived_columns import GroupColumn, declared, group_column, value_column
 from jostle.tables.post_processing import Figures, SelectAnswer
 from jostle.tables.predicates import translated
 from jostle.tables.question import Question
 from jostle.tables.relations import Lookups, refuse
-from jostle.tables.select_plan import Measure, SelectPlan, read
+from jostle.tables.select_plan import SelectPlan, read
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -174,7 +175,9 @@ def _grouped(rows: Table, tree: Any, alias: str) -> tuple[Table, str, GroupColum
 def _check_names(tree: Any, rows: Table) -> None:
     for one in tree.find_all(sge.Column):
         if one.name not in rows.schema:
-            refuse(f"{tree.sql()} uses {one.name!r}, which says whose row it is", f"count persons, COUNT(DISTINCT {one.name})")
+            refuse(
+                f"{tree.sql()} uses {one.name!r}, which says whose row it is", f"count persons, COUNT(DISTINCT {one.name})"
+            )
 
 
 # ------------------------------------------------------------------------------------------------------------- measures
@@ -230,9 +233,7 @@ def _aggregate(rows: Table, one: Measure) -> tuple[Table, Aggregate]:
         column = _not_null(one.condition)
         if column is not None and column in rows.schema:
             return rows, Aggregate("count", column)
-        case = sge.Case(
-            ifs=[sge.If(this=one.condition.copy(), true=sge.Literal.number(1))], default=sge.Literal.number(0)
-        )
+        case = sge.Case(ifs=[sge.If(this=one.condition.copy(), true=sge.Literal.number(1))], default=sge.Literal.number(0))
         rows, name = _derived(rows, _short(one.condition), case, value_column(case, rows.schema))
         return rows, Aggregate("sum", name)
     rows, name = _value(rows, one)
@@ -242,8 +243,9 @@ def _aggregate(rows: Table, one: Measure) -> tuple[Table, Aggregate]:
 def _not_null(condition: Any) -> str | None:
     """The column of a condition that says no more than that it has a value."""
     inner = condition.this if isinstance(condition, sge.Not) else None
-    is_null = isinstance(inner, sge.Is) and isinstance(inner.expression, sge.Null) and isinstance(inner.this, sge.Column)
-    return str(inner.this.name) if is_null else None
+    if isinstance(inner, sge.Is) and isinstance(inner.expression, sge.Null) and isinstance(inner.this, sge.Column):
+        return str(inner.this.name)
+    return None
 
 
 def _value(rows: Table, one: Measure) -> tuple[Table, str]:
@@ -268,7 +270,9 @@ def _value(rows: Table, one: Measure) -> tuple[Table, str]:
 # -------------------------------------------------------------------------------------------------------------- answers
 
 
-def _read_single(answer: Release | ReleasedNumber | ReleasedNumbers) -> tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]:
+def _read_single(
+    answer: Release | ReleasedNumber | ReleasedNumbers,
+) -> tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]:
     values = np.asarray([answer.value] if isinstance(answer, ReleasedNumber) else answer.answers)
 
     def ends() -> list[tuple[Any, Any]]:
@@ -295,5 +299,3 @@ def _read_groups(names: Sequence[str]) -> Reading:
         return [answer.values[name] for name in names], lambda: [tuple(answer.ends[name]) for name in names]
 
     return reading
-
-

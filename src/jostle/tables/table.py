@@ -315,8 +315,8 @@ class Table:
         """Answer a SELECT statement: `SELECT age, COUNT(*) AS n FROM people WHERE sex = 'F' GROUP BY age ORDER BY n DESC`.
 
         All aggregates share one price. Arithmetic on them, HAVING, ORDER BY and LIMIT are computed from what is released,
-        and free. Every cell of the columns after GROUP BY has an answer, also those without rows. `lookups` are public tables
-        to join, by name: frames, or dictionaries. What is not supported is refused by its name.
+        and free. Every cell of the columns after GROUP BY has an answer, also those without rows. `lookups` are public
+        tables to join, by name: frames, or dictionaries. What is not supported is refused by its name.
         """
         return self.ask_sql(text, lookups=lookups).release(epsilon=epsilon, within=within)
 
