@@ -77,12 +77,12 @@ def test_text_is_to_the_letter_what_pandas_prints() -> None:
         index=False,
         formatters=dict.fromkeys(["count", "low", "high"], lambda number: f"{number:,.1f}"),
     )
-    assert as_text(rows, 1) == as_pandas
+    assert as_text(rows) == as_pandas
 
 
 def test_wide_letters_are_set_under_each_other() -> None:
     rows = Rows({"city": ["東京", "Bern"], "count": [1.0, 2.0], "low": [0.0, 1.0], "high": [2.0, 3.0]})
-    assert as_text(rows, 1).splitlines() == ["city count low high", "東京   1.0 0.0  2.0", "Bern   2.0 1.0  3.0"]
+    assert as_text(rows).splitlines() == ["city count low high", "東京   1.0 0.0  2.0", "Bern   2.0 1.0  3.0"]
 
 
 def test_json_has_what_it_had() -> None:

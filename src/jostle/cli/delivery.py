@@ -163,7 +163,7 @@ def _print_answers(answer: Answer, rows: Rows, explanation: str | None, to: Dest
         if not in_file and (to.out is not None or explanation is None):
             typer.echo(rows.to_csv(), nl=False)
         elif not in_file:
-            typer.echo(f"\n{as_text(rows, len(getattr(answer, 'each', (answer,))))}")
+            typer.echo(f"\n{as_text(rows)}")
 
 
 def _print_places(answer: Answer, to: Destination) -> None:
@@ -176,22 +176,21 @@ def _print_places(answer: Answer, to: Destination) -> None:
     typer.echo(f"{in_ledger(answer.charges)}\nThe charge is in {where}: jostle budget {where}")
 
 
-def as_text(rows: Rows, aggregates: int) -> str:
-    """Answers for people: each aggregate and the ends of its intervals, with as many decimals as these need.
+def as_text(rows: Rows) -> str:
+    """Answers for people: each number and the ends of its interval, which follow it, with as many decimals as these need.
 
     >>> from jostle.schema.rows import Rows
     >>> means = {"mean": [0.012341, 2.0], "low": [0.010341, 1.9], "high": [0.014341, 2.1]}
-    >>> print(as_text(Rows({"sex": ["F", "M"], **means}), 1))
+    >>> print(as_text(Rows({"sex": ["F", "M"], **means})))
     sex    mean     low    high
       F 0.01234 0.01034 0.01434
       M 2.00000 1.90000 2.10000
     """
     columns = rows.by_name()
-    numbers = list(columns)[-3 * aggregates :]
     shown: dict[str, Callable[[float], str]] = {}
-    for first in range(0, len(numbers), 3):
-        three = numbers[first : first + 3]
-        shown |= dict.fromkeys(three, _written_with(_decimals(*(columns[name] for name in three))))
+    for three in zip(columns, list(columns)[1:], list(columns)[2:], strict=False):
+        if three[1].endswith("low") and three[2].endswith("high"):
+            shown |= dict.fromkeys(three, _written_with(_decimals(*(columns[name] for name in three))))
     return _side_by_side([[_one_line(name), *_cells(values, shown.get(name))] for name, values in columns.items()])
 
 

@@ -122,17 +122,20 @@ class PostProcessing:
                 found[name] = [_value(item.tree, figures, row) for row in places]
         return found
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
-        """Names of the columns, each once: the second of two equal ones has a number."""
-        names: list[str] = []
+        """Names of the columns, each once: the second of two equal numbers has a number, and a key gives way to a number."""
+        numbers: list[str] = []
         for item in self.items:
-            name, number = item.name, 1
-            while name in names:
-                number += 1
-                name = f"{item.name} {number}"
-            names.append(name)
-        return names
+            if _aggregates(item.tree):
+                again = sum(1 for name in numbers if name.split(" #")[0] == item.name)
+                numbers.append(f"{item.name} #{again + 1}" if again else item.name)
+        keys: list[str] = []
+        for item in self.items:
+            if not _aggregates(item.tree):
+                keys += distinct_names([item.name], [*numbers, *keys])
+        left, right = iter(numbers), iter(keys)
+        return [next(left if _aggregates(item.tree) else right) for item in self.items]
 
     def intervals(self, figures: Figures, places: Sequence[int]) -> dict[str, list[Interval]]:
         """The interval of each column that has aggregates, row by row; NaN where there is none."""
