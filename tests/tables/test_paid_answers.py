@@ -8,11 +8,9 @@ import pandas as pd
 import pytest
 
 import jostle
-from jostle.kernel.errors import LedgerError, Overdraft
+from jostle.kernel.errors import LedgerError
 from jostle.kernel.ledger import Account, Ledger
 from jostle.schema import Category, Integer
-from jostle.tables.question import CountsQuestion
-from jostle.tables.run_in_engine import EngineError
 from jostle.tables.sums_and_means import SumOrMeanQuestion
 
 PEOPLE = pd.DataFrame({"age": [31, 45, 20, 38], "sex": ["F", "M", "F", None]})
