@@ -15,7 +15,6 @@ import numpy as np
 import sqlglot.expressions as sge
 
 from jostle.answers.previews import Preview
-from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release
 from jostle.answers.released_numbers import ReleasedNumber, ReleasedNumbers
 from jostle.kernel.errors import BadInput
@@ -29,6 +28,7 @@ from jostle.tables.predicates import translated
 from jostle.tables.question import Question
 from jostle.tables.relations import Lookups, refuse
 from jostle.tables.select_plan import SelectPlan, read
+from jostle.tables.several_questions import QuantilesByGroup, SeveralAnswers, SeveralQuestions, quantiles_in
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -38,6 +38,9 @@ LONGEST_NAME = 30
 
 LONGEST_QUOTE = 80
 """A message quotes at most this many characters of a statement."""
+
+RANKED = ("quantile", "min", "max")
+"""Aggregates that are read from a distribution function."""
 
 EXTREMES = {"min": "MIN is the 1 % quantile", "max": "MAX is the 99 % quantile"}
 
@@ -200,24 +203,34 @@ def _asked(rows: Table, groups: Sequence[str], measures: Sequence[Measure]) -> t
     if len(measures) == 1 and first.kind in ("sum", "mean") and len(groups) <= 1:
         rows, column = _value(rows, first)
         return rows.ask_total(first.kind, column, *groups), _read_single
-    if not groups and _of_one_distribution(measures):
-        rows, column = _value(rows, first)
-        each = [Aggregate(one.kind, column, one.level).level or 0.0 for one in measures]
+    ranked = [one for one in measures if one.kind in RANKED]
+    others = [place for place, one in enumerate(measures) if one.kind not in RANKED]
+    questions: list[Question[Any]] = []
+    readings: list[tuple[Sequence[int], Reading]] = []
+    if others:
+        aggregates: dict[str, Aggregate] = {}
+        for place in others:
+            rows, aggregate = _aggregate(rows, first if len(measures) == 1 else measures[place])
+            [name] = distinct_names([str(aggregate)], list(aggregates))
+            aggregates[name] = aggregate
+        questions.append(rows.ask_groups(groups, aggregates))
+        readings.append((others, _read_groups(list(aggregates))))
+    for value, condition in dict.fromkeys((one.value, one.condition) for one in ranked):
+        of_these = [one for one in ranked if (one.value, one.condition) == (value, condition)]
+        places = [place for place, one in enumerate(measures) if one in of_these]
+        with_column, column = _value(rows, measures[places[0]])
+        each = [_level_of(measures[place]) for place in places]
         levels = sorted(set(each))
-        return rows.ask_quantiles(column, levels), _read_levels([levels.index(level) for level in each])
-    aggregates: dict[str, Aggregate] = {}
-    for one in measures if len(measures) > 1 else [first]:
-        rows, aggregate = _aggregate(rows, one)
-        [name] = distinct_names([str(aggregate)], list(aggregates))
-        aggregates[name] = aggregate
-    return rows.ask_groups(groups, aggregates), _read_groups(list(aggregates))
+        asked = QuantilesByGroup(with_column, groups, column, levels) if groups else with_column.ask_quantiles(column, levels)
+        questions.append(asked)
+        readings.append((places, _read_levels([levels.index(level) for level in each])))
+    if len(questions) == 1:
+        return questions[0], readings[0][1]
+    return SeveralQuestions(rows, questions), _read_several(readings, len(measures))
 
 
-def _of_one_distribution(measures: Sequence[Measure]) -> bool:
-    """Whether all are quantiles of one column."""
-    first = measures[0]
-    kinds = all(one.kind in ("quantile", *EXTREMES) for one in measures)
-    return kinds and all((one.value, one.condition) == (first.value, first.condition) for one in measures)
+def _level_of(one: Measure) -> float:
+    return float(Aggregate(one.kind, "", one.level).level or 0.5)
 
 
 def _aggregate(rows: Table, one: Measure) -> tuple[Table, Aggregate]:
@@ -283,13 +296,35 @@ def _read_single(
     return [values], ends
 
 
-def _read_levels(places: Sequence[int]) -> Reading:
-    def reading(answer: Quantiles) -> tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]:
-        def ends() -> list[tuple[Any, Any]]:
-            low, high = answer._ends
-            return [([low[place]], [high[place]]) for place in places]
+def _read_levels(levels: Sequence[int]) -> Reading:
+    def reading(answer: Any) -> tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]:
+        groups = quantiles_in(answer)
 
-        return [[answer.values[place]] for place in places], ends
+        def ends() -> list[tuple[Any, Any]]:
+            each = [one.ends for one in groups]
+            return [([low[level] for low, _ in each], [high[level] for _, high in each]) for level in levels]
+
+        return [[one.values[level] for one in groups] for level in levels], ends
+
+    return reading
+
+
+def _read_several(readings: Sequence[tuple[Sequence[int], Reading]], measures: int) -> Reading:
+    def reading(answer: SeveralAnswers) -> tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]:
+        found = [(places, read(one)) for (places, read), one in zip(readings, answer.each, strict=True)]
+        values: list[Any] = [None] * measures
+        for places, (numbers, _) in found:
+            for place, number in zip(places, numbers, strict=True):
+                values[place] = number
+
+        def ends() -> list[tuple[Any, Any]]:
+            pairs: list[Any] = [None] * measures
+            for places, (_, of_these) in found:
+                for place, pair in zip(places, of_these(), strict=True):
+                    pairs[place] = pair
+            return pairs
+
+        return values, ends
 
     return reading
 
