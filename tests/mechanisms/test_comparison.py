@@ -62,7 +62,7 @@ def test_one_after_the_other_epsilons_add_up(account):
 def test_disjoint_parts_share_one_epsilon(account):
     source = ReleaseSource([30, 40, 50, 60], purse=account.purse())
     parts = source.split(Partition.intervals([0, 2], 4), source.grant("1/2"))
-    answers = [part.laplace(total(2), token) for part, token in parts]
+    answers = [part.measure(total(2), token) for part, token in parts]
     assert len(answers) == 2
     assert account.spent == Fraction(1, 2)
 

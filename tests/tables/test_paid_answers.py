@@ -11,7 +11,7 @@ import jostle
 from jostle.kernel.errors import LedgerError
 from jostle.kernel.ledger import Account, Ledger
 from jostle.schema import Category, Integer
-from jostle.tables.sums_and_means import SumOrMeanQuestion
+from jostle.tables.columns import EngineColumns
 
 PEOPLE = pd.DataFrame({"age": [31, 45, 20, 38], "sex": ["F", "M", "F", None]})
 SCHEMA = {"age": Integer(0, 99, bins=10), "sex": Category(["F", "M"])}
@@ -63,11 +63,11 @@ def test_nor_does_it_for_counts(tmp_path):
 
 
 def test_what_others_spend_meanwhile_is_still_told(table, monkeypatch):
-    summed = SumOrMeanQuestion._added_up
+    summed = EngineColumns.cell_sums
 
-    def meanwhile(total, *what):
+    def meanwhile(columns, *what, **how):
         table.count(epsilon=1)
-        return summed(total, *what)
+        return summed(columns, *what, **how)
 
-    monkeypatch.setattr(SumOrMeanQuestion, "_added_up", meanwhile)
+    monkeypatch.setattr(EngineColumns, "cell_sums", meanwhile)
     assert table.sum("age", epsilon=HALF).remaining == 9 - HALF

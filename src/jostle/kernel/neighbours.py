@@ -69,6 +69,18 @@ class Neighbours:
             return Fraction(max(replace, 2 * add_remove) * self.rows)
         return Fraction((replace if self.rows == 1 and not self.filtered else max(replace, add_remove)) * self.rows)
 
+    def squared_sensitivity(self, add_remove: int, replace: int) -> Fraction:
+        """The same for squared L2 distances and Gaussian noise.
+
+        A person with several records moves a vector by as many times one record's distance, not by the root of that. In a
+        part, a record that goes to another may lose half of ρ in each of the two: hence twice the first number.
+        """
+        if self.relation == "add_remove":
+            return Fraction(add_remove * self.rows**2)
+        if self.part:
+            return Fraction(max(replace, 2 * add_remove) * self.rows**2)
+        return Fraction((replace if self.rows == 1 and not self.filtered else max(replace, add_remove)) * self.rows**2)
+
     def in_part(self) -> Neighbours:
         """The relation inside one part of a data set that is split."""
         return replace(self, part=True) if self.relation == "replace" and not self.part else self
@@ -76,6 +88,16 @@ class Neighbours:
     def among_filtered(self) -> Neighbours:
         """The relation among those records that a public rule lets through."""
         return replace(self, filtered=True) if self.relation == "replace" and not self.filtered else self
+
+    def bounded(self, rows: int | None) -> Neighbours:
+        """The relation where at most that many records of a person count, by a rule about the person's own records.
+
+        A person may then have fewer as well. None, or more than there are anyway, changes nothing.
+
+        >>> Neighbours("replace", rows=3).bounded(2)
+        Neighbours(relation='replace', rows=2, part=False, filtered=True)
+        """
+        return self if rows is None or rows >= self.rows else replace(self.among_filtered(), rows=rows)
 
     def __str__(self) -> str:
         return self.relation if self.rows == 1 else f"{self.relation}, {self.rows} rows a person"

@@ -100,7 +100,7 @@ class MarginalsQuestion(Question[Marginals]):
         for axes, counts, share in zip(self.sets, sources, token.split(*self._weights), strict=True):
             cells = identity(counts.shape)
             spread[axes] = counts.noise_variance(cells, share)
-            noisy[axes] = counts.laplace(cells, share).reshape(counts.shape)
+            noisy[axes] = counts.measure(cells, share).reshape(counts.shape)
         found, after = consistent(noisy, spread)
         price: dict[str, Any] = {"spent": whole, "remaining": remaining_after(token, lambda: source.remaining)}
         price |= {"neighbours": records.neighbours, "charges": token.charges}
@@ -126,7 +126,7 @@ class MarginalsQuestion(Question[Marginals]):
         token = simulation(seed=0, neighbours=neighbours).grant(epsilon)
         for axes, share in zip(self.sets, token.split(*self._weights), strict=True):
             empty = no_rows(self._shape(axes), neighbours)
-            empty.laplace(identity(empty.shape), empty.grant(share.epsilon))
+            empty.measure(identity(empty.shape), empty.grant(share.epsilon))
 
 
 def _names(one: object) -> tuple[str, ...]:

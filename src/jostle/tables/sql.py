@@ -221,7 +221,9 @@ def _asked(rows: Table, groups: Sequence[str], measures: Sequence[Measure]) -> t
         with_column, column = _value(rows, measures[places[0]])
         each = [_level_of(measures[place]) for place in places]
         levels = sorted(set(each))
-        asked = QuantilesByGroup(with_column, groups, column, levels) if groups else with_column.ask_quantiles(column, levels)
+        asked = (
+            QuantilesByGroup(with_column, groups, column, levels) if groups else with_column.ask_quantiles(column, levels)
+        )
         questions.append(asked)
         readings.append((places, _read_levels([levels.index(level) for level in each])))
     if len(questions) == 1:

@@ -29,6 +29,7 @@ from jostle.audit.entries.selection_law import most_telling
 from jostle.kernel.budget import Budget
 from jostle.kernel.functions.criteria import CappedEntropy, ClearMajority, Criterion, Gini, Majority
 from jostle.kernel.functions.objective import Additive
+from jostle.kernel.functions.totals import STEPS, CellTotal, Mixture, Sum, WeightedTotals
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.kernel.records import ArrayColumns, Records, ReleaseRecords, SimulatedRecords, Split
@@ -93,7 +94,13 @@ def neighbours_of(rows: CodedRows, relation: Neighbours, sizes: Mapping[str, int
 
 def entries() -> list[Audited]:
     """Every operator on records."""
-    return [*_histograms(), *(_choice(name, one) for name, one in criteria().items()), _choices_by_group(), *_minimisers()]
+    return [
+        *_histograms(),
+        *_totals(),
+        *(_choice(name, one) for name, one in criteria().items()),
+        _choices_by_group(),
+        *_minimisers(),
+    ]
 
 
 def criteria() -> dict[str, Criterion]:
@@ -113,21 +120,21 @@ def _entry(name: str, ask: Ask, pairs: Pairs, sizes: Mapping[str, int] = SIZES, 
 
 def _histograms() -> Iterator[Audited]:
     def vector(records: Records, budget: Budget) -> Vector:
-        return records.vector("a", "class").laplace(identity((2, 2)), budget)
+        return records.vector("a", "class").measure(identity((2, 2)), budget)
 
     def derived(records: Records, budget: Budget) -> Vector:
-        return records.derive("same", ("a", "b"), np.array([[0, 1], [1, 0]])).vector("same").laplace(identity(2), budget)
+        return records.derive("same", ("a", "b"), np.array([[0, 1], [1, 0]])).vector("same").measure(identity(2), budget)
 
     def judged(records: Records, budget: Budget) -> Vector:
-        return records.judged(("a", "b"), lambda codes: codes["a"] ^ codes["b"], 2).laplace(identity(2), budget)
+        return records.judged(("a", "b"), lambda codes: codes["a"] ^ codes["b"], 2).measure(identity(2), budget)
 
     def parts(records: Records, budget: Budget) -> Vector:
-        seen = [part.vector("b").laplace(total(2), token) for part, token in records.split("a", budget)]
+        seen = [part.vector("b").measure(total(2), token) for part, token in records.split("a", budget)]
         return np.concatenate(seen, axis=-1)
 
     def counted(records: Records, budget: Budget) -> Vector:
         """What is public about the total, and a measurement of it."""
-        measured = records.vector("a").laplace(total(2), budget)
+        measured = records.vector("a").measure(total(2), budget)
         known = np.full_like(measured, -1 if records.total is None else records.total)
         return np.concatenate([known, measured], axis=-1)
 
@@ -140,6 +147,24 @@ def _histograms() -> Iterator[Audited]:
         yield _entry(name, ask, moved)
     # Among filtered records, one may also begin to count.
     yield _entry("filtered", counted, by_relation([first], [first]), filtered=True)
+
+
+def _totals() -> Iterator[Audited]:
+    """Sums between bounds on both sides of 0, and the polynomials behind means: a record at a bound, and one that moves."""
+
+    def entry(name: str, measured: CellTotal, size: int, far: tuple[int, int]) -> Audited:
+        def ask(records: Records, budget: Budget) -> Vector:
+            (found,) = records.totals(["g"], WeightedTotals([measured], [1]), budget)
+            return found.values.reshape(*found.values.shape[:-2], -1)
+
+        pairs = by_relation(
+            [Pair("one record more, at a bound", (), ((0, far[0]),))],
+            [Pair("a record leaves its cell", ((0, far[0]),), ((1, far[1]),))],
+        )
+        return _entry(name, ask, pairs, {"g": 2, "v": size})
+
+    yield entry("totals, sum from −100 to 10", Sum("v", -100, 10), 112, (0, 0))
+    yield entry("totals, mixture", Mixture("v"), STEPS + 2, (0, STEPS))
 
 
 def _choice(name: str, criterion: Criterion) -> Audited:
