@@ -115,9 +115,7 @@ class SeveralQuestions(Question[SeveralAnswers]):
             except BaseException as failure:
                 if each:  # they are paid for, and must not be lost
                     failure.answered = tuple(each)  # type: ignore[attr-defined]
-                    failure.add_note(
-                        f"{len(each)} of {len(self.questions)} questions were answered and charged before this."
-                    )
+                    failure.add_note(f"{len(each)} of {len(self.questions)} questions were answered and charged before.")
                 raise
         return SeveralAnswers.of(each, whole, each[-1].remaining)
 

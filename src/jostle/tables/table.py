@@ -27,7 +27,6 @@ from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.schema import Boolean, Category, Column, Integer, Schema
-from jostle.tables import sql
 from jostle.tables.aggregates import Aggregate
 from jostle.tables.budget_source import BudgetSource, PartBudget
 from jostle.tables.cells.staged_columns import RESERVED
@@ -38,6 +37,8 @@ from jostle.tables.groups import GroupedTable, GroupsQuestion
 from jostle.tables.marginals import MarginalsQuestion
 from jostle.tables.post_processing import SelectAnswer
 from jostle.tables.question import CountsQuestion, QuantilesQuestion, cell_labels
+from jostle.tables.relations import Lookups
+from jostle.tables.sql import SelectQuestion, parse_select
 from jostle.tables.sums_and_means import SumOrMeanQuestion
 from jostle.tables.unit import Unit
 from jostle.tables.view import Derive, InCell, View, Where
@@ -321,7 +322,7 @@ class Table:
         return GroupedTable(self, columns, keys)
 
     def sql(
-        self, text: str, *, epsilon: Any = None, within: float | None = None, lookups: sql.Lookups | None = None
+        self, text: str, *, epsilon: Any = None, within: float | None = None, lookups: Lookups | None = None
     ) -> SelectAnswer:
         """Answer a SELECT statement: `SELECT age, COUNT(*) AS n FROM people WHERE sex = 'F' GROUP BY age ORDER BY n DESC`.
 
@@ -392,9 +393,9 @@ class Table:
         """The question behind `group_by(…).aggregate(…)`, to preview before it is paid for."""
         return GroupsQuestion(self, columns, aggregates, weights=weights, keys=keys)
 
-    def ask_sql(self, text: str, *, lookups: sql.Lookups | None = None) -> sql.SelectQuestion:
+    def ask_sql(self, text: str, *, lookups: Lookups | None = None) -> SelectQuestion:
         """The question behind `sql`, to preview before it is paid for."""
-        return sql.parse_select(text, self, lookups)
+        return parse_select(text, self, lookups)
 
     # ------------------------------------------------------------------------------------------------------ the rest
 
