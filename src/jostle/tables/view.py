@@ -249,7 +249,7 @@ class View:
     ) -> Query:
         """Per group, the rows that count and the exact sums of some points, given which count, their group and points.
 
-        A negative point is none, and is not added. Persons are bounded in groups and rows of groups first.
+        A negative point stands for a missing value and is not added. Persons are bounded in groups and rows of groups first.
         """
 
         def write() -> Any:
