@@ -197,7 +197,7 @@ def plan_for(workload: Workload, algorithm: str | Algorithm | None, tunables: di
     if algorithm is None:
         algorithm, why = default_algorithm.for_workload(workload)
         if algorithm in default_algorithm.FOR_RANGES:
-            algorithm, why = "Pythia", "because the choice was left to it"
+            algorithm, why = "Pythia", "because no algorithm was named"
     plan = algorithms.get(algorithm)
     plan.check(workload, tunables)
     return plan, why

@@ -195,7 +195,7 @@ class Desk:
         """Release what was previewed, as work that is handed to `start`.
 
         Nobody is charged twice for two clicks. A question is taken off the desk first, under the lock: of clicks at the same
-        time one alone gets it, and the others are refused for as long as it is away. It comes back where `start` refuses the
+        time only one gets it, and the others are refused for as long as it is away. It comes back where `start` refuses the
         work, which then never runs (another failure would not tell whether it does); or once the work itself has failed,
         with the message that says what was charged. To click after that is to ask again.
         """
