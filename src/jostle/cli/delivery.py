@@ -37,6 +37,8 @@ class Destination:
 
     form: Format
     ledger: str
+    wide: bool = False
+    """Whether two group columns are printed as a cross table."""
 
 
 def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseException | None = None) -> int:
@@ -46,12 +48,13 @@ def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseE
     fail or be stopped. Answers that cannot be written to the file are printed; answers that cannot be printed go to standard
     error.
     """
+    rows_of = getattr(answer, "wide_rows", answer.rows) if to.wide else answer.rows
     rows, explanation = answer.rows_at_once(), None
     unwritten = _failure(lambda: _write(answer, rows, explanation, to.out))
     if stopped is None:
         working.on("Simulating the error")
         try:
-            rows, explanation = answer.rows(), answer.explain()
+            rows, explanation = rows_of(), answer.explain()
         except (Exception, KeyboardInterrupt) as failure:  # noqa: BLE001  # whatever it was, the answers are there
             stopped = failure
         else:
@@ -163,7 +166,16 @@ def _print_answers(answer: Answer, rows: Rows, explanation: str | None, to: Dest
         if not in_file and (to.out is not None or explanation is None):
             typer.echo(rows.to_csv(), nl=False)
         elif not in_file:
-            typer.echo(f"\n{as_text(rows, len(getattr(answer, 'each', (answer,))))}")
+            typer.echo(f"\n{_table(answer, rows, to)}")
+
+
+def _table(answer: Answer, rows: Rows, to: Destination) -> str:
+    """The rows as text: three columns per aggregate, or those of a cross table."""
+    if to.wide:
+        (first, labels), *others = rows.by_name().items()
+        cross = [[_one_line(name), *_cells(values, _written_with(_decimals(values)))] for name, values in others]
+        return _side_by_side([[_one_line(first), *map(_one_line, labels)], *cross])
+    return as_text(rows, len(getattr(answer, "ends", getattr(answer, "each", (answer,)))))
 
 
 def _print_places(answer: Answer, to: Destination) -> None:

@@ -57,9 +57,9 @@ class Measured:
     total: CellTotal
     aggregates: dict[str, Aggregate]
 
-    def price(self, weights: Mapping[str, float], apart: float) -> float:
+    def price(self, weights: Mapping[str, float], size: float) -> float:
         """The weighted sum of squared errors of its aggregates at all of ε: in that of a count, relative to the range."""
-        return sum(weights[name] * self._error(one) for name, one in self.aggregates.items()) * apart**2
+        return sum(weights[name] * self._error(one) for name, one in self.aggregates.items()) * size**2
 
     def _error(self, one: Aggregate) -> float:
         total = self.total
@@ -186,21 +186,27 @@ class GroupsQuestion(Question[GroupedAnswers]):
         return not self._numbers or any(one.column is None for one in self.aggregates.values())
 
     @cached_property
-    def _prices(self) -> list[float]:
+    def _totals_parts(self) -> list[int]:
+        """The parts of ε that the totals have: in proportion to the cube root of their squared errors."""
         held = self._columns.contribution(self._by)
         persons, rows = (most or self.table.neighbours.rows for most in (held.cells, held.records))
-        return [one.price(self._weights, persons / rows if one.total.of_persons else 1.0) for one in self._measured]
+        sizes = [persons / rows if one.total.of_persons else 1.0 for one in self._measured]
+        return _cube_roots([one.price(self._weights, size) for one, size in zip(self._measured, sizes, strict=True)])
 
     @cached_property
     def _totals(self) -> WeightedTotals:
-        shares = [max(1, round(1000 * price ** (1 / 3))) for price in self._prices]
-        return WeightedTotals([one.total for one in self._measured], shares)
+        return WeightedTotals([one.total for one in self._measured], self._totals_parts)
 
     # ----------------------------------------------------------------------------------------- preview and release
 
     @property
     def _size(self) -> int:
         return math.prod(self._columns.sizes[name] for name in self._by)
+
+    @property
+    def about(self) -> Mapping[str, Sequence[Any]]:
+        """The labels of the groups."""
+        return self.labels
 
     def _scales(self, epsilon: Fraction) -> list[Fraction]:
         relation = self.table.neighbours.among_filtered() if self._columns.filtered else self.table.neighbours
@@ -287,11 +293,10 @@ class GroupsQuestion(Question[GroupedAnswers]):
 
     def _shares(self, epsilon: Fraction | None) -> list[Fraction | None]:
         """Of ε, what the totals have, and then what each distribution has. None: the only one takes what there is."""
-        prices = [sum(self._prices)] if self._measured else []
-        prices += [ERROR * max(self._weights[name] for name in one.aggregates) for one in self._quantiles]
-        if len(prices) == 1 or epsilon is None:
-            return [epsilon] * len(prices)
-        parts = [max(1, round(1000 * price ** (1 / 3))) for price in prices]
+        parts = [sum(self._totals_parts)] if self._measured else []
+        parts += _cube_roots([ERROR * max(self._weights[name] for name in one.aggregates) for one in self._quantiles])
+        if len(parts) == 1 or epsilon is None:
+            return [epsilon] * len(parts)
         return [epsilon * part / sum(parts) for part in parts]
 
     def _of_totals(self, epsilon: Fraction | None, found: dict[str, Found]) -> dict[str, Any]:
@@ -370,6 +375,10 @@ class GroupsQuestion(Question[GroupedAnswers]):
 
 
 _NEEDS = {"squares": "squares", "persons": "of_persons"}
+
+
+def _cube_roots(prices: Sequence[float]) -> list[int]:
+    return [max(1, round(1000 * price ** (1 / 3))) for price in prices]
 
 
 def _linear(numbers: Vector, weights: Vector, scale: float) -> Found:
