@@ -91,6 +91,12 @@ class GroupedAnswers(Answer):
                 found[title] = [known.get((row, label), np.nan) for row in rows]
         return Rows(found)
 
+    def shown(self, rows: Rows, most: int | None = None) -> str:
+        wide = len(rows.columns) != len(self.groups) + 3 * len(self.values)
+        numbers = len(rows.columns) - 1 if wide else len(self.values)
+        table = rows.to_text(numbers, most, intervals=not wide)
+        return "\n".join([self._explained(), "", table, "", *self.notes])
+
     def pivot(self, name: str | None = None) -> DataFrame:
         """A cross table of two group columns, of one aggregate or, by default, of all: the last column's labels across."""
         if len(self.groups) != 2:
