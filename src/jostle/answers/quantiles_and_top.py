@@ -43,13 +43,15 @@ class Quantiles(ReadFromCounts):
 
     @cached_property
     def ends(self) -> tuple[Vector, Vector]:
+        return self.ends_by(self.release.simulated_errors(workloads.prefix(self._sums.size)))
+
+    def ends_by(self, errors: Vector) -> tuple[Vector, Vector]:
         """The ends of the first and of the last cell that may hold each quantile, by what is known of the sums.
 
         A quantile at level α lies in the one cell where P − αT passes 0. Wherever that is, P − αT is off by no more than its
         margin at the cell's two ends in 95 of 100 cases: each is passed on one side. Where in its cell a value lies is
-        not known at all.
+        not known at all. The errors are those of sums over the first cells, one row per simulated run.
         """
-        errors = self.release.simulated_errors(workloads.prefix(self._sums.size))
         low, high = np.array([self._cells(level, errors) for level in self.levels]).T
         edges = np.asarray(self.cells.edges, dtype=np.float64)
         last = edges[high + 1] - 1 if isinstance(self.cells, Integer) else edges[high + 1]
