@@ -42,7 +42,7 @@ class Quantiles(ReadFromCounts):
         return np.array([self._where(level) for level in self.levels])
 
     @cached_property
-    def _ends(self) -> tuple[Vector, Vector]:
+    def ends(self) -> tuple[Vector, Vector]:
         """The ends of the first and of the last cell that may hold each quantile, by what is known of the sums.
 
         A quantile at level α lies in the one cell where P − αT passes 0. Wherever that is, P − αT is off by no more than its
@@ -88,7 +88,7 @@ class Quantiles(ReadFromCounts):
 
     def rows(self) -> Rows:
         """One row per level: its value, and the ends of its 95 % interval."""
-        low, high = self._ends
+        low, high = self.ends
         ends = {"low": low, "high": high}
         [name] = distinct_names([self.column], ["quantile", *ends])
         return labelled({}, {"quantile": self.levels, name: self.values, **ends})
@@ -102,7 +102,7 @@ class Quantiles(ReadFromCounts):
         return labelled({}, {"quantile": self.levels, name: self.values})
 
     def _drawn(self) -> Any:
-        low, high = self._ends
+        low, high = self.ends
         title = f"Quantiles of {self.column}, {self._at}"
         figure = plots.new(title, x="part of the rows", y=self.column)
         bars = {"array": high - self.values, "arrayminus": self.values - low, "thickness": 1.2}
