@@ -34,6 +34,7 @@ BANNED: Final = {
     r"\bsuch a one\b": "repeat the noun",
     r"\b(?:is|are|was|were|be|been) told\b(?! apart| from)": "name who says what: 'jostle reports …'",
     r"\bwithout a word\b": "'silently', or say what is not reported",
+    r"\b(?:data|records|tables|inputs|letters|candidates|proportions|memory|library) alone\b": "'only', before it",
     r"\bshort of it by\b": "'… too much'",
     r"\b(?:rows|cells|bins|boxes|(?:an?|one) row) an? (?:"
     + THINGS
