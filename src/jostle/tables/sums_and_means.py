@@ -24,6 +24,7 @@ from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector
+from jostle.linear.laws import whole_margins
 from jostle.schema import Integer
 from jostle.tables.cells.readings import literal
 from jostle.tables.cells.staged_columns import Expression
@@ -163,7 +164,7 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
 
     def _sum_margin(self, epsilon: float) -> float:
         moves = float(self.table.neighbours.sensitivity(*self._moved()))
-        return moves / epsilon * math.log(20) / self._lattice()[2]
+        return float(whole_margins(np.ones(1), moves / epsilon)[0]) / self._lattice()[2]
 
     def _mean_margin(self, epsilon: float, rows: int | None) -> float:
         """The noise of the two numbers behind a mean moves it by a part each, which add up to one over the rows."""
