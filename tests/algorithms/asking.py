@@ -17,9 +17,9 @@ class Listener:
     def __getattr__(self, name):
         return getattr(self._source, name)
 
-    def laplace(self, strategy, budget):
+    def measure(self, strategy, budget):
         self.asked.append((type(strategy).__name__, strategy.rows, budget.epsilon))
-        return self._source.laplace(strategy, budget)
+        return self._source.measure(strategy, budget)
 
     def choose(self, candidates, score, budget):
         self.asked.append(("choose", len(candidates), budget.epsilon))

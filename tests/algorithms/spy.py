@@ -24,9 +24,9 @@ class Spy:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._source, name)
 
-    def laplace(self, strategy: Strategy, budget: Budget) -> np.ndarray:
+    def measure(self, strategy: Strategy, budget: Budget) -> np.ndarray:
         """The answers, or what was told for so many rows."""
-        answers = self._source.laplace(strategy, budget)
+        answers = self._source.measure(strategy, budget)
         answers = self._answers.get(strategy.rows, answers)
         self.asked.append((answers, strategy, budget.epsilon))
         return answers

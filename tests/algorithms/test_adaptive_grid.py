@@ -123,8 +123,8 @@ def measured_boxes(x):
     seen = []
 
     class Watched(SimulatedSource):
-        def laplace(self, strategy, budget):
-            noisy = super().laplace(strategy, budget)
+        def measure(self, strategy, budget):
+            noisy = super().measure(strategy, budget)
             seen.append(noisy.size)
             return noisy
 

@@ -14,6 +14,7 @@ from jostle.algorithms.registry import TASKS
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import SimulatedSource
+from jostle.kernel.strategies import hierarchy, identity, wavelet
 
 NAMES = algorithms.names()
 SHAPES = {1: [(1,), (2,), (3,), (7,), (64,), (100,)], 2: [(1, 1), (1, 5), (2, 2), (3, 7), (8, 8), (16, 5)]}
@@ -77,6 +78,20 @@ def test_batches_and_single_runs_agree_in_distribution(name):
     assert gap <= 6 * np.hypot(together.std(), np.std(alone)) / 20 + 1e-9
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if not algorithms.get(name).data_dependent])
+def test_an_error_that_does_not_depend_on_data_is_the_same_on_other_data(name):
+    """Under the same noise: each estimate is off by the same amounts on both, but for rounding."""
+    found = algorithms.get(name)
+    for task in found.tasks:
+        shape = SHAPES[TASKS[task]][4]
+        empty, peak = np.zeros(shape, dtype=int), data(shape) * 1000
+        off = []
+        for x in (empty, peak):
+            source = SimulatedSource(x, seed=2)
+            off.append(found.run(source, workloads.identity(shape), source.grant(Fraction(1, 2))) - x.reshape(-1))
+        assert off[0] == pytest.approx(off[1], rel=1e-6, abs=1e-6), "say data_dependent=True"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_release_takes_no_seed_and_is_charged_exactly(name, tmp_path):
     shape = SHAPES[TASKS[algorithms.get(name).tasks[0]]][3]
@@ -89,6 +104,38 @@ def test_a_release_takes_no_seed_and_is_charged_exactly(name, tmp_path):
         assert account.spent == released.spent == Fraction(3, 10)
         assert released.answers.shape == released.margins.shape == (int(np.prod(shape)),)
         assert sum(event.amount for event in ledger.events() if event.kind == "charge") == Fraction(3, 10)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("neighbours", [Neighbours("add_remove"), Neighbours("replace"), Neighbours("replace", rows=3)])
+def test_every_plan_runs_under_rho(name, neighbours):
+    for task in algorithms.get(name).tasks:
+        for shape in SHAPES[TASKS[task]][1:5:2]:
+            source = SimulatedSource(data(shape), seed=1, neighbours=neighbours)
+            estimate = algorithms.get(name).run(source, asked(shape)[-1], source.grant(rho=Fraction(1, 50)))
+            assert source.unspent == 0
+            assert estimate.shape == (source.size,)
+
+
+@pytest.mark.parametrize("name", ["Laplace", "H", "Privelet"])
+def test_under_rho_errors_are_those_of_the_gaussian_noise(name):
+    """A measurement and least squares: the mean squared error of each cell, over 4,000 runs, within 6 standard errors."""
+    shape, trials = (16,), 4_000
+    source = SimulatedSource(data(shape), seed=1)
+    strategy = {"Laplace": identity(shape), "H": hierarchy(16, 2, root=False), "Privelet": wavelet(16)}[name]
+    matrix = strategy.dense()
+    noise = source.noise_variance(strategy, source.grant(rho=Fraction(1, 50)))
+    expected = noise * np.trace(np.linalg.inv(matrix.T @ matrix))
+    found = simulate.errors(name, data(shape), workloads.identity(shape), rho="1/50", trials=trials, seed=2) ** 2
+    assert abs(found.mean() - expected) < 6 * found.std() / np.sqrt(trials)
+
+
+def test_rho_beside_epsilon_is_the_share_that_pythia_takes():
+    for rho in (0.1, 0.4):
+        found = simulate.errors("Pythia", data((64,)), workloads.identity((64,)), 0.5, trials=2, seed=0, rho=rho)
+        assert np.isfinite(found).all()
+    with pytest.raises(BadInput, match=r"^rho: is no tunable of HB"):
+        simulate.errors("HB", data((64,)), workloads.identity((64,)), 0.5, trials=2, seed=0, rho=0.1)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -131,11 +178,11 @@ def test_a_plan_that_wastes_or_returns_nonsense_is_caught():
     def wasteful(x, workload, budget):
         """Privacy: spends half."""
         half, _ = budget.split(1, 1)
-        return x.laplace(workload.queries, half)
+        return x.measure(workload.queries, half)
 
     def nonsense(x, workload, budget):
         """Privacy: one measurement."""
-        x.laplace(workload.queries, budget)
+        x.measure(workload.queries, budget)
         return np.full(x.size, np.nan)
 
     for plan, complaint in ((wasteful, "unspent"), (nonsense, "finite")):
@@ -148,6 +195,18 @@ def test_a_plan_that_wastes_or_returns_nonsense_is_caught():
         )
         with pytest.raises(PlanError, match=complaint):
             simulate.errors(registered, [1, 2, 3], workloads.identity(3), 1, trials=1, seed=0)
+
+
+def test_a_batched_plan_that_loses_the_axis_of_trials_is_named():
+    def flat(x, workload, budget):
+        """Privacy: one measurement."""
+        return x.measure(identity(x.shape), budget).reshape(-1)[: x.size]
+
+    registered = algorithms.Algorithm(
+        name="Flat", tasks=("range-1d",), cite="dwork2006calibrating", data_dependent=False, batched=True, plan=flat
+    )
+    with pytest.raises(PlanError, match=r"^Flat promises batched=True but lost the axis of trials: of 5 trials over 3"):
+        simulate.errors(registered, [1, 2, 3], workloads.identity(3), 1, trials=5, seed=0)
 
 
 def test_names_and_get():

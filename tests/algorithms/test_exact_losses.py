@@ -50,8 +50,8 @@ def test_no_release_is_likelier_than_its_epsilon_allows(name, task, tunables):
 @pytest.mark.parametrize(
     ("leak", "noticed"),
     [
-        (lambda db, token: db.laplace(identity(4), token) + held(db).max(), "the answer has other values"),
-        (lambda db, token: db.laplace(identity(4), token) if held(db)[0] > 2 else np.zeros(4), "the neighbour ends where"),
+        (lambda db, token: db.measure(identity(4), token) + held(db).max(), "the answer has other values"),
+        (lambda db, token: db.measure(identity(4), token) if held(db)[0] > 2 else np.zeros(4), "the neighbour ends where"),
     ],
 )
 def test_a_plan_that_looks_at_the_counts_is_noticed(leak, noticed):

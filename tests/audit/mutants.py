@@ -291,7 +291,7 @@ MUTANTS = [
     Mutant("a split is not charged", without_charge("split"), charges("PHP")),
     Mutant(
         "spent after the release",
-        attribute(source.Source, "laplace", draws_first),
+        attribute(source.Source, "measure", draws_first),
         tested(test_source.test_the_charge_comes_before_the_noise, "laplace", Neighbours(), WATCHED),
     ),
     Mutant("half of it is charged", wrapped(budget.Budget, "spend", pays_half), charges("HB")),

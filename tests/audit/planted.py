@@ -177,14 +177,14 @@ def without_charge(*operators: str) -> Callable[[Patch], None]:
 
 
 def draws_first(self: Any, asked: Any, token: Any) -> Any:
-    scale = self._Source__scale_of(asked, token)
-    noisy = self._Source__custody.noise.discrete_laplace(asked.apply(self._Source__x), scale)
+    noise = self._Source__noise_of(asked, token)
+    noisy = noise.on(asked.apply(self._Source__x), self._Source__custody.noise)
     self._Source__custody.spend(token, "laplace", asked.name)
     return noisy / asked.unit
 
 
 def single_cells_bare(self: Any, token: Any) -> Any:
-    scale = self._Source__custody.scale((2 * statistics.PRICE_UNIT, 4 * statistics.PRICE_UNIT), token)
+    scale = self._Source__custody.scale((2 * statistics.PRICE_UNIT, 4 * statistics.PRICE_UNIT), token.epsilon)
 
     def draw(costs: np.ndarray) -> np.ndarray:
         for k in range(1, costs.shape[0]):
@@ -216,7 +216,7 @@ def free_total(x: Any, token: Any, share: float) -> Any:
 
 
 def pays_half(original: Any, self: Any, purse: Any, **what: Any) -> Any:
-    half = budget.Budget(self._epsilon / 2, purse)
+    half = budget.Budget(self.epsilon / 2, purse)
     self._use("spent")
     return 2 * original(half, purse, **what)
 

@@ -198,7 +198,7 @@ ASKED = {
     "overdraft": lambda x, account: release(x, epsilon=2, account=account, algorithm="HB").answers,
     "unknown algorithm": lambda x, account: release(x, epsilon=1, account=account, algorithm="Nobody").answers,
     "tiny epsilon": lambda x, account: release(x, epsilon="1e-30", account=account, algorithm="Laplace").answers,
-    "wrong strategy": with_source(lambda source, budget: source.laplace(strategies()["identity"], budget)),
+    "wrong strategy": with_source(lambda source, budget: source.measure(strategies()["identity"], budget)),
     "statistic": with_source(lambda source, budget: source.statistic(statistics()["TotalVariation"], budget)),
     "wrong candidates": with_source(lambda source, budget: source.choose([1], scores()["QueryScore"], budget)),
     "price": with_source(lambda source, budget: source.partition(IntervalCost(2.0**39), budget)),

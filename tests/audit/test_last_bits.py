@@ -65,7 +65,7 @@ def source(x=(3, 0, 4, 1)) -> ReleaseSource:
 def test_answers_lie_on_the_lattice_of_their_strategy(name):
     strategy = strategies()[name]
     released = source()
-    answers = np.concatenate([released.laplace(strategy, released.grant(Fraction(1, 3))) for _ in range(20)])
+    answers = np.concatenate([released.measure(strategy, released.grant(Fraction(1, 3))) for _ in range(20)])
     assert (answers * strategy.unit == np.round(answers * strategy.unit)).all()
 
 

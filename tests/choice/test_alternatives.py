@@ -27,13 +27,13 @@ from tests.kernel.helpers import recorded
 @option
 def low(db: Any, query: Any, budget: Any) -> int:
     """Guesses that records are in the lower half, and spends a little to look busy."""
-    db.laplace(identity(db.shape), budget)
+    db.measure(identity(db.shape), budget)
     return 0
 
 
 @option
 def high(db: Any, query: Any, budget: Any) -> int:
-    db.laplace(identity(db.shape), budget)
+    db.measure(identity(db.shape), budget)
     return 1
 
 

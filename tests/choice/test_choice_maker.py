@@ -37,12 +37,12 @@ peak = metafeature(lambda db: largest(db.values), name="peak")
 
 @option
 def cells(db: Any, query: Any, budget: Any) -> Any:
-    return db.laplace(identity(db.shape), budget)
+    return db.measure(identity(db.shape), budget)
 
 
 class Even(Option):
     def answer(self, db: Any, query: Any, budget: Any) -> Any:
-        return np.full(db.size, db.laplace(total(db.shape), budget)[0] / db.size)
+        return np.full(db.size, db.measure(total(db.shape), budget)[0] / db.size)
 
 
 def line(n: int) -> list[int]:
@@ -230,7 +230,7 @@ def test_records_have_metafeatures_of_their_histograms() -> None:
 
     @option
     def count(db: Any, query: Any, budget: Any) -> int:
-        return int(db.vector("class").laplace(identity(2), budget).argmax())
+        return int(db.vector("class").measure(identity(2), budget).argmax())
 
     public = [Public(data=table(n), query="class") for n in (1, 2, 50, 80)]
     maker = ChoiceMaker(

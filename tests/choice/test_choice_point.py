@@ -29,7 +29,7 @@ def halving(point: ChoicePoint) -> Any:
     def estimate(db: Any, query: Any, budget: Any, depth: int = 0) -> Any:
         branch, budget = point(db, budget, depth=depth) if db.size > 1 else ("even", budget)
         if branch == "even":
-            return np.full(db.size, db.laplace(total(db.shape), budget)[0] / db.size)
+            return np.full(db.size, db.measure(total(db.shape), budget)[0] / db.size)
         halves = db.split(Partition.intervals([0, db.size // 2], db.size), budget)
         return np.concatenate([estimate(part, query, token, depth + 1) for part, token in halves])
 
@@ -93,7 +93,7 @@ def test_a_token_of_one_part_buys_nothing_in_another() -> None:
     source = SimulatedSource([1, 2, 3, 4], seed=0)
     (left, _), (_, other) = source.split(Partition.intervals([0, 2], 4), source.grant(1))
     with pytest.raises(PlanError, match="was not granted for"):
-        left.laplace(identity(2), other)
+        left.measure(identity(2), other)
 
 
 def test_training_is_repeatable() -> None:

@@ -47,7 +47,7 @@ def halves(db, query, budget):
     """Cut in two as long as that is worth it, side by side."""
     branch, rest = WORTH(db, budget, depth=0)
     if branch == "measure" or db.size < 4:
-        return db.laplace(identity(db.shape), rest)
+        return db.measure(identity(db.shape), rest)
     parts = db.split(Partition.intervals([0, db.size // 2], db.size), rest)
     return np.concatenate([halves(part, query, token) for part, token in parts])
 

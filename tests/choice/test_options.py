@@ -29,38 +29,38 @@ def raises(db: Any, query: Any, budget: Any) -> Any:
 
 def raises_late(db: Any, query: Any, budget: Any) -> Any:
     first, _ = budget.split(1, 3)
-    db.laplace(identity(3), first)
+    db.measure(identity(3), first)
     raise KeyError(SECRET)
 
 
 def too_short(db: Any, query: Any, budget: Any) -> Any:
-    return db.laplace(identity(3), budget)[:2]
+    return db.measure(identity(3), budget)[:2]
 
 
 def no_numbers(db: Any, query: Any, budget: Any) -> Any:
-    db.laplace(identity(3), budget)
+    db.measure(identity(3), budget)
     return ["a", "b", "c"]
 
 
 def not_finite(db: Any, query: Any, budget: Any) -> Any:
-    return db.laplace(identity(3), budget) * np.nan
+    return db.measure(identity(3), budget) * np.nan
 
 
 def nothing(db: Any, query: Any, budget: Any) -> Any:
-    db.laplace(identity(3), budget)
+    db.measure(identity(3), budget)
 
 
 def spends_twice(db: Any, query: Any, budget: Any) -> Any:
-    return db.laplace(identity(3), budget) + db.laplace(identity(3), budget)
+    return db.measure(identity(3), budget) + db.measure(identity(3), budget)
 
 
 def asks_for_more(db: Any, query: Any, budget: Any) -> Any:
-    return db.laplace(identity(3), db.grant(100))
+    return db.measure(identity(3), db.grant(100))
 
 
 def asks_a_part_for_more(db: Any, query: Any, budget: Any) -> Any:
     merged = db.reduce(Partition.intervals([0], 3))
-    return merged.laplace(identity(1), merged.grant(100))
+    return merged.measure(identity(1), merged.grant(100))
 
 
 BAD = [
@@ -83,7 +83,7 @@ class Turncoat:
         self.bad, self.trained = bad, False
 
     def __call__(self, db: Any, query: Any, budget: Any) -> Any:
-        return self.bad(db, query, budget) if self.trained else db.laplace(identity(3), budget)
+        return self.bad(db, query, budget) if self.trained else db.measure(identity(3), budget)
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: bad.__name__)
@@ -106,7 +106,7 @@ def test_a_failed_option_is_charged_and_named_and_says_nothing_private(bad: Any,
 def test_in_training_it_is_marked_and_left_out(bad: Any) -> None:
     @option
     def good(db: Any, query: Any, budget: Any) -> Any:
-        return db.laplace(identity(3), budget)
+        return db.measure(identity(3), budget)
 
     maker = ChoiceMaker(options=[bad, good], trained_on=PUBLIC, queries=workloads.identity)
     assert list(maker.failed) == [bad.__name__]

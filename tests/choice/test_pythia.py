@@ -54,9 +54,9 @@ class Listening:
         self.paid.append((statistic.name, budget.epsilon))
         return self._source.statistic(statistic, budget)
 
-    def laplace(self, strategy, budget):
+    def measure(self, strategy, budget):
         self.paid.append(("laplace", budget.epsilon))
-        return self._source.laplace(strategy, budget)
+        return self._source.measure(strategy, budget)
 
 
 def run(x, asked, epsilon, neighbours="add_remove", **tunables):

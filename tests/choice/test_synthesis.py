@@ -23,7 +23,7 @@ records = metafeature("select sum(values) from db", name="records")
 
 class Cells(Option):
     def answer(self, db: Any, query: Any, budget: Any) -> Any:
-        return db.laplace(identity(db.shape), budget)
+        return db.measure(identity(db.shape), budget)
 
     def predict(self, F: Any) -> float:
         return 1.0
@@ -31,7 +31,7 @@ class Cells(Option):
 
 class Even(Option):
     def answer(self, db: Any, query: Any, budget: Any) -> Any:
-        return np.full(db.size, db.laplace(total(db.shape), budget)[0] / db.size)
+        return np.full(db.size, db.measure(total(db.shape), budget)[0] / db.size)
 
     def predict(self, F: Any) -> float:
         return float(np.sin(F.records))  # no insight at all

@@ -29,7 +29,7 @@ def flat(x, workload, budget):
 
     Privacy: one Laplace measurement of the total, with the whole budget. The rest is post-processing.
     """
-    return evenly(x.size, x.laplace(total(x.shape), budget)[0])
+    return evenly(x.size, x.measure(total(x.shape), budget)[0])
 '''
 
 

@@ -70,6 +70,14 @@ class Recorder:
         self.asked.append(("discrete_laplace", scale, values.copy()))
         return values.copy()
 
+    def discrete_gaussian(self, values: np.ndarray, square: Fraction) -> np.ndarray:
+        self.asked.append(("discrete_gaussian", square, values.copy()))
+        return values.copy()
+
+    def gumbel_max(self, scores: np.ndarray, scale: Fraction) -> int:
+        self.asked.append(("gumbel_max", scale, scores.copy()))
+        return int(np.argmax(scores))
+
     def geometric(self, size: int, scale: Fraction) -> np.ndarray:
         self.asked.append(("geometric", scale, size))
         return np.zeros(size, dtype=np.int64)

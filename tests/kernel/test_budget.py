@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jostle.kernel.budget import Budget, CountingPurse, PartPurse, Purse, exact, round_down, round_up
+from jostle.kernel.budget import Budget, Cost, CountingPurse, PartPurse, Purse, exact, round_down, round_up
 from jostle.kernel.errors import BadInput, BudgetError, InternalError, Overdraft, PlanError, show
 from jostle.kernel.neighbours import Neighbours
 
@@ -25,7 +25,7 @@ HERE = {"operator": "laplace", "neighbours": Neighbours()}
 class Refusing(Purse):
     """A purse whose ledger is out of reach."""
 
-    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
+    def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         raise BudgetError("the ledger is out of reach")
 
 
@@ -265,10 +265,11 @@ def test_a_token_has_no_room_for_other_attributes() -> None:
 # ------------------------------------------------------------------------------------------------------ messages
 
 
-def test_an_overdraft_shows_requested_remaining_and_difference() -> None:
+def test_an_overdraft_says_what_was_requested_and_what_can_be() -> None:
     error = Overdraft(requested=Fraction(1, 2), remaining=Fraction(1, 3), of="dataset 'people'")
     assert str(error) == (
-        "dataset 'people': requested ε = 0.5, remaining 1/3 (about 0.333333), short of it by 1/6 (about 0.166667)."
+        "dataset 'people': requested ε = 0.5, remaining 1/3 (about 0.333333). "
+        "Request at most 1/3 (about 0.333333); `jostle budget` lists what was spent."
     )
     assert error.difference == Fraction(1, 6)
 
@@ -294,3 +295,42 @@ def test_errors_reach_other_processes_whole(error: Exception) -> None:
     assert type(again) is type(error)
     assert str(again) == str(error)
     assert vars(again) == vars(error)
+
+
+# -------------------------------------------------------------------------------------------------------------- ρ
+
+
+def test_a_token_of_rho_splits_like_one_of_epsilon() -> None:
+    purse = CountingPurse()
+    whole = purse.grant(rho="1/50")
+    first, rest = whole.split(1, 3)
+    assert (first.amount, rest.amount, first.measure) == (Fraction(1, 200), Fraction(3, 200), "concentrated")
+    assert repr(rest) == "Budget(ρ = 0.015)"
+    first.spend(purse, **HERE)
+    assert purse.unspent == Fraction(3, 200)
+
+
+def test_a_token_of_rho_has_no_epsilon_but_a_rate() -> None:
+    token = CountingPurse().grant(rho="1/50")
+    with pytest.raises(PlanError, match="has no ε: use `rate`"):
+        token.epsilon  # noqa: B018
+    assert token.rate == pytest.approx(2 * math.sqrt(0.02))
+    assert (token.pure, token.exponential) == (Fraction(1, 5), Fraction(2, 5))
+    assert token.cost == Cost(None, Fraction(1, 50))
+    assert CountingPurse().grant("1/3").cost == Cost(Fraction(1, 3), Fraction(1, 18))
+
+
+@given(st.fractions(min_value=Fraction(1, 10**9), max_value=10**3, max_denominator=10**12))
+def test_the_epsilon_of_a_token_of_rho_costs_no_more_than_it(rho: Fraction) -> None:
+    token = CountingPurse().grant(rho=rho)
+    assert Cost.pure(token.pure).rho <= rho
+    assert Cost.exponential(token.exponential).rho <= rho
+    assert float(Cost.pure(token.pure).rho) == pytest.approx(float(rho), rel=1e-12)
+    assert float(Cost.exponential(token.exponential).rho) == pytest.approx(float(rho), rel=1e-12)
+
+
+def test_a_token_of_one_measure_is_not_paid_from_a_purse_of_another() -> None:
+    purse = CountingPurse()
+    purse.grant(1)
+    with pytest.raises(Overdraft, match="requested ρ = 0.5"):
+        Budget(Fraction(1, 2), purse, "concentrated").spend(purse, **HERE)

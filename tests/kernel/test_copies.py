@@ -44,11 +44,11 @@ def test_what_was_charged_once_is_spent_in_one_process_alone(tmp_path):
         (part, token), _ = source.split(Partition.intervals([0, 2], 4), source.grant(1))
         search = AboveThreshold(0, sensitivity=1, budget=people.grant(1))
         whole = source.grant(1)
-        assert in_a_fork(lambda: part.laplace(identity(2), token)) == REFUSED
+        assert in_a_fork(lambda: part.measure(identity(2), token)) == REFUSED
         assert in_a_fork(lambda: token.draw(operator="laplace")) == REFUSED
         assert in_a_fork(lambda: search.above(100)) == REFUSED
         assert people.spent == 2
-        assert in_a_fork(lambda: source.laplace(identity(4), whole)) == ANSWERED  # there, it is charged to the ledger
+        assert in_a_fork(lambda: source.measure(identity(4), whole)) == ANSWERED  # there, it is charged to the ledger
         assert people.spent == 3
-        assert part.laplace(identity(2), token).shape == (2,)
+        assert part.measure(identity(2), token).shape == (2,)
         assert search.above(100)

@@ -118,6 +118,38 @@ def test_parts_together_lose_no_more_than_their_budget(relation: str, rows: int)
         assert worst == 1  # in units of ε: attained, so no smaller noise would do
 
 
+@given(st.integers(0, 100), st.integers(0, 100), st.integers(1, 50))
+def test_the_squared_sensitivity_is_what_the_proof_says(once: int, changed: int, rows: int) -> None:
+    assert Neighbours("add_remove", rows).squared_sensitivity(once, changed) == rows**2 * once
+    assert Neighbours("add_remove", rows).in_part().squared_sensitivity(once, changed) == rows**2 * once
+    assert Neighbours("replace").squared_sensitivity(once, changed) == changed
+    if rows > 1:
+        assert Neighbours("replace", rows).squared_sensitivity(once, changed) == rows**2 * max(once, changed)
+    assert Neighbours("replace").among_filtered().squared_sensitivity(once, changed) == max(once, changed)
+    assert Neighbours("replace", rows).in_part().squared_sensitivity(once, changed) == rows**2 * max(2 * once, changed)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_parts_together_lose_no_more_rho_than_their_budget(relation: str, rows: int) -> None:
+    """As above, with squares of L2 distances. Within a part of a part, too: any parts that are disjoint."""
+    persons = histograms_of_a_person(4, rows)
+    absent = [np.zeros(4, dtype=np.int64)]
+    for once, changed in ((1, 0), (1, 1), (1, 2), (1, 4), (4, 8), (9, 18)):  # squares: at most twice the distance
+        a, r = math.sqrt(once), math.sqrt(changed)
+        whole = float(Neighbours(relation, rows).in_part().squared_sensitivity(once, changed))
+        for parts in ((slice(0, 2), slice(2, 4)), (slice(0, 1), slice(1, 2), slice(2, 4)), (slice(0, 4),)):
+            worst = 0.0
+            for first, second in itertools.product(persons, absent if relation == "add_remove" else persons):
+                if relation == "replace" and rows == 1 and first.sum() != second.sum():
+                    continue
+                pairs = [steps(first[part], second[part]) for part in parts]
+                worst = max(worst, sum((r * replaced + a * lone) ** 2 / whole for replaced, lone in pairs))
+            assert worst <= 1 + 1e-12
+            if len(parts) > 1:
+                assert worst == pytest.approx(1)  # attained, so no smaller noise would do
+
+
 def geometric_pmf(value: int, scale: float, support: np.ndarray) -> np.ndarray:
     """Discrete Laplace noise around a value."""
     alpha = math.exp(-1 / scale)

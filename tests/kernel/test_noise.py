@@ -20,8 +20,10 @@ from opendp.metrics import linf_distance
 from scipy import integrate, stats
 
 from jostle.kernel import noise
+from jostle.kernel.budget import round_up
+from jostle.kernel.decimals import root_down
 from jostle.kernel.errors import BadInput, InternalError
-from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise, calibrate, variance
+from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise, calibrate, calibrate_square, gaussian_variance, variance
 from tests.kernel.helpers import FLUKE, fit_each_other, fits
 
 EXACT, SIMULATED = 20_000, 200_000
@@ -77,6 +79,66 @@ def test_geometric_noise_is_that_of_the_formula_in_both_engines(scale: Fraction)
         assert fits(counted(draws, 0, far), expected * number)
         samples.append(draws)
     assert fit_each_other(*samples)
+
+
+def gaussian_pmf(k: np.ndarray, square: Fraction) -> np.ndarray:
+    weights = np.exp(-(k.astype(float) ** 2) / (2 * float(square)))
+    return np.asarray(weights / weights.sum())
+
+
+SQUARES = [Fraction(1, 9), Fraction(1), Fraction(20), Fraction(63**2), Fraction(65**2), Fraction(10**7)]
+
+
+@pytest.mark.parametrize("square", SQUARES, ids=lambda s: f"{float(s):.3g}")
+def test_discrete_gaussian_noise_is_that_of_the_formula_in_both_engines(square: Fraction) -> None:
+    far = math.ceil(9 * math.sqrt(square)) + 2
+    expected = gaussian_pmf(np.arange(-far, far + 1), square)
+    samples = []
+    for engine, number in engines(seed=4):
+        draws = engine.discrete_gaussian(np.full(number, 5, dtype=np.int64), square) - 5
+        assert fits(counted(draws, -far, far), expected * number)
+        samples.append(draws)
+    assert fit_each_other(*samples)
+
+
+def test_rounded_normal_noise_is_the_discrete_gaussian_to_ten_digits() -> None:
+    """Where the simulation goes over from a table to rounding: total variation, by the exact probabilities of both."""
+    sigma = 64
+    k = np.arange(0, 12 * sigma)
+    spread = math.sqrt(sigma**2 - 1 / 12)
+    rounded = stats.norm.sf((k - 0.5) / spread) - stats.norm.sf((k + 0.5) / spread)
+    exact = gaussian_pmf(np.arange(-12 * sigma, 12 * sigma + 1), Fraction(sigma**2))[12 * sigma : 24 * sigma]
+    assert np.abs(rounded - exact).sum() < 1e-10
+
+
+def test_gaussian_noise_of_the_wrong_size_would_be_noticed() -> None:
+    far = 60
+    for engine, number in engines(seed=8):
+        draws = engine.discrete_gaussian(np.zeros(number, dtype=np.int64), Fraction(20))
+        for wrong in (Fraction(10), Fraction(40), Fraction(400)):  # σ² for 2σ², and σ for σ²
+            assert not fits(counted(draws, -far, far), gaussian_pmf(np.arange(-far, far + 1), wrong) * number)
+
+
+@pytest.mark.parametrize("square", [Fraction(1, 100), Fraction(1, 4), Fraction(2), Fraction(9), Fraction(10**9)])
+def test_the_variance_of_gaussian_noise_is_that_of_the_distribution(square: Fraction) -> None:
+    k = np.arange(-200, 201)
+    summed = float((k**2 * gaussian_pmf(k, square)).sum()) if square < 100 else float(square)
+    assert gaussian_variance(square) == pytest.approx(summed, rel=1e-12)
+    assert gaussian_variance(square) <= square
+
+
+@pytest.mark.parametrize(
+    ("scores", "scale"), [([0, 1], Fraction(2)), ([0, 2, 5, 4], Fraction(5, 2)), ([3, 3, 3], Fraction(1))]
+)
+def test_the_gumbel_maximum_is_the_exponential_mechanism_in_both_engines(scores: list[int], scale: Fraction) -> None:
+    weights = np.exp(np.array(scores) / float(scale))
+    for engine, runs in ((ExactNoise(), 3_000), (SimulatedNoise(3), 40_000)):
+        values = np.array(scores, dtype=np.int64)
+        picks = [engine.gumbel_max(values, scale) for _ in range(runs)]
+        assert {type(pick) for pick in picks} == {int}
+        assert fits(np.bincount(picks, minlength=values.size), weights / weights.sum() * runs)
+    many = SimulatedNoise(6, trials=40_000).gumbel_max(np.array(scores), scale)
+    assert fits(np.bincount(many, minlength=len(scores)), weights / weights.sum() * 40_000)
 
 
 def permute_and_flip(scores: Sequence[int], scale: float) -> np.ndarray:
@@ -228,6 +290,10 @@ class Spy:
         self.made.append((scale, self.dp.make_laplace(*space, scale=scale)))
         return self.made[-1][1]
 
+    def make_gaussian(self, *space: Any, scale: float) -> Any:
+        self.made.append((scale, self.dp.make_gaussian(*space, scale=scale)))
+        return self.made[-1][1]
+
     def make_noisy_max(self, *space: Any, scale: float) -> Any:
         self.made.append((scale, self.dp.make_noisy_max(*space, scale=scale)))
         return self.made[-1][1]
@@ -255,6 +321,7 @@ def test_the_exact_engine_rounds_scales_up_and_by_one_float_at_most(spy: Spy, sc
     engine = ExactNoise()
     engine.discrete_laplace(np.array([1, 2]), scale)
     engine.noisy_max(np.array([1, 2]), scale)
+    engine.gumbel_max(np.array([1, 2]), scale)
     for used, _ in spy.made:
         assert Fraction(used) >= scale
         assert Fraction(math.nextafter(used, 0)) < scale
@@ -274,6 +341,30 @@ def test_opendp_reads_scales_as_the_proofs_do(spy: Spy, sensitivity: int, epsilo
     for monotonic, factor in ((False, 2), (True, 1)):
         chosen = dp.make_noisy_max(domain, linf_distance(T="i64", monotonic=monotonic), divergence, scale=used)
         assert chosen.map(sensitivity) == pytest.approx(factor * float(Fraction(epsilon)), rel=1e-12)
+
+
+@pytest.mark.parametrize(("square", "rho"), [(1, "1"), (4, "0.02"), (11, "1/300"), (2, "0.7"), (9, "1e-9"), (300, "25")])
+def test_opendp_reads_gaussian_scales_as_the_proofs_do(spy: Spy, square: int, rho: str) -> None:
+    """By its own privacy maps: ρ = distance²/2σ² for Gaussian noise; for Gumbel noise (range/scale)²/8."""
+    exact = Fraction(rho)
+    variance = calibrate_square(Fraction(square), exact)
+    assert variance == Fraction(square) / (2 * exact)
+    ExactNoise().discrete_gaussian(np.array([1]), variance)
+    (used, gaussian), dp = spy.made[0], spy.dp
+    assert Fraction(square) / (2 * Fraction(used) ** 2) <= exact
+    assert Fraction(math.nextafter(used, 0)) ** 2 < variance
+    assert gaussian.map(math.sqrt(square)) == pytest.approx(float(exact), rel=1e-12)
+    domain, _, divergence = dp.concentrated_scores
+    scale = round_up(2 / root_down(8 * exact))
+    for monotonic, moves in ((False, 1), (True, 2)):
+        chosen = dp.make_noisy_max(domain, linf_distance(T="i64", monotonic=monotonic), divergence, scale=scale)
+        assert chosen.map(moves) == pytest.approx(float(exact), rel=1e-12)
+
+
+def test_gaussian_noise_that_does_not_fit_is_refused() -> None:
+    assert calibrate_square(Fraction(1), Fraction(1, 2**113)) == 2**112
+    with pytest.raises(BadInput, match=r"^rho: "):
+        calibrate_square(Fraction(1), Fraction(1, 2**113 + 1))
 
 
 @pytest.mark.parametrize(

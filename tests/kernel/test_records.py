@@ -90,7 +90,7 @@ def test_a_derived_attribute_is_looked_up(records: list[Row], table: list[int]) 
     lookup = np.array([*table[:5], 3]).reshape(2, 3)
     derived = source.derive("node", ("a", "b"), lookup)
     assert derived.sizes == SIZES | {"node": 4}
-    derived.vector("node", "class").laplace(identity((4, 2)), source.grant(1))
+    derived.vector("node", "class").measure(identity((4, 2)), source.grant(1))
     expected = np.zeros((4, 2), dtype=np.int64)
     for a, b, c in records:
         expected[lookup[a, b], c] += 1
@@ -167,7 +167,7 @@ def test_noise_is_span_times_neighbours_over_epsilon(neighbours: Neighbours, cri
 @pytest.mark.parametrize("neighbours", RELATIONS[:4], ids=str)
 def test_a_vectors_noise_is_that_of_a_vector_source(neighbours: Neighbours) -> None:
     source, recorder = recorded([(0, 0, 0)], neighbours=neighbours)
-    source.vector("b", "class").laplace(identity((3, 2)), source.grant("1/4"))
+    source.vector("b", "class").measure(identity((3, 2)), source.grant("1/4"))
     assert recorder.scales == [neighbours.sensitivity(1, 2) * 4]
 
 
@@ -247,7 +247,7 @@ def test_parts_share_one_budget_and_have_the_noise_of_parts(neighbours: Neighbou
     for part, token in parts:
         assert token.epsilon == 1
         assert part.total is None
-        part.vector("class").laplace(identity(2), token)
+        part.vector("class").measure(identity(2), token)
         with pytest.raises(PlanError, match="one token"):
             part.grant(1)  # type: ignore[attr-defined]
     assert recorder.scales == 3 * [neighbours.in_part().sensitivity(1, 2)]
@@ -259,7 +259,7 @@ def test_trials_are_drawn_at_once_with_the_law_of_one() -> None:
     columns = ArrayColumns({"a": np.array([0, 1]), "class": np.array([0, 1])}, {"a": 2, "class": 2})
     records = SimulatedRecords(columns, seed=0, trials=20_000)
     first, second, third = records.grant(3).split_evenly(3)
-    noisy = records.vector("a", "class").laplace(identity((2, 2)), first)
+    noisy = records.vector("a", "class").measure(identity((2, 2)), first)
     assert noisy.shape == (20_000, 4)
     assert np.abs(noisy.mean(axis=0) - [1, 0, 0, 1]).max() < 0.08  # six standard deviations
     splits = [Split("a", np.array([0, 1])), Split("a", np.array([0, 0]))]
@@ -275,7 +275,7 @@ def test_a_parts_token_is_worth_nothing_elsewhere() -> None:
     (first, token), (second, _), _ = source.split("b", source.grant(1))
     for other in (source, second):
         with pytest.raises(PlanError, match="not granted for"):
-            other.vector("a").laplace(identity(2), token)
+            other.vector("a").measure(identity(2), token)
     assert first.sizes == SIZES
 
 
@@ -285,7 +285,7 @@ def test_a_parts_token_is_worth_nothing_elsewhere() -> None:
 def test_every_operator_charges_its_token_once() -> None:
     source = simulated(TINY)
     one, two, three = source.grant(3).split_evenly(3)
-    source.vector("a").laplace(identity(2), one)
+    source.vector("a").measure(identity(2), one)
     source.derive("n", ("a",), np.array([0, 0])).choose_each(SPLITS, Gini(), two, label="class", by="n")
     source.split("a", three)
     assert source.unspent == 0
@@ -315,7 +315,7 @@ def test_what_a_rule_says_of_records_is_counted_after_the_charge() -> None:
     source, engine = recorded(TINY)
     counts = source.judged(("a", "class"), rule, 3)
     assert (counts.shape, seen) == ((3,), [])
-    counts.laplace(identity(3), source.grant("1/2"))
+    counts.measure(identity(3), source.grant("1/2"))
     expected = np.bincount(np.clip(np.array(TINY)[:, 0] * 7 - 3, 0, 2), minlength=3)
     assert (engine.values[0].tolist(), engine.scales, seen) == (expected.tolist(), [2], [len(TINY)])
     assert source.unspent == 0
@@ -333,7 +333,7 @@ def test_nothing_private_is_shown_and_nothing_is_pickled() -> None:
 def test_no_records_at_all_are_records() -> None:
     source = simulated([])
     assert source.choose_each(IN_GROUPS, Gini(), source.grant(1), label="class", by="a")[0] in range(4)
-    assert source.vector("a").laplace(identity(2), source.grant(1)).shape == (2,)
+    assert source.vector("a").measure(identity(2), source.grant(1)).shape == (2,)
 
 
 def bad_calls() -> dict[str, dict[str, Any]]:
@@ -425,7 +425,7 @@ def test_a_release_is_charged_to_its_account_with_exact_noise(tmp_path: Path) ->
         choice = source.choose_each(IN_GROUPS, Gini(), source.grant(1), label="class", by="a")
         assert all(place in range(4) for place in choice)
         assert account.remaining == 1
-        answers = source.vector("class").laplace(identity(2), source.grant(1))
+        answers = source.vector("class").measure(identity(2), source.grant(1))
         assert (answers == np.round(answers)).all()
         assert account.remaining == 0
         with pytest.raises(Overdraft):

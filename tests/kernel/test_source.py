@@ -19,7 +19,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from jostle.kernel.arrays import LARGEST_TOTAL, counts
-from jostle.kernel.budget import Budget, CountingPurse, Purse
+from jostle.kernel.budget import Budget, Cost, CountingPurse, Purse
 from jostle.kernel.errors import BadInput, BudgetError, JostleError, Overdraft, PlanError
 from jostle.kernel.functions.expressions import LATTICE
 from jostle.kernel.functions.scores import QueryDistance, QueryScore, Score, SplitScore
@@ -34,7 +34,7 @@ from jostle.kernel.functions.statistics import (
     TotalVariation,
 )
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.noise import ExactNoise, SimulatedNoise, variance
+from jostle.kernel.noise import ExactNoise, SimulatedNoise, gaussian_variance, variance
 from jostle.kernel.partition import Partition
 from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.kernel.source import (
@@ -88,10 +88,10 @@ class Durable(Purse):
         super().__init__(neighbours, ExactNoise())
         self.fail, self.log = fail, []
 
-    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
+    def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         if self.fail:
             raise BudgetError("the ledger is out of reach")
-        self.log.append(("charge", operator, amount, neighbours, note))
+        self.log.append(("charge", operator, cost.amount, neighbours, note))
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def every_operator(size: int = 8) -> dict[str, Callable[[Any, Budget], Any]]:
     """A call of each operator that takes a budget."""
     halves = Partition.intervals([0, size // 2], size)
     return {
-        "laplace": lambda source, budget: source.laplace(identity(size), budget),
+        "laplace": lambda source, budget: source.measure(identity(size), budget),
         "statistic": lambda source, budget: source.statistic(NonZeroCells(), budget),
         "choose": lambda source, budget: source.choose(range(size), QueryScore(identity(size)), budget),
         "partition": lambda source, budget: source.partition(IntervalCost(price=1.0), budget),
@@ -152,11 +152,42 @@ def test_laplace_has_noise_of_the_proven_scale(name: str, neighbours: Neighbours
         expected = by_hand(neighbours, *norms(name)) / epsilon
         assert source.noise_scale(strategy, budget) == float(expected / strategy.unit)
         assert source.noise_variance(strategy, budget) == variance(expected) / strategy.unit**2
-        answers = source.laplace(strategy, budget)
+        answers = source.measure(strategy, budget)
         assert recorder.scales == [expected]
         assert type(recorder.scales[0]) is Fraction
         assert np.array_equal(answers, strategy @ X)  # the recorder draws no noise: these are the exact answers
         assert recorder.asked[0][2].dtype == np.int64
+        assert source.unspent == 0
+
+
+RHOS = [Fraction(1), Fraction(1, 50), Fraction("0.0137")]
+
+
+def squared_by_hand(neighbours: Neighbours, once: int, replaced: int) -> int:
+    """The squared L2 sensitivity for these neighbours, as docs/proofs/neighbours.md has it."""
+    if neighbours.relation == "add_remove":
+        return once * neighbours.rows**2
+    if neighbours.part:
+        return max(replaced, 2 * once) * neighbours.rows**2
+    return (replaced if neighbours.rows == 1 else max(once, replaced)) * neighbours.rows**2
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+@pytest.mark.parametrize("name", all_strategies())
+def test_under_rho_noise_is_gaussian_of_the_proven_variance(name: str, neighbours: Neighbours) -> None:
+    strategy = all_strategies()[name]
+    columns = np.round(strategy.dense() * strategy.unit).astype(np.int64).T
+    squares = int((columns.astype(object) ** 2).sum(axis=1).max()), strategy.squared_sensitivities()[1]
+    for rho in RHOS:
+        source, recorder = recorded(X, neighbours)
+        budget = source.grant(rho=rho)
+        expected = squared_by_hand(neighbours, *squares) / (2 * rho)
+        assert source.noise_variance(strategy, budget) == gaussian_variance(expected) / strategy.unit**2
+        assert source.noise_scale(strategy, budget) == pytest.approx(math.sqrt(expected / 2) / strategy.unit, rel=1e-14)
+        answers = source.measure(strategy, budget)
+        assert [(kind, amount) for kind, amount, _ in recorder.asked] == [("discrete_gaussian", expected)]
+        assert type(recorder.scales[0]) is Fraction
+        assert np.array_equal(answers, strategy @ X)
         assert source.unspent == 0
 
 
@@ -193,6 +224,18 @@ def test_a_statistic_has_noise_of_the_proven_scale(
         assert float(released) == statistic.value(X) / unit
 
 
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+@pytest.mark.parametrize(("statistic", "once", "replaced", "unit"), MOVES, ids=lambda v: getattr(v, "name", ""))
+def test_under_rho_a_statistic_has_gaussian_noise(
+    statistic: Statistic, once: Fraction, replaced: Fraction, unit: int, neighbours: Neighbours
+) -> None:
+    for rho in RHOS:
+        source, recorder = recorded(X, neighbours)
+        source.statistic(statistic, source.grant(rho=rho))
+        square = squared_by_hand(neighbours, int(once) ** 2, int(replaced) ** 2)
+        assert [(kind, amount) for kind, amount, _ in recorder.asked] == [("discrete_gaussian", square / (2 * rho))]
+
+
 def kernels_own(base: type) -> set[type]:
     """The classes of the kernel that build on this one; expressions are tried term by term in tests/choice."""
     return {kind for kind in base.__subclasses__() if kind.__module__.startswith("jostle.kernel.")} - {Derived}
@@ -226,6 +269,60 @@ def test_a_choice_has_noise_of_the_proven_scale(score: Any, once: int, replaced:
         assert chosen == candidates[int(np.argmax(score.values(X)))]
 
 
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+@pytest.mark.parametrize(("score", "once", "replaced"), SCORES)
+def test_under_rho_a_choice_is_the_exponential_mechanisms(
+    score: Any, once: int, replaced: int, neighbours: Neighbours
+) -> None:
+    """Of range ε = √(8ρ), rounded down; permute and flip would lose ε²/2 rather than ε²/8."""
+    for rho in RHOS:
+        source, recorder = recorded(X, neighbours)
+        source.choose(range(score.values(X).size), score, source.grant(rho=rho))
+        ((kind, scale, _),) = recorder.asked
+        epsilon = by_hand(neighbours, once, replaced) / scale
+        assert kind == "gumbel_max"
+        assert epsilon**2 / 8 <= rho
+        assert float(epsilon) == pytest.approx(math.sqrt(8 * rho), rel=1e-12)
+
+
+@pytest.mark.parametrize("neighbours", RELATIONS, ids=str)
+def test_under_rho_the_noisy_minimum_is_a_pure_mechanism(neighbours: Neighbours) -> None:
+    source, recorder = recorded(X, neighbours)
+    source.partition(IntervalCost(price=2.0), source.grant(rho="1/50"))
+    single, longer = (by_hand(neighbours, k * PRICE_UNIT, 2 * k * PRICE_UNIT) / Fraction(1, 5) for k in (1, 2))
+    assert recorder.scales == [single, longer, longer, longer]
+
+
+def test_under_rho_parts_get_the_noise_of_parts() -> None:
+    """A count of a cell is moved in two parts by a replaced record, at half of ρ each: no noise beyond that of the whole."""
+    for relation, square in (("add_remove", 1), ("replace", 2)):
+        source, recorder = recorded(X, Neighbours(relation, rows=3))
+        for part, token in source.split(Partition.intervals([0, 3], 8), source.grant(rho="1/2")):
+            assert (token.measure, token.amount) == ("concentrated", Fraction(1, 2))
+            first, second = token.split(1, 1)
+            part.measure(identity(part.size), first)
+            for inner, its_token in part.split(Partition.intervals([0, 1], part.size), second):
+                inner.measure(identity(inner.size), its_token)
+        assert recorder.scales == [2 * 9 * square] * 6
+
+
+def test_a_source_is_paid_for_in_one_measure() -> None:
+    source = SimulatedSource(X, seed=0)
+    source.grant(rho=1)
+    with pytest.raises(PlanError, match="one measure"):
+        source.grant(1)
+    with pytest.raises(BadInput, match=r"^epsilon, rho: must be one of the two"):
+        source.grant()
+    with pytest.raises(BadInput, match=r"^rho: must be above 0"):
+        source.grant(rho=0)
+
+
+def test_the_old_name_of_measure_works_and_says_so() -> None:
+    source, _ = recorded(X)
+    with pytest.warns(DeprecationWarning, match="is now `measure`"):
+        assert source.laplace(identity(8), source.grant(1)).tolist() == X.tolist()
+
+
 def test_every_score_of_the_kernel_is_tried() -> None:
     assert {type(score) for score, *_ in SCORES} == kernels_own(Score)
 
@@ -247,13 +344,13 @@ def test_inside_a_part_noise_is_that_of_a_part(relation: str, factor: int, rows:
     for part, token in source.split(Partition.intervals([0, 3], 8), source.grant(1)):
         tokens = token.split(*[1] * 7)
         size = part.size
-        part.laplace(identity(size), tokens[0])
-        part.laplace(total(size), tokens[1])
+        part.measure(identity(size), tokens[0])
+        part.measure(total(size), tokens[1])
         part.statistic(NonZeroCells(), tokens[2])
         part.choose(range(size), QueryScore(identity(size)), tokens[3])
         part.reduce(Partition.of([0] * size)).statistic(Scale(), tokens[4])
         for inner, its_token in part.split(Partition.intervals([0, 1], size), tokens[5]):
-            inner.laplace(identity(inner.size), its_token)
+            inner.measure(identity(inner.size), its_token)
         assert part.neighbours.part is (relation == "replace")
         assert recorder.scales == [7 * factor * rows] * 7
         recorder.asked.clear()
@@ -411,9 +508,9 @@ class Doubling:
 
 
 BAD_CALLS: dict[str, Callable[[Any, Budget], Any]] = {
-    "strategy of another domain": lambda s, b: s.laplace(identity(4), b),
-    "no strategy": lambda s, b: s.laplace("identity", b),
-    "too fine a strategy": lambda s, b: s.laplace(matrix([[2**22, 0, 0, 0, 0, 0, 0, 0]]), b),
+    "strategy of another domain": lambda s, b: s.measure(identity(4), b),
+    "no strategy": lambda s, b: s.measure("identity", b),
+    "too fine a strategy": lambda s, b: s.measure(matrix([[2**22, 0, 0, 0, 0, 0, 0, 0]]), b),
     "statistic from outside": lambda s, b: s.statistic(Outsider(), b),
     "class of a statistic": lambda s, b: s.statistic(Scale, b),
     "groups of another domain": lambda s, b: s.statistic(group_deviation(Partition.of([0, 1])), b),
@@ -439,7 +536,7 @@ def test_bad_arguments_are_refused_before_any_charge(call: str, watched: Any) ->
         BAD_CALLS[call](source, token)
     assert purse.log == []
     assert str(SECRET) not in str(caught.value)
-    source.laplace(identity(8), token)  # the token is as it was
+    source.measure(identity(8), token)  # the token is as it was
 
 
 def test_reducing_takes_partitions_of_the_kernel_alone() -> None:
@@ -454,8 +551,8 @@ def test_an_overdraft_is_refused_before_noise() -> None:
     purse = CountingPurse(noise=ExactNoise())
     source, recorder = recorded(X)
     with_custody(source, purse=purse)
-    with pytest.raises(Overdraft, match="requested ε = 2, remaining 0, short of it by 2"):
-        source.laplace(identity(8), Budget(Fraction(2), purse))
+    with pytest.raises(Overdraft, match="requested ε = 2, remaining 0. Nothing more can be released"):
+        source.measure(identity(8), Budget(Fraction(2), purse))
     assert recorder.asked == []
 
 
@@ -470,8 +567,8 @@ def test_a_reduced_source_has_the_sums_the_neighbours_and_the_purse(relation: st
     assert quarters.shape == (4,)
     assert quarters.neighbours == source.neighbours
     assert quarters.total == source.total
-    assert quarters.laplace(identity(4), first).tolist() == [3, 5, 14, 8]
-    source.laplace(identity(8), second)
+    assert quarters.measure(identity(4), first).tolist() == [3, 5, 14, 8]
+    source.measure(identity(8), second)
     assert source.unspent == 0
     moved = 1 if relation == "add_remove" else 2
     assert recorder.scales == [4 * moved, Fraction(4, 3) * moved]
@@ -487,7 +584,7 @@ def test_parts_have_their_cells_and_one_token_each_of_the_whole_amount() -> None
     parts = source.split(Partition.of([1, 0, 1, 0, 1, 0, 1, 0]), source.grant("2/3"))
     assert source.unspent == 0  # charged once, here
     assert [token.epsilon for _, token in parts] == [Fraction(2, 3)] * 2
-    assert [part.laplace(identity(4), token).tolist() for part, token in parts] == [[0, 1, 9, 6], [3, 4, 5, 2]]
+    assert [part.measure(identity(4), token).tolist() for part, token in parts] == [[0, 1, 9, 6], [3, 4, 5, 2]]
     assert [part.unspent for part, _ in parts] == [0, 0]
     assert source.unspent == 0
 
@@ -497,7 +594,7 @@ def test_the_ledger_sees_one_charge_for_all_parts() -> None:
     source = ReleaseSource(X, purse=purse)
     for part, token in source.split(Partition.intervals([0, 4], 8), source.grant(1)):
         for share in token.split(1, 1, 1):
-            part.laplace(identity(4), share)
+            part.measure(identity(4), share)
     assert [entry[1:3] for entry in purse.log] == [("split", Fraction(1))]
 
 
@@ -507,10 +604,10 @@ def test_a_parts_token_works_on_that_part_alone() -> None:
     (left, left_token), (right, _) = source.split(Partition.intervals([0, 4], 8), source.grant(1))
     for wrong in (source, right):
         with pytest.raises(PlanError, match="only that part's own token"):
-            wrong.laplace(identity(wrong.size), left_token)
+            wrong.measure(identity(wrong.size), left_token)
     with pytest.raises(PlanError, match="only that part's own token"):
-        left.laplace(identity(4), spare)
-    left.reduce(Partition.of([0, 0, 1, 1])).laplace(identity(2), left_token)
+        left.measure(identity(4), spare)
+    left.reduce(Partition.of([0, 0, 1, 1])).measure(identity(2), left_token)
 
 
 @pytest.mark.parametrize("release", [True, False])
@@ -534,7 +631,7 @@ def test_parts_of_parts_and_adaptive_amounts_add_up() -> None:
         inner = part.split(Partition.of(np.arange(part.size)), tail)
         part.statistic(Scale(), head)
         for cell, its_token in inner:
-            cell.laplace(identity(1), its_token)
+            cell.measure(identity(1), its_token)
         assert part.unspent == 0  # type: ignore[attr-defined]
     assert source.unspent == 0
     sizes = [5, 3]
@@ -575,7 +672,7 @@ def test_a_source_prints_public_facts_alone() -> None:
 
 
 FACTS = {"neighbours", "shape", "size", "total", "trials"}
-OPERATORS = {"choose", "laplace", "noise_scale", "noise_variance", "partition", "reduce", "split", "statistic"}
+OPERATORS = {"choose", "laplace", "measure", "noise_scale", "noise_variance", "partition", "reduce", "split", "statistic"}
 
 
 def test_a_plan_sees_facts_and_operators_and_nothing_else() -> None:
@@ -611,16 +708,16 @@ def test_a_released_vector_shares_no_memory_with_the_data() -> None:
     """Also where there is no noise at all: what a plan writes into its answers stays out of the data."""
     source = SimulatedSource(X, seed=0, neighbours="replace")
     tokens = source.grant(1).split_evenly(4)
-    first = source.laplace(total(8), tokens[0])
+    first = source.measure(total(8), tokens[0])
     first[:] = -1
-    assert source.laplace(total(8), tokens[1]).tolist() == [30]
+    assert source.measure(total(8), tokens[1]).tolist() == [30]
     mine = X.copy()
     other, _ = recorded(mine)
     other_tokens = other.grant(1).split_evenly(2)
-    answers = other.laplace(identity(8), other_tokens[0])
+    answers = other.measure(identity(8), other_tokens[0])
     answers[:] = -1
     mine[:] = -1
-    assert other.laplace(identity(8), other_tokens[1]).tolist() == X.tolist()
+    assert other.measure(identity(8), other_tokens[1]).tolist() == X.tolist()
 
 
 # ---------------------------------------------------------------------------------------------- releases, simulations
@@ -650,7 +747,7 @@ def test_a_release_answers_on_the_lattice() -> None:
     source = ReleaseSource(X, purse=Durable())
     tokens = source.grant(10).split_evenly(8)
     for strategy, token in zip((identity(8), wavelet(8), matrix([[0.5, 1.0, 0, 0, 0, 0, 0, 0]])), tokens, strict=False):
-        answers = source.laplace(strategy, token) * strategy.unit
+        answers = source.measure(strategy, token) * strategy.unit
         assert (answers == np.round(answers)).all()
     for statistic, token in zip((NonZeroCells(), TotalVariation(), PartitionCost(price=1)), tokens[3:], strict=False):
         released = source.statistic(statistic, token)
@@ -673,12 +770,12 @@ def test_a_simulation_wants_a_seed() -> None:
 def transcript(source: SimulatedSource) -> list[Any]:
     """Everything that a source says when it is asked everything."""
     tokens = source.grant(1).split_evenly(6)
-    said = [source.laplace(hierarchy(8, 2), tokens[0]).tolist(), source.statistic(LargestCell(), tokens[1]).tolist()]
+    said = [source.measure(hierarchy(8, 2), tokens[0]).tolist(), source.statistic(LargestCell(), tokens[1]).tolist()]
     said += [source.choose(range(8), QueryScore(identity(8)), tokens[2])]
     said += [source.partition(IntervalCost(price=1.0), tokens[3]).labels.tolist()]
     for part, token in source.split(Partition.intervals([0, 3], 8), tokens[4]):
-        said.append(part.laplace(identity(part.size), token).tolist())
-    return [*said, source.reduce(Partition.of([0, 1] * 4)).laplace(identity(2), tokens[5]).tolist()]
+        said.append(part.measure(identity(part.size), token).tolist())
+    return [*said, source.reduce(Partition.of([0, 1] * 4)).measure(identity(2), tokens[5]).tolist()]
 
 
 def test_a_seed_gives_the_same_transcript_again() -> None:
@@ -694,11 +791,11 @@ def test_trials_come_first_in_the_shape() -> None:
     source = SimulatedSource(X, seed=0, trials=7)
     tokens = source.grant(1).split_evenly(4)
     assert source.trials == 7
-    assert source.laplace(hierarchy(8, 2), tokens[0]).shape == (7, 15)
+    assert source.measure(hierarchy(8, 2), tokens[0]).shape == (7, 15)
     assert source.statistic(Scale(), tokens[1]).shape == (7,)
     for part, token in source.split(Partition.intervals([0, 3], 8), tokens[2]):
-        assert part.laplace(identity(part.size), token).shape == (7, part.size)
-    assert source.reduce(Partition.of([0, 1] * 4)).laplace(identity(2), tokens[3]).shape == (7, 2)
+        assert part.measure(identity(part.size), token).shape == (7, part.size)
+    assert source.reduce(Partition.of([0, 1] * 4)).measure(identity(2), tokens[3]).shape == (7, 2)
     assert source.again(seed=1, trials=3).trials == 3
 
 
@@ -806,7 +903,7 @@ def test_answers_of_many_strategies_are_not_kept_for_ever() -> None:
     start = SimulatedSource(X, seed=0)
     for seed in range(3 * KEPT_ANSWERS):
         source: Any = start.again(seed=seed)
-        source.laplace(total(X.size), source.grant(1))
+        source.measure(total(X.size), source.grant(1))
     assert len(start._Source__answers) <= KEPT_ANSWERS  # type: ignore[attr-defined]
 
 
@@ -823,7 +920,7 @@ def test_parts_of_a_split_that_are_asked_at_once_come_from_one_count():
     whole = source_over(SimulatedSource, count, (4,), Custody(purse, purse.noise, purse.neighbours))
     parts = whole.split(Partition.of([0, 1, 2, 3]), whole.grant(10**6))
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda part: part[0].laplace(total(1), part[1]).item(), parts))
+        answers = list(pool.map(lambda part: part[0].measure(total(1), part[1]).item(), parts))
     assert counted == [0]
     assert sorted(answers) == [0, 0, 0, 1]
 

@@ -156,8 +156,8 @@ def test_a_token_names_what_paid_for_its_computation(account):
     whole, another = source.grant(1), other.grant(1)
     assert whole.charges == ()
     for token in whole.split(1, 3):
-        source.laplace(identity(3), token)
-    other.laplace(identity(3), another)
+        source.measure(identity(3), token)
+    other.measure(identity(3), another)
     events = account.ledger.events()[1:]
     assert (whole.charges, another.charges) == (events[:2], events[2:])
     assert [event.amount for event in events] == [Fraction(1, 4), Fraction(3, 4), 1]
@@ -166,11 +166,11 @@ def test_a_token_names_what_paid_for_its_computation(account):
 def test_what_is_asked_of_parts_was_paid_with_the_split(account):
     source = ReleaseSource([3, 0, 4, 1], purse=account.purse())
     for part, token in source.split(Partition(np.array([0, 0, 1, 1]), (2,)), source.grant(1)):
-        part.laplace(identity(2), token)
+        part.measure(identity(2), token)
         assert token.charges == account.ledger.events()[1:]
     records = ReleaseRecords(ArrayColumns({"a": np.array([0, 1, 1])}, {"a": 2}), purse=account.purse())
     for part, token in records.split("a", records.grant(1)):
-        part.vector("a").laplace(identity(2), token)
+        part.vector("a").measure(identity(2), token)
         assert token.charges == account.ledger.events()[2:]
     assert [event.kind for event in account.ledger.events()] == ["open", "charge", "charge"]
 
@@ -178,7 +178,7 @@ def test_what_is_asked_of_parts_was_paid_with_the_split(account):
 def test_a_simulation_names_nothing():
     source = SimulatedSource([3, 0, 4], seed=1)
     token = source.grant(1)
-    source.laplace(identity(3), token)
+    source.measure(identity(3), token)
     assert token.charges == ()
 
 
@@ -186,7 +186,7 @@ def test_a_charge_that_failed_is_not_named(account):
     purse = account.purse()
     tokens = [purse.grant(8), purse.grant(8)]
     tokens[0].draw(operator="laplace")
-    with pytest.raises(Overdraft, match=r"short of it by 6"):
+    with pytest.raises(Overdraft, match=r"requested ε = 8, remaining 2"):
         tokens[1].draw(operator="laplace")
     assert tokens[1].charges == account.ledger.events()[1:]
     assert len(purse.charges) == 1

@@ -138,6 +138,16 @@ def test_a_strategy_is_its_dense_matrix(strategy: Strategy, random: Any) -> None
         assert strategy.diameter == widest
     assert {type(strategy.norm), type(strategy.diameter), type(strategy.unit), *map(type, strategy.bounds)} == {int}
 
+    squares = (entries**2).sum(axis=0)
+    assert (strategy.column_squares == squares).all()
+    added, replaced = strategy.squared_sensitivities()
+    apart = max(int(((a - b) ** 2).sum()) for a, b in itertools.product(entries.T, repeat=2))
+    assert added == squares.max()
+    assert replaced >= apart
+    if isinstance(strategy, (*EXACT_DIAMETERS, Wavelet)):
+        assert replaced == apart
+    assert {type(added), type(replaced)} == {int}
+
     low, high = strategy.bounds
     assert low <= min(entries.min(), 0)
     assert high >= max(entries.max(), 0)
@@ -277,11 +287,11 @@ def test_a_strategy_from_outside_the_kernel_is_refused_before_any_charge() -> No
     source = SimulatedSource([3, 0, 4], seed=0)
     token = source.grant(1)
     with pytest.raises(PlanError, match=r"^Cheater is no strategy of the kernel: its norm is not proven"):
-        source.laplace(Cheater(3), token)
+        source.measure(Cheater(3), token)
     with pytest.raises(PlanError, match="no strategy of the kernel"):
         source.noise_variance(Cheater(3), token)
     assert source.unspent == 1
-    source.laplace(identity(3), token)
+    source.measure(identity(3), token)
 
 
 def test_a_strategy_from_outside_does_not_get_in_as_a_part_of_a_stack() -> None:
@@ -296,21 +306,21 @@ def test_a_class_that_builds_on_the_kernels_is_from_outside_too() -> None:
 
     source = SimulatedSource([3, 0, 4], seed=0)
     with pytest.raises(PlanError, match="Sneaky is no strategy of the kernel"):
-        source.laplace(Sneaky((3,)), source.grant(1))
+        source.measure(Sneaky((3,)), source.grant(1))
 
 
 @pytest.mark.parametrize("entry", [LARGEST_ENTRY + 1, -LARGEST_ENTRY - 1])
 def test_entries_that_could_overflow_are_refused(entry: int) -> None:
     source = SimulatedSource([3, 0, 4], seed=0)
     with pytest.raises(PlanError, match="too large or too fine"):
-        source.laplace(matrix([[entry, 0, 0]]), source.grant(1))
+        source.measure(matrix([[entry, 0, 0]]), source.grant(1))
     assert source.unspent == 1
 
 
 def test_a_strategy_that_does_not_fit_the_domain_is_refused() -> None:
     source = SimulatedSource([3, 0, 4], seed=0)
     with pytest.raises(BadInput, match=r"^strategy: is over \(4,\), the data are over \(3,\)"):
-        source.laplace(identity(4), source.grant(1))
+        source.measure(identity(4), source.grant(1))
     with pytest.raises(BadInput, match=r"^x: has shape"):
         _ = identity(4) @ np.zeros(3)
     assert source.unspent == 1
@@ -432,3 +442,11 @@ def test_names_tell_public_facts_alone(name: str) -> None:
 def test_a_hierarchy_of_levels_that_are_not_nested_is_refused(levels):
     with pytest.raises(BadInput, match="nested"):
         Hierarchy((4,), levels, [1] * max(len(levels), 1), 1)
+
+
+def test_squares_of_the_largest_entries_are_exact() -> None:
+    column = matrix(np.full((2**12, 2), LARGEST_ENTRY - 1, dtype=np.int64) * np.array([1, -1]))
+    assert column.unit * (LARGEST_ENTRY - 1) == column.bounds[1] * 1
+    square = 2**12 * column.bounds[1] ** 2
+    assert column.squared_sensitivities() == (square, 4 * square)
+    assert stack(column, column, weights=[3, 1]).squared_sensitivities()[0] == 10 * square

@@ -301,3 +301,16 @@ def test_a_learner_refuses_records_that_are_not_the_tasks_and_unknown_tunables()
     with pytest.raises(BadInput, match="depth: is no tunable of Logistic"):
         learn.get("Logistic").run(records, task, budget, depth=3)
     assert records.unspent == 1
+
+
+@pytest.mark.parametrize("name", learn.names())
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_every_learner_runs_under_rho(name: str, neighbours: str) -> None:
+    task = Task.over({"age": Integer(0, 9), "size": Integer(0, 3), "class": Category(["no", "yes"])}, "class")
+    codes = {column: np.arange(600) % size for column, size in task.sizes.items()}
+    records = SimulatedRecords(ArrayColumns.having("class", codes, task.sizes), seed=0, neighbours=neighbours)
+    found = learn.get(name)
+    model = found.run(records, task, records.grant(rho=Fraction(1, 2)))
+    assert records.unspent == 0
+    shares = model.scores({attribute: codes[attribute][:4] for attribute in task.attributes})
+    assert shares.shape == (4, 2)

@@ -184,7 +184,7 @@ def test_synthetic_records_have_a_histogram_that_fits(monkeypatch: pytest.Monkey
     task = Task.over(columns | {"class": Category(list(range(26)))}, "class")
 
     def chosen(records: Any, task: Any, budget: Budget, *_: Any, **__: Any) -> tuple[str, ...]:
-        records.vector("class").laplace(identity(26), budget)
+        records.vector("class").measure(identity(26), budget)
         return "a", "b", "c"
 
     monkeypatch.setattr("jostle.learn.synthetic.choose_attributes", chosen)

@@ -46,7 +46,7 @@ def test_what_is_looked_up_is_what_the_model_predicts(learner: Learner, classes:
     records = records_of(task, codes)
     model = learner.run(records, task, records.grant(2))
     found = with_prediction(records, task, model, "prediction")
-    counts = found.vector("prediction", "class").laplace(
+    counts = found.vector("prediction", "class").measure(
         identity((found.sizes["prediction"], classes)), records.grant(10**6)
     )
     predicted = model.scores(codes).argmax(axis=1)

@@ -62,7 +62,7 @@ def test_one_after_the_other_epsilons_add_up(account):
 def test_disjoint_parts_share_one_epsilon(account):
     source = ReleaseSource([30, 40, 50, 60], purse=account.purse())
     parts = source.split(Partition.intervals([0, 2], 4), source.grant("1/2"))
-    answers = [part.laplace(total(2), token) for part, token in parts]
+    answers = [part.measure(total(2), token) for part, token in parts]
     assert len(answers) == 2
     assert account.spent == Fraction(1, 2)
 
@@ -77,5 +77,5 @@ def test_post_processing_is_free(account):
 def test_a_cap_holds_for_all_mechanisms_together(account):
     account.ledger.set_cap(account.name, 1)
     mechanisms.laplace(1.0, sensitivity=1, budget=account.grant("0.9"))
-    with pytest.raises(Overdraft, match=r"requested ε = 0\.2, remaining 0\.1, short of it by 0\.1"):
+    with pytest.raises(Overdraft, match=r"requested ε = 0\.2, remaining 0\.1\. Request at most 0\.1;"):
         mechanisms.median([1, 2], bounds=(0, 5), budget=account.grant("0.2"))

@@ -61,7 +61,7 @@ def test_2_the_variance_of_a_mean_of_two_values():
     """Both counts get Laplace noise of scale 2/ε, since a replaced value moves both."""
     a, b, counts, epsilon, trials = LOW, HIGH, np.array([30, 70]), 0.5, 40_000
     source = SimulatedSource(counts, seed=0, neighbours="replace", trials=trials)
-    noisy = source.laplace(identity(2), source.grant(epsilon))
+    noisy = source.measure(identity(2), source.grant(epsilon))
     n = counts.sum()
     plain = noisy @ [a, b] / n
     assert plain.var() == pytest.approx(8 * (a**2 + b**2) / (n**2 * epsilon**2), rel=0.05)
@@ -81,7 +81,7 @@ def test_3_a_finer_histogram_doubles_the_variance():
 
     def males(counts, cells):
         source = SimulatedSource(counts, seed=0, neighbours="replace", trials=trials)
-        return source.laplace(identity(len(counts)), source.grant(epsilon))[:, :cells].sum(axis=1)
+        return source.measure(identity(len(counts)), source.grant(epsilon))[:, :cells].sum(axis=1)
 
     assert males([10, 20, 30, 40], 2).var() == pytest.approx(16 / epsilon**2, rel=0.05)
     assert males([30, 70], 1).var() == pytest.approx(8 / epsilon**2, rel=0.05)

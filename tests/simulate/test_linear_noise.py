@@ -72,7 +72,7 @@ def test_what_is_too_large_or_not_linear_or_mostly_nought_is_simulated(monkeypat
     )
 
     def plan(x, workload, budget):  # type: ignore[no-untyped-def]
-        return np.maximum(x.laplace(workload.queries, budget), 0)
+        return np.maximum(x.measure(workload.queries, budget), 0)
 
     plan.__doc__ = "Noisy cells of at least 0.\n\nPrivacy: one Laplace measurement of the cells."
     try:

@@ -270,8 +270,8 @@ def test_an_attribute_that_is_derived_later_does_not_change_who_is_in_a_part(tmp
     for value, (part, own) in enumerate(half.split("half", token)):
         anew = part.derive("x", ["s"], np.full(2, value)).derive("half", ["half", "s"], np.full((4, 2), value))
         first, second = own.split(1, 1)
-        seen.append(anew.vector("s").laplace(identity(2), first).round().tolist())
-        assert anew.vector("half").laplace(identity(anew.sizes["half"]), second).round().sum() == sum(seen[-1])
+        seen.append(anew.vector("s").measure(identity(2), first).round().tolist())
+        assert anew.vector("half").measure(identity(anew.sizes["half"]), second).round().sum() == sum(seen[-1])
     assert seen == [[3, 3], [2, 2], [0, 0], [0, 0]]
 
 

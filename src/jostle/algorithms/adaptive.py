@@ -49,12 +49,12 @@ def adaptive(
     line = regular(x.shape, (blocks,))
     sums = blocks_of(line.partition)
     block_noise = x.noise_variance(sums, coarse)
-    noisy_blocks = x.laplace(sums, coarse)
-    pieces = np.ceil(np.clip(noisy_blocks * (float(budget.epsilon) / records), 0, x.size)).astype(np.int64)
+    noisy_blocks = x.measure(sums, coarse)
+    pieces = np.ceil(np.clip(noisy_blocks * (budget.rate / records), 0, x.size)).astype(np.int64)
     leaves = cut(line, pieces)
     if workload.kind in RANGES and leaves.number > x.size * DENSE:
         found = best_strategy(workload)
-        return project_nonnegative(workload, found.solve(x.laplace(found.queries, fine)), total=x.total)
+        return project_nonnegative(workload, found.solve(x.measure(found.queries, fine)), total=x.total)
 
     from scipy.sparse import eye_array, vstack
 
@@ -66,7 +66,7 @@ def adaptive(
     reduced = x.reduce(leaves.partition)
     noise = reduced.noise_variance(strategy, fine)
     scale = reduced.noise_scale(strategy, fine) / weight
-    answers = reduced.laplace(strategy, fine)
+    answers = reduced.measure(strategy, fine)
     noisy = answers[: leaves.number] / weight
     if scale == 0:
         return leaves.partition.spread(noisy)

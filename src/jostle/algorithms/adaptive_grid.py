@@ -119,11 +119,11 @@ def _in_stages(x: Source, budget: Budget) -> Vector:
     for token, following in zip_longest(tokens, tokens[1:]):
         sums = blocks(boxes.partition, x.shape)
         noise = x.noise_variance(sums, token)
-        noisy = x.laplace(sums, token)
+        noisy = x.measure(sums, token)
         stages.append(Stage(boxes, noisy, np.full(boxes.number, noise)))
         if following is not None:
             dimension = dimension_of(boxes, noisy, noise, dimension)
-            pieces = _pieces(noisy, RECORDS / float(following.epsilon), dimension)
+            pieces = _pieces(noisy, RECORDS / following.rate, dimension)
             boxes = cut(boxes, np.minimum(pieces, MOST) if len(stages) == 1 else pieces)
     if noise == 0:
         return boxes.partition.spread(noisy)

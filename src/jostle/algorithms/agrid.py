@@ -52,13 +52,13 @@ def agrid(
     fineness = max(least, ceil(min(sqrt(max(records, 0.0) / (c * scale)) / 4, max(x.shape))))
     boxes = boxes_of_width(x.shape, tuple(min(max(2, n // fineness), n) for n in x.shape))
     sums = blocks(boxes.partition, x.shape)
-    noise, noisy = x.noise_variance(sums, coarse), x.laplace(sums, coarse)
+    noise, noisy = x.noise_variance(sums, coarse), x.measure(sums, coarse)
 
     pieces = np.ceil(np.sqrt(np.maximum(noisy, 0.0) / (c2 * max(x.noise_scale(cells, fine), 1e-300))))
     sizes = boxes.highs - boxes.lows
     leaves = cut_to_width(boxes, np.maximum(sizes // np.clip(pieces, 1, sizes.max()).astype(np.int64)[:, None], 1))
     counts = blocks(leaves.partition, x.shape)
-    leaf_noise, within = x.noise_variance(counts, fine), x.laplace(counts, fine)
+    leaf_noise, within = x.noise_variance(counts, fine), x.measure(counts, fine)
 
     number = np.bincount(leaves.parents)
     sums_within, spread = np.bincount(leaves.parents, weights=within), number * leaf_noise

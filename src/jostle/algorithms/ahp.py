@@ -42,11 +42,11 @@ def ahp(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.85
     the first measurement. The rest is post-processing.
     """
     first, second = budget.split(to_cells, 1 - to_cells)
-    cells = x.laplace(identity(x.shape), first)
+    cells = x.measure(identity(x.shape), first)
     variance = max(x.noise_variance(identity(x.shape), first), 1e-9)
     clusters, kept = _cluster(cells, variance, x.noise_variance(identity(x.shape), second), cut_off)
     reduced = x.reduce(clusters)
-    counts = reduced.laplace(identity(reduced.shape), second)
+    counts = reduced.measure(identity(reduced.shape), second)
     return clusters.spread(
         _average(clusters, kept, cells, variance, counts, reduced.noise_variance(identity(reduced.shape), second))
     )
@@ -65,11 +65,11 @@ def ahp_adaptive(x: Source, workload: Workload, budget: Budget, *, to_total: flo
     Privacy: one Laplace measurement of the total (`to_total` of the budget; none where the total is public), from which both
     parameters follow; then as AHP. DPBench takes them from the true total, which nobody paid for.
     """
-    records, epsilon = x.total, float(budget.epsilon)
+    records, rate = x.total, budget.rate
     if records is None:
         first, budget = budget.split(to_total, 1 - to_total)
-        records = int(x.laplace(total(x.shape), first)[0])
-    signal = log10(max(records * epsilon, 1.0) / x.size)
+        records = int(x.measure(total(x.shape), first)[0])
+    signal = log10(max(records * rate, 1.0) / x.size)
     to_cells, cut_off = (float(np.interp(signal, TRAINED[0], values)) for values in TRAINED[1:])
     return ahp.plan(x, workload, budget, to_cells=to_cells, cut_off=cut_off)
 

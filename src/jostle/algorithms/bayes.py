@@ -76,4 +76,4 @@ def bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     """
     cells = identity(x.shape)
     scale = x.noise_scale(cells, budget)
-    return shrunk(x.laplace(cells, budget), scale, workload)
+    return shrunk(x.measure(cells, budget), scale, workload)

@@ -115,7 +115,7 @@ def _from_cells(line: Source, budget: Budget, scales: float, *, again: bool) -> 
     """
     cells = identity(line.shape)
     noise = line.noise_variance(cells, budget)
-    noisy = line.laplace(cells, budget)
+    noisy = line.measure(cells, budget)
     starts = even_intervals(noisy, line.noise_scale(cells, budget), scales)
     buckets = Buckets.unmeasured(starts)
     if not again or noise == 0:
@@ -148,7 +148,7 @@ def _from_blocks(line: Source, budget: Budget, scales: float) -> Buckets:
     """Nested blocks: a block of the line is cut if its noisy count is above the price; those that are not are buckets."""
     tree = _nested_blocks(line.size)
     noise = max(line.noise_variance(tree, budget), 1e-9)
-    parts = tree.by_level(line.laplace(tree, budget))
+    parts = tree.by_level(line.measure(tree, budget))
     shares = np.array(tree.weights) / tree.unit
     seen = Nested(
         [starts for (starts,) in tree.levels],
@@ -237,7 +237,7 @@ class Buckets:
         every = Hierarchy(reduced.shape, [(level,) for level in self.levels], [1] * weights.size, 1)
         tree = weighted(every, weights)
         noise = max(reduced.noise_variance(tree, budget), 1.0 / CERTAIN)
-        parts = tree.by_level(reduced.laplace(tree, budget))
+        parts = tree.by_level(reduced.measure(tree, budget))
         values, precisions = list(self.values), list(self.precisions)
         for k, weight, answers in zip(np.flatnonzero(weights), tree.weights, parts, strict=True):
             share = weight / tree.unit

@@ -49,7 +49,7 @@ def dpcube(x: Source, workload: Workload, budget: Budget, *, first_stage: float 
     leaves = cells.even_leaves(tree, x.noise_variance(identity(x.shape), second))
     partition = tree.partition(leaves)
     reduced = x.reduce(partition)
-    counts = reduced.laplace(identity(reduced.shape), second)
+    counts = reduced.measure(identity(reduced.shape), second)
     return partition.spread(cells.fuse(leaves, counts, reduced.noise_variance(identity(reduced.shape), second)))
 
 
@@ -97,8 +97,8 @@ def _first_stage(x: Source, workload: Workload, budget: Budget, tree: Halves) ->
     total_noise = np.inf
     if workload.average_length > BLOCK and begins.size > 1:
         budget, for_blocks = budget.split(1, 1)
-        totals, total_noise = x.laplace(measured, for_blocks), max(x.noise_variance(measured, for_blocks), 1e-9)
-    cells = x.laplace(identity(x.shape), budget)[tree.order]
+        totals, total_noise = x.measure(measured, for_blocks), max(x.noise_variance(measured, for_blocks), 1e-9)
+    cells = x.measure(identity(x.shape), budget)[tree.order]
     return _FirstStage(cells, max(x.noise_variance(identity(x.shape), budget), 1e-9), begins, totals, total_noise)
 
 

@@ -35,12 +35,12 @@ def efpa(x: Source, workload: Workload, budget: Budget, *, to_cells: float = 0.7
     """
     first, second = budget.split(to_cells, 1 - to_cells)
     noise = max(x.noise_variance(identity(x.shape), first), 1e-9)
-    spectrum = np.fft.rfft(x.laplace(identity(x.shape), first)) * _scales(x.size)
+    spectrum = np.fft.rfft(x.measure(identity(x.shape), first)) * _scales(x.size)
     k = _worth_measuring(spectrum, x.size, noise, x.noise_variance(identity(x.shape), second))
     measured = frequencies(x.size, k)
     # Weights are kept to the strategy's unit; next to very large counts that is more than noise.
     rounded = float((np.abs(spectrum) ** 2).sum()) / 12 / measured.unit**2 if measured.unit > 1 else 0.0
-    low, doubt = x.laplace(measured, second), (x.noise_variance(measured, second) + rounded) * _scales(x.size)[:k] ** 2
+    low, doubt = x.measure(measured, second), (x.noise_variance(measured, second) + rounded) * _scales(x.size)[:k] ** 2
     spectrum[:k] += (_coefficients(low) * _scales(x.size)[:k] - spectrum[:k]) * noise / (noise + doubt)
     squares, freedom = np.abs(spectrum) ** 2, x.size * _scales(x.size) ** 2
     for begin, end in _octaves(k, spectrum.size):

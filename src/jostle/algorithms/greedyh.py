@@ -22,7 +22,7 @@ def greedyh(x: Source, workload: Workload, budget: Budget) -> Vector:
     Privacy: one Laplace measurement of a tree that depends only on the workload. The rest is post-processing.
     """
     tree = weighted_tree(workload.queries)
-    return tree_least_squares(tree, x.laplace(tree, budget))
+    return tree_least_squares(tree, x.measure(tree, budget))
 
 
 def weighted_tree(queries: Strategy) -> Hierarchy:

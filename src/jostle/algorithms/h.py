@@ -28,4 +28,4 @@ def h(x: Source, workload: Workload, budget: Budget, *, branching: int = 2, root
     Privacy: one Laplace measurement of the tree, which depends only on the domain. The rest is post-processing.
     """
     tree = hierarchy(x.shape, branching, root=root)
-    return tree_least_squares(tree, x.laplace(tree, budget))
+    return tree_least_squares(tree, x.measure(tree, budget))

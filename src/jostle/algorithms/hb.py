@@ -31,7 +31,7 @@ def hb(x: Source, workload: Workload, budget: Budget, *, branching: int | None =
     Privacy: one Laplace measurement of the tree, which depends only on the domain. The rest is post-processing.
     """
     tree = hierarchy(x.shape, branching or best_branching(x.shape), root=root)
-    return tree_least_squares(tree, x.laplace(tree, budget))
+    return tree_least_squares(tree, x.measure(tree, budget))
 
 
 @cache

@@ -80,7 +80,7 @@ def mwem_adaptive(
     Privacy: the number of rounds follows from a Laplace measurement of the total with `to_rounds` of the budget, or from the
     total itself where it is public; then as MWEM.
     """
-    count, signal = _Count.public(x), float(budget.epsilon)
+    count, signal = _Count.public(x), budget.rate
     if x.total is None:
         first, budget = budget.split(to_rounds, 1 - to_rounds)
         count.measure(x, first)
@@ -114,7 +114,7 @@ class _Count:
         return min(max(self.estimate, 1.0), float(LARGEST_TOTAL))
 
     def measure(self, x: Source, budget: Budget) -> None:
-        self.learn(float(x.laplace(total(x.shape), budget)[0]), x.noise_variance(total(x.shape), budget))
+        self.learn(float(x.measure(total(x.shape), budget)[0]), x.noise_variance(total(x.shape), budget))
 
     def learn(self, estimate: float, variance: float) -> None:
         """Average with another estimate, by precision."""
@@ -179,12 +179,12 @@ class _History:
         row = _row(self._queries, query)
         if not ((row == 0) | (row == 1)).all():
             measured = matrix(row[None], x.shape)
-            self._add(query, float(x.laplace(measured, budget)[0]), 0.0, x.noise_variance(measured, budget))
+            self._add(query, float(x.measure(measured, budget)[0]), 0.0, x.noise_variance(measured, budget))
         elif row.all() or not row.any():
             count.measure(x, budget)
         elif x.total is None:
             halves = x.reduce(Partition.of(row == 0))
-            inside, outside = halves.laplace(identity(2), budget)
+            inside, outside = halves.measure(identity(2), budget)
             variance = halves.noise_variance(identity(2), budget)
             count.learn(inside + outside, 2 * variance)
             self._add(query, (inside - outside) / 2, 0.5, variance / 2)
@@ -192,7 +192,7 @@ class _History:
             # Reduced to two cells, the query is seen to move by 1 even when a record is replaced.
             halves = x.reduce(Partition.of(row == 0))
             variance = halves.noise_variance(_first_of_two(), budget)
-            self._add(query, float(halves.laplace(_first_of_two(), budget)[0]), 0.0, variance)
+            self._add(query, float(halves.measure(_first_of_two(), budget)[0]), 0.0, variance)
 
     def _add(self, query: int, answer: float, share: float, variance: float) -> None:
         self._measured.append(_Measured(query, answer, share, variance))

@@ -46,7 +46,7 @@ def opt(x: Source, workload: Workload, budget: Budget) -> Vector:
     Privacy: one Laplace measurement of a strategy that depends only on the workload. The rest is post-processing.
     """
     found = best_strategy(workload)
-    return found.solve(x.laplace(found.queries, budget))
+    return found.solve(x.measure(found.queries, budget))
 
 
 @dataclass(frozen=True)
@@ -248,4 +248,4 @@ def opt_nonnegative(x: Source, workload: Workload, budget: Budget) -> Vector:
     Privacy: one Laplace measurement of a strategy that depends only on the workload. The rest is post-processing.
     """
     found = best_strategy(workload)
-    return project_nonnegative(workload, found.solve(x.laplace(found.queries, budget)), total=x.total)
+    return project_nonnegative(workload, found.solve(x.measure(found.queries, budget)), total=x.total)

@@ -35,7 +35,7 @@ def opt_bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     if found is None:
         return opt_nonnegative.plan(x, workload, budget)
     noise, scale = x.noise_variance(found.queries, budget), x.noise_scale(found.queries, budget)
-    answers = x.laplace(found.queries, budget)
+    answers = x.measure(found.queries, budget)
     noisy = answers[: x.size] / found.cells
     if scale == 0:
         return noisy

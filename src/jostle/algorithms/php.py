@@ -53,7 +53,7 @@ def php(x: Source, workload: Workload, budget: Budget, *, to_cuts: float = 0.5, 
         starts.extend(range(low + 1, high))
     parts = Partition.intervals(sorted(starts), x.size)
     reduced = x.reduce(parts)
-    return parts.spread(reduced.laplace(identity(reduced.shape), budget))
+    return parts.spread(reduced.measure(identity(reduced.shape), budget))
 
 
 def _bisect(

@@ -20,4 +20,4 @@ def privelet(x: Source, workload: Workload, budget: Budget) -> Vector:
     Privacy: one Laplace measurement of the coefficients. The rest is post-processing.
     """
     coefficients = wavelet(x.shape)
-    return cells_of(coefficients, x.laplace(coefficients, budget))
+    return cells_of(coefficients, x.measure(coefficients, budget))

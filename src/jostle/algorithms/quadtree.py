@@ -30,4 +30,4 @@ def quadtree(x: Source, workload: Workload, budget: Budget, *, growth: float = 2
     """
     levels = len(hierarchy(x.shape, 2).levels)
     tree = hierarchy(x.shape, 2, weights=[growth**level for level in range(levels)])
-    return tree_least_squares(tree, x.laplace(tree, budget))
+    return tree_least_squares(tree, x.measure(tree, budget))

@@ -40,4 +40,4 @@ def structure_first(x: Source, workload: Workload, budget: Budget, *, to_structu
     price = min(of_count + NOISE_GAIN * of_choice, 2.0**39 / x.size)  # beyond it, costs could not be compared exactly
     bins = x.partition(IntervalCost(price=price), first)
     reduced = x.reduce(bins)
-    return bins.spread(reduced.laplace(identity(reduced.shape), second))
+    return bins.spread(reduced.measure(identity(reduced.shape), second))

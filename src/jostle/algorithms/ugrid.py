@@ -39,7 +39,7 @@ def ugrid(x: Source, workload: Workload, budget: Budget, *, c: float = 10.0, for
     leaves = boxes_of_width(x.shape, tuple(max(1, int(n / max(number, 1.0))) for n in x.shape))
     counts = blocks(leaves.partition, x.shape)
     noise = np.full(leaves.number, x.noise_variance(counts, rest))
-    return leaves.partition.spread(with_total(x.laplace(counts, rest), noise, records, doubt))
+    return leaves.partition.spread(with_total(x.measure(counts, rest), noise, records, doubt))
 
 
 def known_total(x: Source, budget: Budget, share: float) -> tuple[float, float, Budget]:
@@ -49,7 +49,7 @@ def known_total(x: Source, budget: Budget, share: float) -> tuple[float, float, 
     paid, rest = budget.split(share, 1 - share)
     everything = total(x.shape)
     noise = x.noise_variance(everything, paid)
-    return float(x.laplace(everything, paid)[0]), noise, rest
+    return float(x.measure(everything, paid)[0]), noise, rest
 
 
 def with_total(counts: Vector, variances: Vector, total: float, noise: float) -> Vector:

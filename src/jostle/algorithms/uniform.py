@@ -18,4 +18,4 @@ def uniform(x: Source, workload: Workload, budget: Budget) -> Vector:
 
     Privacy: one Laplace measurement of the total. Under `replace` the total is public and comes back exact.
     """
-    return np.repeat(x.laplace(total(x.shape), budget) / x.size, x.size, axis=-1)
+    return np.repeat(x.measure(total(x.shape), budget) / x.size, x.size, axis=-1)

@@ -28,7 +28,8 @@ EPSILON = Fraction(3, 10)
 SHAPES = {1: (64,), 2: (8, 8)}
 """Large enough for plans to split their data."""
 
-OPERATORS = ("laplace", "statistic", "choose", "partition")
+OPERATORS = {"measure": "laplace", "statistic": "statistic", "choose": "choose", "partition": "partition"}
+"""What a ledger calls each under pure ε."""
 
 Charges = list[tuple[str, Fraction]]
 """Operators and the ε of each, in order."""
@@ -55,7 +56,7 @@ class ChargeListener:
 
         def operator(what: Any, *more: Any) -> Any:
             budget: Budget = more[-1]
-            self.heard.append((name, budget.epsilon))
+            self.heard.append((OPERATORS[name], budget.epsilon))
             return passed(what, *more)
 
         return operator

@@ -75,18 +75,18 @@ def accuracy_first(
     if max(-low, high) > LARGEST_ENTRY:
         raise BadInput("workload", "has entries that are too large or too fine for exact answers", "round its weights")
     tests, rest = budget.split(share, 1 - share)
-    epsilons = [rest.epsilon / 2 ** (steps - 1 - step) for step in range(steps)]
+    epsilons = [rest.pure / 2 ** (steps - 1 - step) for step in range(steps)]
     release = GradualRelease(vector, sensitivity=(1, 2), epsilons=epsilons, budget=rest, note=note)
     limit = wish * workload.queries.unit
     whole = math.floor(limit)
     search = AboveThreshold(float(whole - limit), sensitivity=(max(-low, high), high - low), budget=tests, note=note)
     truth, estimate, enough = workload.queries.apply(vector), np.zeros_like(vector), False
-    while not enough and release.spent < rest.epsilon:
+    while not enough and release.steps < steps:
         estimate = _in_bounds(release.next())
         error = int(np.abs(workload.queries.apply(estimate) - truth).max())
         enough = search.above(max(-FARTHEST, min(FARTHEST, whole - error)))
-    taken, values = epsilons.index(release.spent) + 1, estimate.astype(np.float64)
-    return Accurate(workload @ estimate, values.reshape(domain), enough, taken, release.spent + tests.epsilon)
+    taken, values = release.steps, estimate.astype(np.float64)
+    return Accurate(workload @ estimate, values.reshape(domain), enough, taken, release.spent + tests.amount)
 
 
 def _in_bounds(released: Counts) -> Counts:

@@ -191,7 +191,7 @@ class PrivateCandidates:
             answer = answered(option, source, one.query, first)
             cells = _cells(source, self.on)
             row = np.asarray(self.weights(answer, cells, one.query), dtype=np.float64).reshape(1, -1)
-            if cells.laplace(matrix(row, cells.shape), second)[0] >= self.threshold:
+            if cells.measure(matrix(row, cells.shape), second)[0] >= self.threshold:
                 return SimulatedChoice(answer, option.name, one.epsilon)
         return SimulatedChoice(self.otherwise(one.source(0, neighbours), one.query), "otherwise", one.epsilon)
 

@@ -31,7 +31,7 @@ from jostle.choice.regret_tree import Decision
 from jostle.choice.spend_only import is_records, spend_only
 from jostle.choice.traces import Trace
 from jostle.kernel.arguments import check_whole
-from jostle.kernel.budget import Budget, exact
+from jostle.kernel.budget import SYMBOLS, Budget, exact
 from jostle.kernel.errors import BadInput, show
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import ReleaseSource
@@ -144,14 +144,15 @@ class ChoiceMaker:
         measured = self._prepared(spend_only(db), query, budget)
         decision = self.rule.decide(measured)
         chosen = next(option for option in self.options if option.name == decision.choice)
-        before, given = db.unspent, measured.rest.epsilon
+        before, given = db.unspent, measured.rest.amount
         try:
             answer = answered(chosen, db, query, measured.rest)
         except OptionFailed as failed:
             self._keep(measured, decision, str(failed))
             raise
         left = given - (before - db.unspent)
-        self._keep(measured, decision, *([f"{chosen.name} left ε = {show(left)} unspent"] if left > 0 else []))
+        unspent = [f"{chosen.name} left {SYMBOLS[budget.measure]} = {show(left)} unspent"] if left > 0 else []
+        self._keep(measured, decision, *unspent)
         return answer
 
     def _prepared(self, db: Any, query: Any, budget: Budget) -> LazyMeasurements:

@@ -12,7 +12,7 @@ rest of the budget.
 >>> worth = ChoicePoint("worth measuring", ["zeros", "measure"], informed_by=[size], share=0.2)
 >>> def counts(db, query, budget):
 ...     branch, rest = worth(db, budget)
-...     return np.zeros(db.size) if branch == "zeros" else db.laplace(identity(db.shape), rest)
+...     return np.zeros(db.size) if branch == "zeros" else db.measure(identity(db.shape), rest)
 >>> public = [[0] * 15 + [n] for n in (1, 2, 3, 90, 300, 500)]
 >>> runs = learn(counts, [worth], trained_on=public, loss=lambda answer, x, _: np.abs(answer - x).mean(), runs=6)
 >>> worth.rule.needs

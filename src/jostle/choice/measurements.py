@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from jostle.choice.regret_tree import Decision
 from jostle.choice.traces import Seen, Trace
-from jostle.kernel.budget import Budget
+from jostle.kernel.budget import PURE, Budget
 
 
 class ChoiceQuestion(Protocol):
@@ -51,14 +51,18 @@ class LazyMeasurements:
         rho: Fraction,
         facts: Mapping[str, float] | None = None,
     ) -> None:
-        self.rest, self.epsilon = budget, budget.epsilon
+        self.rest, self.amount, self.measure = budget, budget.amount, budget.measure
+        self.rate = budget.amount if budget.measure == PURE else Fraction(budget.rate)
+        """The ε that the questions are told: under ρ, that of like noise."""
         self.seen = {name: Seen(name=name, value=value) for name, value in (facts or {}).items()}
-        self._where = (db, query, budget.epsilon)
+        self._where = (db, query, self.rate)
         self._questions = {one.name: one for one in questions}
         self._known = {one.name: one.known(*self._where) for one in questions}
-        self._share = budget.epsilon * rho / max(sum(value is None for value in self._known.values()), 1)
+        share = rho / max(sum(value is None for value in self._known.values()), 1)
+        self._share = budget.amount * share
+        self._share_rate = self._share if budget.measure == PURE else Fraction(budget.rate_of(share))
         for one in questions:
-            one.check(*self._where, self._share)
+            one.check(*self._where, self._share_rate)
 
     def __call__(self, name: str) -> float:
         if name not in self.seen:
@@ -69,9 +73,9 @@ class LazyMeasurements:
         known, question = self._known[name], self._questions[name]
         if known is not None:
             return Seen(name=name, value=known)
-        token, self.rest = self.rest.split(self._share, self.rest.epsilon - self._share)
+        token, self.rest = self.rest.split(self._share, self.rest.amount - self._share)
         value = question.measure(*self._where, token)
-        return Seen(name=name, value=value, epsilon=token.epsilon, noise=question.noise(*self._where, token.epsilon))
+        return Seen(name=name, value=value, epsilon=token.amount, noise=question.noise(*self._where, self._share_rate))
 
     def trace(
         self, task: str, chooser: str, decision: Decision, *, projection: str = "", notes: Sequence[str] = ()
@@ -81,8 +85,9 @@ class LazyMeasurements:
             task=task,
             selector=chooser,
             choice=decision.choice,
-            epsilon=self.epsilon,
-            remainder=self.rest.epsilon,
+            epsilon=self.amount,
+            remainder=self.rest.amount,
+            measure=self.measure,
             features=tuple(self.seen.values()),
             path=tuple(f"{step.feature} {step.found}" for step in decision.path),
             regrets=decision.regrets,

@@ -114,7 +114,7 @@ class Metafeature:
                 "budget", "must be a token that was granted for the source", "pass source.grant(0.1) or a part of it"
             )
         for statistic in statistics:
-            calibrate(_moves(statistic, source.size, source.neighbours), budget.epsilon / len(statistics))
+            calibrate(_moves(statistic, source.size, source.neighbours), budget.pure / len(statistics))
         shares = budget.split_evenly(len(statistics)) if len(statistics) > 1 else (budget,)
         values = [source.statistic(statistic, share) for statistic, share in zip(statistics, shares, strict=True)]
         return then(*(float(value) if np.ndim(value) == 0 else value for value in values))

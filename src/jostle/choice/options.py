@@ -3,7 +3,7 @@
 >>> from jostle.kernel.strategies import identity
 >>> @option
 ... def noisy_counts(db, query, budget):
-...     return query @ db.laplace(identity(db.shape), budget)
+...     return query @ db.measure(identity(db.shape), budget)
 >>> class Zeros(Option):
 ...     "Spends nothing."
 ...     def answer(self, db, query, budget):
@@ -29,7 +29,7 @@ import numpy as np
 
 from jostle import algorithms
 from jostle.choice.spend_only import spend_only
-from jostle.kernel.budget import Budget
+from jostle.kernel.budget import SYMBOLS, Budget, in_measure
 from jostle.kernel.errors import BadInput, BudgetError, JostleError, PlanError, show
 from jostle.workloads import Workload
 
@@ -181,7 +181,7 @@ def answered(one: Option, db: Any, query: Any, budget: Budget) -> Any:
     The message names the option and the type of the error, but not the option's own message, which might be private. In
     training, on public data, `Outcomes.failed` has it.
     """
-    before, amount = db.unspent, budget.epsilon
+    before, amount = db.unspent, budget.amount
     try:
         return checked(one.answer(spend_only(db), query, budget), query)
     except UnfitAnswer as wrong:
@@ -189,7 +189,8 @@ def answered(one: Option, db: Any, query: Any, budget: Budget) -> Any:
     except Exception as error:  # noqa: BLE001  # whatever the option raised, its budget is charged
         problem = f"it raised {type(error).__name__}"
     left = _forfeit(db, budget, amount - (before - db.unspent), one.name)
-    paid = f"ε = {show(amount - left)} of {show(amount)} is spent" if left else f"ε = {show(amount)} is charged"
+    paid = f"{show(amount - left)} of {show(amount)} is spent" if left else f"{show(amount)} is charged"
+    paid = f"{SYMBOLS[budget.measure]} = {paid}"
     raise OptionFailed(f"the option {one.name} failed: {problem}. {paid}, and nothing is released") from None
 
 
@@ -221,7 +222,7 @@ def _forfeit(db: Any, budget: Budget, left: Fraction, name: str) -> Fraction:
     The token itself is charged if it was not used, else another one for the rest. None is granted in a part of a split,
     which was charged as a whole when it was split, nor in a choice within another option, which fails with it.
     """
-    for token in (lambda: budget, lambda: db.grant(left)):
+    for token in (lambda: budget, lambda: db.grant(**in_measure(budget.measure, left))):
         try:
             token().draw(operator="forfeit", note=f"{name} failed")
         except (PlanError, BudgetError):

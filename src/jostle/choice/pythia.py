@@ -122,7 +122,7 @@ def _bound(measured: LazyMeasurements, x: Source, workload: Workload) -> tuple[f
     scale = measured.seen.get("scale")
     if scale is None or workload.kind not in SLACKS:
         return None
-    rate = exchange_rate(measured.epsilon, x.neighbours)
+    rate = exchange_rate(measured.rate, x.neighbours)
     return max(scale.value, 0.0) / rate, SLACKS[workload.kind] * scale.noise / rate
 
 

@@ -29,7 +29,7 @@ class _SpendOnly:
             raise AttributeError(name)
         return getattr(self._inner, name)
 
-    def grant(self, epsilon: object) -> NoReturn:
+    def grant(self, epsilon: object = None, *, rho: object = None) -> NoReturn:
         raise PlanError("an option spends the budget that came with its source, and is granted no other: split that one")
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Final
 from jostle import plots
 from jostle.choice import files
 from jostle.choice.files import Entries
-from jostle.kernel.budget import exact
+from jostle.kernel.budget import PURE, SYMBOLS, exact
 from jostle.kernel.errors import BadInput, show
 
 FORMAT: Final = "jostle trace"
@@ -35,7 +35,7 @@ class Seen:
     """Its value at ε = 1, by exchange; noisy if it was paid for."""
 
     epsilon: Fraction = Fraction(0)
-    """What was paid for it; 0 if it is public."""
+    """What was paid for it, in the trace's measure; 0 if it is public."""
 
     noise: float = 0.0
     """The scale of the noise on the value."""
@@ -55,7 +55,7 @@ class Trace:
     """The algorithm that was run."""
 
     epsilon: Fraction
-    """The whole budget."""
+    """The whole budget, in its measure."""
 
     remainder: Fraction
     """What of it went to the algorithm."""
@@ -75,9 +75,14 @@ class Trace:
     notes: tuple[str, ...] = ()
     """What to be aware of: values outside of the training range, options that have changed since."""
 
+    measure: str = PURE
+    """What all amounts are of: pure ε, or ρ."""
+
     def dumps(self) -> str:
-        """The trace as JSON; amounts of ε are exact fractions."""
+        """The trace as JSON; amounts are exact fractions, of ε unless it has a measure."""
         shown = asdict(self) | {"epsilon": str(self.epsilon), "remainder": str(self.remainder)}
+        if self.measure == PURE:
+            del shown["measure"]
         shown["features"] = [asdict(seen) | {"epsilon": str(seen.epsilon)} for seen in self.features]
         return json.dumps({"format": FORMAT, "schema": SCHEMA} | shown, indent=1, ensure_ascii=False, allow_nan=False)
 
@@ -104,7 +109,10 @@ class Trace:
             regrets={name: regrets.number(name) for name in regrets.names},
             projection=entries.text("projection"),
             notes=entries.texts("notes"),
+            measure=entries.text("measure") if "measure" in entries.names else PURE,
         )
+        if found.measure not in SYMBOLS:
+            raise BadInput("trace", "is in a measure that this jostle does not know", "upgrade jostle")
         entries.done()
         return found
 
@@ -112,7 +120,13 @@ class Trace:
         from rich.console import Group
         from rich.table import Table
 
-        walk = Table("question", "value", "noise", "ε", title=f"{self.choice}, chosen by {self.selector} for {self.task}")
+        walk = Table(
+            "question",
+            "value",
+            "noise",
+            SYMBOLS[self.measure],
+            title=f"{self.choice}, chosen by {self.selector} for {self.task}",
+        )
         for seen in self.features:
             paid = show(seen.epsilon) if seen.epsilon else "public"
             walk.add_row(seen.name, f"{seen.value:.6g}", f"±{seen.noise:.3g}" if seen.noise else "none", paid)
@@ -129,7 +143,7 @@ class Trace:
             f"<tr><td>{escape(seen.name)}</td><td>{seen.value:.6g}</td><td>±{seen.noise:.3g}</td><td>{show(seen.epsilon)}</td></tr>"
             for seen in self.features
         )
-        head = "<tr><th>question</th><th>value</th><th>noise</th><th>ε</th></tr>"
+        head = f"<tr><th>question</th><th>value</th><th>noise</th><th>{SYMBOLS[self.measure]}</th></tr>"
         chosen = f"<tr><th>{escape(self.choice)}</th><td></td><td></td><td>{show(self.remainder)}</td></tr>"
         said = f"{self.choice}, chosen by {self.selector} for {self.task}. {' → '.join(self.path)}"
         return f"<p>{escape(said)}</p><table>{head}{rows}{chosen}</table>"

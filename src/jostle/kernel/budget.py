@@ -1,11 +1,11 @@
-"""Exact amounts of ε, as tokens that are spent once.
+"""Exact amounts of ε or ρ, as tokens that are spent once.
 
 A token is a right to lose some privacy. Handing it to an operator of a source *is* the charge: the amount goes to
 the token's purse, and the purse writes it down before any noise is drawn. Amounts are fractions, so what is split
 adds up to what there was, exactly.
 
-Pure ε is the one measure there is now. It is named in every token and every ledger event, so that zCDP (ρ) and
-(ε, δ) can join as measures of their own, and are never added to ε by mistake.
+A token has a measure: pure ε, or ρ, that of zero-concentrated differential privacy. So have its purse and the ledger's
+events, so that one is never added to the other by mistake. What both mean to an account is in `measures`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import TYPE_CHECKING, Final, NoReturn, final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
+from jostle.kernel.decimals import root_down
 from jostle.kernel.errors import BadInput, Overdraft, PlanError, show
 from jostle.kernel.neighbours import Neighbours
 
@@ -29,6 +31,14 @@ if TYPE_CHECKING:
 
 PURE: Final = "pure"
 """The measure of pure ε-differential privacy."""
+
+CONCENTRATED: Final = "concentrated"
+"""The measure of ρ-zero-concentrated differential privacy (Bun, Steinke: Concentrated differential privacy, TCC 2016)."""
+
+KEYS: Final = "keys"
+"""The measure of a selection of keys: ε, beside a δ."""
+
+SYMBOLS: Final = {PURE: "ε", CONCENTRATED: "ρ"}
 
 _LARGEST: Final = 10**300  # amounts, and their denominators: beyond it they are slips, and no float can show them
 _lock = threading.Lock()
@@ -44,6 +54,9 @@ def exact(value: object, argument: str = "epsilon", *, zero: bool = False) -> Fr
     >>> exact(float("nan"))
     Traceback (most recent call last):
     jostle.kernel.errors.BadInput: epsilon: must be a finite number, got nan. Remedy: pass a positive number such as 0.5.
+    >>> exact(0)
+    Traceback (most recent call last):
+    jostle.kernel.errors.BadInput: epsilon: must be above 0, got 0. Remedy: pass a positive number such as 0.5.
     """
     remedy = "pass a positive number such as 0.5"
     try:
@@ -62,8 +75,10 @@ def exact(value: object, argument: str = "epsilon", *, zero: bool = False) -> Fr
         raise
     except (TypeError, ValueError, ArithmeticError):
         raise BadInput(argument, f"must be a finite number, got {value!r}", remedy) from None
-    if amount.numerator < 0 or (amount.numerator == 0 and not zero):
-        raise BadInput(argument, f"must be {'at least' if zero else 'above'} 0, got {value!r}", remedy)
+    if amount < 0 and zero:
+        raise BadInput(argument, f"must be at least 0, got {value!r}", remedy)
+    if amount <= 0 and not zero:
+        raise BadInput(argument, f"must be above 0, got {value!r}", remedy)
     if amount.denominator > _LARGEST:
         raise BadInput(argument, "is finer than exact arithmetic keeps: a denominator beyond 10^300", "use a rounder one")
     if amount.numerator > _LARGEST * amount.denominator:
@@ -100,6 +115,65 @@ def round_down(amount: Fraction) -> float:
     return -round_up(-amount)
 
 
+def in_unit_interval(value: object) -> Fraction:
+    """A δ: an exact number above 0 and below 1."""
+    amount = exact(value, "delta")
+    if amount >= 1:
+        raise BadInput("delta", "must be below 1", "pass a small number such as 1e-6")
+    return amount
+
+
+@final
+@dataclass(frozen=True)
+class Cost:
+    """What one mechanism loses, in each currency.
+
+    >>> Cost.pure(0.1).rho, Cost.exponential(0.1).rho, Cost.gaussian(0.1).epsilon
+    (Fraction(1, 200), Fraction(1, 800), None)
+    """
+
+    epsilon: Fraction | None
+    """Its pure ε; None if it has no pure ε, as Gaussian noise. Of a selection of keys, the ε beside its δ."""
+
+    rho: Fraction
+    """Its ρ. Of a selection of keys, that of the ε-private part of it."""
+
+    delta: Fraction = Fraction(0)
+    """The δ of a selection of keys; no other mechanism has one."""
+
+    @classmethod
+    def pure(cls, epsilon: object) -> Cost:
+        """Any ε-differentially private mechanism: ρ = ε²/2."""
+        amount = exact(epsilon)
+        return cls(amount, amount**2 / 2)
+
+    @classmethod
+    def exponential(cls, epsilon: object) -> Cost:
+        """A mechanism of bounded range ε, such as the exponential mechanism with exp(ε·score/range): ρ = ε²/8."""
+        amount = exact(epsilon)
+        return cls(amount, amount**2 / 8)
+
+    @classmethod
+    def gaussian(cls, rho: object) -> Cost:
+        """Gaussian noise, continuous or discrete: ρ = (L2 sensitivity / σ)² / 2."""
+        return cls(None, exact(rho, "rho"))
+
+    @classmethod
+    def key_selection(cls, epsilon: object, delta: object) -> Cost:
+        """Any (ε, δ)-differentially private mechanism: an ε-private one that fails with probability δ."""
+        return cls(exact(epsilon), exact(epsilon) ** 2 / 2, in_unit_interval(delta))
+
+    @property
+    def measure(self) -> str:
+        """What it is paid in."""
+        return KEYS if self.delta else CONCENTRATED if self.epsilon is None else PURE
+
+    @property
+    def amount(self) -> Fraction:
+        """How much of that."""
+        return self.rho if self.epsilon is None else self.epsilon
+
+
 class Home:
     """The process in which something was charged once and for all: its copy in a forked process is worth nothing.
 
@@ -121,28 +195,36 @@ class Purse(ABC):
     durable = False
     """Whether charges outlive the process: only such a purse can stand behind a release."""
 
+    by_path = True
+    """Whether all that counts is the sum of ε on every path; not so where ρ is derived from every single ε."""
+
     def __init__(self, neighbours: Neighbours | None = None, noise: Noise | None = None) -> None:
         self.neighbours = neighbours or Neighbours()
         self.noise = noise
+        self.measure: str | None = None  # of all its tokens: that of the first one
         self.granted = Fraction(0)
         self.spent = Fraction(0)
         self.charges: list[Event] = []  # what a ledger has about what was paid from here
         self.left: Fraction | None = None  # of a ledger's account, when it was last read, less what was paid from here since
         self.lock = threading.Lock()
 
-    def grant(self, epsilon: object) -> Budget:
-        """A token for a computation on this purse's data. Granting charges nothing; spending does."""
-        amount = exact(epsilon)
-        self.check(amount)
+    def grant(self, epsilon: object = None, *, rho: object = None) -> Budget:
+        """A token of ε or of ρ for a computation on this purse's data. Granting charges nothing; spending does."""
+        amount, measure = amount_of(epsilon, rho)
+        token = Budget(amount, self, measure)
+        self.check(token.cost)
         with self.lock:
-            self.granted += amount
-        return Budget(amount, self)
+            if self.measure not in (None, token.measure):
+                raise PlanError("one computation is paid for in one measure: grant ε and ρ from purses of their own")
+            self.measure = token.measure
+            self.granted += token.amount
+        return token
 
-    def check(self, amount: Fraction) -> None:
+    def check(self, cost: Cost) -> None:
         """Raise if it is already certain that the amount is not there, so that nobody starts what cannot be paid."""
 
     @abstractmethod
-    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
+    def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         """Record the charge durably, or raise and leave everything as it was."""
 
     def part(self, neighbours: Neighbours, noise: Noise, charges: Sequence[Event]) -> PartPurse:
@@ -164,10 +246,10 @@ class CountingPurse(Purse):
     Fraction(1, 2)
     """
 
-    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
+    def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         """Nothing to write: the amount was paid for when the token was made, or is simulated."""
-        if self.spent + amount > self.granted:
-            raise Overdraft(requested=amount, remaining=self.granted - self.spent, of="this computation")
+        if cost.measure != self.measure or self.spent + cost.amount > self.granted:
+            raise Overdraft(requested=cost.amount, remaining=self.unspent, of="this computation", measure=cost.measure)
 
 
 class PartPurse(CountingPurse):
@@ -187,20 +269,20 @@ class PartPurse(CountingPurse):
         self.charges = list(charges)
         self._home = Home()
 
-    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
+    def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         """Nothing to write, but here alone: a forked process has a copy of every token, and nobody charged the copies."""
         self._home.check()
-        super().pay(amount, operator=operator, neighbours=neighbours, note=note)
+        super().pay(cost, operator=operator, neighbours=neighbours, note=note)
 
-    def check(self, amount: Fraction) -> None:
-        """A second token would be ε that nobody charged."""
+    def check(self, cost: Cost) -> None:
+        """A second token would be a loss that nobody charged."""
         if self.granted:
             raise PlanError("a part of a split has one token, the one that it came with: split that token")
 
 
 @final
 class Budget:
-    """An exact amount of ε that is spent once, whole, or split into tokens that add up to it.
+    """An exact amount of ε or ρ that is spent once, whole, or split into tokens that add up to it.
 
     >>> whole = CountingPurse().grant(1)
     >>> first, rest = whole.split(0.05, 0.95)
@@ -211,17 +293,68 @@ class Budget:
     jostle.kernel.errors.PlanError: this budget of ε = 1 was split already; a token is spent or split once
     """
 
-    __slots__ = ("_epsilon", "_purse", "_used")
+    __slots__ = ("_amount", "_measure", "_purse", "_used")
 
-    measure: Final = PURE
+    def __init__(self, amount: Fraction, purse: Purse, measure: str = PURE) -> None:
+        self._amount, self._measure, self._purse, self._used = amount, measure, purse, ""
 
-    def __init__(self, epsilon: Fraction, purse: Purse) -> None:
-        self._epsilon, self._purse, self._used = epsilon, purse, ""
+    @property
+    def measure(self) -> str:
+        """What the amount is of: pure ε, or ρ."""
+        return self._measure
+
+    @property
+    def amount(self) -> Fraction:
+        """The exact amount; a public number, and readable after the token is spent."""
+        return self._amount
 
     @property
     def epsilon(self) -> Fraction:
-        """The exact amount; a public number, and readable after the token is spent."""
-        return self._epsilon
+        """The exact amount of a pure token; one of ρ has none."""
+        if self._measure != PURE:
+            raise PlanError(f"a budget of {self} has no ε: use `rate` to compare amounts of noise, or grant ε")
+        return self._amount
+
+    @property
+    def rate(self) -> float:
+        """The ε at which Laplace noise has the standard deviation of this token's noise, on one count; for heuristics.
+
+        >>> CountingPurse().grant(0.5).rate, CountingPurse().grant(rho="1/100").rate
+        (0.5, 0.2)
+        """
+        return self.rate_of(Fraction(1))
+
+    def rate_of(self, share: Fraction) -> float:
+        """The rate of a token that has this share of the amount."""
+        return float(self._amount * share) if self._measure == PURE else 2 * math.sqrt(self._amount * share)
+
+    @property
+    def pure(self) -> Fraction:
+        """The ε of the pure mechanism that it pays for: any ε-private one has ρ = ε²/2. Rounded down.
+
+        >>> CountingPurse().grant(rho="1/50").pure
+        Fraction(1, 5)
+        """
+        return self._amount if self._measure == PURE else root_down(2 * self._amount)
+
+    @property
+    def exponential(self) -> Fraction:
+        """The ε of the exponential mechanism that it pays for, which has a bounded range, and so ρ = ε²/8. Rounded down.
+
+        >>> CountingPurse().grant(rho="1/50").exponential
+        Fraction(2, 5)
+        """
+        return self._amount if self._measure == PURE else root_down(8 * self._amount)
+
+    @property
+    def cost(self) -> Cost:
+        """What it loses when it is spent."""
+        return Cost.pure(self._amount) if self._measure == PURE else Cost.gaussian(self._amount)
+
+    @property
+    def by_path(self) -> bool:
+        """Whether it may be charged step by step for what is private as a whole: if all that counts is the sum of ε."""
+        return self._measure == PURE and self._purse.by_path
 
     @property
     def neighbours(self) -> Neighbours:
@@ -243,32 +376,32 @@ class Budget:
         if not weights:
             raise BadInput("weights", "no proportions were given", "call split(1, 1) for two halves")
         shares = [exact(w, "weights") for w in weights]
-        unit = self._epsilon / sum(shares)
+        unit = self._amount / sum(shares)
         parts = [unit * share for share in shares]
         if max(part.denominator for part in parts) > _LARGEST:
             raise BadInput("weights", "split this budget finer than exact arithmetic keeps", "split it fewer times")
         self._use("split")
-        return tuple(Budget(part, self._purse) for part in parts)
+        return tuple(Budget(part, self._purse, self._measure) for part in parts)
 
     def split_evenly(self, parts: int) -> tuple[Budget, ...]:
         """Equal tokens, for that many steps one after the other."""
         return self.split(*[1] * parts)
 
     def spend(self, purse: Purse, *, operator: str, neighbours: Neighbours, note: str = "") -> Fraction:
-        """For operators only: charge this token to the purse of the source that it is used on, and return its ε.
+        """For operators only: charge this token to the purse of the source that it is used on, and return its amount.
 
         The token counts as used from here on, whatever happens: a failed charge wastes it and returns nothing.
         """
         if purse is not self._purse:
             raise PlanError(
-                f"a budget of ε = {show(self._epsilon)} was handed to a source that it was not granted for; use it on its "
+                f"a budget of {self} was handed to a source that it was not granted for; use it on its "
                 "own source, and in a part of a split only that part's own token"
             )
         self._use("spent")
         with purse.lock:
-            purse.pay(self._epsilon, operator=operator, neighbours=neighbours, note=note)
-            purse.spent += self._epsilon
-        return self._epsilon
+            purse.pay(self.cost, operator=operator, neighbours=neighbours, note=note)
+            purse.spent += self._amount
+        return self._amount
 
     def draw(self, *, operator: str, note: str = "") -> Noise:
         """For mechanisms that take numbers rather than a source: charge this token, then return the noise to use."""
@@ -282,10 +415,13 @@ class Budget:
         with _lock:
             used, self._used = self._used, self._used or how
         if used:
-            raise PlanError(f"this budget of ε = {show(self._epsilon)} was {used} already; a token is spent or split once")
+            raise PlanError(f"this budget of {self} was {used} already; a token is spent or split once")
+
+    def __str__(self) -> str:
+        return f"{SYMBOLS[self._measure]} = {show(self._amount)}"
 
     def __repr__(self) -> str:
-        return f"Budget(ε = {show(self._epsilon)}{', ' + self._used if self._used else ''})"
+        return f"Budget({self}{', ' + self._used if self._used else ''})"
 
     def __copy__(self) -> NoReturn:
         raise PlanError("a budget cannot be copied: split it")
@@ -306,3 +442,23 @@ def check_token(budget: object) -> None:
     """
     if type(budget) is not Budget:
         raise PlanError("an operator is paid with a budget that was granted for its source, not with a number")
+
+
+def in_measure(measure: str, amount: object) -> dict[str, Any]:
+    """An amount as what `grant` takes.
+
+    >>> in_measure(CONCENTRATED, Fraction(1, 50))
+    {'rho': Fraction(1, 50)}
+    """
+    return {"epsilon" if measure == PURE else "rho": amount}
+
+
+def amount_of(epsilon: object, rho: object) -> tuple[Fraction, str]:
+    """The amount and its measure, of the one of the two that was passed.
+
+    >>> amount_of(0.5, None), amount_of(None, "1/50")
+    ((Fraction(1, 2), 'pure'), (Fraction(1, 50), 'concentrated'))
+    """
+    if (epsilon is None) == (rho is None):
+        raise BadInput("epsilon, rho", "must be one of the two", "pass epsilon for pure ε, or rho")
+    return (exact(epsilon), PURE) if rho is None else (exact(rho, "rho"), CONCENTRATED)

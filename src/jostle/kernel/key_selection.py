@@ -18,10 +18,10 @@ from typing import Any, Final, Protocol, final
 
 import numpy as np
 
-from jostle.kernel.budget import exact
+from jostle.kernel.budget import exact, in_unit_interval
 from jostle.kernel.decimals import context, decimal, normal, root_down
 from jostle.kernel.errors import BadInput
-from jostle.kernel.measures import gaussian_delta_between, gaussian_sigma, in_unit_interval
+from jostle.kernel.measures import gaussian_delta_between, gaussian_sigma
 from jostle.kernel.partition import Counts, Vector
 
 CERTAIN: Final = 2**63

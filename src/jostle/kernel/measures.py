@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, TypeAlias, final
 
-from jostle.kernel.budget import exact
+from jostle.kernel.budget import Cost, exact, in_unit_interval
 from jostle.kernel.decimals import context, decimal, down, normal, root_down, up
 from jostle.kernel.errors import BadInput
 
@@ -120,47 +120,6 @@ def measure_from_json(record: Mapping[str, object]) -> Cap:
         if record.get("measure") == kind.name and record.keys() == names | {"measure"}:
             return kind(**{name: record[name] for name in names})
     raise BadInput("measure", "is none that this jostle reads", "open it with the jostle that wrote it")
-
-
-@final
-@dataclass(frozen=True)
-class Cost:
-    """What one mechanism loses, in each currency.
-
-    >>> Cost.pure(0.1).rho, Cost.exponential(0.1).rho, Cost.gaussian(0.1).epsilon
-    (Fraction(1, 200), Fraction(1, 800), None)
-    """
-
-    epsilon: Fraction | None
-    """Its pure ε; None if it has no pure ε, as Gaussian noise. Of a selection of keys, the ε beside its δ."""
-
-    rho: Fraction
-    """Its ρ. Of a selection of keys, that of the ε-private part of it."""
-
-    delta: Fraction = Fraction(0)
-    """The δ of a selection of keys; no other mechanism has one."""
-
-    @classmethod
-    def pure(cls, epsilon: object) -> Cost:
-        """Any ε-differentially private mechanism: ρ = ε²/2."""
-        amount = exact(epsilon)
-        return cls(amount, amount**2 / 2)
-
-    @classmethod
-    def exponential(cls, epsilon: object) -> Cost:
-        """A mechanism of bounded range ε, such as the exponential mechanism with exp(ε·score/range): ρ = ε²/8."""
-        amount = exact(epsilon)
-        return cls(amount, amount**2 / 8)
-
-    @classmethod
-    def gaussian(cls, rho: object) -> Cost:
-        """Gaussian noise, continuous or discrete: ρ = (L2 sensitivity / σ)² / 2."""
-        return cls(None, exact(rho, "rho"))
-
-    @classmethod
-    def key_selection(cls, epsilon: object, delta: object) -> Cost:
-        """Any (ε, δ)-differentially private mechanism: an ε-private one that fails with probability δ."""
-        return cls(exact(epsilon), exact(epsilon) ** 2 / 2, in_unit_interval(delta))
 
 
 @final
@@ -356,14 +315,6 @@ def _gaussian_sigma(epsilon: Fraction, delta: Fraction) -> Fraction:
         middle = (low + high) / 2
         low, high = (low, middle) if gaussian_delta_between(epsilon, middle) <= delta else (middle, high)
     return high
-
-
-def in_unit_interval(value: object) -> Fraction:
-    """A δ: an exact number above 0 and below 1."""
-    amount = exact(value, "delta")
-    if amount >= 1:
-        raise BadInput("delta", "must be below 1", "pass a small number such as 1e-6")
-    return amount
 
 
 def _for_keys(cap: Cap) -> Fraction:

@@ -69,6 +69,18 @@ class Neighbours:
             return Fraction(max(replace, 2 * add_remove) * self.rows)
         return Fraction((replace if self.rows == 1 and not self.filtered else max(replace, add_remove)) * self.rows)
 
+    def squared_sensitivity(self, add_remove: int, replace: int) -> Fraction:
+        """The same for squared L2 distances and Gaussian noise.
+
+        A person with several records moves a vector by as many times one record's distance, not by the root of that. In a
+        part, a record that goes to another may lose half of ρ in each of the two: hence twice the first number.
+        """
+        if self.relation == "add_remove":
+            return Fraction(add_remove * self.rows**2)
+        if self.part:
+            return Fraction(max(replace, 2 * add_remove) * self.rows**2)
+        return Fraction((replace if self.rows == 1 and not self.filtered else max(replace, add_remove)) * self.rows**2)
+
     def in_part(self) -> Neighbours:
         """The relation inside one part of a data set that is split."""
         return replace(self, part=True) if self.relation == "replace" and not self.part else self

@@ -11,7 +11,7 @@ import math
 import secrets
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from types import SimpleNamespace
 from typing import Any, Protocol, TypeVar, final
 
@@ -23,6 +23,7 @@ from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.partition import Counts, Vector
 
 _LIMIT = 2**56
+_TABLE_UP_TO = 64
 T = TypeVar("T")
 
 
@@ -35,11 +36,17 @@ class Noise(Protocol):
     def discrete_laplace(self, values: Counts, scale: Fraction) -> Counts | Vector:
         """Each value plus k with probability in proportion to exp(−|k|/scale)."""
 
+    def discrete_gaussian(self, values: Counts, square: Fraction) -> Counts | Vector:
+        """Each value plus k with probability in proportion to exp(−k²/2σ²), where σ² is `square`."""
+
     def geometric(self, size: int, scale: Fraction) -> Counts:
         """That many k ≥ 0, each with probability in proportion to exp(−k/scale)."""
 
     def noisy_max(self, scores: Counts, scale: Fraction) -> Any:
         """Where score plus one-sided exponential noise of that scale is largest (permute and flip); with trials, in each."""
+
+    def gumbel_max(self, scores: Counts, scale: Fraction) -> Any:
+        """A place with probability in proportion to exp(score/scale): the exponential mechanism; with trials, in each."""
 
     def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
         """Real values plus Laplace noise of scale sensitivity/epsilon, safe against floating-point attacks."""
@@ -67,6 +74,43 @@ def calibrate(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
     if scale > _LIMIT:
         raise BadInput("epsilon", "asks for noise beyond what 64-bit counts hold", "use a larger one, or fewer queries")
     return scale
+
+
+def calibrate_square(squared_sensitivity: Fraction, rho: Fraction) -> Fraction:
+    """The σ² of Gaussian noise that makes a function ρ-concentrated, if it can be drawn: (L2 sensitivity)²/2ρ.
+
+    >>> calibrate_square(Fraction(2), Fraction(1, 100))
+    Fraction(100, 1)
+    """
+    square = squared_sensitivity / (2 * rho)
+    if square > _LIMIT**2:
+        raise BadInput("rho", "asks for noise beyond what 64-bit counts hold", "use a larger one, or fewer queries")
+    return square
+
+
+def root_up(square: Fraction) -> float:
+    """The smallest float that is not below the square root.
+
+    >>> root_up(Fraction(100)), Fraction(root_up(Fraction(2))) ** 2 >= 2
+    (10.0, True)
+    """
+    root = math.nextafter(math.sqrt(square), 0.0)
+    while Fraction(root) ** 2 < square:
+        root = math.nextafter(root, math.inf)
+    return root
+
+
+def gaussian_variance(square: Fraction) -> float:
+    """The variance of discrete Gaussian noise: below σ², and no longer by what a float can tell once σ is 3.
+
+    >>> gaussian_variance(Fraction(100)), round(gaussian_variance(Fraction(1, 9)), 6), gaussian_variance(Fraction(0))
+    (100.0, 0.021735, 0.0)
+    """
+    if not 0 < square < 9:
+        return float(square)
+    k = np.arange(-60.0, 61.0)
+    weights = np.exp(-(k**2) / (2 * float(square)))
+    return float((k**2 * weights).sum() / weights.sum())
 
 
 def variance(scale: Fraction) -> float:
@@ -97,6 +141,13 @@ class ExactNoise:
         noisy = dp.make_laplace(*dp.integers, scale=round_up(scale))(values.reshape(-1))
         return np.array(noisy, dtype=np.int64).reshape(values.shape)
 
+    def discrete_gaussian(self, values: Counts, square: Fraction) -> Counts:
+        if square == 0:
+            return values.copy()
+        dp = _opendp()
+        noisy = dp.make_gaussian(*dp.plane, scale=root_up(square))(values.reshape(-1))
+        return np.array(noisy, dtype=np.int64).reshape(values.shape)
+
     def geometric(self, size: int, scale: Fraction) -> Counts:
         """Discrete Laplace noise on condition that it is not negative: about half of the draws are kept."""
         kept = np.zeros(0, dtype=np.int64)
@@ -112,6 +163,13 @@ class ExactNoise:
             return int(np.argmax(scores))
         dp = _opendp()
         return int(dp.make_noisy_max(*dp.scores, scale=round_up(scale))(scores))
+
+    def gumbel_max(self, scores: Counts, scale: Fraction) -> int:
+        """OpenDP's noisy max with Gumbel noise on integer scores, compared exactly."""
+        if scale == 0:
+            return int(np.argmax(scores))
+        dp = _opendp()
+        return int(dp.make_noisy_max(*dp.concentrated_scores, scale=round_up(scale))(scores))
 
     def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
         """OpenDP's noise on a lattice finer than the floats; the scale is widened until its privacy map agrees."""
@@ -171,11 +229,32 @@ class SimulatedNoise:
         noise += values
         return noise
 
+    def discrete_gaussian(self, values: Counts, square: Fraction) -> Vector:
+        """From a table where σ is small. Elsewhere normal noise is rounded, which adds 1/12 to its variance: so much less.
+
+        Its characteristic function is then off by less than t⁴/2880 where |t| is about 1/σ: 10^-10 for σ ≥ 64.
+        """
+        size = (*self._lead, *values.shape)
+        if square >= _TABLE_UP_TO**2:
+            noise = np.rint(self._rng.standard_normal(size) * math.sqrt(square - Fraction(1, 12)))
+        elif square:
+            below, most = _normal_table(square)
+            noise = np.searchsorted(below, self._rng.random(size), side="right") - float(most)
+        else:
+            noise = np.zeros(size)
+        noise += values
+        return noise
+
     def geometric(self, size: int, scale: Fraction) -> Counts:
         return np.floor(self._rng.standard_exponential(size) * float(scale)).astype(np.int64)
 
     def noisy_max(self, scores: Counts, scale: Fraction) -> Any:
         noise = self._rng.standard_exponential((*self._lead, *scores.shape))
+        best = np.argmax(scores + noise * float(scale), axis=-1)
+        return best if self._lead else int(best)
+
+    def gumbel_max(self, scores: Counts, scale: Fraction) -> Any:
+        noise = self._rng.gumbel(size=(*self._lead, *scores.shape))
         best = np.argmax(scores + noise * float(scale), axis=-1)
         return best if self._lead else int(best)
 
@@ -198,6 +277,14 @@ class SimulatedNoise:
         return draw()
 
 
+@lru_cache(maxsize=64)
+def _normal_table(square: Fraction) -> tuple[Vector, int]:
+    """The probabilities of all that is below −most, …, most; what lies beyond has less than a float can tell from 0."""
+    most = math.ceil(9 * math.sqrt(square)) + 1
+    weights = np.exp(-(np.arange(-most, most + 1.0) ** 2) / (2 * float(square)))
+    return np.cumsum(weights)[:-1] / weights.sum(), most
+
+
 @cache
 def _opendp() -> Any:
     """The parts of OpenDP that are used, loaded when the first exact noise is drawn: its prelude loads scikit-learn too."""
@@ -207,9 +294,12 @@ def _opendp() -> Any:
     whole = domains.vector_domain(domains.atom_domain(T="i64"))
     real = domains.vector_domain(domains.atom_domain(T="f64", nan=False))
     return SimpleNamespace(
+        make_gaussian=measurements.make_gaussian,
         make_laplace=measurements.make_laplace,
         make_noisy_max=measurements.make_noisy_max,
         integers=(whole, metrics.l1_distance(T="i64")),
+        plane=(whole, metrics.l2_distance(T="f64")),
         scores=(whole, metrics.linf_distance(T="i64"), measures.max_divergence()),
+        concentrated_scores=(whole, metrics.linf_distance(T="i64"), measures.zero_concentrated_divergence()),
         reals=(real, metrics.l1_distance(T="f64")),
     )

@@ -267,7 +267,7 @@ class Records(PrivateData):
         mask = self.__mask(splits, groups, allowed)
         away = _handicaps(handicaps, len(splits), criterion.unit)
         neighbours = self.neighbours.in_part() if by is not None else self.neighbours
-        scale = calibrate(neighbours.sensitivity(*criterion.sensitivities()), budget.epsilon)
+        scale = calibrate(neighbours.sensitivity(*criterion.sensitivities()), budget.exponential)
         axes = [(*((by,) if by else ()), *split.attributes, label) for split in splits]
         for names in axes:
             self.__shape(names)  # refuses before anything is charged
@@ -277,11 +277,11 @@ class Records(PrivateData):
             counts = self.__columns.counts(names).reshape(groups, -1, self.sizes[label])
             for place in places:
                 scores[:, place] = criterion.scores(_merged(counts, splits[place])) - away[place]
-        return [self.__pick(row, open_, scale) for row, open_ in zip(scores, mask, strict=True)]
+        return [self.__pick(row, open_, scale, budget) for row, open_ in zip(scores, mask, strict=True)]
 
-    def __pick(self, scores: Counts, allowed: NDArray[np.bool_], scale: Fraction) -> Any:
+    def __pick(self, scores: Counts, allowed: NDArray[np.bool_], scale: Fraction, budget: Budget) -> Any:
         places = np.flatnonzero(allowed)
-        return places[self.__custody.noise.noisy_max(scores[places], scale)].tolist() if places.size else -1
+        return places[self.__custody.maximum(scores[places], scale, budget)].tolist() if places.size else -1
 
     def __mask(self, splits: Sequence[Split], groups: int, allowed: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         if not splits or any(type(split) is not Split for split in splits):
@@ -312,7 +312,7 @@ class Records(PrivateData):
         names = (*objective.features, objective.label)
         sizes = {name: self.__shape((name,))[0] for name in names}
         objective.check(sizes)
-        how = perturbed.calibration(objective, sizes[objective.label], self.neighbours, budget.epsilon)
+        how = perturbed.calibration(objective, sizes[objective.label], self.neighbours, budget.pure)
         self.__custody.spend(budget, "minimise", f"additive scores of {len(objective.features)} attributes")
         rows, weights = self.__columns.listed(names)
         return perturbed.release(objective, rows, weights, sizes[objective.label], self.__custody.noise, how)

@@ -1,7 +1,7 @@
 """What an algorithm is given in place of the data: public facts and the private operators.
 
 Each operator checks its arguments, then hands the budget to the purse, which writes the charge down, and only then draws
-noise, calibrated to the lemma of what is asked, the neighbours and the exact ε of the token. Nothing else leaves a source.
+noise, calibrated to the lemma of what is asked, the neighbours and the token's exact ε or ρ. Nothing else leaves a source.
 Proofs: docs/proofs/operators.md.
 """
 
@@ -10,21 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import ceil, prod
+from math import ceil, prod, sqrt
 from threading import Lock
-from typing import Literal, NoReturn, Self, TypeVar, final
+from typing import Any, Literal, NoReturn, Self, TypeVar, final
+from warnings import warn
 
 import numpy as np
 
 from jostle.kernel.arguments import check_of_kernel, check_one_of
 from jostle.kernel.arrays import counts
-from jostle.kernel.budget import Budget, CountingPurse, Purse, check_token
+from jostle.kernel.budget import PURE, Budget, CountingPurse, Purse, check_token, in_measure
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions import intervals
 from jostle.kernel.functions.scores import Score
 from jostle.kernel.functions.statistics import PRICE_UNIT, Statistic, check_price
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise, calibrate, variance
+from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise, calibrate, calibrate_square, gaussian_variance, variance
 from jostle.kernel.partition import Counts, Partition, Vector, check_partition
 from jostle.kernel.strategies.base import Strategy, check_measurable
 
@@ -33,6 +34,7 @@ S = TypeVar("S", bound="Source")
 Held = Counts | Callable[[], Counts]
 Rows = Callable[[], int] | None
 Shape = tuple[int, ...]
+_Moves = Callable[[], tuple[int, int]]
 
 KEPT_ANSWERS = 16
 """How many strategies' true answers a source remembers, for further trials on the same data."""
@@ -55,6 +57,29 @@ class IntervalCost:
     def __post_init__(self) -> None:
         check_price(self.price)
         check_one_of(self.method, "method", ("noisy-minimum", "exponential"))
+
+
+@dataclass(frozen=True)
+class AddedNoise:
+    """Discrete noise on exact integers: its kind, and the exact number that it was calibrated to."""
+
+    kind: Literal["laplace", "gaussian"]
+
+    amount: Fraction
+    """The scale of Laplace noise; the variance σ² of Gaussian noise."""
+
+    def on(self, values: Counts, engine: Noise) -> Counts | Vector:
+        """The values with noise."""
+        return (engine.discrete_laplace if self.kind == "laplace" else engine.discrete_gaussian)(values, self.amount)
+
+    @property
+    def variance(self) -> float:
+        return variance(self.amount) if self.kind == "laplace" else gaussian_variance(self.amount)
+
+    @property
+    def scale(self) -> float:
+        """Of Laplace noise; for Gaussian noise, of Laplace noise with the same σ."""
+        return float(self.amount) if self.kind == "laplace" else sqrt(self.amount / 2)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,15 +115,26 @@ class Custody:
         note = f"{self.note}: {what}" if self.note else what
         budget.spend(self.purse, operator=operator, neighbours=self.neighbours, note=note)
 
-    def scale(self, sensitivities: tuple[int, int], budget: Budget) -> Fraction:
+    def scale(self, sensitivities: tuple[int, int], epsilon: Fraction) -> Fraction:
         """The scale of the noise on what one record moves so far, added or removed and replaced: × neighbours / ε."""
+        return calibrate(self.neighbours.sensitivity(*sensitivities), epsilon)
+
+    def added(self, sensitivities: _Moves, squared: _Moves, budget: Budget) -> AddedNoise:
+        """The noise on numbers, by what one record moves them in L1 and in squared L2: Laplace for ε, Gaussian for ρ."""
         check_token(budget)
-        return calibrate(self.neighbours.sensitivity(*sensitivities), budget.epsilon)
+        if budget.measure == PURE:
+            return AddedNoise("laplace", self.scale(sensitivities(), budget.epsilon))
+        return AddedNoise("gaussian", calibrate_square(self.neighbours.squared_sensitivity(*squared()), budget.amount))
+
+    def maximum(self, scores: Counts, scale: Fraction, budget: Budget) -> Any:
+        """Where noisy scores are largest: permute and flip for ε, the exponential mechanism for ρ."""
+        return (self.noise.noisy_max if budget.measure == PURE else self.noise.gumbel_max)(scores, scale)
 
     def part(self, budget: Budget) -> tuple[Custody, Budget]:
         """For one part of a split: a purse of its own, with one token, which was charged when the data were split."""
         purse = self.purse.part(self.neighbours.in_part(), self.noise, budget.charges)
-        return replace(self, purse=purse, neighbours=purse.neighbours), purse.grant(budget.epsilon)
+        token = purse.grant(**in_measure(budget.measure, budget.amount))
+        return replace(self, purse=purse, neighbours=purse.neighbours), token
 
     def __reduce__(self) -> NoReturn:
         raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
@@ -131,9 +167,9 @@ class Granting(PrivateData):
 
     __slots__ = ()
 
-    def grant(self, epsilon: object) -> Budget:
-        """A token for one computation on this source."""
-        return self.__purse.grant(epsilon)
+    def grant(self, epsilon: object = None, *, rho: object = None) -> Budget:
+        """A token of ε or of ρ for one computation on this source."""
+        return self.__purse.grant(epsilon, rho=rho)
 
     @property
     def unspent(self) -> Fraction:
@@ -191,48 +227,62 @@ class Source(PrivateData):
             return None
         return (self.__rows or (lambda: int(self.__x.sum())))()
 
-    def laplace(self, strategy: Strategy, budget: Budget) -> Vector:
-        """Noisy answers to the strategy: discrete Laplace noise of scale sensitivity × neighbours / ε on exact integers."""
-        scale = self.__scale_of(strategy, budget)
-        self.__custody.spend(budget, "laplace", strategy.name)
+    def measure(self, strategy: Strategy, budget: Budget) -> Vector:
+        """Noisy answers to the strategy: discrete noise on exact integers, by what one person moves them.
+
+        Under ε it is Laplace noise of scale L1 sensitivity / ε, under ρ Gaussian noise of variance (L2 sensitivity)² / 2ρ.
+        """
+        noise = self.__noise_of(strategy, budget)
+        self.__custody.spend(budget, noise.kind, strategy.name)
         answers = self.__answers.get(strategy)
         if answers is None:
             if len(self.__answers) >= KEPT_ANSWERS:  # plans whose strategies follow the data make new ones in every trial
                 self.__answers.clear()
             answers = self.__answers[strategy] = np.ascontiguousarray(strategy.apply(self.__x))
-        noisy = self.__custody.noise.discrete_laplace(answers, scale)
+        noisy = noise.on(answers, self.__custody.noise)
         return noisy / strategy.unit if strategy.unit > 1 else noisy.astype(np.float64, copy=False)
 
+    def laplace(self, strategy: Strategy, budget: Budget) -> Vector:
+        """The old name of `measure`, from when all noise was Laplace's."""
+        warn("`laplace` of a source is now `measure`; the old name goes with the next release", DeprecationWarning, 2)
+        return self.measure(strategy, budget)
+
     def noise_scale(self, strategy: Strategy, budget: Budget) -> float:
-        """The scale of the noise on each answer that `laplace` gives: a public number, which costs nothing."""
-        return float(self.__scale_of(strategy, budget) / strategy.unit)
+        """The scale of the noise on each answer that `measure` gives: a public number, which costs nothing.
+
+        For Gaussian noise it is the scale of the Laplace noise with the same standard deviation.
+        """
+        return self.__noise_of(strategy, budget).scale / strategy.unit
 
     def noise_variance(self, strategy: Strategy, budget: Budget) -> float:
         """The variance of that noise."""
-        return variance(self.__scale_of(strategy, budget)) / strategy.unit**2
+        return self.__noise_of(strategy, budget).variance / strategy.unit**2
 
     def statistic(self, statistic: Statistic, budget: Budget) -> Vector:
-        """A noisy number: discrete Laplace noise by the statistic's lemma."""
+        """A noisy number: discrete Laplace or Gaussian noise by the statistic's lemma."""
         check_of_kernel(statistic, Statistic, "statistic")
         statistic.check(self.size)
-        scale = self.__custody.scale(statistic.sensitivities(self.size), budget)
+        added, replaced = statistic.sensitivities(self.size)
+        noise = self.__custody.added(lambda: (added, replaced), lambda: (added**2, replaced**2), budget)
         self.__custody.spend(budget, "statistic", statistic.name)
-        noisy = self.__custody.noise.discrete_laplace(np.array(statistic.value(self.__x), dtype=np.int64), scale)
+        noisy = noise.on(np.array(statistic.value(self.__x), dtype=np.int64), self.__custody.noise)
         return np.asarray(noisy / statistic.unit(self.size), dtype=np.float64)
 
     def choose(self, candidates: Sequence[T], score: Score, budget: Budget) -> T:
         """The candidate whose score is largest after one-sided exponential noise of scale sensitivity × neighbours / ε.
 
-        In a simulation with trials the candidates are an array, and each trial chooses one.
+        Under ρ it is the exponential mechanism's, with ε = √(8ρ). In a simulation with trials the candidates are an array,
+        and each trial chooses one.
         """
         self.__one_trial("choose", candidates)
         check_of_kernel(score, Score, "score")
         if not len(candidates) or not isinstance(candidates, (Sequence, np.ndarray)):  # others go by more than their place
             raise BadInput("candidates", "are none, or in no order", "pass a list of at least one")
         score.check(self.size, len(candidates))
-        scale = self.__custody.scale(score.sensitivities(), budget)
+        check_token(budget)
+        scale = self.__custody.scale(score.sensitivities(), budget.exponential)
         self.__custody.spend(budget, "choose", f"{score.name} among {len(candidates)}")
-        best: int = self.__custody.noise.noisy_max(score.values(self.__x), scale)
+        best: int = self.__custody.maximum(score.values(self.__x), scale, budget)
         return candidates[best]
 
     def partition(self, cost: IntervalCost, budget: Budget) -> Partition:
@@ -246,6 +296,7 @@ class Source(PrivateData):
         if len(self.shape) != 1:
             raise PlanError("partition cuts a line of cells: reduce a grid to a line first, for instance along a curve")
         check_price(cost.price, self.size)
+        check_token(budget)
         draw = self.__exponential(budget) if cost.method == "exponential" else self.__noisy_minimum(budget)
         self.__custody.spend(budget, "partition", f"intervals of {self.size} cells, {cost.method}")
         starts = draw(intervals.deviations(self.__x) * PRICE_UNIT + round(cost.price * PRICE_UNIT))
@@ -253,7 +304,7 @@ class Source(PrivateData):
 
     def __noisy_minimum(self, budget: Budget) -> Callable[[Counts], Counts]:
         """One-sided noise on each interval's cost: twice as much on those of two and more cells."""
-        scales = [self.__custody.scale((k * PRICE_UNIT, 2 * k * PRICE_UNIT), budget) for k in (1, 2)]
+        scales = [self.__custody.scale((k * PRICE_UNIT, 2 * k * PRICE_UNIT), budget.pure) for k in (1, 2)]
         calibrate(16 * self.size * scales[1], Fraction(1))  # the sum of all the noise must fit in 64 bits, too
 
         def draw(costs: Counts) -> Counts:
@@ -264,14 +315,14 @@ class Source(PrivateData):
 
     def __exponential(self, budget: Budget) -> Callable[[Counts], Counts]:
         """Each cut with probability in proportion to 2^(−cost · rate); a little of ε is kept back for rounding errors."""
-        check_token(budget)
+        epsilon = budget.exponential
         # A person in several parts, or with several records, is hidden in as many steps, each of which may lose it.
         steps = self.neighbours.rows * (2 if self.neighbours.part else 1)
         kept = Fraction(self.size * steps, intervals.ROUNDING)
-        if budget.epsilon <= 2 * kept:
+        if epsilon <= 2 * kept:
             raise BadInput("epsilon", "is too small for a cut to be drawn with floating-point numbers", "use a larger one")
         moves = intervals.LN2 * PRICE_UNIT * intervals.NUMERATOR
-        scale = calibrate(self.neighbours.sensitivity(2, 4) * moves, budget.epsilon - kept)
+        scale = calibrate(self.neighbours.sensitivity(2, 4) * moves, epsilon - kept)
         rate = intervals.NUMERATOR, ceil(scale)
         noise = self.__custody.noise
 
@@ -315,11 +366,11 @@ class Source(PrivateData):
         derived.__answers = self.__answers
         return derived
 
-    def __scale_of(self, strategy: Strategy, budget: Budget) -> Fraction:
+    def __noise_of(self, strategy: Strategy, budget: Budget) -> AddedNoise:
         check_measurable(strategy)
         if strategy.size != self.size:
             raise BadInput("strategy", f"is over {strategy.shape}, the data are over {self.shape}", "build it for these")
-        return self.__custody.scale(strategy.sensitivities(), budget)
+        return self.__custody.added(strategy.sensitivities, strategy.squared_sensitivities, budget)
 
     def __one_trial(self, operator: str, among: object = None) -> None:
         """Refuse more: but from an array of candidates, each trial takes its own."""
@@ -353,7 +404,7 @@ class SimulatedSource(Source, Granting):
 
     >>> from jostle.kernel.strategies.cells import identity
     >>> source = SimulatedSource([3, 0, 4], seed=1)
-    >>> source.laplace(identity(3), source.grant(1)).shape
+    >>> source.measure(identity(3), source.grant(1)).shape
     (3,)
     """
 

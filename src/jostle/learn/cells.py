@@ -114,7 +114,7 @@ def known_total(records: Records, budget: Budget, given: float | None = None, *,
         return max(1.0, float(known)), budget
     first, rest = budget.split(percent, 100 - percent)
     counted = records.vector(next(iter(records.sizes)))
-    return max(1.0, float(counted.laplace(total(counted.shape), first)[0])), rest
+    return max(1.0, float(counted.measure(total(counted.shape), first)[0])), rest
 
 
 def measure(records: Records, names: Sequence[str], label: str, budget: Budget) -> NoisyClasses:
@@ -124,7 +124,7 @@ def measure(records: Records, names: Sequence[str], label: str, budget: Budget) 
     cells = vector.size // classes
     strategy = class_strategy(cells, classes)
     scale = vector.noise_scale(strategy, budget)
-    noisy = vector.laplace(strategy, budget)
+    noisy = vector.measure(strategy, budget)
     return NoisyClasses(noisy if classes == 2 else noisy.reshape(cells, classes), scale)
 
 

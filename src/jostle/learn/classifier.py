@@ -54,8 +54,8 @@ def chosen(records: Records, task: Task, budget: Budget) -> ChosenModel:
 
     look, rest = budget.split(PERCENT, 100 - PERCENT)
     classes = task.sizes[task.label]
-    counts = np.maximum(records.vector(task.label).laplace(identity((classes,)), look), 0)
-    facts = features(task, counts.tolist(), float(rest.epsilon / records.neighbours.sensitivity(1, 2)))
+    counts = np.maximum(records.vector(task.label).measure(identity((classes,)), look), 0)
+    facts = features(task, counts.tolist(), rest.rate / float(records.neighbours.sensitivity(1, 2)))
     pick = Chooser.load().pick(facts)
     found = get(pick.option)
     known = {"total": max(1.0, float(counts.sum()))} if "total" in found.tunables else {}

@@ -140,7 +140,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             if seed is None:
                 found.dry_run(task, records.neighbours, self.epsilon, tunables)
             model = found.run(records, task, budget, **tunables)
-            spent = budget.epsilon - records.unspent
+            spent = budget.amount - records.unspent
             charges = budget.charges if self.account is not None else ()  # those of a temporary ledger are gone
         return self._keep(attributes.noted, task, model, spent, charges, records.neighbours, simulated=seed is not None)
 
@@ -160,7 +160,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         records, budget = table.labelled(task.sizes, task.label, epsilon=self.epsilon, note=found.name)
         model = found.run(records, task, budget, **tunables)
         named = pd.DataFrame(columns=list(task.attributes))
-        return self._keep(named, task, model, budget.epsilon, budget.charges, records.neighbours, simulated=False)
+        return self._keep(named, task, model, budget.amount, budget.charges, records.neighbours, simulated=False)
 
     def _keep(
         self,

@@ -97,7 +97,7 @@ def grid(
     if not fits(task):
         raise BadInput("learner", f"a grid is for at most {MOST_AXES} numeric attributes", "use Joint, or let one be chosen")
     total, rest = known_total(records, budget, total)
-    cells = min(LARGEST, density * np.sqrt(total * float(rest.epsilon)))
+    cells = min(LARGEST, density * np.sqrt(total * rest.rate))
     shape = _shape(task, max(2, round(cells ** (1 / len(task.attributes)))))
     tables = {name: coarse(task, name, bins) for name, bins in zip(task.attributes, shape, strict=True)}
     measured = measure(derive_bins(records, tables), [*map(binned, tables)], task.label, rest)

@@ -127,7 +127,7 @@ def tested(model: Model, records: Records, task: Task, budget: Budget) -> Tested
     """
     counts = records.judged([*task.attributes, task.label], partial(right_on, model, task), 2)
     scale = counts.noise_scale(identity((2,)), budget)
-    wrong, correct = np.maximum(counts.laplace(identity((2,)), budget), 0.0)
+    wrong, correct = np.maximum(counts.measure(identity((2,)), budget), 0.0)
     total = max(float(wrong + correct), 1.0)
     return Tested(model, float(correct) / total, min(1.0, 3 * scale / total))
 

@@ -167,15 +167,15 @@ def joint(
     offered = [one for attribute in task.attributes for one in _resolutions(task, attribute)]
     records = derive_sets(records, task, offered)
     largest = most_cells(task, LARGEST)
-    limit = int(np.clip(total * float(rest.epsilon) * CROWD, min(SMALLEST, largest), largest))
+    limit = int(np.clip(total * rest.rate * CROWD, min(SMALLEST, largest), largest))
     sets = attribute_sets(offered, (), limit, most, largest_set)
     cut_short = len(sets[-1]) < min(len(task.attributes), largest_set or len(task.attributes))
-    twice = cut_short and total * float(rest.epsilon) > DEAR
+    twice = cut_short and total * rest.rate > DEAR
     *choices, leaves = rest.split(20, 15, 62) if twice else rest.split(30, 67)
     chosen: AttributeSet = ()
     for choice in choices:
         sets = attribute_sets(offered, chosen, limit, most, largest_set)
-        chosen = choose_set(records, task, sets, float(leaves.epsilon), choice)
+        chosen = choose_set(records, task, sets, leaves.rate, choice)
     measured = measure(records, [one.name for one in chosen] or [ALL], task.label, leaves)
     return CellModel(
         attributes=tuple(one.attribute for one in chosen),

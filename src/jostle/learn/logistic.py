@@ -87,16 +87,16 @@ def logistic(
     if total is not None and finite(total) is None:
         raise BadInput("total", "must be a number that was paid for", "leave it out")
     cells = cells_of(task)
-    _check_payable(task, records.neighbours, budget.epsilon * 98 / 100, bins, ridge)
+    _check_payable(task, records.neighbours, budget.pure * 98 / 100, bins, ridge)
     if total is None and (bins is None or ridge is None):
         total = records.total
     if total is None and (bins is None or ridge is None):
         first, budget = budget.split(Fraction(2, 100), Fraction(98, 100))
         total = float(records.vector(task.label).statistic(Scale(), first))
-    enough = plenty(task, cells, (total or 0.0) * _rate(records.neighbours, budget.epsilon))
+    enough = plenty(task, cells, (total or 0.0) * _rate(records.neighbours, budget.pure))
     wide = int(bins or np.clip(round(BINS * (enough / 60) ** (1 / 3)), BINS, FINEST))
     strength = float(ridge or np.clip(12 / enough, WEAK, STRONG))
-    objective = _objective(task, records.neighbours, budget.epsilon, wide, strength)
+    objective = _objective(task, records.neighbours, budget.pure, wide, strength)
     return _model(task, cells, objective, derive_bins(records, cells).minimise(objective, budget))
 
 

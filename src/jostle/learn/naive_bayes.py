@@ -12,7 +12,7 @@ from jostle import algorithms, workloads
 from jostle.choice.baselines import informed_decision
 from jostle.choice.selectors import shipped
 from jostle.kernel.arguments import finite
-from jostle.kernel.budget import Budget
+from jostle.kernel.budget import Budget, in_measure
 from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.partition import Partition
 from jostle.kernel.records import Records, SimulatedRecords
@@ -115,8 +115,8 @@ def _prior(records: Records, label: str, budget: Budget, histograms: str) -> Flo
     classes = records.vector(label)
     cells = identity(classes.shape)
     least = max(classes.noise_scale(cells, budget), 1.0)
-    noisy = classes.laplace(cells, budget)
-    return np.maximum(_true_counts(records, label), 1.0) if histograms == NONE else np.maximum(noisy, least)
+    noisy = classes.measure(cells, budget)
+    return np.maximum(_true_counts(records, budget, label), 1.0) if histograms == NONE else np.maximum(noisy, least)
 
 
 def _by_class(
@@ -126,7 +126,7 @@ def _by_class(
     vector = records.vector(attribute, task.label)
     cells, classes = vector.shape
     scale = vector.noise_scale(identity(vector.shape), budget)
-    truth = _true_counts(records, attribute, task.label) if histograms in (NONE, INFORMED) else None
+    truth = _true_counts(records, budget, attribute, task.label) if histograms in (NONE, INFORMED) else None
     parts = vector.split(Partition.of(np.tile(np.arange(classes), cells)), budget)
     if histograms == NONE and truth is not None:
         return truth, 0.0
@@ -138,16 +138,17 @@ def _by_class(
     return np.column_stack(columns), scale
 
 
-def _true_counts(records: Records, *names: str) -> FloatArray:
+def _true_counts(records: Records, budget: Budget, *names: str) -> FloatArray:
     """The true counts of public data: only in a simulation."""
     if not isinstance(records, SimulatedRecords):
         raise InternalError("a release tried to look at true counts")
     vector = records.vector(*names)
-    return np.asarray(vector.laplace(identity(vector.shape), records.grant(NOISELESS)).reshape(vector.shape))
+    token = records.grant(**in_measure(budget.measure, NOISELESS))
+    return np.asarray(vector.measure(identity(vector.shape), token).reshape(vector.shape))
 
 
 def _informed(part: Source, truth: FloatArray, workload: workloads.Workload, token: Budget) -> str:
-    return informed_decision(part, truth.astype(np.int64), workload, float(token.epsilon), OPTIONS, trials=TRIALS)
+    return informed_decision(part, truth.astype(np.int64), workload, token.rate, OPTIONS, trials=TRIALS)
 
 
 def _multinomial(counts: FloatArray, task: Task, attribute: str, smoothing: float) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
@@ -53,7 +54,7 @@ def sparse(records: Records, task: Task, budget: Budget, *, few: int = FEW, tota
     check_whole("few", few, 1, remedy="leave it out, or pass for instance 3")
     cells = cells_of(task)
     known, rest = known_total(records, budget, total)
-    rate = float(rest.epsilon / records.neighbours.sensitivity(1, 2))
+    rate = rest.rate / float(records.neighbours.sensitivity(1, 2))
     enough = ENOUGH if len(task.classes) <= 2 else ENOUGH_FOR_MORE
     if len(task.attributes) <= few or plenty(task, cells, known * rate) >= enough:
         return logistic.run(records, task, rest, total=known)
@@ -73,10 +74,10 @@ def choose_attributes(
     No set has more than `largest` cells.
     """
     offered = [BinnedAttribute(name, coarse(task, name, BINS), BINS) for name in task.attributes]
-    epsilon = float(budget.epsilon / records.neighbours.sensitivity(1, 2)) * 100 / PERCENT
-    cells = int(np.clip(total * epsilon, min(SMALLEST, largest), largest))
+    rate = budget.rate_of(Fraction(100, PERCENT)) / float(records.neighbours.sensitivity(1, 2))
+    cells = int(np.clip(total * rate, min(SMALLEST, largest), largest))
     sets = attribute_sets(offered, (), cells, max(MOST, len(offered) + 1), few)  # each attribute by itself in any case
-    chosen = choose_set(derive_sets(records, task, offered), task, sets, epsilon, budget)
+    chosen = choose_set(derive_sets(records, task, offered), task, sets, rate, budget)
     return tuple(one.attribute for one in chosen)
 
 

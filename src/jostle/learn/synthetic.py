@@ -102,7 +102,7 @@ def synthesize(records: Records, task: Task, buckets: Buckets, budget: Budget, t
     """
     buckets = checked_buckets(task, buckets)
     vector = derive_bins(records, buckets).vector(*map(binned, buckets), task.label)
-    noisy = vector.laplace(identity(vector.shape), budget)
+    noisy = vector.measure(identity(vector.shape), budget)
     counts = consistent(noisy, min(max(round(total), 0), MOST_RECORDS))
     return Synthetic(task, buckets, counts.reshape(-1, len(task.classes)))
 
@@ -262,8 +262,8 @@ def synthetic(
     if given is None:
         choice, rest = rest.split(PERCENT, 100 - PERCENT)
         names = choose_attributes(records, task, choice, known, largest=largest)
-        epsilon = float(rest.epsilon / records.neighbours.sensitivity(1, 2))
-        cells = min(max(SMALLEST, CROWD * known * epsilon), largest)
+        rate = rest.rate / float(records.neighbours.sensitivity(1, 2))
+        cells = min(max(SMALLEST, CROWD * known * rate), largest)
         chosen = as_fine_as_possible(task, names or (fallback,), int(cells))
     else:
         chosen = given

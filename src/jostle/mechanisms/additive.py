@@ -36,12 +36,12 @@ def laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> 
     """
     array, stated = numbers(value, "value"), Sensitivity.of(sensitivity)
     size = stated.size(check_budget(budget).neighbours)
-    if size / budget.epsilon > LARGEST:
+    if size / budget.pure > LARGEST:
         raise BadInput("budget", "has an ε that asks for noise beyond all numbers", "use a larger epsilon")
     noise = budget.draw(operator="laplace", note=note)
     clipped = np.nan_to_num(array, nan=0.0, posinf=LARGEST, neginf=-LARGEST)
     flat = np.clip(clipped, -LARGEST, LARGEST).reshape(-1)
-    return _shaped(noise.laplace(flat, size, budget.epsilon), array.shape, float)
+    return _shaped(noise.laplace(flat, size, budget.pure), array.shape, float)
 
 
 def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> Any:
@@ -68,7 +68,7 @@ def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str 
         raise BadInput("value", "must be whole numbers", "use `laplace` for real numbers")
     whole = is_whole(value) or is_nothing(value)
     stated = stated if whole else Lattice.whole(stated).sensitivity  # rounding takes what is closer than 1 apart
-    scale = calibrate(stated.size(check_budget(budget).neighbours), budget.epsilon)
+    scale = calibrate(stated.size(check_budget(budget).neighbours), budget.pure)
     noise = budget.draw(operator="discrete_laplace", note=note)
     return _shaped(noise.discrete_laplace(array.reshape(-1), scale), array.shape, int)
 

@@ -47,7 +47,7 @@ def clipped_sum(values: Any, *, bounds: tuple[float, float], budget: Budget, not
         offset, unit = 0.0, math.ldexp(1.0, math.frexp(max(-low, high))[1] - 30)
         points, (first, last) = np.rint(filled / unit).astype(np.int64), np.rint(np.array([low, high]) / unit).astype(int)
         stated = Sensitivity.of((max(abs(int(first)), abs(int(last))), int(last - first)))
-    scale = calibrate(stated.size(neighbours), budget.epsilon)
+    scale = calibrate(stated.size(neighbours), budget.pure)
     noise = budget.draw(operator="clipped_sum", note=note)
     noisy = noise.discrete_laplace(points.sum(keepdims=True), scale)[..., 0]
     return _number(offset + noisy * unit)
@@ -81,7 +81,7 @@ def clipped_mean(values: Any, *, bounds: tuple[float, float], budget: Budget, no
     public = neighbours.total_is_public
     points = _steps(np.clip(np.where(np.isnan(private), low / 2 + high / 2, private), low, high), low, high)
     # Replacing a record moves the sum by one width, and two sums, which move in opposite directions, by one width each.
-    scale = calibrate(Sensitivity.of((STEPS, STEPS if public else 2 * STEPS)).size(neighbours), budget.epsilon)
+    scale = calibrate(Sensitivity.of((STEPS, STEPS if public else 2 * STEPS)).size(neighbours), budget.pure)
     noise = budget.draw(operator="clipped_mean", note=note)
     above = int(points.sum())
     if public:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from jostle.kernel.budget import Budget, exact, round_up
-from jostle.kernel.errors import BadInput, PlanError, show
+from jostle.kernel.budget import SYMBOLS, Budget, exact, round_up
+from jostle.kernel.errors import BadInput, InternalError, PlanError, show
 from jostle.kernel.noise import Noise, calibrate
 from jostle.kernel.partition import Counts
 from jostle.mechanisms.arguments import check_budget, is_whole, listed, numbers, one_trial, whole_numbers
@@ -26,7 +26,8 @@ class GradualRelease:
 
     Each is as precise as a single release at its ε would be, and the price of a longer prefix is its last ε, not the
     sum: `next` charges the difference to the previous one, and only then gives the number. Stop at any time, also
-    depending on what was released: what was not reached is not charged.
+    depending on what was released: what was not reached is not charged. That is so where pure ε adds up. Under ρ, and in an
+    account of (ε, δ), the first step pays for all; under ρ the `epsilons` end at √(2ρ), which the token pays for.
 
     Koufogiannis, Han, Pappas: Gradual release of sensitive data under differential privacy, Journal of Privacy and
     Confidentiality 7(2), 2016. Theirs is a process of real numbers; this is its counterpart in whole ones,
@@ -62,7 +63,7 @@ class GradualRelease:
     ) -> None:
         real, stated = numbers(value, "value"), Sensitivity.of(sensitivity)
         check_budget(budget)
-        self.epsilons = _rising(epsilons, budget.epsilon)
+        self.epsilons = _rising(epsilons, budget.pure)
         """The total cost of each prefix."""
         integers = whole_numbers(value, "value") if (is_whole(value) if whole is None else whole) else None
         if whole and integers is None:
@@ -74,8 +75,13 @@ class GradualRelease:
         self._lattice = Lattice.whole(stated) if whole else Lattice.for_sensitivity(stated, budget.neighbours)
         size = self._lattice.total_sensitivity(1 if whole else real.size).size(budget.neighbours)
         self._scales = [Fraction(round_up(calibrate(size, epsilon))) for epsilon in self.epsilons]
-        self._shape, self._whole, self._note, self._steps = real.shape, whole, note, 0
-        self._tokens = budget.split(*(b - a for a, b in pairwise((Fraction(0), *self.epsilons))))
+        self._shape, self._whole, self._note, self._steps, self._paid = real.shape, whole, note, 0, Fraction(0)
+        # What the first releases tell is bounded on every path by the last ε, which is enough where ε adds up. Step by step
+        # it is more than the difference, and ρ is about the steps: so where ρ counts, the first step pays for all.
+        paid = [b - a for a, b in pairwise((Fraction(0), *self.epsilons))]
+        self._tokens: tuple[Budget, ...] = budget.split(*paid) if budget.by_path else (budget,)
+        self._engine: Noise | None = None
+        self._symbol = SYMBOLS[budget.measure]
         points = integers if whole else self._lattice.points(np.nan_to_num(real, nan=0.0))
         self._private = np.asarray(points).reshape(-1)
         self._noise: list[Counts] = []
@@ -84,9 +90,14 @@ class GradualRelease:
     def next(self) -> Any:
         """Charge what the next release costs beyond the last one, and return it."""
         with self._lock:  # a thread gets the release that it has charged
-            if self._steps == len(self._tokens):
+            if self._steps == len(self.epsilons):
                 raise PlanError(f"all {self._steps} releases were made")
-            engine = self._tokens[self._steps].draw(operator="gradual_release", note=self._note)
+            if self._steps < len(self._tokens):
+                self._engine = self._tokens[self._steps].draw(operator="gradual_release", note=self._note)
+                self._paid += self._tokens[self._steps].amount
+            if self._engine is None:
+                raise InternalError("a release was not paid for")
+            engine = self._engine
             scale = self._scales[self._steps]
             released = engine.outcome("gradual release", scale, self._private, lambda: self._noisy(engine))
             self._steps += 1
@@ -101,16 +112,21 @@ class GradualRelease:
         return np.asarray(self._private + self._noise[self._steps])
 
     def __iter__(self) -> Iterator[Any]:
-        while self._steps < len(self._tokens):
+        while self._steps < len(self.epsilons):
             yield self.next()
 
     @property
+    def steps(self) -> int:
+        """How many releases were made."""
+        return self._steps
+
+    @property
     def spent(self) -> Fraction:
-        """The total cost of the releases so far."""
-        return self.epsilons[self._steps - 1] if self._steps else Fraction(0)
+        """The total cost of the releases so far, in the token's measure."""
+        return self._paid
 
     def __repr__(self) -> str:
-        return f"<GradualRelease: {self._steps} of {len(self.epsilons)} releases, ε = {show(self.spent)} spent>"
+        return f"<GradualRelease: {self._steps} of {len(self.epsilons)} releases, {self._symbol} = {show(self.spent)} spent>"
 
 
 def chain(size: int, scales: Sequence[Fraction], noise: Noise) -> list[Counts]:

@@ -76,7 +76,7 @@ def quantiles(
     depth = len(levels).bit_length()
     check_budget(budget)
     widest = reach(Fraction(1, _DENOMINATOR), budget.neighbours.in_part())
-    exponential_scale(widest, budget.epsilon / depth)  # refuses what could not be drawn, before it is charged
+    exponential_scale(widest, budget.pure / depth)  # refuses what could not be drawn, before it is charged
     noise = budget.draw(operator="quantiles", note=note)
     known = np.clip(private[~np.isnan(private)], low, high)
     cells = np.rint((known - low) / size).astype(np.int64)
@@ -122,7 +122,7 @@ class QuantileSearch:
     ) -> tuple[Counts, Counts, Vector]:
         """The pieces' first cells, lengths and weights, with the share of ε of one round."""
         starts, lengths, gaps = pieces(ranked, level, start, stop)
-        scale = _scale(level, neighbours, self.budget.epsilon, self.depth)
+        scale = _scale(level, neighbours, self.budget.pure, self.depth)
         return starts, lengths, exponential_weights(gaps, scale, lengths)
 
 

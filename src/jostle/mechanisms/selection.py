@@ -56,7 +56,7 @@ def exponential(
     """
     options, values = with_scores(candidates, scores)
     gaps, reach = _gaps(values, sensitivity, monotone, budget)
-    scale = exponential_scale(reach, budget.epsilon)
+    scale = exponential_scale(reach, budget.exponential)
     noise = budget.draw(operator="exponential", note=note)
     return candidate_at(options, pick(exponential_weights(gaps, scale), noise))
 
@@ -102,7 +102,7 @@ def exponential_line(
     if values.size != lengths.size:  # how many there are may be private: the message does not say it
         raise BadInput("scores", "must be one more than the cuts", "pass one score per piece, from left to right")
     gaps, reach = _gaps(values, sensitivity, monotone, budget, lengths)
-    scale = exponential_scale(reach, budget.epsilon)
+    scale = exponential_scale(reach, budget.exponential)
     noise = budget.draw(operator="exponential", note=note)
     cell = pick_cell(edges[:-1], lengths, exponential_weights(gaps, scale, lengths), noise)
     point: float = np.minimum(high, low + (high - low) * ((cell + 0.5) / CELLS))
@@ -129,7 +129,7 @@ def report_noisy_max(
     """
     options, values = with_scores(candidates, scores)
     gaps, reach = _gaps(values, sensitivity, monotone, budget)
-    scale = calibrate(reach, budget.epsilon)
+    scale = calibrate(reach, budget.pure)
     noise = budget.draw(operator="report_noisy_max", note=note)
     best = noise.outcome("noisy maximum", scale, -gaps, lambda: np.argmax(noise.discrete_laplace(-gaps, scale), axis=-1))
     return candidate_at(options, best)
@@ -155,7 +155,7 @@ def permute_and_flip(
     """
     options, values = with_scores(candidates, scores)
     gaps, reach = _gaps(values, sensitivity, monotone, budget)
-    scale = calibrate(reach, budget.epsilon)
+    scale = calibrate(reach, budget.pure)
     return candidate_at(options, budget.draw(operator="permute_and_flip", note=note).noisy_max(-gaps, scale))
 
 

@@ -71,7 +71,7 @@ class AboveThreshold:
             raise BadInput("threshold", "must be one finite, public number", "pass for instance 100")
         neighbours = check_budget(budget).neighbours
         self._lattice = Lattice.for_sensitivity(stated, neighbours)
-        noisy, self._scale = scales(self._lattice.sensitivity, neighbours, budget.epsilon, most, monotone)
+        noisy, self._scale = scales(self._lattice.sensitivity, neighbours, budget.pure, most, monotone)
         self._lock, self._home = threading.Lock(), Home()
         self._noise = budget.draw(operator="above_threshold", note=note)
         points, how = self._lattice.points(limit.reshape(1)), (noisy, self._scale)

@@ -13,7 +13,7 @@ from jostle import algorithms
 from jostle.algorithms import Algorithm
 from jostle.kernel.arguments import check_whole
 from jostle.kernel.arrays import counts
-from jostle.kernel.budget import Budget, exact
+from jostle.kernel.budget import Budget, amount_of, in_measure
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
@@ -33,20 +33,24 @@ def errors(
     algorithm: str | Algorithm,
     x: Any,
     workload: Workload,
-    epsilon: Any,
+    epsilon: Any = None,
     *,
     trials: int,
     seed: int,
     neighbours: Neighbours | str = "add_remove",
+    rho: Any = None,
     **tunables: Any,
 ) -> Vector:
-    """The L2 error ‖W x̂ − W x‖₂ of each run on public data.
+    """The L2 error ‖W x̂ − W x‖₂ of each run on public data, with pure ε or with ρ.
 
     >>> from jostle import workloads
     >>> errors("Laplace", [3, 0, 4], workloads.identity(3), 1.0, trials=4, seed=1).shape
     (4,)
+    >>> errors("Laplace", [3, 0, 4], workloads.identity(3), rho="1/50", trials=4, seed=1).shape
+    (4,)
     """
-    runs = estimates(algorithm, x, workload, epsilon, trials=trials, seed=seed, neighbours=neighbours, **tunables)
+    how: dict[str, Any] = {"trials": trials, "seed": seed, "neighbours": neighbours, "rho": rho}
+    runs = estimates(algorithm, x, workload, epsilon, **how, **tunables)
     truth = workload @ np.asarray(x)
     return np.concatenate([np.linalg.norm((workload @ estimate) - truth, axis=-1) for estimate in runs])
 
@@ -55,11 +59,12 @@ def estimates(
     algorithm: str | Algorithm,
     x: Any,
     workload: Workload,
-    epsilon: Any,
+    epsilon: Any = None,
     *,
     trials: int,
     seed: int,
     neighbours: Neighbours | str = "add_remove",
+    rho: Any = None,
     **tunables: Any,
 ) -> Iterator[Vector]:
     """The estimates of the data vector themselves, in batches with one row per trial.
@@ -73,20 +78,22 @@ def estimates(
     if not isinstance(workload, Workload):
         raise BadInput("workload", "must be a workload", "pass for instance jostle.workloads.prefix(100)")
     workload.check(domain)
+    if epsilon is not None and rho is not None:  # a tunable of that name, such as Pythia's
+        tunables, rho = tunables | {"rho": rho}, None
     plan.check(workload, tunables)
-    amount, relation = exact(epsilon), Neighbours.of(neighbours)
+    (amount, measure), relation = amount_of(epsilon, rho), Neighbours.of(neighbours)
     trials = check_whole(trials, "trials", "pass for instance 20", least=1, most=MOST_TRIALS)
     seed = check_whole(seed, "seed", "pass for instance seed=0", least=0)
     # Inputs and algorithms that are compared under one seed must not share their noise: it would look like agreement.
     entropy = [seed, zlib.crc32(plan.name.encode()), zlib.crc32(vector.tobytes()), zlib.crc32(str(amount).encode())]
-    return _batches(plan, vector, domain, workload, amount, relation, trials, entropy, tunables)
+    return _batches(plan, vector, domain, workload, in_measure(measure, amount), relation, trials, entropy, tunables)
 
 
 def estimates_together(
     algorithm: str | Algorithm,
     inputs: Sequence[Any],
     workload: Workload,
-    epsilon: Any,
+    epsilon: Any = None,
     *,
     trials: int,
     seeds: Sequence[int],
@@ -118,7 +125,7 @@ def estimates_together(
 
 
 def _measured(x: Source, workload: Workload, budget: Budget) -> Vector:
-    return x.laplace(identity(x.shape), budget)
+    return x.measure(identity(x.shape), budget)
 
 
 def _batches(
@@ -126,7 +133,7 @@ def _batches(
     vector: Any,
     domain: tuple[int, ...],
     workload: Workload,
-    amount: Any,
+    budget: dict[str, Any],
     relation: Neighbours,
     trials: int,
     entropy: list[int],
@@ -141,7 +148,7 @@ def _batches(
             source = SimulatedSource(vector, seed=seed, neighbours=relation, shape=domain, trials=number)
         else:
             source = source.again(seed=seed, trials=number)
-        estimate = plan.run(source, workload, source.grant(amount), **tunables)
+        estimate = plan.run(source, workload, source.grant(**budget), **tunables)
         if source.unspent:
             raise PlanError(f"the plan of {plan.name} left a part of its budget unspent")
         yield estimate if plan.batched else estimate[None]

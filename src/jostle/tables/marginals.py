@@ -98,7 +98,7 @@ class MarginalsQuestion(Question[Marginals]):
             cells = identity(counts.shape)
             spread[axes] = counts.noise_variance(cells, share)
             laws[axes] = NoiseLaw.discrete_laplace(counts.noise_scale(cells, share))
-            noisy[axes] = counts.laplace(cells, share).reshape(counts.shape)
+            noisy[axes] = counts.measure(cells, share).reshape(counts.shape)
         found, _ = consistent(noisy, spread)
         off = margins_of_cells({axes: self._shape(axes) for axes in self.sets}, laws)
         price: dict[str, Any] = {"spent": whole, "remaining": remaining_after(token, lambda: source.remaining)}
@@ -125,7 +125,7 @@ class MarginalsQuestion(Question[Marginals]):
         token = simulation(seed=0, neighbours=neighbours).grant(epsilon)
         for axes, share in zip(self.sets, token.split(*self._weights), strict=True):
             empty = no_rows(self._shape(axes), neighbours)
-            empty.laplace(identity(empty.shape), empty.grant(share.epsilon))
+            empty.measure(identity(empty.shape), empty.grant(share.epsilon))
 
 
 def _names(one: object) -> tuple[str, ...]:

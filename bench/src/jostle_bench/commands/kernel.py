@@ -39,7 +39,7 @@ def _overheads() -> list[Row]:
 
     def through() -> None:
         source = start.again(seed=0, trials=trials)
-        tree_least_squares(tree, source.laplace(tree, source.grant(1)))
+        tree_least_squares(tree, source.measure(tree, source.grant(1)))
 
     answers = tree.apply(x)
 

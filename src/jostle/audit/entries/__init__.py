@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from jostle.kernel.budget import Budget, Purse
+from jostle.kernel.budget import Budget, Cost, Purse
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.kernel.noise import ExactNoise
 from jostle.kernel.partition import Vector
@@ -100,7 +100,7 @@ class FreePurse(Purse):
     def __init__(self, neighbours: Neighbours) -> None:
         super().__init__(neighbours, ExactNoise())
 
-    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
+    def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         pass
 
 

@@ -73,7 +73,7 @@ def _choice_point() -> Ask:
     def ask(source: Source, budget: Budget) -> Vector:
         """The branch, and what was measured there; a total is repeated for every cell."""
         branch, rest = point(source, budget)
-        measured = source.laplace(identity(CELLS) if branch == "cells" else total(CELLS), rest)
+        measured = source.measure(identity(CELLS) if branch == "cells" else total(CELLS), rest)
         return np.concatenate([[float(branch == "cells")], np.broadcast_to(measured, (CELLS,))])
 
     return ask

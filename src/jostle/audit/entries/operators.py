@@ -167,7 +167,7 @@ def _laplace(name: str, strategy: Strategy) -> Audited:
     dense = strategy.dense()
 
     def ask(source: Source, budget: Budget) -> Vector:
-        return source.laplace(strategy, budget)
+        return source.measure(strategy, budget)
 
     def moved(x: Counts, other: Counts) -> float:
         return float(np.abs(dense @ (x - other)).sum())
@@ -225,18 +225,18 @@ def _composed() -> Iterator[Audited]:
     halves, thirds = Partition.intervals([0, 2], CELLS), Partition.of([0, 1, 2, 1])
 
     def reduced(source: Source, budget: Budget) -> Vector:
-        return source.reduce(halves).laplace(identity(2), budget)
+        return source.reduce(halves).measure(identity(2), budget)
 
     def parts(source: Source, budget: Budget) -> Vector:
-        seen = [np.atleast_1d(part.laplace(total(part.size), token)) for part, token in source.split(halves, budget)]
+        seen = [np.atleast_1d(part.measure(total(part.size), token)) for part, token in source.split(halves, budget)]
         return np.concatenate(seen, axis=-1)
 
     def mixed(source: Source, budget: Budget) -> Vector:
         before, within = budget.split(1, 1)
-        seen = [source.laplace(identity(CELLS), before)]
+        seen = [source.measure(identity(CELLS), before)]
         for part, token in source.split(thirds, within):
             first, second = token.split(1, 2)
-            seen += [part.laplace(identity(part.size), first), part.laplace(total(part.size), second)]
+            seen += [part.measure(identity(part.size), first), part.measure(total(part.size), second)]
         return np.concatenate(seen, axis=-1)
 
     def spread(x: Counts, other: Counts) -> float:

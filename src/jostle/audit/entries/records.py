@@ -113,21 +113,21 @@ def _entry(name: str, ask: Ask, pairs: Pairs, sizes: Mapping[str, int] = SIZES, 
 
 def _histograms() -> Iterator[Audited]:
     def vector(records: Records, budget: Budget) -> Vector:
-        return records.vector("a", "class").laplace(identity((2, 2)), budget)
+        return records.vector("a", "class").measure(identity((2, 2)), budget)
 
     def derived(records: Records, budget: Budget) -> Vector:
-        return records.derive("same", ("a", "b"), np.array([[0, 1], [1, 0]])).vector("same").laplace(identity(2), budget)
+        return records.derive("same", ("a", "b"), np.array([[0, 1], [1, 0]])).vector("same").measure(identity(2), budget)
 
     def judged(records: Records, budget: Budget) -> Vector:
-        return records.judged(("a", "b"), lambda codes: codes["a"] ^ codes["b"], 2).laplace(identity(2), budget)
+        return records.judged(("a", "b"), lambda codes: codes["a"] ^ codes["b"], 2).measure(identity(2), budget)
 
     def parts(records: Records, budget: Budget) -> Vector:
-        seen = [part.vector("b").laplace(total(2), token) for part, token in records.split("a", budget)]
+        seen = [part.vector("b").measure(total(2), token) for part, token in records.split("a", budget)]
         return np.concatenate(seen, axis=-1)
 
     def counted(records: Records, budget: Budget) -> Vector:
         """What is public about the total, and a measurement of it."""
-        measured = records.vector("a").laplace(total(2), budget)
+        measured = records.vector("a").measure(total(2), budget)
         known = np.full_like(measured, -1 if records.total is None else records.total)
         return np.concatenate([known, measured], axis=-1)
 

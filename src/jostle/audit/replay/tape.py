@@ -17,7 +17,8 @@ import numpy as np
 
 from jostle.audit.replay.compare import close, difference
 from jostle.audit.replay.laws import LAWS, threshold_loss
-from jostle.kernel.budget import PartPurse, Purse
+from jostle.kernel.budget import Cost, PartPurse, Purse
+from jostle.kernel.errors import PlanError
 from jostle.kernel.ledger import Account
 from jostle.kernel.ledger.events import ROWS, Event
 from jostle.kernel.neighbours import Neighbours
@@ -257,6 +258,13 @@ class TapeNoise(ExactNoise):
         return self._tape.seed if isinstance(self._tape, Recording) else self._tape.tape.seed
 
 
+def _pure(cost: Cost) -> Fraction:
+    """What is paid in ε. A loss in ρ is none of single outcomes, which is what a replay compares."""
+    if cost.epsilon is None:
+        raise PlanError("a replay is of what is paid for in pure ε")
+    return cost.epsilon
+
+
 class TapePurse(Purse):
     """A purse whose charges are on a tape, for public data: there is nobody to charge."""
 
@@ -266,7 +274,8 @@ class TapePurse(Purse):
         super().__init__(neighbours, noise)
         self._tape = tape
 
-    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
+    def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
+        amount = _pure(cost)
         self._tape.charge(Charge(operator, amount, neighbours, note, in_part=False))
         words: dict[str, Any] = {"operator": operator, "neighbours": str(neighbours), "note": note}
         self.charges.append(Event(key="", at="", kind="charge", dataset="replayed", amount=amount, **words))
@@ -282,9 +291,9 @@ class TapePartPurse(PartPurse):
         super().__init__(neighbours, noise, charges)
         self._tape = tape
 
-    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
-        super().pay(amount, operator=operator, neighbours=neighbours, note=note)
-        self._tape.charge(Charge(operator, amount, neighbours, note, in_part=True))
+    def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
+        super().pay(cost, operator=operator, neighbours=neighbours, note=note)
+        self._tape.charge(Charge(operator, _pure(cost), neighbours, note, in_part=True))
 
     def part(self, neighbours: Neighbours, noise: Noise, charges: Sequence[Event]) -> PartPurse:
         return TapePartPurse(self._tape, neighbours, noise, charges)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from jostle.kernel.budget import Budget, Purse
+from jostle.kernel.budget import PURE, Budget, Cost, Purse
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.ledger.events import ROWS, Balance, Event
 from jostle.kernel.neighbours import Neighbours
@@ -51,9 +51,9 @@ class Account:
         """
         return AccountPurse(self, unit)
 
-    def grant(self, epsilon: object, unit: str = ROWS) -> Budget:
+    def grant(self, epsilon: object = None, unit: str = ROWS, *, rho: object = None) -> Budget:
         """A token of a new purse on this account, for a computation that protects this unit."""
-        return self.purse(unit).grant(epsilon)
+        return self.purse(unit).grant(epsilon, rho=rho)
 
     def __deepcopy__(self, memo: object) -> Account:
         """The same account: what is spent through a copy of whatever holds it is spent here."""
@@ -90,14 +90,16 @@ class AccountPurse(Purse):
         self.account, self.unit = account, unit
         check_unit("account", account.name, account.unit, unit)
 
-    def check(self, amount: Fraction) -> None:
+    def check(self, cost: Cost) -> None:
         """Raise an overdraft that is already certain. Others may still spend what is left before this charge is made."""
         self.left = self.account.remaining
-        if amount > self.left:
-            raise Overdraft(requested=amount, remaining=self.left, of=f"dataset {self.account.name!r}")
+        if cost.measure != PURE:
+            raise BadInput("rho", f"the account {self.account.name!r} is of pure ε", "pass epsilon=…")
+        if cost.amount > self.left:
+            raise Overdraft(requested=cost.amount, remaining=self.left, of=f"dataset {self.account.name!r}")
 
-    def pay(self, amount: Fraction, *, operator: str, neighbours: Neighbours, note: str) -> None:
-        event = self.account.charge(amount, operator=operator, neighbours=neighbours, unit=self.unit, note=note)
+    def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
+        event = self.account.charge(cost.amount, operator=operator, neighbours=neighbours, unit=self.unit, note=note)
         self.charges.append(event)
         self.left = None if self.left is None else max(self.left - event.amount, Fraction(0))
 

@@ -41,6 +41,7 @@ class Strategy(ABC):
 
     _norm: int | None = None
     _diameter: int | None = None
+    _squares: tuple[int, int] | None = None
     _bounds: tuple[int, int] = (0, 1)
 
     def __init__(
@@ -50,11 +51,12 @@ class Strategy(ABC):
         *,
         norm: int | None = None,
         diameter: int | None = None,
+        squares: tuple[int, int] | None = None,
         unit: int = 1,
         bounds: tuple[int, int] = (0, 1),
     ) -> None:
         self.shape, self.rows, self.unit = shape, rows, unit
-        self._norm, self._diameter, self._bounds = norm, diameter, bounds
+        self._norm, self._diameter, self._squares, self._bounds = norm, diameter, squares, bounds
 
     def __setattr__(self, name: str, value: object) -> None:
         """Once: a norm is derived from what a strategy is made of, and some strategies are shared by all."""
@@ -101,10 +103,25 @@ class Strategy(ABC):
         """How far one record moves the answers, in units and L1: added or removed, replaced."""
         return self.norm, self.diameter
 
+    def squared_sensitivities(self) -> tuple[int, int]:
+        """The squares of how far one record moves the answers in L2, in units: added or removed, replaced.
+
+        Where no entry is negative, two columns are at most √2 times as far apart as the longer one is long, else twice.
+        """
+        if self._squares is not None:
+            return self._squares
+        square = int(self.column_squares.max())
+        return square, 0 if self.size == 1 else square * (2 if self.bounds[0] == 0 else 4)
+
     @property
     def column_norms(self) -> Counts:
         """The sum of absolute values in each column, in units; most strategies weigh all cells alike."""
         return np.full(self.size, self.norm, dtype=np.int64)
+
+    @property
+    def column_squares(self) -> Any:
+        """The sum of squares in each column, in squared units, as whole numbers of any size."""
+        return np.full(self.size, self.squared_sensitivities()[0], dtype=object)
 
     def __matmul__(self, x: Any) -> Vector:
         """The answers on a data vector.

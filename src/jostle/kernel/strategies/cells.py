@@ -26,7 +26,8 @@ class Identity(Strategy):
     """Every cell on its own."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        super().__init__(shape, math.prod(shape), norm=1)  # a record is in one cell
+        cells = math.prod(shape)
+        super().__init__(shape, cells, norm=1, squares=(1, 2 if cells > 1 else 0))  # a record is in one cell
 
     def apply(self, x: Any) -> Any:
         return x
@@ -40,7 +41,7 @@ class Total(Strategy):
     """The number of records. Under `replace` it does not move at all."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
-        super().__init__(shape, 1, norm=1, diameter=0)  # a record counts once, and all columns are the same
+        super().__init__(shape, 1, norm=1, diameter=0, squares=(1, 0))  # a record counts once, and all columns are the same
 
     def apply(self, x: Any) -> Any:
         return x.sum(axis=-1, keepdims=True)
@@ -55,7 +56,7 @@ class Prefix(Strategy):
 
     def __init__(self, n: int) -> None:
         # The first cell is in every prefix; columns i and j differ in |i − j| rows.
-        super().__init__((n,), n, norm=n, diameter=n - 1)
+        super().__init__((n,), n, norm=n, diameter=n - 1, squares=(n, n - 1))
 
     def apply(self, x: Any) -> Any:
         return np.cumsum(x, axis=-1)
@@ -68,6 +69,11 @@ class Prefix(Strategy):
         """Cell i is in all prefixes but the first i."""
         return np.arange(self.rows, 0, -1, dtype=np.int64)
 
+    @property
+    def column_squares(self) -> Any:
+        """All entries are 0 or 1."""
+        return self.column_norms.astype(object)
+
 
 @final
 class Blocks(Strategy):
@@ -76,7 +82,8 @@ class Blocks(Strategy):
     def __init__(self, partition: Partition, shape: tuple[int, ...]) -> None:
         check_partition(partition, math.prod(shape))
         # A record is in one group; a replaced one moves two groups, if there are two.
-        super().__init__(shape, partition.groups, norm=1, diameter=0 if partition.groups == 1 else 2)
+        apart = 0 if partition.groups == 1 else 2
+        super().__init__(shape, partition.groups, norm=1, diameter=apart, squares=(1, apart))
         self.partition = partition
 
     def apply(self, x: Any) -> Any:
@@ -130,6 +137,11 @@ class Boxes(Strategy):
         """In how many boxes each cell lies."""
         return fixed(np.array(self.adjoint(np.ones(self.rows, dtype=np.int64))))
 
+    @property
+    def column_squares(self) -> Any:
+        """All entries are 0 or 1."""
+        return self.column_norms.astype(object)
+
 
 @final
 class Matrix(Strategy):
@@ -157,12 +169,30 @@ class Matrix(Strategy):
         return fixed(np.array(abs(self.entries).sum(axis=0), dtype=np.int64))
 
     @cached_property
+    def column_squares(self) -> Any:
+        """Column sums of squares, in Python's whole numbers: squares of many large entries may not fit in 64 bits."""
+        kind = np.int64 if max(map(abs, self.bounds)) ** 2 * self.rows < 2**62 else object
+        sums = np.zeros(self.size, dtype=kind)
+        np.add.at(sums, self.entries.indices, self.entries.data.astype(kind) ** 2)
+        return sums.astype(object)
+
+    @cached_property
     def diameter(self) -> int:
         """Exact on small domains; twice the norm beyond, where looking at all pairs would take too long."""
         if self.size > 128:
             return 2 * self.norm
         columns = self.entries.toarray().T
         return int(max(np.abs(columns - column).sum(axis=1).max() for column in columns))
+
+    def squared_sensitivities(self) -> tuple[int, int]:
+        """Exact on small domains, as the diameter is."""
+        return self._exact_squares if self.size <= 128 else super().squared_sensitivities()
+
+    @cached_property
+    def _exact_squares(self) -> tuple[int, int]:
+        columns = self.entries.toarray().T.astype(object)
+        apart = max(((columns - column) ** 2).sum(axis=1).max() for column in columns)
+        return int(self.column_squares.max()), int(apart)
 
 
 @final
@@ -195,10 +225,21 @@ class Stack(Strategy):
         """The parts' own, added up."""
         return fixed(np.sum([part.column_norms * f for f, part in zip(self.factors, self.parts, strict=True)], axis=0))
 
+    @cached_property
+    def column_squares(self) -> Any:
+        """The parts' own, times the squares of their factors, added up."""
+        return sum(part.column_squares * f**2 for f, part in zip(self.factors, self.parts, strict=True))
+
     @property
     def diameter(self) -> int:
         """At most the sum of the parts' diameters, and at most twice the norm."""
         return min(sum(f * part.diameter for f, part in zip(self.factors, self.parts, strict=True)), 2 * self.norm)
+
+    def squared_sensitivities(self) -> tuple[int, int]:
+        """When a record is replaced, at most the sum of the parts' own, too."""
+        square, apart = super().squared_sensitivities()
+        each = (f**2 * part.squared_sensitivities()[1] for f, part in zip(self.factors, self.parts, strict=True))
+        return square, min(apart, sum(each))
 
 
 def identity(shape: int | tuple[int, ...]) -> Identity:

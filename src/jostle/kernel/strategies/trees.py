@@ -34,8 +34,9 @@ class Hierarchy(Strategy):
         blocks = [math.prod(grid) for grid in self.grids]
         # A record is in one block per level; a replaced one moves two blocks on every level that has two.
         apart = 2 * sum(w for w, count in zip(weights, blocks, strict=True) if count > 1)
-        bounds = 0, max(self.weights)
-        super().__init__(shape, sum(blocks), norm=sum(weights), diameter=apart, unit=unit, bounds=bounds)
+        squares = sum(w**2 for w in weights), 2 * sum(w**2 for w, count in zip(weights, blocks, strict=True) if count > 1)
+        sizes: dict[str, Any] = {"norm": sum(weights), "diameter": apart, "squares": squares, "bounds": (0, max(weights))}
+        super().__init__(shape, sum(blocks), unit=unit, **sizes)
 
     def apply(self, x: Any) -> Any:
         """Block sums, each level from the one below it."""
@@ -96,7 +97,9 @@ class Wavelet(Strategy):
         # share the total and, with opposite signs, the root. Left halves count up, right halves down.
         norm = math.prod(p.bit_length() for p in self.padded)
         apart = 2 * (norm - 1) if len(shape) == 1 else None
-        super().__init__(shape, math.prod(self.padded), norm=norm, diameter=apart, bounds=(-1, 1))
+        # Entries are −1, 0 and 1; and two columns never form an obtuse angle: docs/proofs/strategies.md.
+        squares = norm, 2 * norm if math.prod(shape) > 1 else 0
+        super().__init__(shape, math.prod(self.padded), norm=norm, diameter=apart, squares=squares, bounds=(-1, 1))
 
     def apply(self, x: Any) -> Any:
         lead = x.shape[:-1]

@@ -101,15 +101,15 @@ def _tree(
         check_whole("bins", bins, 2, 2**12, remedy="pass for instance 16")
     check_names(task)
     splitting = best_split(criterion)
-    check_payable(_program(splitting, 1 if depth is None else depth), budget.epsilon * 19 / 20)
-    epsilon, worth = float(budget.epsilon), 0.0
+    check_payable(_program(splitting, 1 if depth is None else depth), budget.pure * 19 / 20)
+    rate, worth = budget.rate, 0.0
     if depth is None or bins is None:
         number, budget = known_total(records, budget, percent=PERCENT)
-        worth = number * epsilon
+        worth = number * rate
         bins = bins or (FINE if worth >= MANY else COARSE)
     records, candidates = candidates_for(records, task, bins=bins, ways=ways)
     if depth is None:
-        depth = min(_depth(worth, task, candidates), _deepest_payable(splitting, budget.epsilon))
+        depth = min(_depth(worth, task, candidates), _deepest_payable(splitting, budget.pure))
     return prevailing(grow(records, task, budget, _program(splitting, depth), candidates), task)
 
 

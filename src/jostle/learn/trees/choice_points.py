@@ -242,7 +242,7 @@ class NoisySize:
 
     def stop(self, level: Level, budget: Budget | None) -> Flags:
         """By one noisy count per node; the nodes are disjoint."""
-        level.sizes = level.records.vector(NODE).laplace(identity((level.live,)), _paid(budget))
+        level.sizes = level.records.vector(NODE).measure(identity((level.live,)), _paid(budget))
         return np.asarray(level.sizes / (level.candidates.branches * level.classes) < math.sqrt(2) / level.epsilon)
 
 
@@ -282,7 +282,7 @@ class BestSplit:
         token = _paid(budget)
         criterion = self.criterion or CappedEntropy(_cap(level))
         span = level.records.neighbours.in_part().sensitivity(*criterion.sensitivities())
-        scale = float(span / token.epsilon) / criterion.unit
+        scale = float(span / token.exponential) / criterion.unit
         handicaps = np.minimum(-scale * np.log(level.candidates.prior), LARGEST_HANDICAP)
         return level.records.choose_each(
             level.candidates.counted,
@@ -341,7 +341,7 @@ class NoisyCounts:
         noisy: dict[str, FloatArray] = {}
         for name, token in tokens.items():
             source = level.records.vector(NODE, name, level.label)
-            noisy[name] = np.maximum(source.laplace(identity(source.shape), token), 0).reshape(source.shape)
+            noisy[name] = np.maximum(source.measure(identity(source.shape), token), 0).reshape(source.shape)
         scores = np.column_stack([_information(noisy[s.attribute], s) for s in level.candidates.counted])
         scores = np.where(level.allowed, scores, -np.inf)
         return [int(np.argmax(row)) if np.isfinite(row).any() else -1 for row in scores]

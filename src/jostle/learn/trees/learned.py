@@ -113,10 +113,10 @@ def chosen_trees(records: Records, task: Task, budget: Budget, choice: Points) -
     """The program with these choice points."""
     check_names(task)
     dearest = Program(NoisySize(), best_split("entropy"), DEEPEST, LEAF_WEIGHT, GROWTH)
-    check_payable(dearest, budget.epsilon * 19 / 20, max(TREES.values()))
+    check_payable(dearest, budget.pure * 19 / 20, max(TREES.values()))
     number, budget = known_total(records, budget, percent=PERCENT)
     records, candidates = candidates_for(records, task, bins=BINS)
-    known = facts(records, task, candidates, number, budget.epsilon, 0)
+    known = facts(records, task, candidates, number, budget.rate, 0)
     many, rest = choice.trees(records, budget, **known)
     grown = []
     for tree, token in enumerate(rest.split_evenly(TREES[many])):
@@ -143,10 +143,10 @@ def grow_by_choice(
 
     All facts are known before any level is paid for, so no budget is kept for levels that will not exist.
     """
-    noise = sqrt(2) * task.sizes[task.label] / float(budget.epsilon)
+    noise = sqrt(2) * task.sizes[task.label] / budget.rate
     by_level: list[tuple[Stopping, Splitting]] = []
     for level in range(depth):
-        known = facts(records, task, candidates, number, budget.epsilon, level)
+        known = facts(records, task, candidates, number, budget.rate, level)
         stop, budget = choice.stopping(records, budget, **known)
         if stop == "stop":
             break
@@ -165,17 +165,17 @@ def grow_by_choice(
 
 
 def facts(
-    records: Records, task: Task, candidates: SplitCandidates, number: float, epsilon: Fraction, depth: int
+    records: Records, task: Task, candidates: SplitCandidates, number: float, rate: float, depth: int
 ) -> dict[str, float]:
     """The facts about the nodes of a level.
 
     The depth; `worth`, a node's records times ε if splits are even, and the number of branches of splits, both as powers of
     ten; and the numbers of classes and attributes.
     """
-    rate, branching = float(epsilon / records.neighbours.sensitivity(1, 2)), log10(candidates.mean_branching)
+    worth, branching = number * rate / float(records.neighbours.sensitivity(1, 2)), log10(candidates.mean_branching)
     return {
         "depth": float(depth),
-        "worth": log10(max(number * rate, 1.0)) - depth * branching,
+        "worth": log10(max(worth, 1.0)) - depth * branching,
         "branching": branching,
         "classes": float(task.sizes[task.label]),
         "attributes": float(len(task.attributes)),

@@ -107,7 +107,7 @@ def patil_singh(records: Records, task: Task, budget: Budget, *, depth: int = 5,
     Privacy: that of each tree, at an equal part of the budget; the parts add up.
     """
     check_whole("trees", trees, *TREES, remedy="pass for instance 10")
-    check_payable(Program(NoisySize(), BestSplit(), depth, 2), budget.epsilon, trees)
+    check_payable(Program(NoisySize(), BestSplit(), depth, 2), budget.pure, trees)
     tokens = budget.split_evenly(trees)
     return Forest([_friedman_schuster(records, task, token, depth, "entropy", prune=True) for token in tokens])
 
@@ -128,7 +128,7 @@ def fletcher_islam(records: Records, task: Task, budget: Budget, *, trees: int |
     number, budget = known_total(records, budget, percent=PERCENT)
     grown = []
     for tree, token in enumerate(budget.split_evenly(many)):
-        noise = math.sqrt(2) * task.sizes[task.label] / float(token.epsilon)
+        noise = math.sqrt(2) * task.sizes[task.label] / token.rate
         rule = RandomSplit(np.random.default_rng([shape_seed, tree]))
         program = Program(ExpectedSupport(noise), rule, len(task.attributes), 1, records_expected=number)
         grown.append(noisy_majority(counted(grow(records, task, token, program, candidates), task), task))
@@ -146,7 +146,7 @@ def _friedman_schuster(records: Records, task: Task, budget: Budget, depth: int,
 def _check_forest(trees: Any, shape_seed: Any, budget: Budget) -> None:
     check_whole("trees", trees, *TREES, remedy="pass for instance 10")
     check_whole("shape_seed", shape_seed, 0)
-    check_payable(Program(AtDepth(), RandomSplit(np.random.default_rng(0)), 0, 1), budget.epsilon / 20, trees)
+    check_payable(Program(AtDepth(), RandomSplit(np.random.default_rng(0)), 0, 1), budget.pure / 20, trees)
 
 
 # ------------------------------------------------------------------------------------------------------- estimators

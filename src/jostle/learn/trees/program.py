@@ -135,8 +135,7 @@ def grow(records: Records, task: Task, budget: Budget, program: Program, candida
     first, state = task.attributes[0], _LiveNodes(candidates)
     sorted_ = records.derive(NODE, (first,), np.zeros(records.sizes[first], dtype=np.int64))
     rest, sizes = budget, dict[int, float]()
-    check_payable(program, budget.epsilon)
-    unit = budget.epsilon / program.weight_from(0)
+    check_payable(program, budget.pure)
     for depth in range(program.depth):
         fitting = candidates.among(LARGEST_TABLE // (len(state.live) * task.sizes[task.label]))
         allowed = state.allowed(fitting)
@@ -146,7 +145,7 @@ def grow(records: Records, task: Task, budget: Budget, program: Program, candida
             sorted_,
             task.label,
             depth,
-            float(unit * program.level_weight(depth)),
+            budget.rate_of(program.level_weight(depth) / program.weight_from(0)),
             fitting,
             allowed,
             state.expected,
@@ -295,7 +294,7 @@ def counted(grown: GrownTree, task: Task) -> CountedTree:
     vector = grown.records.vector(NODE, task.label)
     every = identity(vector.shape)
     scale = vector.noise_scale(every, grown.budget)
-    noisy = vector.laplace(every, grown.budget).reshape(vector.shape)
+    noisy = vector.measure(every, grown.budget).reshape(vector.shape)
     return CountedTree.of_leaves(grown.nodes, grown.leaves, noisy, scale)
 
 
