@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from jostle import algorithms, simulate, workloads
+from jostle.algorithms import opt
 from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release
 from jostle.kernel.neighbours import Neighbours
