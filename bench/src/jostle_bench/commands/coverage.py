@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -55,7 +55,12 @@ def coverage(
                 for price in prices:
                     bar.update(shown, description=f"{name}, {kind}, ε = {price:g}")
                     for seed, (dataset, x) in enumerate(inputs):
-                        how = {"dataset": dataset, "releases": releases, "seed": seed, "neighbours": neighbours}
+                        how: dict[str, Any] = {
+                            "dataset": dataset,
+                            "releases": releases,
+                            "seed": seed,
+                            "neighbours": neighbours,
+                        }
                         found.append(measuring.measure(name, asked, price, x, **how))
                         bar.advance(shown)
     _show(found, fit=fit)
@@ -75,8 +80,8 @@ def _show(found: Sequence[Coverage], *, fit: bool) -> None:
         table.add_row(name, kind, f"{price:g}", f"{held:.1%}", f"{narrow:.1%}", f"{width:.2f}")
     Console().print(table)
     if fit:
-        headings = ("algorithm", "workload", "widen by", "covered on a data set left out")
-        factors = new_table("What is missing", headings, left=("algorithm", "workload"))
+        about = ("algorithm", "workload", "widen by", "covered on a data set left out")
+        factors = new_table("What is missing", about, left=("algorithm", "workload"))
         for (name, kind), (factor, left_out) in fitted(found).items():
             factors.add_row(name, kind, f"{factor:.2f}", f"{left_out:.1%}")
         Console().print(factors)
