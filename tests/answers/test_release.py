@@ -158,7 +158,7 @@ def test_margins_of_many_answers_are_the_same_order_statistics_in_little_memory(
     run = (jostle.algorithms.get("Uniform"), np.full(cells, 9.0), workloads.identity(cells))
     run = (*run, Fraction(1, 10), jostle.Neighbours("add_remove"), {})
     monkeypatch.setattr(margins, "MANY", cells - 1)
-    monkeypatch.setattr(margins, "WIDENED", {})
+    monkeypatch.setattr(margins, "BLIND", ())
     errors = np.concatenate(list(margins.simulated_errors(run[2], *run)))
     assert len(errors) == 50
     tracemalloc.start()
