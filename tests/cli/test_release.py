@@ -53,7 +53,7 @@ def test_a_release_is_explained_written_drawn_and_charged(folder, jostle):
         *("--algorithm", "Laplace", "--out", "ages.csv", "--plot", "ages.html"),
     )
     assert (status, errors) == (0, "")
-    assert "10 identity queries over 10 cells by Laplace, at ε = 0.5" in output
+    assert "Rows by age: 10 counts at ε = 0.5" in output
     assert "jostle budget budget.db" in output
     lines = (folder / "ages.csv").read_text("utf-8").splitlines()
     assert lines[0] == "age,count,low,high"
@@ -288,8 +288,7 @@ def test_more_answers_than_a_terminal_takes_are_refused_before_they_are_paid_for
     status, _, errors = jostle(*asked)
     assert status == 2
     assert "out: is missing: there will be 2,000 answers" in errors
-    with Ledger(folder / "budget.db") as ledger:
-        assert ledger.balance("people").spent == 0
+    assert not (folder / "budget.db").exists()
     assert jostle(*asked, "--out", "ages.csv")[0] == 0
     assert len((folder / "ages.csv").read_text("utf-8").splitlines()) == 2001
 

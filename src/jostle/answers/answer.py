@@ -13,7 +13,7 @@ from jostle import plots
 from jostle.kernel.budget import Budget, round_down, round_up
 from jostle.kernel.errors import JostleError, show
 from jostle.kernel.neighbours import Neighbours
-from jostle.schema.rows import Rows, distinct_names
+from jostle.schema.rows import MOST_LINES, Rows, distinct_names
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -85,12 +85,33 @@ class Answer(ABC):
         return self.rows().to_pandas()
 
     def to_csv(self, path: str | Path, *, notes: bool = False) -> None:
-        """Write what `to_pandas` gives to a file; with `notes`, after lines that begin with # and say what is left out."""
+        """Write the rows to a file; with `notes`, after lines that begin with # and say what is left out."""
         if not notes:
-            self.to_pandas().to_csv(path, index=False)
+            self.rows().write(Path(path))
             return
         comments = "".join(f"# {' '.join(note.split())}\n" for note in self.notes)
         Path(path).write_text(comments + self.rows().to_csv(), encoding="utf-8", newline="")
+
+    def to_polars(self) -> Any:
+        """The rows as a frame of Polars."""
+        return self.rows().to_polars()
+
+    def to_parquet(self, path: str | Path) -> None:
+        """Write the rows to a Parquet file."""
+        self.rows().write(Path(path).with_suffix(".parquet"))
+
+    def to_excel(self, path: str | Path) -> None:
+        """Write the rows to a workbook of Excel."""
+        self.rows().write(Path(path).with_suffix(".xlsx"))
+
+    def __str__(self) -> str:
+        """The answer in words, the table (without its middle if it is long), what is left out, and the charge."""
+        return "\n".join([self.shown(self.rows(), MOST_LINES), *([in_ledger(self.charges)] if self.charges else [])])
+
+    def shown(self, rows: Rows, most: int | None = None) -> str:
+        """The same with these rows, at most so many of them, and without the charge."""
+        table = rows.to_text(len(getattr(self, "each", (self,))), most)
+        return "\n".join([self._explained(), "", table, "", *self.notes])
 
     def _repr_html_(self) -> str:
         """For notebooks: the words, and the first rows."""
@@ -102,7 +123,7 @@ class Answer(ABC):
 
     @property
     def _left(self) -> str:
-        return f"ε = {round_down(self.remaining) + 0.0:g} is left."
+        return f"{round_down(self.remaining) + 0.0:g} of the budget is left."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

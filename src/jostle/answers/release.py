@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 LONGEST_NOTE = 500
 """The ledger adds what was measured, and has space for both."""
 
+_KINDS = {"identity": "count", "prefix": "cumulative count", "ranges": "range", "rectangles": "rectangle"}
+"""What the answers of a workload are called."""
+
 FEW_BARS = 40
 """Up to this many answers are drawn as bars, each under its name; more as a line."""
 
@@ -98,16 +101,15 @@ class Release(Answer):
         return self.algorithm, self.estimate, self.workload, self.spent, self.neighbours, self.tunables
 
     def _explained(self) -> str:
-        """What answered, why, how far off it may be, and what is left."""
-        queries, cells = self.workload.shape
-        plural = "query" if queries == 1 else "queries"
-        name = self.algorithm.name
-        by = name if self.trace is None else f"{self.trace.choice}, which {name} chose ({'; '.join(self.trace.path)})"
-        return (
-            f"{queries} {self.workload.kind} {plural} over {cells} cell{'' if cells == 1 else 's'} "
-            f"by {by}, at {self._at} ({self.neighbours} neighbours), {self.reason}. "
-            f"Typically off by ±{np.median(self.margins):.3g} at 95 % ({self.interval_kind} intervals). {self._left}"
-        )
+        """What was counted, how far off it may be, what answered, and what is left."""
+        by = " and ".join(name for name in self.about if name != "figure")
+        noun = _KINDS.get(self.workload.kind, f"{self.workload.kind} query")
+        many = noun if len(self.answers) == 1 else f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+        what = f"{f'Rows by {by}' if by else 'Rows'}: {len(self.answers):,} {many}"
+        chosen = f"Algorithm: {self.algorithm.name}, {self.reason}."
+        if self.trace is not None:
+            chosen = f"{self.algorithm.name} chose the algorithm {self.trace.choice}."
+        return f"{what} at {self._at}, typically within ±{np.median(self.margins):.3g} (95 %). {chosen} {self._left}"
 
     def rows(self, *, together: bool = False) -> Rows:
         """One row per answer: its labels, the answer, and the ends of its 95 % interval.
@@ -116,10 +118,10 @@ class Release(Answer):
         """
         margins = self.margins_together if together else self.margins
         low, high = self.answers - margins, self.answers + margins
-        return labelled(self.labels, {"count": self.answers, "low": low, "high": high})
+        return labelled(self.labels, {"count": _without_traces(self.answers), "low": low, "high": high})
 
     def rows_at_once(self) -> Rows:
-        return labelled(self.labels, {"count": self.answers})
+        return labelled(self.labels, {"count": _without_traces(self.answers)})
 
     @property
     def labels(self) -> Mapping[str, Sequence[str]]:
@@ -140,6 +142,11 @@ class Release(Answer):
 
     def __repr__(self) -> str:
         return f"<Release of {self.workload!r} by {self.algorithm.name}, at {self._at}>"
+
+
+def _without_traces(counts: Vector) -> Vector:
+    """Counts with 0 in place of what only rounding has left of it, such as 1e-18."""
+    return np.where(np.abs(counts) < 1e-9, 0.0, counts)
 
 
 def release(
@@ -215,7 +222,7 @@ def plan_for(workload: Workload, algorithm: str | Algorithm | None, tunables: di
     if algorithm is None:
         algorithm, why = default_algorithm.for_workload(workload)
         if algorithm in default_algorithm.FOR_RANGES:
-            algorithm, why = "Pythia", "because the choice was left to it"
+            algorithm, why = "Pythia", "because no algorithm was named"
     plan = algorithms.get(algorithm)
     plan.check(workload, tunables)
     return plan, why

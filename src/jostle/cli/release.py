@@ -13,7 +13,7 @@ import typer
 
 from jostle.cli.delivery import Destination, deliver, say_stopped
 from jostle.cli.running import stoppable
-from jostle.cli.terminal import STOPPED, Format, Working, all_words, check_apart, check_writable, words
+from jostle.cli.terminal import STOPPED, Format, Working, all_words, check_apart, check_writable, tab_or, words
 from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ MOST_LINES = 1000
 
 
 def release(
-    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, DuckDB or SQLite file, or postgresql:// URL.")],
+    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, Excel, DuckDB or SQLite file, or postgresql:// URL.")],
     schema: Annotated[Path, typer.Option(help="What is publicly known about the columns: see `jostle schema`.")],
     ledger: Annotated[str | None, typer.Option(help="Where charges are recorded: a file, or a postgresql:// URL.")] = None,
     by: Annotated[
@@ -41,20 +41,41 @@ def release(
     budget: Annotated[
         str | None, typer.Option(help="The total ε that may ever be spent on these data; needed the first time.")
     ] = None,
-    unit: Annotated[str | None, typer.Option(help="Protect persons, not rows: column:max_rows, such as person:3.")] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="Protect persons, not rows: column:max_rows, such as person:3. The account remembers it."),
+    ] = None,
     neighbours: Annotated[
-        Literal["add_remove", "replace"], typer.Option(help="What one person may change: add_remove, or replace.")
-    ] = "add_remove",
+        Literal["add_remove", "replace"] | None,
+        typer.Option(help="What one person may change: add_remove, or replace; by default the account's, or add_remove."),
+    ] = None,
     algorithm: Annotated[str | None, typer.Option(help="Use this algorithm instead of the one that jostle picks.")] = None,
     name: Annotated[
         str | None, typer.Option(help="The account in the ledger; by default the file's or the table's name.")
     ] = None,
     table: Annotated[str | None, typer.Option(help="Which table of a database.")] = None,
     columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a file without a header.")] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help='The sign between fields of a text file, for instance ";"; a tab is "\\t".')
+    ] = None,
+    encoding: Annotated[str | None, typer.Option(help="The encoding of a text file, for instance latin-1.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="The decimal sign of numbers in texts: , or .")] = None,
+    thousands: Annotated[str | None, typer.Option(help="The mark between thousands in texts, for instance .")] = None,
+    quoted_line_breaks: Annotated[
+        bool | None,
+        typer.Option(
+            "--quoted-line-breaks", help="Values between quotation marks may have line breaks in them.", show_default=False
+        ),
+    ] = None,
+    sheet: Annotated[str | None, typer.Option(help="Which sheet of a workbook.")] = None,
+    view: Annotated[
+        str | None, typer.Option(help='For a view of a database, if that is so: "each row comes from one row".')
+    ] = None,
     engine: Annotated[str, typer.Option(help="duckdb, or spark to read files with Spark on this machine.")] = "duckdb",
     note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
     out: Annotated[
-        Path | None, typer.Option(help="Write the answers to this .csv file; or to a .json file, with the charge.")
+        Path | None,
+        typer.Option(help="Write the answers to this .csv, .parquet, .xlsx or (with the charge) .json file."),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the answers, with error bars, into this .html or .png file.")
@@ -101,6 +122,13 @@ def release(
             columns=all_words(columns) if columns else None,
             engine=engine,
             note=note,
+            delimiter=tab_or(delimiter),
+            decimal=decimal,
+            thousands=thousands,
+            encoding=encoding,
+            quoted_line_breaks=quoted_line_breaks or None,
+            sheet=sheet,
+            view=view,
         )
         question = private.ask_sql(sql) if sql is not None else _question(private, groups, where, algorithm)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
@@ -135,15 +163,18 @@ def _paid(question: Any, to: Destination, working: Working, **price: Any) -> int
 
 def _check_destination(to: Destination, ledger: str | None, data: str, schema: Path) -> None:
     """Refuse, before anything is charged, a missing ledger and files that cannot or must not be written."""
+    from jostle.schema.rows import FILES, check_writer
+
     if ledger is None:
         raise BadInput("ledger", "is missing: it records charges", "pass --ledger budget.db, and --budget 1 the first time")
     others: dict[str, str | Path | None] = {"data": data, "schema": schema, "ledger": ledger}
-    for option, path, endings in (("out", to.out, (".csv", ".json")), ("plot", to.plot, (".html", ".png"))):
+    for option, path, endings in (("out", to.out, FILES), ("plot", to.plot, (".html", ".png"))):
         if path is None:
             continue
         if path.suffix not in endings:
             raise BadInput(option, f"{path.name} does not end in {' or '.join(endings)}", "rename it")
         check_writable(option, path)
+        check_writer(path, option)
         check_apart(option, path, others)
         others[option] = path
     if to.plot is not None:

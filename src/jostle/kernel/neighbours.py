@@ -100,4 +100,4 @@ class Neighbours:
         return self if rows is None or rows >= self.rows else replace(self.among_filtered(), rows=rows)
 
     def __str__(self) -> str:
-        return self.relation if self.rows == 1 else f"{self.relation}, {self.rows} rows a person"
+        return self.relation if self.rows == 1 else f"{self.relation}, {self.rows} rows per person"

@@ -281,7 +281,7 @@ class Source(PrivateData):
         self.__one_trial("choose", candidates)
         check_of_kernel(score, Score, "score")
         if not len(candidates) or not isinstance(candidates, (Sequence, np.ndarray)):  # others go by more than their place
-            raise BadInput("candidates", "are none, or in no order", "pass a list of at least one")
+            raise BadInput("candidates", "must be a list of at least one candidate", "pass a list")
         score.check(self.size, len(candidates))
         check_token(budget)
         scale = self.__custody.scale(score.sensitivities(), budget.exponential)

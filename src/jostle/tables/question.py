@@ -175,7 +175,7 @@ def notes_on(schema: Schema, unit: Unit | None, counted: Sequence[str] = (), add
     ...     print(note)
     At most 3 rows per patient are counted; rows without a patient are left out.
     Values of ward that the schema does not list are counted as (other); rows without ward are left out.
-    cost is clipped to 0 – 50,000; rows without a number in cost are left out.
+    cost is clipped to 0 – 50,000; rows without a number such as 1234.5 in cost are left out.
     """
     found = [] if unit is None else [_bound(unit)]
     found += [_counted(name, schema[name]) for name in dict.fromkeys(counted)]
@@ -192,11 +192,12 @@ def _bound(unit: Unit) -> str:
 def _counted(name: str, column: Column) -> str:
     """Where values go that are beyond those declared, and missing ones."""
     beyond = _beyond(name, column)
+    absent = f"rows without {column.written} in {name}" if isinstance(column, (Numeric, Date)) else f"rows without {name}"
     if column.outside == "drop" and column.null == "drop":
-        return f"{beyond} and rows without {name} are left out."
+        return f"{beyond} and {absent} are left out."
     outside = {"clip": "in the nearest cell", "own": f"as {OTHER}"}.get(column.outside)
     first = f"{beyond} are left out" if outside is None else f"{beyond} are counted {outside}"
-    missing = f"rows without {name} are left out" if column.null == "drop" else f"missing ones as {MISSING}"
+    missing = f"{absent} are left out" if column.null == "drop" else f"missing ones as {MISSING}"
     if outside is None and column.null == "own":
         missing = f"missing ones are counted as {MISSING}"
     return f"{first}; {missing}."
@@ -211,8 +212,8 @@ def _beyond(name: str, column: Column) -> str:
 
 def _added(name: str, column: Column) -> str:
     if column.outside == "clip":
-        return f"{name} is clipped to {between(column)}; rows without a number in {name} are left out."
-    return f"Rows without a number from {between(column)} in {name} are left out."
+        return f"{name} is clipped to {between(column)}; rows without {column.written} in {name} are left out."
+    return f"Values of {name} outside {between(column)} and rows without {column.written} in {name} are left out."
 
 
 def between(column: Column) -> str:

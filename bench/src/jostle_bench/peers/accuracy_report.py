@@ -70,7 +70,7 @@ def _summary(asked: Asked, listed: Sequence[Comparison]) -> Section:
     if slow:
         said = ", ".join("×".join(map(str, domain)) for domain in FOR_SLOW)
         texts.append(
-            f"{slow} read single records at some expense: they are given domains of {said} cells and few records alone, "
+            f"{slow} read single records at some expense: they get only domains of {said} cells and few records, "
             f"and begin nothing new after {ENOUGH:g} s of a job. Where their noise on a cell is known and was tested, other "
             "inputs follow from it (“closed form”); SmartNoise SQL drops rare cells, so that nothing follows."
         )
@@ -149,7 +149,7 @@ def _known_noise(proven: Mapping[str, tuple[Peer, str, Checked]]) -> Section:
         rows.append([peer.title, kind, f"{seen.numbers:,}", f"{seen.variance:.4f}", *off, verdict, f"{seen.noticed:.1%}"])
     text = (
         "What these peers add to cells in real runs, beside noise of the kind that they name, of scale 1/ε. The mean, the "
-        "mean square and the mean product of neighbouring cells are told in standard deviations of what chance would do. "
+        "mean square and the mean product of neighbouring cells are given in standard deviations of what chance would do. "
         f"All have to be within ±{BOUND:g}: outside of that, each lies with a probability of 1e-6. The last column is by "
         "how much the scale would have to be off to be noticed every other time. As no data change such noise, the errors "
         "of who has passed are computed for the inputs that it was not run on, and are called “closed form”."

@@ -1,7 +1,7 @@
 """Frames in memory as Arrow tables, which the embedded engine reads without a copy where it can.
 
-Columns have types of a closed list (`types`). A column of Python objects becomes two, its texts and its
-numbers, value by value; values that are neither become a text that no schema names.
+Columns have types of a closed list (`types`). A column of Python objects becomes three, its texts, its
+numbers and its days, value by value; values that are neither become a text that no schema names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from jostle.kernel.errors import BadInput
 from jostle.schema.arrow import OPAQUE, decoded, in_arrow, on_the_clock, one_by_one, plain
 from jostle.schema.values import as_number, is_missing_value, iso, text
-from jostle.tables.cells.staged_columns import NUMBERS, WHOSE
+from jostle.tables.cells.staged_columns import DAYS, NUMBERS, WHOSE
 from jostle.tables.engines.types import arrow_type, check_types, is_listed
 
 LONGEST = 10**40
@@ -162,8 +162,10 @@ def _from_pandas(name: str, series: Any) -> dict[str, Any]:
         return {name: pa.array(series, from_pandas=True)}
     if kind == "string":
         return {name: pa.array(map(_clean, series.tolist()), pa.string())}
-    texts, numbers = _told_apart(series.tolist())
-    return {name: pa.array(texts, pa.string()), f"{NUMBERS}{name}": pa.array(numbers, pa.float64())}
+    values = series.tolist()
+    texts, numbers = _told_apart(values)
+    days = pa.array(map(_calendar_day, values), pa.date32())
+    return {name: pa.array(texts, pa.string()), f"{NUMBERS}{name}": pa.array(numbers, pa.float64()), f"{DAYS}{name}": days}
 
 
 def _told_apart(values: Iterable[Any]) -> tuple[list[str | None], list[float | None]]:
@@ -174,6 +176,13 @@ def _told_apart(values: Iterable[Any]) -> tuple[list[str | None], list[float | N
         numbers.append(number if number == number else None)
         texts.append(_clean(value) if number is None or number != number else None)
     return texts, numbers
+
+
+def _calendar_day(value: Any) -> date | None:
+    """The day of a day or a time; None for all other values, and for times beyond the calendar."""
+    if not isinstance(value, date) or is_missing_value(value) or iso(value) is None:
+        return None
+    return date(value.year, value.month, value.day)
 
 
 def _clean(value: Any) -> str | None:
