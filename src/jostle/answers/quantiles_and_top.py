@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from jostle import plots, workloads
-from jostle.answers.answer import Answer, labelled
+from jostle.answers.answer import Answer, IntervalKind, labelled
 from jostle.answers.release import Release
 from jostle.kernel.partition import Counts, Vector
 from jostle.linear.fitting.isotonic import isotonic
 from jostle.schema import Integer, Numeric
 from jostle.schema.rows import Rows, distinct_names
+from jostle.simulate.margins import scaled_quantile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,10 @@ class ReadFromCounts(Answer):
 
     release: Release
     """The counts; further readings cost nothing."""
+
+    @property
+    def interval_kind(self) -> IntervalKind:
+        return self.release.interval_kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +64,7 @@ class Quantiles(ReadFromCounts):
 
     def _cells(self, level: float, errors: Vector) -> tuple[int, int]:
         """The first and the last cell that may hold a quantile."""
-        off = np.quantile(np.abs(errors - level * errors[:, -1:]), 0.95, axis=0)
+        off = scaled_quantile(np.abs(errors - level * errors[:, -1:]))
         above = self._sums - level * self._sums[-1]
         begun, ended = above[:-1] - off[:-1] <= 0, above[:-1] + off[:-1] >= 0
         first = int(np.argmax(ended)) if ended.any() else ended.size
