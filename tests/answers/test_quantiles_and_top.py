@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from jostle import algorithms, simulate, workloads
+from jostle.algorithms import opt
 from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release
 from jostle.kernel.neighbours import Neighbours
@@ -55,7 +56,7 @@ def test_deciles_in_one_cell_have_the_error_that_follows_from_the_strategy():
     share = x.sum() / x[0]
     expected = {}
     for name, asked in (("ranks", workloads.ranks(256)), ("prefix", workloads.prefix(256))):
-        queries = algorithms.opt.best_strategy(asked).queries
+        queries = opt.best_strategy(asked).queries
         measured = queries.dense() / (queries.norm / queries.unit)
         row = np.where(np.arange(256) == 0, share, 0) - 1
         variance = 2 * row @ np.linalg.inv(measured.T @ measured) @ row

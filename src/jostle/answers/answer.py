@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from jostle import plots
 from jostle.kernel.budget import Budget, round_down, round_up
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from jostle.kernel.ledger.events import Event
+
+IntervalKind = Literal["exact", "calibrated"]
 
 _KEYS_SHOWN = 4
 """A text names this many events; the charges themselves have all of them."""
@@ -43,6 +45,11 @@ class Answer(ABC):
     notes: tuple[str, ...] = ()
     """What the numbers leave out, in sentences: rows beyond a unit's bound, values beyond declared bounds, missing values.
     They say what the schema and the question say, and nothing about the rows."""
+
+    @property
+    def interval_kind(self) -> IntervalKind:
+        """Whether intervals are exact, because the noise's law is all there is to know, or calibrated on public data."""
+        return "exact"
 
     @property
     def price(self) -> dict[str, Any]:

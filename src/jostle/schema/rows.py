@@ -132,10 +132,11 @@ class Rows:
         else:
             path.write_text(self.to_csv(), encoding="utf-8", newline="")
 
-    def to_text(self, most: int | None = None) -> str:
+    def to_text(self, most: int | None = None, *, intervals: bool = True) -> str:
         """The rows for people: each number and its interval, if it has one, with as many decimals as these need.
 
-        If there are more than `most` lines, those in the middle are left out.
+        If there are more than `most` lines, those in the middle are left out. Intervals are found by the names of their
+        columns; pass `intervals=False` if names such as "low" and "high" are something else.
 
         >>> means = {"mean": [0.012341, 2.0], "low": [0.010341, 1.9], "high": [0.014341, 2.1]}
         >>> print(Rows({"sex": ["F", "M"], **means}).to_text())
@@ -144,7 +145,7 @@ class Rows:
         M    2.00000  1.90000 – 2.10000
         """
         columns = self.by_name()
-        ends = _ends(list(columns))
+        ends = _ends(list(columns)) if intervals else {}
         shown: list[tuple[list[str], list[str], bool]] = []
         for place, (name, values) in enumerate(columns.items()):
             if name in {end for pair in ends.values() for end in pair}:

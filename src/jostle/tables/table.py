@@ -33,7 +33,8 @@ from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import Condition, looked_up_column, operation
 from jostle.tables.engines.sources import share_files
-from jostle.tables.groups import GroupedTable, GroupsQuestion
+from jostle.tables.grouped_table import GroupedTable
+from jostle.tables.groups import GroupsQuestion
 from jostle.tables.marginals import MarginalsQuestion
 from jostle.tables.post_processing import SelectAnswer
 from jostle.tables.question import CountsQuestion, QuantilesQuestion, cell_labels
