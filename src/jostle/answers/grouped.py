@@ -93,8 +93,7 @@ class GroupedAnswers(Answer):
 
     def shown(self, rows: Rows, most: int | None = None) -> str:
         wide = len(rows.columns) != len(self.groups) + 3 * len(self.values)
-        numbers = len(rows.columns) - 1 if wide else len(self.values)
-        table = rows.to_text(numbers, most, intervals=not wide)
+        table = rows.to_text(most, intervals=not wide)
         return "\n".join([self._explained(), "", table, "", *self.notes])
 
     def pivot(self, name: str | None = None) -> DataFrame:

@@ -133,6 +133,7 @@ def to_json(answer: Answer, rows: Rows, explanation: str | None) -> dict[str, An
     }
     if explanation is not None:
         facts |= {"explanation": explanation}
+        facts |= {"interval_kind": answer.interval_kind}
     if answer.notes:
         facts |= {"notes": list(answer.notes)}
     algorithm = getattr(answer, "algorithm", None)

@@ -96,9 +96,9 @@ def release(
     """Release counts of a private table, with error bars, and write down what they cost.
 
     Exit codes: 0 done, 2 refused, 3 not enough budget, 4 the data, the engine or the ledger cannot be reached, 130 stopped,
-    1 a fault in a program: the ledger shows what was charged, and aggregates that were released before it are printed. 5:
-    released and charged, but a file or standard output could not be written, or the errors of the answers could not be
-    simulated, or you did not wait for that; the message says where the answers are.
+    1 a fault in a program: the ledger shows what was charged. 5: released and charged, but a file or standard output could
+    not be written, or the errors of the answers could not be simulated, or you did not wait for that; the message says where
+    the answers are.
     """
     from jostle.tables.opening import open as open_table
 
@@ -167,9 +167,6 @@ def _paid(question: Any, to: Destination, working: Working, **price: Any) -> int
         by_hand = isinstance(failure, (KeyboardInterrupt, SystemError))  # compiled loops turn the former into the latter
         if by_hand and answer is not None:  # stopped during the delivery: deliver again, without simulations
             return deliver(answer, to, working, stopped=failure)
-        answered = getattr(failure, "answered", None)  # the aggregates that were released before the failure
-        if answered is not None:
-            deliver(answered, to, working, stopped=failure if by_hand else None)
         if not by_hand:
             raise
         say_stopped(to.ledger)

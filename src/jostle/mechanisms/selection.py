@@ -92,7 +92,7 @@ def exponential_line(
     6.285
     """
     inner, (low, high) = private_scores(cuts, "cuts"), check_bounds(bounds)
-    inner = np.maximum.accumulate(inner)  # no cut is refused: what is refused before the charge is told for nothing
+    inner = np.maximum.accumulate(inner)  # no cut is refused: a refusal before the charge would reveal a value for free
     # Each step of this is monotone in the cut, also in floats. So a cell belongs to the piece of one point of the line, the
     # largest whose cell it is, and has the score of that point: the sensitivity is that of the score.
     edges = np.floor((np.clip(inner, low, high) - low) / (high - low) * CELLS).astype(np.int64)
