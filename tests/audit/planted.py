@@ -218,7 +218,7 @@ def free_total(x: Any, token: Any, share: float) -> Any:
 def pays_half(original: Any, self: Any, purse: Any, **what: Any) -> Any:
     half = budget.Budget(self.epsilon / 2, purse)
     self._use("spent")
-    return original(half, purse, **what)
+    return 2 * original(half, purse, **what)
 
 
 def doubled_split(original: Any, self: Any, *weights: Any) -> Any:

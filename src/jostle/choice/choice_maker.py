@@ -151,8 +151,8 @@ class ChoiceMaker:
             self._keep(measured, decision, str(failed))
             raise
         left = given - (before - db.unspent)
-        unspent = f"{chosen.name} left {SYMBOLS[budget.measure]} = {show(left)} unspent"
-        self._keep(measured, decision, *([unspent] if left > 0 else []))
+        unspent = [f"{chosen.name} left {SYMBOLS[budget.measure]} = {show(left)} unspent"] if left > 0 else []
+        self._keep(measured, decision, *unspent)
         return answer
 
     def _prepared(self, db: Any, query: Any, budget: Budget) -> LazyMeasurements:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import TYPE_CHECKING, Any, Final, NoReturn, final
+from typing import TYPE_CHECKING, Final, NoReturn, final
 
 from jostle.kernel.decimals import root_down
 from jostle.kernel.errors import BadInput, Overdraft, PlanError, show
@@ -169,6 +169,31 @@ class Cost:
         return self.rho if self.epsilon is None else self.epsilon
 
 
+@final
+@dataclass(frozen=True)
+class Price:
+    """What a computation is to cost: an amount of ε or of ρ. Wherever an ε is asked for inside jostle, a price may stand.
+
+    >>> Price.of(0.5), Price.of(None, "1/50").measure
+    (Price(amount=Fraction(1, 2), measure='pure'), 'concentrated')
+    """
+
+    amount: Fraction
+    measure: str = PURE
+
+    @classmethod
+    def of(cls, epsilon: object, rho: object = None) -> Price:
+        """From the one of the two that was passed."""
+        if (epsilon is None) == (rho is None):
+            raise BadInput("epsilon, rho", "must be one of the two", "pass epsilon for pure ε, or rho")
+        if isinstance(epsilon, Price):
+            return epsilon
+        return cls(exact(epsilon)) if rho is None else cls(exact(rho, "rho"), CONCENTRATED)
+
+    def __str__(self) -> str:
+        return f"{SYMBOLS[self.measure]} = {show(self.amount)}"
+
+
 class Home:
     """The process in which something was charged once and for all: its copy in a forked process is worth nothing.
 
@@ -205,8 +230,8 @@ class Purse(ABC):
 
     def grant(self, epsilon: object = None, *, rho: object = None) -> Budget:
         """A token of ε or of ρ for a computation on this purse's data. Granting charges nothing; spending does."""
-        amount, measure = amount_of(epsilon, rho)
-        token = Budget(amount, self, measure)
+        price = Price.of(epsilon, rho)
+        token = Budget(price.amount, self, price.measure)
         self.check(token.cost)
         with self.lock:
             if self.measure not in (None, token.measure):
@@ -342,6 +367,11 @@ class Budget:
         return self._amount if self._measure == PURE else root_down(8 * self._amount)
 
     @property
+    def price(self) -> Price:
+        """Its amount in its measure."""
+        return Price(self._amount, self._measure)
+
+    @property
     def cost(self) -> Cost:
         """What it loses when it is spent."""
         return Cost.pure(self._amount) if self._measure == PURE else Cost.gaussian(self._amount)
@@ -382,8 +412,8 @@ class Budget:
         """Equal tokens, for that many steps one after the other."""
         return self.split(*[1] * parts)
 
-    def spend(self, purse: Purse, *, operator: str, neighbours: Neighbours, note: str = "") -> None:
-        """For operators only: charge this token to the purse of the source that it is used on.
+    def spend(self, purse: Purse, *, operator: str, neighbours: Neighbours, note: str = "") -> Fraction:
+        """For operators only: charge this token to the purse of the source that it is used on, and return its amount.
 
         The token counts as used from here on, whatever happens: a failed charge wastes it and returns nothing.
         """
@@ -396,6 +426,7 @@ class Budget:
         with purse.lock:
             purse.pay(self.cost, operator=operator, neighbours=neighbours, note=note)
             purse.spent += self._amount
+        return self._amount
 
     def draw(self, *, operator: str, note: str = "") -> Noise:
         """For mechanisms that take numbers rather than a source: charge this token, then return the noise to use."""
@@ -412,7 +443,7 @@ class Budget:
             raise PlanError(f"this budget of {self} was {used} already; a token is spent or split once")
 
     def __str__(self) -> str:
-        return f"{SYMBOLS[self._measure]} = {show(self._amount)}"
+        return str(self.price)
 
     def __repr__(self) -> str:
         return f"Budget({self}{', ' + self._used if self._used else ''})"
@@ -436,23 +467,3 @@ def check_token(budget: object) -> None:
     """
     if type(budget) is not Budget:
         raise PlanError("an operator is paid with a budget that was granted for its source, not with a number")
-
-
-def in_measure(measure: str, amount: object) -> dict[str, Any]:
-    """An amount as what `grant` takes.
-
-    >>> in_measure(CONCENTRATED, Fraction(1, 50))
-    {'rho': Fraction(1, 50)}
-    """
-    return {"epsilon" if measure == PURE else "rho": amount}
-
-
-def amount_of(epsilon: object, rho: object) -> tuple[Fraction, str]:
-    """The amount and its measure, of the one of the two that was passed.
-
-    >>> amount_of(0.5, None), amount_of(None, "1/50")
-    ((Fraction(1, 2), 'pure'), (Fraction(1, 50), 'concentrated'))
-    """
-    if (epsilon is None) == (rho is None):
-        raise BadInput("epsilon, rho", "must be one of the two", "pass epsilon for pure ε, or rho")
-    return (exact(epsilon), PURE) if rho is None else (exact(rho, "rho"), CONCENTRATED)
