@@ -26,7 +26,7 @@ common = metafeature(lambda db: largest(db.values), name="common")
 def grown(db, budget, left, depth):
     """A tree of that depth: half of what is left for each split, the rest for the leaves."""
     if depth == 0:
-        return int(db.vector("class").laplace(identity(db.sizes["class"]), budget).argmax())
+        return int(db.vector("class").measure(identity(db.sizes["class"]), budget).argmax())
     choosing, rest = budget.split(1, 1)
     splits = [Split(name, np.arange(db.sizes[name])) for name in left]
     best = left[db.choose_each(splits, Majority(), choosing, label="class")[0]]

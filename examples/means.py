@@ -38,7 +38,7 @@ class TwoSteps(Option):
         """Counts between powers of two tell where the values end."""
         first, second = budget.split(1, 1)
         starts = [0, *(2**k for k in range(11) if 2**k < db.size)]
-        counts = db.reduce(Partition.intervals(starts, db.size)).laplace(identity(len(starts)), first)
+        counts = db.reduce(Partition.intervals(starts, db.size)).measure(identity(len(starts)), first)
         upto = np.cumsum(counts)
         enough = np.flatnonzero(upto >= 0.98 * upto[-1])
         last = int(enough[0]) if enough.size else len(starts) - 1
@@ -49,8 +49,8 @@ def _clipped(db, most, budget):
     """The noisy sum of clipped values over the noisy number of records; both in one measurement of two parts."""
     first, second = budget.split(2, 1)
     values = np.minimum(np.arange(db.size), most)
-    total = db.laplace(matrix(values[None, :], db.shape), first)[0]
-    number = db.laplace(matrix(np.ones((1, db.size), dtype=int), db.shape), second)[0]
+    total = db.measure(matrix(values[None, :], db.shape), first)[0]
+    number = db.measure(matrix(np.ones((1, db.size), dtype=int), db.shape), second)[0]
     return float(np.clip(total / max(number, 1.0), 0, most))
 
 

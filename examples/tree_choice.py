@@ -36,7 +36,7 @@ def tree(db, query, budget, left=None, depth=0):
     facts = {"depth": depth, "epsilon": float(budget.epsilon)}
     go_on, budget = L1(db, budget, **facts) if depth < DEEPEST and left else ("stop", budget)
     if go_on == "stop":
-        return int(db.vector("class").laplace(identity(db.sizes["class"]), budget).argmax())
+        return int(db.vector("class").measure(identity(db.sizes["class"]), budget).argmax())
     how, budget = L2(db, budget, **facts)
     if how == "at random":
         best = left[depth % len(left)]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -52,6 +53,9 @@ CONFIG: Final = {"showSendToCloud": False, "plotlyServerURL": "", "displaylogo":
 LONGEST_AXIS: Final = 4096
 """A line with more points than this is thinned: no screen has so many columns."""
 
+NOTE_WIDTH, NOTE_LINES = 100, 5
+"""How many letters and lines of notes have space below a title."""
+
 
 def new(title: str = "", *, x: str = "", y: str = "", log_x: bool = False, log_y: bool = False) -> go.Figure:
     """An empty figure with the look of all others.
@@ -79,6 +83,21 @@ def themed(figure: go.Figure, title: str = "") -> go.Figure:
     if title:
         figure.update_layout(title={"text": title, "x": 0, "xref": "paper", "font": {"size": 16}})
     return figure.update_xaxes(automargin=True).update_yaxes(automargin=True)
+
+
+def noted(figure: go.Figure, notes: Sequence[str]) -> go.Figure:
+    """The same figure with some sentences below its title.
+
+    >>> noted(new("Costs"), ["cost is clipped to 0 – 50,000."]).layout.title.subtitle.text
+    'cost is clipped to 0 – 50,000.'
+    """
+    if not notes:
+        return figure
+    lines = [part for note in notes for part in wrap(note, NOTE_WIDTH)]
+    if len(lines) > NOTE_LINES:
+        lines = [*lines[: NOTE_LINES - 1], "…"]
+    subtitle = {"text": "<br>".join(map(escape, lines)), "font": {"size": 12}}
+    return figure.update_layout(title={"subtitle": subtitle}, margin={"t": 84 + 16 * len(lines)})
 
 
 def save(figure: go.Figure, path: str | Path) -> Path:

@@ -78,6 +78,20 @@ def test_batches_and_single_runs_agree_in_distribution(name):
     assert gap <= 6 * np.hypot(together.std(), np.std(alone)) / 20 + 1e-9
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if not algorithms.get(name).data_dependent])
+def test_an_error_that_does_not_depend_on_data_is_the_same_on_other_data(name):
+    """Under the same noise: each estimate is off by the same amounts on both, but for rounding."""
+    found = algorithms.get(name)
+    for task in found.tasks:
+        shape = SHAPES[TASKS[task]][4]
+        empty, peak = np.zeros(shape, dtype=int), data(shape) * 1000
+        off = []
+        for x in (empty, peak):
+            source = SimulatedSource(x, seed=2)
+            off.append(found.run(source, workloads.identity(shape), source.grant(Fraction(1, 2))) - x.reshape(-1))
+        assert off[0] == pytest.approx(off[1], rel=1e-6, abs=1e-6), "say data_dependent=True"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_release_takes_no_seed_and_is_charged_exactly(name, tmp_path):
     shape = SHAPES[TASKS[algorithms.get(name).tasks[0]]][3]
@@ -181,6 +195,18 @@ def test_a_plan_that_wastes_or_returns_nonsense_is_caught():
         )
         with pytest.raises(PlanError, match=complaint):
             simulate.errors(registered, [1, 2, 3], workloads.identity(3), 1, trials=1, seed=0)
+
+
+def test_a_batched_plan_that_loses_the_axis_of_trials_is_named():
+    def flat(x, workload, budget):
+        """Privacy: one measurement."""
+        return x.measure(identity(x.shape), budget).reshape(-1)[: x.size]
+
+    registered = algorithms.Algorithm(
+        name="Flat", tasks=("range-1d",), cite="dwork2006calibrating", data_dependent=False, batched=True, plan=flat
+    )
+    with pytest.raises(PlanError, match=r"^Flat promises batched=True but lost the axis of trials: of 5 trials over 3"):
+        simulate.errors(registered, [1, 2, 3], workloads.identity(3), 1, trials=5, seed=0)
 
 
 def test_names_and_get():

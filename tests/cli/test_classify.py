@@ -118,7 +118,7 @@ def test_an_account_that_protects_persons_pays_for_no_classifier_of_rows(folder,
     ("more", "status", "complaint"),
     [
         (("--ledger", "budget.db"), 2, "budget: is missing, and the ledger has no account 'people'"),
-        (("--ledger", "budget.db", "--budget", "1/8"), 3, "short of it by 0.125"),
+        (("--ledger", "budget.db", "--budget", "1/8"), 3, "requested ε = 0.25, remaining 0.125."),
         (("--ledger", "postgresql://nobody@127.0.0.1:1/none?connect_timeout=1", "--budget", 1), 4, "Nothing is released"),
         (("--note", "x" * 301), 2, "note: must be a text of at most 300"),
         (("--columns", "age,class,more", "--header"), 2, "leave out either --columns or --header"),

@@ -151,7 +151,12 @@ def test_a_preview_charges_nothing_and_needs_no_ledger(folder, jostle):
         (("--sql", "SELECT * FROM people", "--epsilon", 1, "--budget", 1), 2, "SELECT *"),
         (("--sql", "SELECT 1", "--by", "age", "--epsilon", 1, "--budget", 1), 2, "is the whole question"),
         (("--algorithm", "HB", "--epsilon", 1, "--budget", 1), 2, "is for histograms"),
-        (("--by", "age", "--epsilon", 2, "--budget", 1), 3, "short of it by 1"),
+        (
+            ("--by", "age", "--epsilon", 0, "--budget", 1),
+            2,
+            "epsilon: must be above 0, got '0'. Remedy: pass a positive number such as 0.5.",
+        ),
+        (("--by", "age", "--epsilon", 2, "--budget", 1), 3, "Request at most 1; `jostle budget` lists what was spent."),
     ],
 )
 def test_what_is_refused_says_so_and_charges_nothing(folder, jostle, arguments, status, complaint):

@@ -265,10 +265,11 @@ def test_a_token_has_no_room_for_other_attributes() -> None:
 # ------------------------------------------------------------------------------------------------------ messages
 
 
-def test_an_overdraft_shows_requested_remaining_and_difference() -> None:
+def test_an_overdraft_says_what_was_requested_and_what_can_be() -> None:
     error = Overdraft(requested=Fraction(1, 2), remaining=Fraction(1, 3), of="dataset 'people'")
     assert str(error) == (
-        "dataset 'people': requested ε = 0.5, remaining 1/3 (about 0.333333), short of it by 1/6 (about 0.166667)."
+        "dataset 'people': requested ε = 0.5, remaining 1/3 (about 0.333333). "
+        "Request at most 1/3 (about 0.333333); `jostle budget` lists what was spent."
     )
     assert error.difference == Fraction(1, 6)
 

@@ -551,7 +551,7 @@ def test_an_overdraft_is_refused_before_noise() -> None:
     purse = CountingPurse(noise=ExactNoise())
     source, recorder = recorded(X)
     with_custody(source, purse=purse)
-    with pytest.raises(Overdraft, match="requested ε = 2, remaining 0, short of it by 2"):
+    with pytest.raises(Overdraft, match="requested ε = 2, remaining 0. Nothing more can be released"):
         source.measure(identity(8), Budget(Fraction(2), purse))
     assert recorder.asked == []
 

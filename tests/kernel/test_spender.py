@@ -186,7 +186,7 @@ def test_a_charge_that_failed_is_not_named(account):
     purse = account.purse()
     tokens = [purse.grant(8), purse.grant(8)]
     tokens[0].draw(operator="laplace")
-    with pytest.raises(Overdraft, match=r"short of it by 6"):
+    with pytest.raises(Overdraft, match=r"requested ε = 8, remaining 2"):
         tokens[1].draw(operator="laplace")
     assert tokens[1].charges == account.ledger.events()[1:]
     assert len(purse.charges) == 1

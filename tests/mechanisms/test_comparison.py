@@ -77,5 +77,5 @@ def test_post_processing_is_free(account):
 def test_a_cap_holds_for_all_mechanisms_together(account):
     account.ledger.set_cap(account.name, 1)
     mechanisms.laplace(1.0, sensitivity=1, budget=account.grant("0.9"))
-    with pytest.raises(Overdraft, match=r"requested ε = 0\.2, remaining 0\.1, short of it by 0\.1"):
+    with pytest.raises(Overdraft, match=r"requested ε = 0\.2, remaining 0\.1\. Request at most 0\.1;"):
         mechanisms.median([1, 2], bounds=(0, 5), budget=account.grant("0.2"))

@@ -76,6 +76,11 @@ class Algorithm(Registered):
         self.check(workload, tunables)
         workload.check(source.shape)
         estimate = np.asarray(self.plan(source, workload, budget, **tunables), dtype=np.float64)
+        if source.trials is not None and estimate.shape[:-1] != (source.trials,):
+            raise PlanError(
+                f"{self.name} promises batched=True but lost the axis of trials: of {source.trials} trials over "
+                f"{source.size} cells, it returned shape {estimate.shape}. Compute along the last axis, or set batched=False"
+            )
         if estimate.shape[-1:] != (source.size,) or not np.isfinite(estimate).all():
             raise PlanError(
                 f"the plan of {self.name} must return {source.size} finite numbers; what it returned is not released"

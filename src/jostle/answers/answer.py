@@ -40,22 +40,34 @@ class Answer(ABC):
     charges: tuple[Event, ...] = field(default=(), repr=False)
     """The events of the ledger that paid for it, each with its key; for a part of a table, that of the partition."""
 
+    notes: tuple[str, ...] = ()
+    """What the numbers leave out, in sentences: rows beyond a unit's bound, values beyond declared bounds, missing values.
+    They say what the schema and the question say, and nothing about the rows."""
+
     @property
     def price(self) -> dict[str, Any]:
-        """What was paid, as the fields of another answer that is read from this one."""
-        return {name: getattr(self, name) for name in ("spent", "remaining", "neighbours", "charges")}
+        """What was paid and what is left out, as the fields of another answer that is read from this one."""
+        return {name: getattr(self, name) for name in ("spent", "remaining", "neighbours", "charges", "notes")}
+
+    def explain(self) -> str:
+        """The answer in words, and what it leaves out."""
+        return " ".join([self._explained(), *self.notes])
 
     @abstractmethod
-    def explain(self) -> str:
-        """The answer in words."""
+    def _explained(self) -> str:
+        """The answer in words, without the notes."""
 
     @abstractmethod
     def rows(self) -> Rows:
         """The answer as rows, with the ends of 95 % intervals."""
 
-    @abstractmethod
     def plot(self) -> Any:
-        """The answer with its 95 % intervals, as a Plotly figure."""
+        """The answer with its 95 % intervals, as a Plotly figure. Its subtitle says what is left out."""
+        return plots.noted(self._drawn(), self.notes)
+
+    @abstractmethod
+    def _drawn(self) -> Any:
+        """The picture without the notes."""
 
     def rows_at_once(self) -> Rows:
         """The rows without waiting: intervals that have yet to be simulated are left out."""
@@ -65,9 +77,13 @@ class Answer(ABC):
         """The rows as a frame of pandas."""
         return self.rows().to_pandas()
 
-    def to_csv(self, path: str | Path) -> None:
-        """Write what `to_pandas` gives to a file."""
-        self.to_pandas().to_csv(path, index=False)
+    def to_csv(self, path: str | Path, *, notes: bool = False) -> None:
+        """Write what `to_pandas` gives to a file; with `notes`, after lines that begin with # and say what is left out."""
+        if not notes:
+            self.to_pandas().to_csv(path, index=False)
+            return
+        comments = "".join(f"# {' '.join(note.split())}\n" for note in self.notes)
+        Path(path).write_text(comments + self.rows().to_csv(), encoding="utf-8", newline="")
 
     def _repr_html_(self) -> str:
         """For notebooks: the words, and the first rows."""
@@ -101,12 +117,13 @@ class Answers(Answer):
         paid = each[-1].price | {
             "spent": sum((answer.spent for answer in each), Fraction(0)),
             "charges": tuple(dict.fromkeys(event for answer in each for event in answer.charges)),
+            "notes": tuple(dict.fromkeys(note for answer in each for note in answer.notes)),
         }
         return cls(names=tuple(names), each=tuple(each), groups=tuple(groups), **paid)
 
-    def explain(self) -> str:
+    def _explained(self) -> str:
         shared = f"{self._at} is shared evenly by {len(self.each)} aggregates."
-        return " ".join([shared, *(answer.explain() for answer in self.each)])
+        return " ".join([shared, *(answer._explained() for answer in self.each)])
 
     def rows(self) -> Rows:
         """One row per group, and three columns per aggregate: its value, and the ends of its 95 % interval."""
@@ -127,9 +144,9 @@ class Answers(Answer):
         columns = [*about, *(values for part in parts for values in part)]
         return Rows(dict(zip([*distinct_names(self.groups, names), *names], columns, strict=True)))
 
-    def plot(self) -> Any:
-        """The first of them, as a Plotly figure; `answers.each[1].plot()` draws another."""
-        return self.each[0].plot()
+    def _drawn(self) -> Any:
+        """The first of them; `answers.each[1].plot()` draws another."""
+        return self.each[0]._drawn()
 
     def __repr__(self) -> str:
         return f"<Answers: {', '.join(self.names)}, at {self._at}>"

@@ -93,15 +93,15 @@ class Quantiles(ReadFromCounts):
         [name] = distinct_names([self.column], ["quantile", *ends])
         return labelled({}, {"quantile": self.levels, name: self.values, **ends})
 
-    def explain(self) -> str:
+    def _explained(self) -> str:
         read = ", ".join(f"{level:g}: {value:g}" for level, value in zip(self.levels, self.values, strict=True))
-        return f"Quantiles of {self.column} are {read}; all from one distribution function. {self.release.explain()}"
+        return f"Quantiles of {self.column} are {read}; all from one distribution function. {self.release._explained()}"
 
     def rows_at_once(self) -> Rows:
         [name] = distinct_names([self.column], ["quantile"])
         return labelled({}, {"quantile": self.levels, name: self.values})
 
-    def plot(self) -> Any:
+    def _drawn(self) -> Any:
         low, high = self._ends
         title = f"Quantiles of {self.column}, {self._at}"
         figure = plots.new(title, x="part of the rows", y=self.column)
@@ -128,13 +128,13 @@ class Top(ReadFromCounts):
         """One row per cell: its count, and the ends of its 95 % interval."""
         return self.release.rows().at(self.places)
 
-    def explain(self) -> str:
-        return f"The {len(self.places)} largest of these: {self.release.explain()}"
+    def _explained(self) -> str:
+        return f"The {len(self.places)} largest of these: {self.release._explained()}"
 
     def rows_at_once(self) -> Rows:
         return self.release.rows_at_once().at(self.places)
 
-    def plot(self) -> Any:
+    def _drawn(self) -> Any:
         about = list(zip(*self.release.about.values(), strict=True))
         labels = [", ".join(about[place]) for place in self.places]
         title = f"The largest of {' and '.join(self.release.about)}, {self._at}"

@@ -83,8 +83,8 @@ class Release(Answer):
     def _run(self) -> Run:
         return self.algorithm, self.estimate, self.workload, self.spent, self.neighbours, self.tunables
 
-    def explain(self) -> str:
-        """The release in words: what answered, why, how far off it may be, and what is left."""
+    def _explained(self) -> str:
+        """What answered, why, how far off it may be, and what is left."""
         queries, cells = self.workload.shape
         plural = "query" if queries == 1 else "queries"
         name = self.algorithm.name
@@ -108,8 +108,8 @@ class Release(Answer):
         """The labels of the answers; their numbers where there are none."""
         return self.about or {"query": [str(number) for number in range(len(self.answers))]}
 
-    def plot(self) -> go.Figure:
-        """The answers with their 95 % intervals: bars, a line, or a map if the queries are all cells of a grid."""
+    def _drawn(self) -> go.Figure:
+        """Bars, a line, or a map if the queries are all cells of a grid."""
         title = f"{self.algorithm.name} at {self._at}"
         names, words = list(self.about), list(self.about.values())
         if self.workload.kind == "identity" and len(self.workload.domain) == 2:
@@ -214,6 +214,7 @@ def answered(
     tunables: dict[str, Any],
     about: Mapping[str, Sequence[str]] | None = None,
     of_part: bool = False,
+    notes: tuple[str, ...] = (),
 ) -> Release:
     """Run a plan on a source that is charged for it, and keep everything public about it.
 
@@ -236,4 +237,5 @@ def answered(
         trace=traces[-1] if traces else None,
         about=about or {},
         charges=budget.charges,
+        notes=notes,
     )

@@ -42,7 +42,7 @@ class ReleasedNumber(_ByLaplace):
     margin: float
     """Half the width of a 95 % interval around it."""
 
-    def explain(self) -> str:
+    def _explained(self) -> str:
         return f"{self.what} is {self.value:g} ± {self.margin:.3g} at 95 %, {self._price_in_words}"
 
     def rows(self) -> Rows:
@@ -50,8 +50,8 @@ class ReleasedNumber(_ByLaplace):
         low, high = np.clip([self.value - self.margin, self.value + self.margin], *self.between).tolist()
         return Rows({"figure": [self.what], "value": [self.value], "low": [low], "high": [high]})
 
-    def plot(self) -> Any:
-        """A bar with its 95 % interval, as a Plotly figure."""
+    def _drawn(self) -> Any:
+        """A bar with its 95 % interval."""
         return plots.bars([self.value], [self.margin], labels=[self.what], title=self._at)
 
     def __float__(self) -> float:
@@ -74,7 +74,7 @@ class ReleasedNumbers(_ByLaplace):
     margins: Vector
     """Half the width of a 95 % interval around each."""
 
-    def explain(self) -> str:
+    def _explained(self) -> str:
         typical = f"typically ± {np.median(self.margins):.3g} at 95 %"
         return f"{self.what}: {len(self.answers)} numbers, {typical}, {self._price_in_words}"
 
@@ -83,8 +83,8 @@ class ReleasedNumbers(_ByLaplace):
         low, high = (np.clip(self.answers + off, *self.between) for off in (-self.margins, self.margins))
         return labelled(self.about, {self.name: self.answers, "low": low, "high": high})
 
-    def plot(self) -> Any:
-        """Bars with their 95 % intervals, or a grid of two columns' cells, as a Plotly figure."""
+    def _drawn(self) -> Any:
+        """Bars with their 95 % intervals, or a grid of two columns' cells."""
         title = f"{self.what}, {self._at}"
         if len(self.about) == 2:
             (y, rows), (x, columns) = ((by, list(dict.fromkeys(labels))) for by, labels in self.about.items())
@@ -117,7 +117,7 @@ class Marginals(Answer, Mapping[Axes, ReleasedNumbers]):
     def __len__(self) -> int:
         return len(self.tables)
 
-    def explain(self) -> str:
+    def _explained(self) -> str:
         off = "; ".join(f"{', '.join(axes)} ± {table.margins[0]:.3g}" for axes, table in self.tables.items())
         return (
             f"{len(self)} histograms, consistent with each other by least squares, off at 95 % by: {off}. "
@@ -136,9 +136,9 @@ class Marginals(Answer, Mapping[Axes, ReleasedNumbers]):
                 column.extend(values)
         return Rows(columns)
 
-    def plot(self) -> Any:
-        """The first of them, as a Plotly figure; `found["age", "sex"].plot()` draws another."""
-        return next(iter(self.tables.values())).plot()
+    def _drawn(self) -> Any:
+        """The first of them; `found["age", "sex"].plot()` draws another."""
+        return next(iter(self.tables.values()))._drawn()
 
     def __repr__(self) -> str:
         return f"<Marginals of {'; '.join(', '.join(axes) for axes in self)} at {self._at}>"

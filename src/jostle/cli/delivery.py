@@ -133,6 +133,8 @@ def to_json(answer: Answer, rows: Rows, explanation: str | None) -> dict[str, An
     }
     if explanation is not None:
         facts |= {"explanation": explanation}
+    if answer.notes:
+        facts |= {"notes": list(answer.notes)}
     algorithm = getattr(answer, "algorithm", None)
     if algorithm is not None:
         facts |= {"algorithm": algorithm.name}

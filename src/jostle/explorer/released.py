@@ -102,6 +102,7 @@ class Released:
         return (
             f"{self.what}, at ε = {self.cost} ({self.result.neighbours} neighbours). How far off the answers may be could "
             f"not be simulated, so they come without intervals. ε = {show(self.result.remaining)} is left."
+            + "".join(f" {note}" for note in self.result.notes)
         )
 
     def figures(self) -> dict[str, Any]:
@@ -146,6 +147,7 @@ class Released:
             "explanation": self.explain(),
             "epsilon": {"spent": self.cost, "remaining": show(self.result.remaining)},
             "neighbours": str(self.result.neighbours),
+            "notes": list(self.result.notes),
             "charge": charge_facts(self.result.charges),
             "answers": rows.where(rows.notna(), None).to_dict("records"),
         }

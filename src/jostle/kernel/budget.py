@@ -54,6 +54,9 @@ def exact(value: object, argument: str = "epsilon", *, zero: bool = False) -> Fr
     >>> exact(float("nan"))
     Traceback (most recent call last):
     jostle.kernel.errors.BadInput: epsilon: must be a finite number, got nan. Remedy: pass a positive number such as 0.5.
+    >>> exact(0)
+    Traceback (most recent call last):
+    jostle.kernel.errors.BadInput: epsilon: must be above 0, got 0. Remedy: pass a positive number such as 0.5.
     """
     remedy = "pass a positive number such as 0.5"
     try:
@@ -72,8 +75,10 @@ def exact(value: object, argument: str = "epsilon", *, zero: bool = False) -> Fr
         raise
     except (TypeError, ValueError, ArithmeticError):
         raise BadInput(argument, f"must be a finite number, got {value!r}", remedy) from None
-    if amount.numerator < 0 or (amount.numerator == 0 and not zero):
-        raise BadInput(argument, f"must be {'at least' if zero else 'above'} 0, got {value!r}", remedy)
+    if amount < 0 and zero:
+        raise BadInput(argument, f"must be at least 0, got {value!r}", remedy)
+    if amount <= 0 and not zero:
+        raise BadInput(argument, f"must be above 0, got {value!r}", remedy)
     if amount.denominator > _LARGEST:
         raise BadInput(argument, "is finer than exact arithmetic keeps: a denominator beyond 10^300", "use a rounder one")
     if amount.numerator > _LARGEST * amount.denominator:

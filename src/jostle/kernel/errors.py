@@ -37,13 +37,16 @@ class Overdraft(BudgetError):
 
     >>> raise Overdraft(requested=Fraction(1, 2), remaining=Fraction(1, 5), of="dataset 'people'")
     Traceback (most recent call last):
-    jostle.kernel.errors.Overdraft: dataset 'people': requested ε = 0.5, remaining 0.2, short of it by 0.3.
+    jostle.kernel.errors.Overdraft: dataset 'people': requested ε = 0.5, remaining 0.2. Request at most
+    0.2; `jostle budget` lists what was spent.
     """
 
     def __init__(self, *, requested: Fraction, remaining: Fraction, of: str, measure: str = "pure") -> None:
         self.requested, self.remaining, self.difference, self.measure = requested, remaining, requested - remaining, measure
+        hint = f"Request at most {show(remaining)}" if remaining > 0 else "Nothing more can be released"
+        hint += "; `jostle budget` lists what was spent."
         wish = f"{'ρ' if measure == 'concentrated' else 'ε'} = {show(requested)}"
-        super().__init__(f"{of}: requested {wish}, remaining {show(remaining)}, short of it by {show(self.difference)}.")
+        super().__init__(f"{of}: requested {wish}, remaining {show(remaining)}. {hint}")
 
     def __reduce__(self) -> tuple[object, ...]:
         return (_overdraft, (self.requested, self.remaining, str(self).split(": requested ")[0], self.measure))

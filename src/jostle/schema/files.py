@@ -42,6 +42,8 @@ DATA_FILES = (".csv", ".tsv", ".data", ".parquet")
 
 _ON_MISSING = f'Codes for missing values get a line before all columns, such as {MISSING_TEXTS} = ["NA", "?"].'
 
+_NO_FILE = "check the path, or draft one: jostle schema people.csv --header"
+
 _GUESSES: Mapping[str, Mapping[str, Any]] = {
     "category": {"categories": ["…"]},
     "integer": {"low": 0, "high": 100},
@@ -86,7 +88,7 @@ def read(path: Path) -> Schema:
     try:  # some editors begin a file with a mark of its encoding
         said = tomllib.loads(path.read_text("utf-8-sig"))
     except OSError:
-        raise BadInput("schema", f"there is no file {str(path)!r} that can be read", "check the path") from None
+        raise BadInput("schema", f"there is no file {str(path)!r} that can be read", _NO_FILE) from None
     except UnicodeDecodeError:  # whose own message would say what is where, if it is the data that was named
         raise BadInput("schema", f"{path.name} is no text in UTF-8", "check the path") from None
     except RecursionError:
@@ -149,10 +151,11 @@ def write_draft(kinds: Mapping[str, str], path: Path) -> None:
 
 
 def _forms() -> list[str]:
-    """One line per kind of column, with made-up bounds."""
+    """The lines of each kind of column, with made-up bounds. As in a schema, one key per line."""
     return [
-        "    " + "; ".join(f"{key} = {_toml(value)}" for key, value in {"kind": kind, **guess}.items())
+        f"{'    ' if key == 'kind' else '        '}{key} = {_toml(value)}"
         for kind, guess in _GUESSES.items()
+        for key, value in {"kind": kind, **guess}.items()
     ]
 
 

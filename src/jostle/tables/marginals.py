@@ -26,7 +26,7 @@ from jostle.kernel.source import simulation
 from jostle.kernel.strategies import identity
 from jostle.linear.fitting.marginals import Axes, consistent
 from jostle.tables.columns import EngineColumns
-from jostle.tables.question import Question, cell_labels, no_rows
+from jostle.tables.question import Question, cell_labels, no_rows, notes_on
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -104,6 +104,7 @@ class MarginalsQuestion(Question[Marginals]):
         found, after = consistent(noisy, spread)
         price: dict[str, Any] = {"spent": whole, "remaining": remaining_after(token, lambda: source.remaining)}
         price |= {"neighbours": records.neighbours, "charges": token.charges}
+        price |= {"notes": notes_on(self.table.schema, self.table.unit, names)}
         tables = {
             axes: ReleasedNumbers(
                 what=f"counts by {', '.join(axes)}",

@@ -20,8 +20,10 @@ from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import ReleaseSource, SimulatedSource, Source
-from jostle.schema import Integer, Numeric, Real, Schema
+from jostle.schema import Category, Column, Date, Integer, Numeric, Real, Schema
+from jostle.schema.columns import MISSING, OTHER
 from jostle.tables.columns import EngineColumns
+from jostle.tables.unit import Unit
 from jostle.workloads import Workload
 
 if TYPE_CHECKING:
@@ -85,6 +87,9 @@ class CountsQuestion(Question[Release]):
     reason: str | None = None
     """Why this algorithm, where that is not the usual reason."""
 
+    ranked: str | None = None
+    """The column whose values are ranked, if the counts are read for that; then it is not one that rows are counted by."""
+
     def __post_init__(self, named: str | None) -> None:
         if "seed" in self.tunables:
             raise BadInput("seed", "a release cannot be seeded", "leave it out")
@@ -110,6 +115,7 @@ class CountsQuestion(Question[Release]):
             tunables=self.tunables,
             about=self.about,
             of_part=source.is_shared,
+            notes=self.notes,
         )
 
     def _try_out(self, epsilon: Fraction | None) -> None:
@@ -120,6 +126,12 @@ class CountsQuestion(Question[Release]):
         if epsilon is not None:
             empty = no_rows(self.workload.domain, self.table.neighbours)
             self.algorithm.run(empty, self.workload, empty.grant(epsilon), **self.tunables)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the answer leaves out, from public things only."""
+        schema, ranked = self.table.schema, () if self.ranked is None else (self.ranked,)
+        return notes_on(schema, self.table.unit, [n for n in self.names if n in schema and n not in ranked], ranked)
 
     @property
     def _neighbours(self) -> Neighbours:
@@ -149,6 +161,72 @@ def cell_labels(schema: Schema, names: Sequence[str]) -> dict[str, list[str]]:
     return {name: grid.reshape(-1).tolist() for name, grid in zip(names, grids, strict=True)}
 
 
+# ------------------------------------------------------------------------------------------------ what is left out
+#
+# Privacy: the sentences are made from the schema, the unit and the question. They are the same whatever the rows are.
+
+
+def notes_on(schema: Schema, unit: Unit | None, counted: Sequence[str] = (), added: Sequence[str] = ()) -> tuple[str, ...]:
+    """What is left out where rows are counted by some columns, and numbers of others are added up, averaged or ranked.
+
+    >>> from jostle import Category, Real, Schema, Unit
+    >>> visits = Schema({"ward": Category(["A", "B"], null="drop"), "cost": Real(0, 50_000, bins=10)})
+    >>> for note in notes_on(visits, Unit("patient", max_rows=3), ["ward"], ["cost"]):
+    ...     print(note)
+    At most 3 rows per patient are counted; rows without a patient are left out.
+    Values of ward that the schema does not list are counted as (other); rows without ward are left out.
+    cost is clipped to 0 – 50,000; rows without a number in cost are left out.
+    """
+    found = [] if unit is None else [_bound(unit)]
+    found += [_counted(name, schema[name]) for name in dict.fromkeys(counted)]
+    found += [_added(name, schema[name]) for name in dict.fromkeys(added)]
+    return tuple(found)
+
+
+def _bound(unit: Unit) -> str:
+    rows = "1 row" if unit.max_rows == 1 else f"{unit.max_rows:,} rows"
+    counted = "is" if unit.max_rows == 1 else "are"
+    return f"At most {rows} per {unit.column} {counted} counted; rows without a {unit.column} are left out."
+
+
+def _counted(name: str, column: Column) -> str:
+    """Where values go that are beyond those declared, and missing ones."""
+    beyond = _beyond(name, column)
+    if column.outside == "drop" and column.null == "drop":
+        return f"{beyond} and rows without {name} are left out."
+    outside = {"clip": "in the nearest cell", "own": f"as {OTHER}"}.get(column.outside)
+    first = f"{beyond} are left out" if outside is None else f"{beyond} are counted {outside}"
+    missing = f"rows without {name} are left out" if column.null == "drop" else f"missing ones as {MISSING}"
+    if outside is None and column.null == "own":
+        missing = f"missing ones are counted as {MISSING}"
+    return f"{first}; {missing}."
+
+
+def _beyond(name: str, column: Column) -> str:
+    if isinstance(column, (Numeric, Date)):
+        return f"Values of {name} outside {between(column)}"
+    listed = "the schema does not list" if isinstance(column, Category) else "are neither true nor false"
+    return f"Values of {name} that {listed}"
+
+
+def _added(name: str, column: Column) -> str:
+    if column.outside == "clip":
+        return f"{name} is clipped to {between(column)}; rows without a number in {name} are left out."
+    return f"Rows without a number from {between(column)} in {name} are left out."
+
+
+def between(column: Column) -> str:
+    """The declared bounds of a column of numbers or dates, as people write them.
+
+    >>> from jostle import Integer
+    >>> between(Integer(0, 1_250_000, bins=10))
+    '0 – 1,250,000'
+    """
+    if isinstance(column, Date):
+        return f"{column.low} – {column.high}"
+    return f"{column.low:,.12g} – {column.high:,.12g}" if isinstance(column, Numeric) else ""
+
+
 # ------------------------------------------------------------------------------------------------------- quantiles
 
 
@@ -166,6 +244,7 @@ class QuantilesQuestion(Question[Quantiles]):
             quantile_workload(self._cells.size, algorithm),
             self.what,
             named=algorithm or "OPT",
+            ranked=column,
             reason=None if algorithm else "because its error is the same on all data, so that the intervals are right",
         )
 

@@ -28,7 +28,7 @@ from jostle.schema import Integer
 from jostle.tables.cells.readings import literal
 from jostle.tables.cells.staged_columns import Expression
 from jostle.tables.columns import EngineColumns
-from jostle.tables.question import Question, numeric
+from jostle.tables.question import Question, notes_on, numeric
 from jostle.tables.run_in_engine import Query
 from jostle.tables.view import CELL, COUNT, VALUE, EngineRows, whole_numbers
 
@@ -114,7 +114,9 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
         values, margins, between = find(totals, rows, budget, noisily)
         fields: dict[str, Any] = {"what": self.what, "between": between, "spent": budget.epsilon}
         fields |= {"remaining": remaining_after(budget, lambda: source.remaining)}
+        counted = [self.by] if self.by else []
         fields |= {"neighbours": budget.neighbours, "charges": budget.charges}
+        fields |= {"notes": notes_on(self.table.schema, self.table.unit, counted, [self.name])}
         if self.by is None:
             return ReleasedNumber(value=float(values[0]), margin=float(margins[0]), **fields)
         return ReleasedNumbers(name=self.kind, about={self.by: self._labels}, answers=values, margins=margins, **fields)
