@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jostle import plots
-from jostle.kernel.budget import Budget, round_down, round_up
-from jostle.kernel.errors import JostleError, show
+from jostle.kernel.budget import PURE, SYMBOLS, Budget, Price, round_down, round_up
+from jostle.kernel.errors import JostleError
 from jostle.kernel.neighbours import Neighbours
 from jostle.schema.rows import Rows, distinct_names
 
@@ -29,16 +29,22 @@ class Answer(ABC):
     """A released answer, and everything public about it."""
 
     spent: Fraction
-    """The ε that was charged for it."""
+    """What was charged for it: ε, or ρ."""
 
     remaining: Fraction
-    """The ε that the account, or the part of a table, has left after it."""
+    """What the account, or the part of a table, has left after it: for the next question in pure ε; ρ, if it is in ρ."""
 
     neighbours: Neighbours
     """What one person may change without it being noticed."""
 
     charges: tuple[Event, ...] = field(default=(), repr=False)
     """The events of the ledger that paid for it, each with its key; for a part of a table, that of the partition."""
+
+    measure: str = PURE
+    """What was charged: pure ε, or ρ."""
+
+    left_in: str = PURE
+    """What is left: pure ε, or ρ."""
 
     notes: tuple[str, ...] = ()
     """What the numbers leave out, in sentences: rows beyond a unit's bound, values beyond declared bounds, missing values.
@@ -47,7 +53,10 @@ class Answer(ABC):
     @property
     def price(self) -> dict[str, Any]:
         """What was paid and what is left out, as the fields of another answer that is read from this one."""
-        return {name: getattr(self, name) for name in ("spent", "remaining", "neighbours", "charges", "notes")}
+        return {
+            name: getattr(self, name)
+            for name in ("spent", "remaining", "measure", "left_in", "neighbours", "charges", "notes")
+        }
 
     def explain(self) -> str:
         """The answer in words, and what it leaves out."""
@@ -91,11 +100,11 @@ class Answer(ABC):
 
     @property
     def _at(self) -> str:
-        return f"ε = {round_up(self.spent):g}"
+        return f"{SYMBOLS[self.measure]} = {round_up(self.spent):g}"
 
     @property
     def _left(self) -> str:
-        return f"ε = {round_down(self.remaining) + 0.0:g} is left."
+        return f"{SYMBOLS[self.left_in]} = {round_down(self.remaining) + 0.0:g} is left."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -196,7 +205,7 @@ def in_ledger(charges: Sequence[Event]) -> str:
     more = f" and {len(charges) - _KEYS_SHOWN:,} more" if len(charges) > _KEYS_SHOWN else ""
     events = "event" if len(charges) == 1 else f"{len(charges):,} events"
     at = charges[0].at.replace("T", " ")[:19]
-    return f"Charged to account {charges[0].dataset!r}: ε = {show(_paid(charges))} at {at} UTC, {events} {keys}{more}."
+    return f"Charged to account {charges[0].dataset!r}: {_paid(charges)} at {at} UTC, {events} {keys}{more}."
 
 
 def charge_facts(charges: Sequence[Event]) -> dict[str, Any] | None:
@@ -206,11 +215,13 @@ def charge_facts(charges: Sequence[Event]) -> dict[str, Any] | None:
     return {
         "account": charges[0].dataset,
         "at": f"{charges[0].at[:19]}+00:00",
-        "amount": str(_paid(charges)),
-        "amount_float": round_up(_paid(charges)),
+        "measure": charges[0].measure,
+        "amount": str(_paid(charges).amount),
+        "amount_float": round_up(_paid(charges).amount),
         "events": [{"key": event.key, "operator": event.operator, "amount": str(event.amount)} for event in charges],
     }
 
 
-def _paid(charges: Sequence[Event]) -> Fraction:
-    return sum((event.amount for event in charges), Fraction(0))
+def _paid(charges: Sequence[Event]) -> Price:
+    """What one computation paid: all of it in one measure."""
+    return Price(sum((event.amount for event in charges), Fraction(0)), charges[0].measure)

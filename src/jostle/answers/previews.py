@@ -12,7 +12,7 @@ import numpy as np
 
 from jostle import algorithms
 from jostle.algorithms import Algorithm
-from jostle.kernel.budget import exact, round_up
+from jostle.kernel.budget import PURE, SYMBOLS, Price, exact, round_up
 from jostle.kernel.neighbours import Neighbours
 from jostle.mechanisms.utility import discrete_laplace_error
 from jostle.simulate import estimates
@@ -28,7 +28,7 @@ class Preview:
     """What to expect of a release, at no cost."""
 
     epsilon: Fraction
-    """The ε that the release would be charged."""
+    """What the release would be charged: ε, unless the measure is ρ."""
 
     margin: float
     """Half the width of a 95 % interval around a typical answer."""
@@ -42,25 +42,36 @@ class Preview:
     stand_in: str
     """The algorithm whose error this is: where the error of `algorithm` depends on the data, one that is no better."""
 
+    measure: str = PURE
+    """What the charge would be in."""
+
     def __str__(self) -> str:
         so = "" if self.stand_in == self.algorithm else f", expected to be no worse than {self.stand_in}"
         off = f"±{self.margin:.3g} at 95 % (at most ±{self.widest:.3g})"
-        return f"At ε = {round_up(self.epsilon):g}, {off}, by {self.algorithm}{so}."
+        return f"At {SYMBOLS[self.measure]} = {round_up(self.epsilon):g}, {off}, by {self.algorithm}{so}."
 
 
 def preview(plan: Algorithm, workload: Workload, epsilon: Any, neighbours: Neighbours, tunables: dict[str, Any]) -> Preview:
     """Simulate the algorithm on an empty table, or one in its place whose error is the same on all data."""
-    stand_in, amount = plan, exact(epsilon)
+    stand_in, price = plan, Price.of(epsilon)
     if plan.data_dependent:
         stand_in, tunables = algorithms.get("Laplace" if workload.kind == "identity" else "HB"), {}
+    named = {"algorithm": plan.name, "stand_in": stand_in.name}
     if stand_in.name == "Laplace" and workload.kind == "identity":  # the noise of a cell, however many there are
-        off = float(discrete_laplace_error(float(amount), sensitivity=float(neighbours.sensitivity(1, 2))))
-        return Preview(epsilon=amount, margin=off, widest=off, algorithm=plan.name, stand_in=stand_in.name)
+        off = _of_a_cell(price, neighbours)
+        return Preview(epsilon=price.amount, margin=off, widest=off, measure=price.measure, **named)
     nothing = np.zeros(workload.domain, dtype=np.int64)
-    runs = estimates(stand_in, nothing, workload, amount, trials=TRIALS, seed=0, neighbours=neighbours, **tunables)
+    runs = estimates(stand_in, nothing, workload, price, trials=TRIALS, seed=0, neighbours=neighbours, **tunables)
     each = np.quantile(np.concatenate([np.abs(workload @ batch) for batch in runs]), 0.95, axis=0)
     typical, widest = float(np.median(each)), float(each.max())
-    return Preview(epsilon=amount, margin=typical, widest=widest, algorithm=plan.name, stand_in=stand_in.name)
+    return Preview(epsilon=price.amount, margin=typical, widest=widest, measure=price.measure, **named)
+
+
+def _of_a_cell(price: Price, neighbours: Neighbours) -> float:
+    """How far off one cell with noise is, in 95 of 100 cases."""
+    if price.measure == PURE:
+        return float(discrete_laplace_error(float(price.amount), sensitivity=float(neighbours.sensitivity(1, 2))))
+    return 1.96 * math.sqrt(neighbours.squared_sensitivity(1, 2) / (2 * price.amount)) + 0.5
 
 
 def epsilon_within(within: Any, previewed: Callable[..., Preview]) -> Fraction:

@@ -117,9 +117,13 @@ def round_down(amount: Fraction) -> float:
 
 def in_unit_interval(value: object) -> Fraction:
     """A δ: an exact number above 0 and below 1."""
-    amount = exact(value, "delta")
+    small = "pass a small number such as 1e-6"
+    try:
+        amount = exact(value, "delta")
+    except BadInput as refused:
+        raise BadInput("delta", refused.problem, small) from None
     if amount >= 1:
-        raise BadInput("delta", "must be below 1", "pass a small number such as 1e-6")
+        raise BadInput("delta", f"must be below 1, got {value!r}", small)
     return amount
 
 
@@ -195,6 +199,38 @@ class Price:
             return epsilon
         return cls(exact(epsilon)) if rho is None else cls(exact(rho, "rho"), CONCENTRATED)
 
+    @property
+    def rate(self) -> float:
+        """The ε at which Laplace noise has the same standard deviation on one count; for heuristics."""
+        return float(self.amount) if self.measure == PURE else 2 * math.sqrt(self.amount)
+
+    @property
+    def pure(self) -> Fraction:
+        """The ε of the pure mechanism that it pays for: any ε-private one has ρ = ε²/2. Rounded down.
+
+        >>> Price.of(None, "1/50").pure
+        Fraction(1, 5)
+        """
+        return self.amount if self.measure == PURE else root_down(2 * self.amount)
+
+    @property
+    def exponential(self) -> Fraction:
+        """The ε of the exponential mechanism that it pays for, which has a bounded range, and so ρ = ε²/8. Rounded down.
+
+        >>> Price.of(None, "1/50").exponential
+        Fraction(2, 5)
+        """
+        return self.amount if self.measure == PURE else root_down(8 * self.amount)
+
+    @property
+    def cost(self) -> Cost:
+        """What it loses."""
+        return Cost.pure(self.amount) if self.measure == PURE else Cost.gaussian(self.amount)
+
+    def times(self, share: Fraction) -> Price:
+        """A share of it: ε adds up, and so does ρ."""
+        return Price(self.amount * share, self.measure)
+
     def __str__(self) -> str:
         return f"{SYMBOLS[self.measure]} = {show(self.amount)}"
 
@@ -219,6 +255,9 @@ class Purse(ABC):
 
     durable = False
     """Whether charges outlive the process: only such a purse can stand behind a release."""
+
+    left_in: str = ""
+    """The measure of what its account has left: ρ or pure ε; empty if it has no account."""
 
     by_path = True
     """Whether all that counts is the sum of ε on every path; not so where ρ is derived from every single ε."""
@@ -347,29 +386,21 @@ class Budget:
         >>> CountingPurse().grant(0.5).rate, CountingPurse().grant(rho="1/100").rate
         (0.5, 0.2)
         """
-        return self.rate_of(Fraction(1))
+        return self.price.rate
 
     def rate_of(self, share: Fraction) -> float:
         """The rate of a token that has this share of the amount."""
-        return float(self._amount * share) if self._measure == PURE else 2 * math.sqrt(self._amount * share)
+        return self.price.times(share).rate
 
     @property
     def pure(self) -> Fraction:
-        """The ε of the pure mechanism that it pays for: any ε-private one has ρ = ε²/2. Rounded down.
-
-        >>> CountingPurse().grant(rho="1/50").pure
-        Fraction(1, 5)
-        """
-        return self._amount if self._measure == PURE else root_down(2 * self._amount)
+        """The ε of the pure mechanism that it pays for."""
+        return self.price.pure
 
     @property
     def exponential(self) -> Fraction:
-        """The ε of the exponential mechanism that it pays for, which has a bounded range, and so ρ = ε²/8. Rounded down.
-
-        >>> CountingPurse().grant(rho="1/50").exponential
-        Fraction(2, 5)
-        """
-        return self._amount if self._measure == PURE else root_down(8 * self._amount)
+        """The ε of the exponential mechanism that it pays for."""
+        return self.price.exponential
 
     @property
     def price(self) -> Price:
@@ -379,7 +410,12 @@ class Budget:
     @property
     def cost(self) -> Cost:
         """What it loses when it is spent."""
-        return Cost.pure(self._amount) if self._measure == PURE else Cost.gaussian(self._amount)
+        return self.price.cost
+
+    @property
+    def left_in(self) -> str:
+        """The measure of what is left: that of its account; in a part, and in a simulation, its own."""
+        return self._purse.left_in or self._measure
 
     @property
     def by_path(self) -> bool:

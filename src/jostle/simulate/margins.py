@@ -12,13 +12,14 @@ import numpy as np
 
 from jostle import algorithms
 from jostle.algorithms import Algorithm
+from jostle.kernel.budget import Price
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
 from jostle.simulate.runner import estimates_together
 from jostle.workloads import Workload
 
-Run: TypeAlias = tuple[Algorithm, Vector, Workload, Fraction, Neighbours, dict[str, Any]]
-"""A release: the algorithm, its estimate, the workload, ε, the neighbours, and the algorithm's own arguments."""
+Run: TypeAlias = tuple[Algorithm, Vector, Workload, Fraction | Price, Neighbours, dict[str, Any]]
+"""A release: the algorithm, its estimate, the workload, its price, the neighbours, and the algorithm's own arguments."""
 
 STAND_INS = 10
 TRIALS = 20
@@ -39,7 +40,12 @@ _AT_ONCE = 2**20
 
 
 def within_95(
-    plan: Algorithm, estimate: Vector, asked: Workload, epsilon: Fraction, neighbours: Neighbours, tunables: dict[str, Any]
+    plan: Algorithm,
+    estimate: Vector,
+    asked: Workload,
+    price: Fraction | Price,
+    neighbours: Neighbours,
+    tunables: dict[str, Any],
 ) -> Vector:
     """Half the width of a 95 % interval around each answer.
 
@@ -49,7 +55,7 @@ def within_95(
     array([3., 3., 3.])
     """
     plan, tunables = _settled(plan, asked, tunables)
-    found = simulated_errors(asked, plan, estimate, asked, epsilon, neighbours, tunables)
+    found = simulated_errors(asked, plan, estimate, asked, price, neighbours, tunables)
     if _pools(plan, asked):
         return pooled_quantile(np.abs(np.concatenate(list(found))), estimate.reshape(-1))
     if asked.shape[0] > MANY:
@@ -62,7 +68,7 @@ def simulated_errors(
     plan: Algorithm,
     estimate: Vector,
     made_for: Workload,
-    epsilon: Fraction,
+    price: Fraction | Price,
     neighbours: Neighbours,
     tunables: dict[str, Any],
 ) -> Iterator[Vector]:
@@ -80,9 +86,7 @@ def simulated_errors(
         return [rng.poisson(np.clip(centre, 0, most)).reshape(made_for.domain) for centre in centres]
 
     def simulated(data: list[Counts], trials: int, seeds: range) -> Iterator[Iterator[Vector]]:
-        return estimates_together(
-            plan, data, made_for, epsilon, trials=trials, seeds=seeds, neighbours=neighbours, **tunables
-        )
+        return estimates_together(plan, data, made_for, price, trials=trials, seeds=seeds, neighbours=neighbours, **tunables)
 
     first = stand_ins([flat])
     (runs,) = simulated(first, STAND_INS, range(1))

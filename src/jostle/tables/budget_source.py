@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from jostle.kernel.budget import Budget, exact
+from jostle.kernel.budget import CONCENTRATED, SYMBOLS, Budget, Price
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.ledger.events import ROWS, printable
 from jostle.kernel.neighbours import Neighbours
@@ -66,9 +66,12 @@ class BudgetSource(ABC):
     def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """A source over these columns, and a token of ε for it. Raises if there is not enough."""
 
-    def spent_before_measuring(self, epsilon: Any) -> Fraction | None:
-        """The ε that is gone before anything is measured, so that a later refusal would lose it; None if there is none."""
+    def spent_before_measuring(self, epsilon: Any) -> Price | None:
+        """What is gone before anything is measured, so that a later refusal would lose it; None if there is nothing."""
         return None
+
+    def check(self, price: Price) -> None:
+        """Raise if it is already certain that the price cannot be paid."""
 
     def noted(self, what: str) -> str:
         """The ledger's note about a charge, given the question in words."""
@@ -101,10 +104,13 @@ class AccountBudget(BudgetSource):
         if epsilon is None:
             raise BadInput("epsilon", "is missing", "pass for instance epsilon=0.1")
         records = ReleaseRecords(columns, purse=self.account.purse(self._unit), note=self.noted(note))
-        return records, records.grant(epsilon)
+        return records, records.grant(epsilon)  # a number, or a price in another measure
 
     def noted(self, what: str) -> str:
         return f"{legible(what)} ({self._note})" if self._note else legible(what)
+
+    def check(self, price: Price) -> None:
+        self.account.purse(self._unit).check(price.cost)
 
     def is_same_account(self, other: BudgetSource) -> bool:
         if not isinstance(other, AccountBudget):
@@ -119,7 +125,7 @@ class PartBudget(BudgetSource):
     is_shared = True
 
     def __init__(self, records: ReleaseRecords, token: Budget, label: str) -> None:
-        self._records, self._token, self._left, self._label = records, token, token.epsilon, label
+        self._records, self._token, self._left, self._label = records, token, token.amount, label
         self._lock = threading.Lock()
 
     @property
@@ -135,15 +141,31 @@ class PartBudget(BudgetSource):
         """With a share of the token, or with all that is left of it without an ε."""
         return self._records.over(columns), self._take(epsilon)
 
-    def spent_before_measuring(self, epsilon: Any) -> Fraction | None:
+    def spent_before_measuring(self, epsilon: Any) -> Price | None:
         """The share of the token; None if nothing is left."""
-        return (self._left if epsilon is None else exact(epsilon)) or None
+        price = self._price(epsilon)
+        return price if price.amount else None
+
+    def _price(self, epsilon: Any) -> Price:
+        """What is asked for, in the measure of the part; without an amount, all that is left."""
+        price = Price(self._left, self._token.measure) if epsilon is None else Price.of(epsilon)
+        if price.measure != self._token.measure:
+            wanted = "rho" if self._token.measure == CONCENTRATED else "epsilon"
+            raise BadInput(
+                "epsilon, rho", f"part {self._label!r} has {SYMBOLS[self._token.measure]} to spend", f"pass {wanted}"
+            )
+        return price
+
+    def check(self, price: Price) -> None:
+        amount, measure = self._price(price).amount, self._token.measure
+        if amount > self._left or not self._left:
+            raise Overdraft(requested=amount, remaining=self._left, of=f"part {self._label!r}", measure=measure)
 
     def _take(self, epsilon: Any) -> Budget:
         with self._lock:
-            amount = self._left if epsilon is None else exact(epsilon)
-            if amount > self._left or not self._left:
-                raise Overdraft(requested=amount, remaining=self._left, of=f"part {self._label!r}")
+            price = self._price(epsilon)
+            self.check(price)
+            amount = price.amount
             token, self._left = self._token, self._left - amount
             if self._left:
                 token, self._token = self._token.split(amount, self._left)

@@ -19,9 +19,10 @@ import numpy as np
 from jostle.answers.answer import remaining_after
 from jostle.answers.previews import Preview
 from jostle.answers.released_numbers import Marginals, ReleasedNumbers
-from jostle.kernel.budget import exact
+from jostle.kernel.budget import PURE, Price
 from jostle.kernel.errors import BadInput
-from jostle.kernel.noise import calibrate, variance
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.noise import calibrate, calibrate_square, gaussian_variance, variance
 from jostle.kernel.source import simulation
 from jostle.kernel.strategies import identity
 from jostle.linear.fitting.marginals import Axes, consistent
@@ -75,16 +76,21 @@ class MarginalsQuestion(Question[Marginals]):
         return [round(1000 * math.prod(self._shape(axes)) ** (1 / 3)) for axes in self.sets]
 
     def preview(self, *, epsilon: Any) -> Preview:
-        amount, shares = exact(epsilon), self._weights
-        size = self.table.neighbours.among_filtered().sensitivity(1, 2)
+        price, shares = Price.of(epsilon), self._weights
+        neighbours = self.table.neighbours.among_filtered()
         spread = {
-            axes: variance(calibrate(size, amount * share / sum(shares)))
+            axes: cell_variance(neighbours, price.times(Fraction(share, sum(shares))))
             for axes, share in zip(self.sets, shares, strict=True)
         }
         _, found = consistent({axes: np.zeros(self._shape(axes)) for axes in self.sets}, spread)
         off = [REACH * math.sqrt(found[axes]) for axes in self.sets]
         return Preview(
-            epsilon=amount, margin=float(np.median(off)), widest=max(off), algorithm="Laplace", stand_in="Laplace"
+            epsilon=price.amount,
+            measure=price.measure,
+            margin=float(np.median(off)),
+            widest=max(off),
+            algorithm="Laplace",
+            stand_in="Laplace",
         )
 
     def _release(self, epsilon: Any) -> Marginals:
@@ -96,13 +102,14 @@ class MarginalsQuestion(Question[Marginals]):
         columns.check()
         records, token = source.records(columns, epsilon, note=self.what)
         sources = [records.vector(*axes) for axes in self.sets]
-        whole, noisy, spread = token.epsilon, {}, {}
+        whole, noisy, spread = token.amount, {}, {}
         for axes, counts, share in zip(self.sets, sources, token.split(*self._weights), strict=True):
             cells = identity(counts.shape)
             spread[axes] = counts.noise_variance(cells, share)
             noisy[axes] = counts.measure(cells, share).reshape(counts.shape)
         found, after = consistent(noisy, spread)
         price: dict[str, Any] = {"spent": whole, "remaining": remaining_after(token, lambda: source.remaining)}
+        price |= {"measure": token.measure, "left_in": token.left_in}
         price |= {"neighbours": records.neighbours, "charges": token.charges}
         price |= {"notes": notes_on(self.table.schema, self.table.unit, names)}
         tables = {
@@ -118,7 +125,7 @@ class MarginalsQuestion(Question[Marginals]):
         }
         return Marginals(tables=tables, **price)
 
-    def _try_out(self, epsilon: Fraction | None) -> None:
+    def _try_out(self, epsilon: Price | None) -> None:
         """Raise what would be refused on the way, while the ε of a part is still there. Privacy: no row is looked at."""
         if epsilon is None:
             return
@@ -126,7 +133,14 @@ class MarginalsQuestion(Question[Marginals]):
         token = simulation(seed=0, neighbours=neighbours).grant(epsilon)
         for axes, share in zip(self.sets, token.split(*self._weights), strict=True):
             empty = no_rows(self._shape(axes), neighbours)
-            empty.measure(identity(empty.shape), empty.grant(share.epsilon))
+            empty.measure(identity(empty.shape), empty.grant(share.price))
+
+
+def cell_variance(neighbours: Neighbours, price: Price) -> float:
+    """The variance of the noise on one cell of a histogram, at a price."""
+    if price.measure == PURE:
+        return variance(calibrate(neighbours.sensitivity(1, 2), price.amount))
+    return gaussian_variance(calibrate_square(neighbours.squared_sensitivity(1, 2), price.amount))
 
 
 def _names(one: object) -> tuple[str, ...]:

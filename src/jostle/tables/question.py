@@ -16,6 +16,7 @@ from jostle.answers.answer import Answer
 from jostle.answers.previews import Preview, epsilon_within, preview
 from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release, answered, plan_for
+from jostle.kernel.budget import Price
 from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
@@ -50,8 +51,12 @@ class Question(ABC, Generic[Answered]):
         """The ε at which answers are expected to be that close, in 95 of 100 cases."""
         return epsilon_within(within, self.preview)
 
-    def release(self, *, epsilon: Any = None, within: float | None = None) -> Answered:
-        """Charge ε, or the ε at which answers are expected to be `within` that distance, and answer."""
+    def release(self, *, epsilon: Any = None, within: float | None = None, rho: Any = None) -> Answered:
+        """Charge ε or ρ, or the ε at which answers are expected to be `within` that distance, and answer."""
+        if rho is not None:
+            if epsilon is not None or within is not None:
+                raise BadInput("rho", "is what answers cost, and so is epsilon or within", "pass one of them")
+            epsilon = Price.of(None, rho)
         if within is not None:
             if epsilon is not None:
                 raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
@@ -118,7 +123,7 @@ class CountsQuestion(Question[Release]):
             notes=self.notes,
         )
 
-    def _try_out(self, epsilon: Fraction | None) -> None:
+    def _try_out(self, epsilon: Price | None) -> None:
         """Raise what the plan would refuse on its way, while the ε of a part is still there.
 
         Where the way depends on noise, one of several is seen. Privacy: no row is looked at.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import sqlglot as sg
@@ -15,8 +16,8 @@ import sqlglot.expressions as sge
 from sqlglot.errors import SqlglotError
 
 from jostle.answers.answer import Answer, Answers
-from jostle.kernel.budget import exact
-from jostle.kernel.errors import BadInput, Overdraft
+from jostle.kernel.budget import Price
+from jostle.kernel.errors import BadInput
 from jostle.tables.predicates import LONGEST, translated
 from jostle.tables.question import Question
 from jostle.tables.sums_and_means import SumOrMeanQuestion
@@ -194,10 +195,9 @@ class SeveralAggregates(Question[Answers]):
         """If one fails after others were paid for, the exception has their answers as its attribute `answered`."""
         if epsilon is None:
             raise BadInput("epsilon", "is missing", "pass for instance epsilon=0.1")
-        whole = exact(epsilon)
-        if whole > self.table.remaining:  # before the first is charged
-            raise Overdraft(requested=whole, remaining=self.table.remaining, of=f"dataset {self.table.name!r}")
-        share = whole / len(self.questions)
+        price = Price.of(epsilon)
+        self.table._budget.check(price)  # before the first is charged
+        share = price.times(Fraction(1, len(self.questions)))
         for question in self.questions:
             if isinstance(question, SumOrMeanQuestion):  # counts can be answered wherever these can
                 question.check(share)

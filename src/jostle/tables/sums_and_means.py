@@ -20,7 +20,7 @@ from jostle.answers.answer import remaining_after
 from jostle.answers.previews import Preview
 from jostle.answers.released_numbers import ReleasedNumber, ReleasedNumbers
 from jostle.kernel.arguments import whole
-from jostle.kernel.budget import Budget, exact
+from jostle.kernel.budget import Budget, Price, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector
@@ -71,13 +71,15 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
 
     def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
         """How far off a sum would be; or a mean over this many rows: how many there really are is private."""
-        amount = exact(epsilon)
-        margin = self._mean_margin(float(amount), rows) if self.kind == "mean" else self._sum_margin(float(amount))
-        return Preview(epsilon=amount, margin=margin, widest=margin, algorithm="Laplace", stand_in="Laplace")
+        price = Price.of(epsilon)
+        pure = float(price.pure)
+        margin = self._mean_margin(pure, rows) if self.kind == "mean" else self._sum_margin(pure)
+        named = {"algorithm": "Laplace", "stand_in": "Laplace", "measure": price.measure}
+        return Preview(epsilon=price.amount, margin=margin, widest=margin, **named)
 
     def check(self, epsilon: Any) -> None:
         """Refuse an ε for which noise cannot be drawn, before anything is charged or read."""
-        calibrate(self.table.neighbours.sensitivity(*self._moved()), exact(epsilon))
+        calibrate(self.table.neighbours.sensitivity(*self._moved()), Price.of(epsilon).pure)
 
     def epsilon_within(self, within: Any) -> Fraction:
         """The ε at which a sum is expected to be that close, in 95 of 100 cases."""
@@ -103,7 +105,7 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
             query.check()
         columns = replace(EngineColumns.of(self.table._views, names), leaves_out=True)  # rows without a number
         budget = source.records(columns, epsilon, note=self.what)[1]
-        scale = calibrate(budget.neighbours.sensitivity(*self._moved()), budget.epsilon)
+        scale = calibrate(budget.neighbours.sensitivity(*self._moved()), budget.pure)
         noise = budget.draw(operator="discrete_laplace", note=source.noted(self.what))
 
         def noisily(values: Counts) -> Counts:
@@ -112,10 +114,11 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
         totals, rows = self._added_up(queries)
         find = self._sums if self.kind == "sum" else self._means
         values, margins, between = find(totals, rows, budget, noisily)
-        fields: dict[str, Any] = {"what": self.what, "between": between, "spent": budget.epsilon}
+        fields: dict[str, Any] = {"what": self.what, "between": between, "spent": budget.amount}
         fields |= {"remaining": remaining_after(budget, lambda: source.remaining)}
         counted = [self.by] if self.by else []
         fields |= {"neighbours": budget.neighbours, "charges": budget.charges}
+        fields |= {"measure": budget.measure, "left_in": budget.left_in}
         fields |= {"notes": notes_on(self.table.schema, self.table.unit, counted, [self.name])}
         if self.by is None:
             return ReleasedNumber(value=float(values[0]), margin=float(margins[0]), **fields)
@@ -125,7 +128,7 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
         self, totals: list[int], rows: list[int], budget: Budget, noisily: _Noisily
     ) -> tuple[Vector, Vector, tuple[float, float]]:
         """The sums, their margins, and no bounds."""
-        margins = np.full(len(totals), self._sum_margin(float(budget.epsilon)))
+        margins = np.full(len(totals), self._sum_margin(float(budget.pure)))
         return noisily(_whole(totals)) / self._lattice()[2], margins, (-math.inf, math.inf)
 
     def _means(
@@ -134,7 +137,7 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
         """The means, their margins and bounds, by two numbers each: how far all values are above and below the bounds."""
         low, width = float(self._declared.low), float(self._declared.high) - float(self._declared.low)
         noisy = noisily(_whole([[above, STEPS * count - above] for above, count in zip(points, rows, strict=True)]))
-        scale = float(budget.neighbours.sensitivity(STEPS, 2 * STEPS) / budget.epsilon)
+        scale = float(budget.neighbours.sensitivity(STEPS, 2 * STEPS) / budget.pure)
         values = low + width * share(noisy)
         ends = low + width * np.array([interval(pair, scale) for pair in noisy])
         return values, np.abs(ends - values[:, np.newaxis]).max(axis=1), (low, low + width)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from jostle.kernel.budget import PURE, Budget, Cost, Purse
+from jostle.kernel.budget import CONCENTRATED, PURE, Budget, Cost, Purse
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.ledger import totals
 from jostle.kernel.ledger.events import ROWS, Balance, Event
@@ -108,6 +108,7 @@ class AccountPurse(Purse):
     def __init__(self, account: Account, unit: str = ROWS) -> None:
         super().__init__(account.neighbours, ExactNoise())
         self.account, self.unit, self.by_path = account, unit, account.measure == PURE
+        self.left_in = CONCENTRATED if account.measure == CONCENTRATED else PURE
         self._has: Balance | None = None
         check_unit("account", account.name, account.unit, unit)
 
@@ -131,7 +132,7 @@ def check_charge(has: Balance, cost: Cost) -> Spending:
     totals.check_payable(has.limit, cost, has.dataset)
     spending = totals.after(has.limit, has.spending, cost)
     if not totals.allowed(has.limit, spending):
-        rest = totals.left(has.limit, has.spending, cost.measure)
+        rest = totals.shown(has.limit, totals.left(has.limit, has.spending, cost.measure))
         raise Overdraft(requested=cost.amount, remaining=rest, of=f"dataset {has.dataset!r}", measure=cost.measure)
     return spending
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from typing import Final, TypeAlias
 
@@ -125,6 +126,14 @@ def left(limit: Limit, spending: Spending, measure: str = PURE) -> Fraction:
         return limit - (spending.epsilon or Fraction(0)) if measure == PURE else Fraction(0)
     found = spending.left(limit)
     return found.rho if measure == CONCENTRATED else found.pure
+
+
+def shown(limit: Limit, rest: Fraction) -> Fraction:
+    """For a message: what is left, rounded down to nine digits where it is a root or a converted amount."""
+    if isinstance(limit, Fraction):
+        return rest
+    down = Context(prec=9, rounding=ROUND_FLOOR)
+    return Fraction(down.divide(Decimal(rest.numerator), Decimal(rest.denominator)))
 
 
 # ----------------------------------------------------------------------------------------------------------- columns
