@@ -212,10 +212,11 @@ def charge_facts(charges: Sequence[Event]) -> dict[str, Any] | None:
     """The same for a script: exact amounts as texts, and a float that is rounded up; None if there was no charge."""
     if not charges:
         return None
+    measure = {} if charges[0].measure == PURE else {"measure": charges[0].measure}
     return {
         "account": charges[0].dataset,
         "at": f"{charges[0].at[:19]}+00:00",
-        "measure": charges[0].measure,
+        **measure,
         "amount": str(_paid(charges).amount),
         "amount_float": round_up(_paid(charges).amount),
         "events": [{"key": event.key, "operator": event.operator, "amount": str(event.amount)} for event in charges],
