@@ -23,6 +23,7 @@ import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jostle.kernel.budget import Cost
 from jostle.kernel.errors import BadInput, BudgetError, JostleError, LedgerError, Overdraft, PlanError
 from jostle.kernel.ledger import Account, AccountPurse, Ledger
 from jostle.kernel.ledger.events import Event, Statement
@@ -123,7 +124,7 @@ def test_sums_of_awkward_fractions_stay_small_and_are_rounded_against_the_spende
 )
 def test_a_sum_is_rounded_up_to_a_bounded_size_and_never_beyond_the_cap(cap, shares):
     total = cap - min(cap, Fraction(1, 10**999) / math.prod(shares))
-    kept = after(cap, Spending(), Cost.pure(total)).epsilon
+    kept = after(cap, Spending(), Cost(total, Fraction(0))).epsilon
     assert total <= kept <= cap
     assert kept == total or (kept.denominator <= max(10**1_000, cap.denominator) and kept - total < Fraction(1, 10**1_000))
 
@@ -164,7 +165,7 @@ def test_an_account_without_a_cap_is_not_made(ledger):
 def test_an_account_is_not_opened_with_another_cap(ledger):
     ledger.account("people", cap=1)
     with pytest.raises(
-        BadInput, match=r"cap: account 'people' has a cap of 1, not 2. Remedy: .*ledger.set_cap\('people', …"
+        BadInput, match=r"cap: account 'people' has a cap of ε = 1, not ε = 2. Remedy: .*ledger.set_cap\('people', …"
     ):
         ledger.account("people", cap=2)
 
@@ -213,7 +214,9 @@ def test_a_cap_is_changed_and_the_change_is_an_event(ledger):
 def test_a_cap_never_falls_below_what_is_spent(ledger):
     account = ledger.account("people", cap=1)
     charge(account)
-    with pytest.raises(BadInput, match=r"cap: 0.1 of account 'people' is spent already. Remedy: pass at least that much"):
+    with pytest.raises(
+        BadInput, match=r"cap: ε = 0.1 of account 'people' is spent already. Remedy: pass at least that much"
+    ):
         ledger.set_cap("people", Fraction(1, 11))
     assert account.cap == 1
     with pytest.raises(BadInput, match=r"there is no account 'places', only 'people'"):

@@ -16,7 +16,7 @@ def cap_of(budget: str | None, delta: str | None = None, rho: str | None = None)
     from jostle.kernel.measures import Approximate, Concentrated
 
     if budget is not None and budget.replace(" ", "").startswith("rho="):
-        budget, rho = None, budget.partition("=")[2].strip()
+        rho, budget = budget.partition("=")[2].strip(), None
     if rho is not None:
         if budget is not None or delta is not None:
             raise BadInput("budget", "is in ρ, and in ε or δ, too", "pass one of them")

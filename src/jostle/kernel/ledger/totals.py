@@ -176,10 +176,11 @@ def cost_text(cost: Cost) -> str:
 
 def read_cost(measure: str, found: Fraction) -> Cost | None:
     """The cost of a charge from `measure` and `amount`; None if this jostle does not know the measure."""
-    name, numbers = _parts(measure)
+    name, numbers = _parts(measure)  # an amount that was rounded up is finer than what one may pass: it is not checked again
     if measure in (PURE, CONCENTRATED):
-        return Cost.pure(found) if measure == PURE else Cost.gaussian(found)
-    return Cost.key_selection(found, text_number(numbers["delta"])) if name == KEYS and numbers.keys() == {"delta"} else None
+        return Cost(found, found**2 / 2) if measure == PURE else Cost(None, found)
+    known = name == KEYS and numbers.keys() == {"delta"}
+    return Cost(found, found**2 / 2, text_number(numbers["delta"])) if known else None
 
 
 def totals(limit: Limit, spending: Spending) -> dict[str, str]:
