@@ -113,7 +113,7 @@ def cap(
         fits = totals.name_of(wanted) == has.measure and totals.allowed(wanted, has.spending)
         left = totals.left(wanted, has.spending, has.measure) if fits else Fraction(0)
         question = (
-            f"Change the cap of {account!r} from {totals.words(has.limit)} to {totals.words(wanted)}? "
+            f"Change the cap of {account!r} from {_first(has.limit)} to {totals.words(wanted)}? "
             f"{few_digits(has.spent, up=True)} is spent; {few_digits(left, up=False) if left else 'nothing'} would be left."
         )
         if fits and not yes:  # what the ledger will refuse needs no confirmation
@@ -126,9 +126,16 @@ def cap(
             facts |= {"measure": event.measure}
         typer.echo(json.dumps(facts, ensure_ascii=False))
         return
-    now = f"is {totals.words(wanted)} from now on; it was {totals.words(has.limit)}"
+    now = f"is {_first(wanted)} from now on; it was {totals.words(has.limit)}"
     changed = f"The cap of {account!r} {now}. Event {event.key}."
     Console(highlight=False, soft_wrap=True).print(escape(changed))
+
+
+def _first(limit: Any) -> str:
+    """A cap in words, with its unit."""
+    from jostle.kernel.ledger import totals
+
+    return f"ε = {totals.words(limit)}" if isinstance(limit, Fraction) else totals.words(limit)
 
 
 def few_digits(amount: Fraction, *, up: bool) -> str:

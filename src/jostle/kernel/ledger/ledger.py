@@ -18,13 +18,12 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from jostle.kernel.budget import CONCENTRATED, PURE, Cost
-from jostle.kernel.errors import BadInput, BudgetError, LedgerError
+from jostle.kernel.errors import BadInput, BudgetError, LedgerError, show
 from jostle.kernel.ledger import accounts, totals
 from jostle.kernel.ledger.accounts import Account
 from jostle.kernel.ledger.events import ROWS, Balance, Event, Statement, check_text, newer, opening_note, spender, unit_of
 from jostle.kernel.ledger.store import ACCOUNTS, EVENTS, META, VERSION, now, open_store
 from jostle.kernel.ledger.totals import Limit, limit_of, number_text, text_number, words
-from jostle.kernel.measures import Concentrated
 from jostle.kernel.neighbours import Neighbours
 
 LONGEST_NAME: Final = 200
@@ -135,7 +134,7 @@ class Ledger:
                 remedy = f"pass {totals.how_to_pass(has.limit)}: an account stays in its measure"
                 raise BadInput("cap", f"account {name!r} has a cap of {words(has.limit)}", remedy)
             if not totals.allowed(limit, has.spending):
-                spent = words(has.spent if has.measure != CONCENTRATED else Concentrated(has.spent))
+                spent = {PURE: "", CONCENTRATED: "ρ = "}.get(has.measure, "ε = ") + show(totals.shown(has.limit, has.spent))
                 raise BadInput("cap", f"{spent} of account {name!r} is spent already", "pass at least that much")
             event = _new_event("cap", has, totals.amount_of(limit), totals.limit_text(limit), note=note, who=self._who)
             _record(connection, event, cap=number_text(totals.amount_of(limit)), **totals.totals(limit, has.spending))

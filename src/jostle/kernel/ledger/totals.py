@@ -63,11 +63,11 @@ def words(limit: Limit) -> str:
     """For people.
 
     >>> words(Approximate(1, 1e-6)), words(Fraction(1, 2)), words(Concentrated("1/50"))
-    ('ε = 1, δ = 1e-06', 'ε = 0.5', 'ρ = 0.02')
+    ('ε = 1, δ = 1e-06', '0.5', 'ρ = 0.02')
     """
     if isinstance(limit, Approximate):
         return f"ε = {show(limit.epsilon)}, δ = {show(limit.delta)}"
-    return f"{'ρ' if isinstance(limit, Concentrated) else 'ε'} = {show(amount_of(limit))}"
+    return show(limit) if isinstance(limit, Fraction) else f"ρ = {show(limit.rho)}"
 
 
 def how_to_pass(limit: Limit) -> str:
