@@ -45,12 +45,13 @@ test: $(DEVELOPMENT)  ## style, types, import contracts, tests and every documen
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile || status=1; \
 	exit $$status
 
-lint: $(DEVELOPMENT)  ## ruff's rules and format, and mypy; all of them run
+lint: $(DEVELOPMENT)  ## ruff's rules and format, mypy, and phrases to avoid; all of them run
 	@status=0; \
 	$(BIN)/ruff check --quiet || status=1; \
 	$(BIN)/ruff format --check --quiet || { echo "Some files are not formatted: make format"; status=1; }; \
 	$(BIN)/mypy --no-error-summary || status=1; \
-	if [ $$status = 0 ]; then echo "Style and types: no complaints."; else echo "Style or types: see the complaints above."; fi; \
+	$(BIN)/python tools/check_words.py || { echo "Some phrases are hard to read: see tools/check_words.py"; status=1; }; \
+	if [ $$status = 0 ]; then echo "Style, types and words: no complaints."; else echo "Style, types or words: see the complaints above."; fi; \
 	exit $$status
 
 format: $(DEVELOPMENT)  ## format the code and repair what can be repaired

@@ -10,9 +10,9 @@ import ibis
 import numpy as np
 
 from jostle.answers.previews import Preview
-from jostle.kernel import records
+from jostle.kernel import records, source
 from jostle.kernel.budget import Budget, exact
-from jostle.kernel.functions import objective
+from jostle.kernel.functions import objective, totals
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.learn import naive_bayes
@@ -21,7 +21,6 @@ from jostle.tables.cells import cells
 from jostle.tables.columns import EngineColumns
 from jostle.tables.engines import sources
 from jostle.tables.question import CountsQuestion
-from jostle.tables.sums_and_means import SumOrMeanQuestion
 from tests.audit import test_protected_unit, test_side_channels
 from tests.audit.planted import (
     ADD,
@@ -37,7 +36,7 @@ from tests.audit.planted import (
     tested,
     wrapped,
 )
-from tests.kernel import test_objective
+from tests.kernel import test_objective, test_totals
 from tests.learn import test_estimators, test_naive_bayes
 from tests.schema import test_schema
 from tests.tables import test_bounded_rows, test_measures, test_no_oracles, test_tables
@@ -80,6 +79,10 @@ def doubled(original: Any, self: Any, number: int) -> Any:
 def half_squares(self: Any) -> Any:
     longest, squares = REACH(self)
     return longest, squares / 2
+
+
+def unshared(self: Any, cells: Any, neighbours: Any, held: Any, epsilon: Any) -> Any:
+    return [neighbours.sensitivity(*total.sensitivities(cells)) / epsilon for total in self.totals]
 
 
 class Everything:
@@ -136,12 +139,12 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: a row moves a sum by the width of the bounds",
-        attribute(SumOrMeanQuestion, "_moves", lambda self, low, high: (high - low, high - low)),
+        attribute(totals.Sum, "sensitivities", lambda self, cells: (self.high - self.low, self.high - self.low)),
         audited("table: sum", ADD, samples=1_500, engine="exact"),
     ),
     Mutant(
         "tables: a row that changes groups moves one sum",
-        attribute(SumOrMeanQuestion, "_moves", lambda self, low, high: (max(abs(low), abs(high)),) * 2),
+        attribute(totals.Sum, "sensitivities", lambda self, cells: (max(abs(self.low), abs(self.high)),) * 2),
         tested(test_measures.test_the_noise_of_sums_by_group_follows_the_neighbours, FOLDER, PATCH),
     ),
     Mutant(
@@ -150,6 +153,30 @@ OF_TABLES = [
             Neighbours, "sensitivity", lambda f, self, once, changed: f(self, once, changed) / (2 if once > 2**20 else 1)
         ),
         tested(test_tables.test_the_noise_follows_the_neighbours, FOLDER, PATCH),
+    ),
+    Mutant(
+        "totals: a sum is as far from 0 as its upper bound",
+        attribute(totals.Sum, "sensitivities", lambda self, cells: (abs(self.high), 2 * abs(self.high))),
+        audited("records: totals, sum from −100 to 10", ADD, samples=1_500),
+    ),
+    Mutant(
+        "totals: the groups of a person are not bounded",
+        attribute(view, "bounded_in_groups", lambda rows, *bounds: rows),
+        audited("table: group_by by few groups by person", ADD, samples=1_500, engine="exact"),
+    ),
+    Mutant(
+        "totals: a part has the tighter bound that holds in each part",
+        wrapped(
+            source.Custody,
+            "part",
+            lambda f, self, token: (lambda made: (replace(made[0], in_part=False), made[1]))(f(self, token)),
+        ),
+        tested(test_totals.test_what_columns_hold_a_person_to_makes_less_noise_but_not_in_a_part, PATCH),
+    ),
+    Mutant(
+        "totals: several at the price of one",
+        attribute(totals.WeightedTotals, "scales", unshared),
+        tested(test_totals.test_the_noise_is_what_one_person_moves_over_the_share_of_epsilon, PATCH, ADD, 100, 2**30),
     ),
     Mutant(
         "tables: the number of rows that a condition keeps is public",

@@ -210,7 +210,7 @@ def test_what_cannot_be_examined_is_refused():
 def test_a_table_is_audited_and_a_leak_in_it_would_be_found(monkeypatch):
     how = {"epsilon": 1, "neighbours": "add_remove", "samples": 800, "seed": 0, "engine": "exact", "confidence": 1 - 1e-6}
     assert not examine(ENTRIES["table: sum"], **how).finding
-    monkeypatch.setattr("jostle.tables.sums_and_means.SumOrMeanQuestion._moves", lambda self, low, high: (1, 1))
+    monkeypatch.setattr("jostle.kernel.functions.totals.Sum.sensitivities", lambda self, cells: (1, 1))
     assert examine(ENTRIES["table: sum"], **how).finding
 
 

@@ -35,13 +35,16 @@ HOLDERS = holders()
 
 
 def missing(name: str) -> bool:
-    """Whether a name is not to be found: a word that no file has, or `holder.name` where the holder lacks it."""
+    """Whether a name is not to be found: a word that no file has, or `holder.name` where the holder lacks it.
+
+    A variable may be named after its class: `contribution.cells` for `Contribution`.
+    """
     parts = name.split(".")
     if parts[0] in ELSEWHERE:
         return False
     pairs = itertools.pairwise(parts)
-    return any(p not in WORDS for p in parts) or any(
-        holder not in HOLDERS or not re.search(rf"\b{inside}\b", HOLDERS[holder]) for holder, inside in pairs
+    return any(part not in WORDS for part in parts) or any(
+        not re.search(rf"\b{inside}\b", HOLDERS.get(holder, HOLDERS.get(holder.title(), ""))) for holder, inside in pairs
     )
 
 

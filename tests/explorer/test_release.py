@@ -23,6 +23,7 @@ from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
 
 from jostle import BadInput, Ledger
+from jostle.answers.noise_intervals import share
 from jostle.answers.release import Release
 from jostle.explorer.forms import Form
 from jostle.explorer.jobs import MOST_WAITING, BackgroundJob, Jobs
@@ -30,7 +31,6 @@ from jostle.explorer.question_form import KINDS, ROWS
 from jostle.explorer.release import Desk
 from jostle.explorer.released import Released
 from jostle.kernel.errors import JostleError
-from jostle.tables.sums_and_means import share
 
 SCHEMA = """
 [columns.age]

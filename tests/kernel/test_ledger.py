@@ -27,7 +27,7 @@ from jostle.kernel.budget import Cost
 from jostle.kernel.errors import BadInput, BudgetError, JostleError, LedgerError, Overdraft, PlanError
 from jostle.kernel.ledger import Account, AccountPurse, Ledger
 from jostle.kernel.ledger.events import Event, Statement
-from jostle.kernel.ledger.totals import after
+from jostle.kernel.ledger.limits import after
 from jostle.kernel.measures import Spending
 from jostle.kernel.neighbours import Neighbours
 

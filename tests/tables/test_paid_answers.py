@@ -11,6 +11,7 @@ import jostle
 from jostle.kernel.errors import LedgerError, Overdraft
 from jostle.kernel.ledger import Account, Ledger
 from jostle.schema import Category, Integer
+from jostle.tables.columns import EngineColumns
 from jostle.tables.question import CountsQuestion
 from jostle.tables.run_in_engine import EngineError
 from jostle.tables.sums_and_means import SumOrMeanQuestion
@@ -65,13 +66,13 @@ def test_nor_does_it_for_counts(tmp_path):
 
 
 def test_what_others_spend_meanwhile_is_still_told(table, monkeypatch):
-    summed = SumOrMeanQuestion._added_up
+    summed = EngineColumns.cell_sums
 
-    def meanwhile(total, *what):
+    def meanwhile(columns, *what, **how):
         table.count(epsilon=1)
-        return summed(total, *what)
+        return summed(columns, *what, **how)
 
-    monkeypatch.setattr(SumOrMeanQuestion, "_added_up", meanwhile)
+    monkeypatch.setattr(EngineColumns, "cell_sums", meanwhile)
     assert table.sum("age", epsilon=HALF).remaining == 9 - HALF
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jostle
-from jostle.tables.sums_and_means import interval, share
+from jostle.answers.noise_intervals import interval, share
 
 
 @pytest.mark.parametrize("records", [0, 2, 10, 60, 400, 1e6])

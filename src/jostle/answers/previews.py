@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -49,6 +49,28 @@ class Preview:
         so = "" if self.stand_in == self.algorithm else f", expected to be no worse than {self.stand_in}"
         off = f"±{self.margin:.3g} at 95 % (at most ±{self.widest:.3g})"
         return f"At {SYMBOLS[self.measure]} = {round_up(self.epsilon):g}, {off}, by {self.algorithm}{so}."
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupPreviews(Preview):
+    """What to expect of several aggregates: `margin` is that of the first, `widest` the largest that is known."""
+
+    margins: Mapping[str, float]
+    """Per aggregate; NaN for means and variances of a number of rows that nobody gave."""
+
+    @classmethod
+    def of(cls, price: Price, margins: Mapping[str, float]) -> GroupPreviews:
+        known = [one for one in margins.values() if not math.isnan(one)]
+        widest, first = max(known, default=math.nan), next(iter(margins.values()))
+        named: dict[str, Any] = {"algorithm": "Laplace", "stand_in": "Laplace", "measure": price.measure}
+        return cls(epsilon=price.amount, margin=first, widest=widest, margins=dict(margins), **named)
+
+    def __str__(self) -> str:
+        each = ", ".join(
+            f"{name} ± {off:.3g}" if not math.isnan(off) else f"{name} (depends on the rows of a group)"
+            for name, off in self.margins.items()
+        )
+        return f"Expected error at {SYMBOLS[self.measure]} = {round_up(self.epsilon):g} (95 % confidence): {each}."
 
 
 def preview(plan: Algorithm, workload: Workload, epsilon: Any, neighbours: Neighbours, tunables: dict[str, Any]) -> Preview:

@@ -164,6 +164,7 @@ def _tables(ledger: Ledger) -> list[Target]:
     """Opening a table, and questions to it; questions are prepared, and the cheapest one is released."""
     import pyarrow as pa
 
+    from jostle.tables.aggregates import mean
     from jostle.tables.opening import open as open_table
 
     rows = pa.table({"who": [1, 1, 2], "g": ["a", "b", "a"], "v": [1, 2, 3]})  # public
@@ -184,6 +185,11 @@ def _tables(ledger: Ledger) -> list[Target]:
         Target("Table.ask_quantiles", table.ask_quantiles, {"column": "v", "levels": [0.5]}),
         Target("Table.ask_marginals", lambda one, other: table.ask_marginals(one, other), {"one": ("g",), "other": ("v",)}),
         Target("Table.ask_total", table.ask_total, {"kind": "sum", "column": "v", "by": "g"}),
+        Target(
+            "Table.ask_groups",
+            lambda **given: table.ask_groups(given["columns"], {"n": given["aggregate"]}, keys=given["keys"]),
+            {"columns": ["g"], "aggregate": mean("v"), "keys": ["a"]},
+        ),
         Target("Table.ask_sql", table.ask_sql, {"text": "SELECT g, COUNT(*) FROM people GROUP BY g"}),
         Target("Table.where", table.where, {"condition": "v > 3"}),
         Target("Table.select", lambda one, other: table.select(one, other), {"one": "g", "other": "v"}),

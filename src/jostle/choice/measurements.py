@@ -53,7 +53,7 @@ class LazyMeasurements:
     ) -> None:
         self.rest, self.amount, self.measure = budget, budget.amount, budget.measure
         self.rate = budget.amount if budget.measure == PURE else Fraction(budget.rate)
-        """The ε that the questions are told: under ρ, that of like noise."""
+        """The ε that the questions see: under ρ, that of like noise."""
         self.seen = {name: Seen(name=name, value=value) for name, value in (facts or {}).items()}
         self._where = (db, query, self.rate)
         self._questions = {one.name: one for one in questions}

@@ -97,7 +97,7 @@ def cap(
     The ledger keeps who changed it, when, and from what to what. Whoever spends at the same moment is charged under the old
     cap or under the new one. Exit codes: 0 changed, 1 you said no, 2 refused, 4 the ledger cannot be used.
     """
-    from jostle.kernel.ledger import totals
+    from jostle.kernel.ledger import limits
     from jostle.tables.budget_source import ledger_at
 
     if epsilon is None and rho is None:
@@ -106,36 +106,36 @@ def cap(
         has = book.balance(account)
         if delta is None and epsilon is not None and isinstance(has.limit, Approximate):
             delta = str(has.limit.delta)  # as it is
-        wanted = totals.limit_of(cap_of(epsilon, delta, rho), "epsilon", zero=True)
+        wanted = limits.limit_of(cap_of(epsilon, delta, rho), "epsilon", zero=True)
         if wanted == has.limit:
-            problem = f"the cap of {account!r} is {totals.words(has.limit)} already"
+            problem = f"the cap of {account!r} is {limits.words(has.limit)} already"
             raise BadInput("epsilon", problem, "name another, or leave it as it is")
-        fits = totals.name_of(wanted) == has.measure and totals.allowed(wanted, has.spending)
-        left = totals.left(wanted, has.spending, has.measure) if fits else Fraction(0)
+        fits = limits.name_of(wanted) == has.measure and limits.allowed(wanted, has.spending)
+        left = limits.left(wanted, has.spending, has.measure) if fits else Fraction(0)
         question = (
-            f"Change the cap of {account!r} from {_first(has.limit)} to {totals.words(wanted)}? "
+            f"Change the cap of {account!r} from {_first(has.limit)} to {limits.words(wanted)}? "
             f"{few_digits(has.spent, up=True)} is spent; {few_digits(left, up=False) if left else 'nothing'} would be left."
         )
         if fits and not yes:  # what the ledger will refuse needs no confirmation
             typer.confirm(question, abort=True, err=True)
         event = book.set_cap(account, wanted, note=note, was=has.limit)
     if as_json:
-        before = {"account": account, "cap_before": str(has.cap), "cap": str(totals.amount_of(wanted))}
+        before = {"account": account, "cap_before": str(has.cap), "cap": str(limits.amount_of(wanted))}
         facts = before | {"key": event.key, "at": event.at, "who": event.who, "note": event.note}
         if has.measure != PURE:
             facts |= {"measure": event.measure}
         typer.echo(json.dumps(facts, ensure_ascii=False))
         return
-    now = f"is {_first(wanted)} from now on; it was {totals.words(has.limit)}"
+    now = f"is {_first(wanted)} from now on; it was {limits.words(has.limit)}"
     changed = f"The cap of {account!r} {now}. Event {event.key}."
     Console(highlight=False, soft_wrap=True).print(escape(changed))
 
 
 def _first(limit: Any) -> str:
     """A cap in words, with its unit."""
-    from jostle.kernel.ledger import totals
+    from jostle.kernel.ledger import limits
 
-    return f"ε = {totals.words(limit)}" if isinstance(limit, Fraction) else totals.words(limit)
+    return f"ε = {limits.words(limit)}" if isinstance(limit, Fraction) else limits.words(limit)
 
 
 def few_digits(amount: Fraction, *, up: bool) -> str:

@@ -15,7 +15,7 @@ KEPT = 20
 """Results have this many digits, and intermediate ones at least twice as many more."""
 
 _FAR = 60
-"""Beyond so many standard deviations lies a probability of less than 10^-700."""
+"""Beyond this many standard deviations lies a probability of less than 10^-700."""
 
 
 def context(digits: int = 3 * KEPT) -> Context:

@@ -62,7 +62,7 @@ class KeySelection:
     """By the number of people from 0 on, the probability of release in units of 2^-63; the last entry is for all beyond."""
 
     def probability(self, people: int) -> Fraction:
-        """With what probability a key with so many people is released, exactly."""
+        """The probability that a key with this number of people is released, exactly."""
         return Fraction(int(self.table[min(people, len(self.table) - 1)]), CERTAIN)
 
     @property

@@ -123,7 +123,7 @@ def measure_from_json(record: Mapping[str, object]) -> Cap:
         names = {field.name for field in fields(kind)}
         if record.get("measure") == kind.name and record.keys() == names | {"measure"}:
             return kind(**{name: record[name] for name in names})
-    raise BadInput("measure", "is none that this jostle reads", "open it with the jostle that wrote it")
+    raise BadInput("measure", "is unknown to this version of jostle", "open it with the jostle that wrote it")
 
 
 @final

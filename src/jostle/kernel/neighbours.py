@@ -89,5 +89,15 @@ class Neighbours:
         """The relation among those records that a public rule lets through."""
         return replace(self, filtered=True) if self.relation == "replace" and not self.filtered else self
 
+    def bounded(self, rows: int | None) -> Neighbours:
+        """The relation where at most that many records of a person count, by a rule about the person's own records.
+
+        A person may then have fewer as well. None, or more than there are anyway, changes nothing.
+
+        >>> Neighbours("replace", rows=3).bounded(2)
+        Neighbours(relation='replace', rows=2, part=False, filtered=True)
+        """
+        return self if rows is None or rows >= self.rows else replace(self.among_filtered(), rows=rows)
+
     def __str__(self) -> str:
-        return self.relation if self.rows == 1 else f"{self.relation}, {self.rows} rows a person"
+        return self.relation if self.rows == 1 else f"{self.relation}, {self.rows} rows per person"

@@ -24,6 +24,15 @@ from jostle.kernel.arrays import domain_of
 from jostle.kernel.budget import Budget, Purse, check_token
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.criteria import Criterion
+from jostle.kernel.functions.totals import (
+    CellSums,
+    Contribution,
+    NoisyTotals,
+    SummedColumns,
+    WeightedTotals,
+    clipped_whole,
+    power_sums,
+)
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector, fixed
@@ -109,6 +118,11 @@ class ArrayColumns:
     def filtered(self) -> bool:
         return self._filtered
 
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """Every attribute: its codes are whole numbers."""
+        return self._sizes
+
     def codes(self, name: str) -> NDArray[np.integer]:
         """An attribute's values: for operators only."""
         return self._codes[name]
@@ -119,6 +133,16 @@ class ArrayColumns:
 
     def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
         return {name: self._codes[name] for name in names}, np.ones(self._rows, dtype=np.int64)
+
+    def cell_sums(self, by: Sequence[str], points: Mapping[str, int], *, squares: bool, persons: bool) -> CellSums:
+        cells = math.prod(self._sizes[name] for name in by)
+        place = self._place(by) if by else np.zeros(self._rows, dtype=np.int64)
+        records, found = power_sums(cells, place, [self._codes[name] for name in points], [*points.values()])
+        return CellSums(records, np.zeros(cells, dtype=object), dict(zip(points, found, strict=True)))
+
+    def contribution(self, by: Sequence[str]) -> Contribution:
+        """Nothing beyond what the neighbours say: records in memory do not say whose they are."""
+        return Contribution()
 
     def with_table(self, name: str, of: Sequence[str], table: Counts) -> ArrayColumns:
         derived = object.__new__(ArrayColumns)
@@ -296,6 +320,31 @@ class Records(PrivateData):
         if mask.shape != (groups, len(splits)):
             raise BadInput("allowed", f"must be of shape {(groups, len(splits))}", "one row per group, one column per split")
         return mask
+
+    def totals(self, by: Sequence[str], measured: WeightedTotals, budget: Budget) -> list[NoisyTotals]:
+        """Noisy sums per combination of the values of `by`, of each total with its share of the budget.
+
+        A record is in one cell, so all cells are measured at once. Without `by`, there is one cell with all records. What
+        one person moves follows from the totals, the neighbours, and what the columns hold every person to.
+        """
+        check_token(budget)
+        if type(measured) is not WeightedTotals or not isinstance(self.__columns, SummedColumns):
+            raise PlanError("`totals` measures WeightedTotals of records that can be added up")
+        if not set(measured.points) <= set(self.__columns.numbers):
+            raise BadInput("totals", "are about attributes that are no numbers of these records", "name declared numbers")
+        cells = math.prod(self.__shape(tuple(by))) if by else 1
+        held = Contribution() if self.__custody.in_part else self.__columns.contribution(by)
+        if any(total.of_persons for total in measured.totals) and not self.__columns.contribution(by).persons:
+            raise BadInput("totals", "count persons, and these records do not say whose they are", "count records")
+        scales = measured.scales(cells, self.neighbours, held, budget.pure)
+        self.__custody.spend(budget, "totals", f"{len(measured.totals)} totals of {cells} cells")
+        wants = {name: any(getattr(total, name) for total in measured.totals) for name in ("squares", "of_persons")}
+        sums = self.__columns.cell_sums(by, measured.points, squares=wants["squares"], persons=wants["of_persons"])
+        found = []
+        for total, scale in zip(measured.totals, scales, strict=True):
+            noisy = self.__custody.noise.discrete_laplace(np.ascontiguousarray(clipped_whole(total.values(sums))), scale)
+            found.append(NoisyTotals(np.asarray(noisy / total.unit, dtype=np.float64), float(scale / total.unit)))
+        return found
 
     def minimise(self, objective: Additive, budget: Budget) -> Vector:
         """Coefficients of additive scores that nearly minimise the records' loss, by objective perturbation.

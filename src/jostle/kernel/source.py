@@ -95,6 +95,10 @@ class Custody:
     note: str = ""
     """The beginning of every charge's note."""
 
+    in_part: bool = False
+    """Whether the data are a part of a split. A person's records in all parts together are what the neighbours allow, so a
+    tighter bound that holds in each part is no bound on what the person changes."""
+
     @classmethod
     def of_release(cls, purse: Purse, note: str, *, filtered: bool) -> Custody:
         """For private data; refused unless charges outlive the process and the noise is exact."""
@@ -134,7 +138,7 @@ class Custody:
         """For one part of a split: a purse of its own, with one token, which was charged when the data were split."""
         purse = self.purse.part(self.neighbours.in_part(), self.noise, budget.charges)
         token = purse.grant(budget.price)
-        return replace(self, purse=purse, neighbours=purse.neighbours), token
+        return replace(self, purse=purse, neighbours=purse.neighbours, in_part=True), token
 
     def __reduce__(self) -> NoReturn:
         raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
@@ -277,7 +281,7 @@ class Source(PrivateData):
         self.__one_trial("choose", candidates)
         check_of_kernel(score, Score, "score")
         if not len(candidates) or not isinstance(candidates, (Sequence, np.ndarray)):  # others go by more than their place
-            raise BadInput("candidates", "are none, or in no order", "pass a list of at least one")
+            raise BadInput("candidates", "must be a list of at least one candidate", "pass a list")
         score.check(self.size, len(candidates))
         check_token(budget)
         scale = self.__custody.scale(score.sensitivities(), budget.exponential)

@@ -93,7 +93,7 @@ def read(path: Path) -> Schema:
         raise BadInput("schema", f"{path.name} is no text in UTF-8", "check the path") from None
     except RecursionError:
         raise BadInput("schema", f"{path.name} is nested too deeply", "write plain lists") from None
-    except ValueError as error:  # TOML's own error, letters that are none, and numbers too long to be read
+    except ValueError as error:  # TOML's own error, invalid characters, and numbers too long to be read
         raise BadInput("schema", f"{path.name} is no TOML: {error}", "repair that line") from None
     columns, missing = said.pop("columns", None), said.pop(MISSING_TEXTS, [])
     if said or not isinstance(columns, dict) or not columns:

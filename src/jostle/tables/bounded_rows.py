@@ -81,7 +81,32 @@ def bounded(table: Any, most: int, backend: Any, key: int | None = None) -> Any:
     numbered, so that each of them is as likely to be kept as any other row. Every order below is complete but for rows that
     are equal in all columns, so that the rows which are kept do not depend on the order in which an engine finds them.
     """
+    return _kept_rows(table, most, backend, [PERSON], secrets.randbits(62) if key is None else key)
+
+
+def bounded_in_groups(
+    table: Any, group: str, groups: int | None, rows_per_group: int | None, backend: Any, key: int | None = None
+) -> Any:
+    """At most so many groups of each person, and at most so many rows of each person per group.
+
+    Which groups a person keeps follows from a keyed hash of the person and the group, among the groups of the person's own
+    rows; which rows, as in `bounded`. Rows without a person are dropped.
+    """
     key = secrets.randbits(62) if key is None else key
+    if rows_per_group is not None:
+        table = _kept_rows(table, rows_per_group, backend, [PERSON, group], key)
+    if groups is not None:
+        _register_hash(backend)
+        table = table.filter(table[PERSON].notnull())
+        table = table.mutate(**{HASH: _hash(backend.name, ibis.literal(f"{key} groups"), table[PERSON], table[group])})
+        by_hash = ibis.window(group_by=table[PERSON], order_by=[table[HASH], table[group]])
+        table = table.mutate(**{RANK: ibis.dense_rank().over(by_hash)})
+        table = table.filter(table[RANK] < groups).drop(HASH, RANK)
+    return table
+
+
+def _kept_rows(table: Any, most: int, backend: Any, whose: Sequence[str], key: int) -> Any:
+    """At most so many rows of those that share the values of some columns, the person's among them."""
     engine = backend.name
     _register_hash(backend)
     table = table.filter(table[PERSON].notnull())
@@ -94,7 +119,9 @@ def bounded(table: Any, most: int, backend: Any, key: int | None = None) -> Any:
     copies = ibis.window(group_by=[table[PERSON], table[HASH]], order_by=[table[name] for name in (HASH, *ordered)])
     table = table.mutate(**{COPY: ibis.row_number().over(copies)})
     table = table.mutate(**{ORDER: _hash(engine, table[HASH], table[COPY])})
-    by_hash = ibis.window(group_by=table[PERSON], order_by=[table[name] for name in (ORDER, HASH, *ordered, COPY)])
+    by_hash = ibis.window(
+        group_by=[table[name] for name in whose], order_by=[table[name] for name in (ORDER, HASH, *ordered, COPY)]
+    )
     table = table.mutate(**{RANK: ibis.row_number().over(by_hash)})
     return table.filter(table[RANK] < most).drop(HASH, COPY, ORDER, RANK)
 

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, reduce
-from operator import and_
-from typing import final
+from operator import and_, or_
+from typing import Any, final
 
 import ibis
 import numpy as np
 from numpy.typing import NDArray
 
 from jostle.kernel.errors import BadInput
+from jostle.kernel.functions.totals import CellSums, Contribution, PowerSums
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import ArrayColumns
 from jostle.tables.cells.cells import MOST_BRANCHES, looked_up, runs
 from jostle.tables.cells.staged_columns import Expression
+from jostle.tables.lattices import NumberLattice, Presence
 from jostle.tables.run_in_engine import Query
-from jostle.tables.view import CELL, COUNT, EngineRows, View, whole_numbers
+from jostle.tables.view import CELL, COUNT, LOWER_BITS, PERSONS, SQUARES, VALUE, EngineRows, View, whole_numbers
 
 
 @final
@@ -40,6 +42,15 @@ class EngineColumns:
 
     leaves_out: bool = False
     """Whether a question leaves out further rows, by a rule of its own."""
+
+    numbers: Mapping[str, NumberLattice | Presence] = field(default_factory=dict)
+    """Columns that are added up, by name."""
+
+    rows_without_numbers: bool = True
+    """Whether rows count that have none of these numbers."""
+
+    only: Mapping[tuple[str, ...], Counts] = field(default_factory=dict)
+    """Of which attributes, which combinations count: all others are left out."""
 
     among: tuple[tuple[EngineColumns, str, int], ...] = ()
     """Which attributes the rows have which values of. They are those of the time when the rows were parted: an attribute of
@@ -80,7 +91,8 @@ class EngineColumns:
         """Whether rows were left out by a step, or are by a column that drops what it does not foresee."""
         schema = self.views[0].schema
         drops = any(schema[name].drops for name in self.sizes if name in schema and name not in self.keeping)
-        return self.leaves_out or drops or any(view.filtered for view in self.views)
+        left_out = self.leaves_out or bool(self.only) or not self.rows_without_numbers
+        return left_out or drops or any(view.filtered for view in self.views)
 
     def counts(self, names: Sequence[str]) -> Counts:
         """One query per table. A row that has no cell in one of these columns does not count."""
@@ -100,6 +112,67 @@ class EngineColumns:
         }
         return {**found}, np.concatenate([whole_numbers(answer, COUNT) for answer in answers])
 
+    # ------------------------------------------------------------------------------------------------------------- sums
+
+    def check_sums(self, by: Sequence[str], *, squares: bool, persons: bool) -> None:
+        """Raise if an engine would refuse to add up. No row is looked at; the queries are kept for `cell_sums`."""
+        queries = self._summings(by, squares=squares, persons=persons)
+        for query in queries:
+            query.check()
+        self._checked["sums", tuple(by)] = queries
+
+    def cell_sums(self, by: Sequence[str], points: Mapping[str, int], *, squares: bool, persons: bool) -> CellSums:
+        """One query per table, for all sums."""
+        cells = int(np.prod([self.sizes[name] for name in by], dtype=object))
+        records, people = np.zeros(cells, dtype=object), np.zeros(cells, dtype=object)
+        found = {name: PowerSums(*(np.zeros(cells, dtype=object) for _ in range(3))) for name in points}
+        for query in self._checked.pop(("sums", tuple(by)), None) or self._summings(by, squares=squares, persons=persons):
+            answer = query.fetch()
+            place = whole_numbers(answer, CELL)
+
+            def add(sums: NDArray[np.object_], name: str, answer: Any = answer, place: Counts = place) -> None:
+                # By Python's whole numbers: what an engine calls a sum may be a decimal, and may not fit 64 bits here.
+                np.add.at(sums, place, np.array([int(total) for total in answer[name].to_pylist()], dtype=object))
+
+            add(records, COUNT)
+            if persons:
+                add(people, PERSONS)
+            for number, name in enumerate(self.numbers):
+                if name in found:
+                    add(found[name].counted, f"{COUNT}_{number}")
+                    add(found[name].sums, f"{VALUE}_{number}")
+                    for part in range(2 if squares else 0):
+                        halves = np.zeros(cells, dtype=object)
+                        add(halves, f"{SQUARES}_{number}_{part}")
+                        found[name].squares[:] += halves << (LOWER_BITS * part)
+        return CellSums(records, people, found)
+
+    def contribution(self, by: Sequence[str]) -> Contribution:
+        """What each person is held to where these columns are added up, if that is bounded in the query itself.
+
+        Rows that were drawn before (a part, or a sample) have no such bound, and neither has a part of these columns.
+        """
+        units = [view.unit for view in self.views]
+        knows = all(view.knows_persons for view in self.views)
+        if len(units) != 1 or units[0] is None or self.among:
+            return Contribution(persons=knows)
+        return Contribution(*units[0].contribution(grouped=bool(by)), persons=knows)
+
+    def _summings(self, by: Sequence[str], *, squares: bool, persons: bool) -> list[Query]:
+        needed, counting = self._conditions([*by, *(name for names in self.only for name in names)])
+        columns = list(dict.fromkeys([*needed, *(lattice.column for lattice in self.numbers.values())]))
+
+        def summands(rows: EngineRows) -> tuple[Expression, Expression, list[Expression]]:
+            points = [lattice.point(rows) for lattice in self.numbers.values()]
+            counts = counting(rows)
+            if points and not self.rows_without_numbers:
+                counts = counts & reduce(or_, [point >= 0 for point in points])
+            return counts, self._flat(rows, by).cast("int64"), points
+
+        return [view.sums_query(columns, summands, squares=squares, persons=persons) for view in self.views]
+
+    # ----------------------------------------------------------------------------------------------------------- counts
+
     def _countings(self, names: Sequence[str]) -> list[Query]:
         return self._queries(names, lambda rows: {CELL: self._flat(rows, names)})
 
@@ -109,15 +182,21 @@ class EngineColumns:
 
     def _queries(self, names: Sequence[str], numbers: Callable[[EngineRows], dict[str, Expression]]) -> list[Query]:
         """Per table, how many rows have each combination of some numbers: of those with a cell in all columns needed."""
+        needed, counting = self._conditions(names)
+        return [view.count_query(needed, lambda rows: (counting(rows), numbers(rows))) for view in self.views]
+
+    def _conditions(self, names: Sequence[str]) -> tuple[list[str], Callable[[EngineRows], Expression]]:
+        """The columns that are needed for some attributes, and which rows count."""
         parted = [column for then, name, _ in self.among for column in then._columns([name])]
         needed = list(dict.fromkeys([*self._columns(names), *parted]))
 
-        def keys(rows: EngineRows) -> tuple[Expression, dict[str, Expression]]:
-            counting = [rows.cell(name) >= 0 for name in needed if name not in self.keeping]
-            counting += [then._cell(rows, name) == value for then, name, value in self.among]
-            return reduce(and_, counting, ibis.literal(True)), numbers(rows)
+        def counting(rows: EngineRows) -> Expression:
+            conditions = [rows.cell(name) >= 0 for name in needed if name not in self.keeping]
+            conditions += [then._cell(rows, name) == value for then, name, value in self.among]
+            conditions += [self._flat(rows, names).isin(places.tolist()) for names, places in self.only.items()]
+            return reduce(and_, conditions, ibis.literal(True))
 
-        return [view.count_query(needed, keys) for view in self.views]
+        return needed, counting
 
     def _columns(self, names: Sequence[str]) -> list[str]:
         """The declared columns that attributes come from, each once."""

@@ -4,8 +4,8 @@ Every transformation works row by row by public rules, or sorts rows into disjoi
 most one row afterwards (stability 1). A transformation that would let a row count several times is refused.
 
 Every measurement is checked before it is charged. Privacy: a row is in one cell of a histogram, so counts go into a source
-of the kernel, whose lemmas hold; some rows may not count, which the columns know. Sums and means have lemmas of their own
-(`sums_and_means`). Quantiles and the largest cells are read from released counts. Proof: docs/proofs/tables.md.
+of the kernel, whose lemmas hold; some rows may not count, which the columns know. So do sums, means and variances
+(`groups`). Quantiles and the largest cells are read from released counts. Proof: docs/proofs/tables.md.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.schema import Boolean, Category, Column, Integer, Schema
 from jostle.tables import sql
+from jostle.tables.aggregates import Aggregate
 from jostle.tables.budget_source import BudgetSource, PartBudget
 from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import Condition, looked_up_column, operation
 from jostle.tables.engines.sources import share_files
+from jostle.tables.groups import GroupedTable, GroupsQuestion
 from jostle.tables.marginals import MarginalsQuestion
 from jostle.tables.question import CountsQuestion, QuantilesQuestion, Question, cell_labels
 from jostle.tables.sums_and_means import SumOrMeanQuestion
@@ -332,6 +334,15 @@ class Table:
         """
         return self.ask_total("mean", column, by).release(epsilon=epsilon, rho=rho)
 
+    def group_by(self, *columns: str, keys: Any = None) -> GroupedTable:
+        """Group rows by the cells of some columns: `table.group_by("ward", "sex").aggregate(n=count(), epsilon=1)`.
+
+        Without columns, all rows are one group. By default, every combination of the columns' cells is a group, also one
+        without rows. `keys` lists some of them, `keys=["north", "south"]` or `keys=[("north", "F"), …]`; rows of other
+        groups are left out.
+        """
+        return GroupedTable(self, columns, keys)
+
     def sql(self, text: str, *, epsilon: Any = None, within: float | None = None, rho: Any = None) -> Any:
         """Answer a SELECT statement: `SELECT age, COUNT(*) FROM people WHERE sex = 'F' GROUP BY age`.
 
@@ -390,6 +401,17 @@ class Table:
     def ask_total(self, kind: Any, column: str, by: str | None = None) -> SumOrMeanQuestion:
         """The question behind `sum` and `mean`, to preview before it is paid for."""
         return SumOrMeanQuestion(self, kind, column, by)
+
+    def ask_groups(
+        self,
+        columns: Sequence[str],
+        aggregates: Mapping[str, Aggregate],
+        *,
+        weights: Mapping[str, float] | None = None,
+        keys: Any = None,
+    ) -> GroupsQuestion:
+        """The question behind `group_by(…).aggregate(…)`, to preview before it is paid for."""
+        return GroupsQuestion(self, columns, aggregates, weights=weights, keys=keys)
 
     def ask_sql(self, text: str) -> Question[Any]:
         """The question behind `sql`, to preview before it is paid for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 from jostle.kernel.arguments import whole
@@ -23,6 +23,9 @@ class Unit:
     Unit(column='person_id', max_rows=3)
     >>> Unit.of("person_id:3") == Unit("person_id", max_rows=3)
     True
+
+    Questions about groups can bound more: `Unit("patient", max_rows=10, max_groups=2, max_rows_per_group=3)` lets a patient
+    count in two groups, with three rows each. Noise follows from the smaller bound, here 6 rows.
     """
 
     column: str
@@ -31,14 +34,45 @@ class Unit:
     max_rows: int
     """The most rows of one person that count. Noise is in proportion to it."""
 
+    max_groups: int | None = field(default=None, repr=False)
+    """The most groups of a question in which one person counts, if that is bounded too."""
+
+    max_rows_per_group: int | None = field(default=None, repr=False)
+    """The most rows of one person that count in one group, if that is bounded too."""
+
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
             raise BadInput("unit", "needs the name of the column with persons", _EXAMPLE)
-        rows = whole(self.max_rows)
-        if rows is None or not 1 <= rows <= LARGEST_ROWS:
-            problem = f"must be a whole number from 1 to {LARGEST_ROWS}"
-            raise BadInput("max_rows", problem, "say how many rows of a person count")
-        object.__setattr__(self, "max_rows", rows)
+        bounds = {"max_rows": "rows of a person count", "max_groups": "groups a person counts in"}
+        bounds |= {"max_rows_per_group": "rows of a person count per group"}
+        for name, what in bounds.items():
+            most = whole(getattr(self, name))
+            if name != "max_rows" and getattr(self, name) is None:
+                continue
+            if most is None or not 1 <= most <= LARGEST_ROWS:
+                raise BadInput(name, f"must be a whole number from 1 to {LARGEST_ROWS}", f"say how many {what}")
+            object.__setattr__(self, name, most)
+
+    @property
+    def bounds_groups(self) -> bool:
+        """Whether more is bounded than rows."""
+        return self.max_groups is not None or self.max_rows_per_group is not None
+
+    @property
+    def groups_bound_rows(self) -> bool:
+        """Whether no more rows than `max_rows` are left once groups and rows per group are bounded."""
+        bounds = self.max_groups, self.max_rows_per_group
+        return None not in bounds and (self.max_groups or 1) * (self.max_rows_per_group or 1) <= self.max_rows
+
+    def contribution(self, *, grouped: bool) -> tuple[int, int]:
+        """The most rows of a person that count in a question about groups, and the most groups that they are in.
+
+        >>> Unit("patient", max_rows=10, max_groups=2, max_rows_per_group=3).contribution(grouped=True)
+        (6, 2)
+        """
+        groups = min(self.max_rows, self.max_groups or self.max_rows) if grouped else 1
+        per_group = min(self.max_rows, self.max_rows_per_group or self.max_rows)
+        return min(self.max_rows, groups * per_group), groups
 
     @classmethod
     def of(cls, value: Unit | str | None) -> Unit | None:

@@ -19,14 +19,16 @@ import numpy as np
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.schema import Category, Column, Schema
-from jostle.tables.bounded_rows import PERSON, BoundedSample, bounded, person
+from jostle.tables.bounded_rows import PERSON, BoundedSample, bounded, bounded_in_groups, person
 from jostle.tables.cells.cells import Placed, place, place_category, reading, with_long_lists
 from jostle.tables.cells.readings import Raw
 from jostle.tables.cells.staged_columns import NUMBERS, RESERVED, Expression, Stages, run
 from jostle.tables.run_in_engine import Query
 from jostle.tables.unit import Unit
 
-CELL, COUNT, VALUE = (f"{RESERVED}{name}" for name in ("cell", "count", "value"))
+CELL, COUNT, VALUE, SQUARES, PERSONS = (f"{RESERVED}{name}" for name in ("cell", "count", "value", "squares", "persons"))
+LOWER_BITS = 30
+"""Squares of points are added up in two parts, the lower one of this many bits, so that 64 bits hold both sums."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,9 @@ class View:
 
     whose: str | None = None
     """The column of the base that says whose row it is."""
+
+    of_persons: bool = False
+    """Whether these rows are a sample in which each person's were bounded."""
 
     live: bool = False
     """Whether the table's rows may change while it is open, as those of a database that others write to."""
@@ -203,9 +208,23 @@ class View:
         kept = [kept for kept in rows.table.columns if kept not in (step.name, name)]
         return EngineRows(table.select(*kept, *made), {**rows.cells, step.name: name})
 
-    def bounded(self, table: Any) -> Any:
-        """At most `max_rows` rows of each person, by a fresh key; rows without a person are dropped."""
-        return table if self.unit is None else bounded(table, self.unit.max_rows, self.backend)
+    def bounded(self, table: Any, group: str | None = None) -> Any:
+        """At most `max_rows` rows of each person, by a fresh key; rows without a person are dropped.
+
+        With a column of groups, of at most `max_groups` of these, and at most `max_rows_per_group` rows of each.
+        """
+        if self.unit is None:
+            return table
+        if group is not None and self.unit.bounds_groups:
+            table = bounded_in_groups(table, group, self.unit.max_groups, self.unit.max_rows_per_group, self.backend)
+            if self.unit.groups_bound_rows:
+                return table
+        return bounded(table, self.unit.max_rows, self.backend)
+
+    @property
+    def knows_persons(self) -> bool:
+        """Whether rows say whose they are."""
+        return self.unit is not None or self.of_persons
 
     def count_query(
         self, names: Sequence[str], keys: Callable[[EngineRows], tuple[Expression, dict[str, Expression]]]
@@ -221,15 +240,33 @@ class View:
         return Query("counting rows", write, self.backend, drawn=isinstance(self.base, BoundedSample))
 
     def sums_query(
-        self, names: Sequence[str], summands: Callable[[EngineRows], tuple[Expression, Expression, Expression]]
+        self,
+        names: Sequence[str],
+        summands: Callable[[EngineRows], tuple[Expression, Expression, list[Expression]]],
+        *,
+        squares: bool,
+        persons: bool,
     ) -> Query:
-        """The exact sum of a whole number per group, and how many rows count, given which do, the number and the group."""
+        """Per group, the rows that count and the exact sums of some points, given which count, their group and points.
+
+        A negative point stands for a missing value and is not added. Persons are bounded in groups and rows of groups first.
+        """
 
         def write() -> Any:
             rows = self.rows(names)
-            counting, number, group = summands(rows)
-            table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **{VALUE: number, CELL: group}))
-            return table.group_by(table[CELL]).agg(**{VALUE: table[VALUE].sum(), COUNT: table.count()})
+            counting, group, points = summands(rows)
+            chosen = {CELL: group, **{f"{VALUE}_{number}": point for number, point in enumerate(points)}}
+            table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **chosen), CELL)
+            sums = {COUNT: table.count(), **({PERSONS: table[PERSON].nunique()} if persons else {})}
+            for number in range(len(points)):
+                point = table[f"{VALUE}_{number}"]
+                known = ibis.ifelse(point < 0, 0, point)
+                sums |= {f"{COUNT}_{number}": ibis.ifelse(point < 0, 0, 1).sum(), f"{VALUE}_{number}": known.sum()}
+                if squares:
+                    above = known * known >> LOWER_BITS
+                    sums |= {f"{SQUARES}_{number}_0": (known * known - (above << LOWER_BITS)).sum()}
+                    sums |= {f"{SQUARES}_{number}_1": above.sum()}
+            return table.group_by(table[CELL]).agg(**sums)
 
         return Query("adding up", write, self.backend, drawn=isinstance(self.base, BoundedSample))
 
@@ -243,9 +280,13 @@ class View:
             return self
         rows = self.rows(list(self.schema) if names is None else names)
         sample = BoundedSample(self.backend, lambda: self.bounded(rows.table))
-        return replace(
-            self, base=sample, declared=self.schema, unit=None, steps=(), placed=rows.cells, whose=None, live=False
-        )
+        made: dict[str, Any] = {
+            "base": sample,
+            "declared": self.schema,
+            "placed": rows.cells,
+            "of_persons": self.knows_persons,
+        }
+        return replace(self, unit=None, steps=(), whose=None, live=False, **made)
 
 
 def check_names(schema: Schema, unit: Unit | None) -> None:

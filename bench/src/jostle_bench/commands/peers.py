@@ -30,13 +30,13 @@ LONGEST_TABLE = 40
 def peers(
     quick: Annotated[bool, typer.Option("--quick", help="A few tiny cells and two peers: to see it work.")] = False,
     full: Annotated[bool, typer.Option("--full", help="What takes hours, too: 10⁸ rows.")] = False,
-    only: Annotated[str | None, typer.Option(help="Peers, separated by commas; all unless said.")] = None,
-    parts: Annotated[str | None, typer.Option(help="Of accuracy, classifiers, speed, scale; all unless said.")] = None,
+    only: Annotated[str | None, typer.Option(help="Peers, separated by commas; by default all.")] = None,
+    parts: Annotated[str | None, typer.Option(help="Some of accuracy, classifiers, speed, scale; by default all.")] = None,
     domains: Annotated[
-        str | None, typer.Option(help="Accuracy on some domains alone, for instance 256,32x32; all unless said.")
+        str | None, typer.Option(help="Accuracy only on these domains, for instance 256,32x32; by default all.")
     ] = None,
     tables: Annotated[
-        str | None, typer.Option(help="Classifiers on some tables alone, for instance hiv,adult; all unless said.")
+        str | None, typer.Option(help="Classifiers only on these tables, for instance hiv,adult; by default all.")
     ] = None,
     out: Annotated[Path, typer.Option(help="The folder of data, results and pages; runs go on from it.")] = Path(
         "jostle-peers-results"

@@ -26,7 +26,7 @@ QUICK_DEPLOYED = 6
 
 
 def pythia(
-    task: Annotated[str | None, typer.Option(help="range-1d or range-2d; both unless said.")] = None,
+    task: Annotated[str | None, typer.Option(help="range-1d or range-2d; by default both.")] = None,
     options: Annotated[
         str | None, typer.Option(help="Our own options to choose among beside the suite, for instance OPT,Bayes.")
     ] = None,
@@ -44,9 +44,9 @@ def pythia(
         typer.Option(help="A folder of errors of the authors' code to stand beside; else JOSTLE_REFERENCE may name it."),
     ] = None,
     settings: Annotated[bool, typer.Option("--settings", help="Compare other settings of training, too.")] = False,
-    trials: Annotated[int | None, typer.Option(help="Runs of an option on an input; 20 unless said.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Runs per option and input; by default 20.")] = None,
     seed: Annotated[int, typer.Option(help="Of all noise, and of the training.")] = 0,
-    workers: Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless said.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
     data: Annotated[Path | None, typer.Option(help="The folder of public shapes; else JOSTLE_DATA names it.")] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A small part of the grid: to see it work, not to judge by.")
@@ -112,7 +112,7 @@ def pythia(
 
 @dataclass(frozen=True, kw_only=True)
 class _Asked:
-    """What the command was told."""
+    """The command's options."""
 
     own: list[str] | None
     store: Path

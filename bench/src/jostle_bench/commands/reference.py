@@ -37,7 +37,7 @@ def reference(
     grid: Annotated[str | None, typer.Option(help="'paper': the Pythia paper's grid instead, from JOSTLE_DATA.")] = None,
     drawn: Annotated[bool, typer.Option(help="On the grid, draw records from a shape in place of scaling it up.")] = False,
     seed: Annotated[int, typer.Option(help="Of the sample and of all noise.")] = 0,
-    workers: Annotated[int | None, typer.Option(help="Processes; as many as there are cores unless said.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
     cluster: Annotated[
         str | None, typer.Option(help="A Dask cluster in place of this machine's cores: tcp://host:8786, or local:2.")
     ] = None,

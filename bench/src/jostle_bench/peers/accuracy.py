@@ -65,7 +65,9 @@ def domains(text: str) -> list[tuple[int, ...]]:
     wanted = [name.strip() for name in text.split(",") if name.strip()]
     for name in wanted:
         if name not in names:
-            raise BadInput("domains", f"{name!r} is none that accuracy is measured on", f"use some of {', '.join(names)}")
+            raise BadInput(
+                "domains", f"{name!r} is not a domain that accuracy is measured on", f"use some of {', '.join(names)}"
+            )
     return [names[name] for name in wanted]
 
 

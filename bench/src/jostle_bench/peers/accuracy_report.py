@@ -149,7 +149,7 @@ def _known_noise(proven: Mapping[str, tuple[Peer, str, Checked]]) -> Section:
         rows.append([peer.title, kind, f"{seen.numbers:,}", f"{seen.variance:.4f}", *off, verdict, f"{seen.noticed:.1%}"])
     text = (
         "What these peers add to cells in real runs, beside noise of the kind that they name, of scale 1/ε. The mean, the "
-        "mean square and the mean product of neighbouring cells are told in standard deviations of what chance would do. "
+        "mean square and the mean product of neighbouring cells are given in standard deviations of what chance would do. "
         f"All have to be within ±{BOUND:g}: outside of that, each lies with a probability of 1e-6. The last column is by "
         "how much the scale would have to be off to be noticed every other time. As no data change such noise, the errors "
         "of who has passed are computed for the inputs that it was not run on, and are called “closed form”."

@@ -65,7 +65,9 @@ def named(names: Sequence[str], data: Path | None) -> Sequence[str]:
     known = MADE_UP if data is None else tuple(EXPERIMENTS)
     for name in names:
         if name not in known:
-            raise BadInput("tables", f"{name!r} is none that classifiers are measured on", f"use some of {', '.join(known)}")
+            raise BadInput(
+                "tables", f"{name!r} is not a table that classifiers are measured on", f"use some of {', '.join(known)}"
+            )
     return names
 
 

@@ -192,7 +192,7 @@ def last_words(output: str) -> str:
     """
     lines = [line.strip() for line in output.splitlines() if line.strip() and not line.startswith("[notice]")]
     errors = [line for line in lines if "error" in line.lower()]
-    return " ".join((errors or lines)[-3:]) or "the installer failed without a word"
+    return " ".join((errors or lines)[-3:]) or "the installer failed and gave no reason"
 
 
 def java_home() -> str | None:

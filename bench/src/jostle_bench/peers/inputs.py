@@ -113,7 +113,7 @@ def workload(name: str, domain: tuple[int, ...]) -> Workload:
 
 
 def rank_errors(found: Vector, counts: Counts) -> Vector:
-    """How many records lie between each returned quantile and the right one: the L2 norm over quantiles, a row a run.
+    """How many records lie between each returned quantile and the right one: the L2 norm over quantiles, one row per run.
 
     Records are spread evenly over their cells. Less than half a record off is as good as right.
 

@@ -85,7 +85,7 @@ class Checked:
 
 
 def check(kind: str, added: Sequence[tuple[float, Vector]]) -> Checked:
-    """From ε and what was added to the cells of an input, a row a run, for several inputs.
+    """From ε and what was added to the cells of an input, one row per run, for several inputs.
 
     >>> draw = np.random.default_rng(0)
     >>> added = [(epsilon, KINDS["Laplace"].draw(draw, epsilon, (10, 256))) for epsilon in (0.1, 1.0)]

@@ -17,7 +17,7 @@ from jostle_bench.reports.sections import Section
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What the command was told."""
+    """The command's options."""
 
     peers: Sequence[Peer]
     """Who takes part; jostle is the first."""
@@ -32,10 +32,10 @@ class Asked:
     """Whether what takes hours is wanted, too."""
 
     domains: Sequence[tuple[int, ...]] = ()
-    """The domains that accuracy is measured on; all of them unless said."""
+    """The domains that accuracy is measured on; empty for all."""
 
     tables: Sequence[str] = ()
-    """The tables that classifiers are measured on; all of them unless said."""
+    """The tables that classifiers are measured on; empty for all."""
 
     seed: int = 0
     """Of data, and of whatever takes a seed."""

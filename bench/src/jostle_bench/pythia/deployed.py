@@ -18,7 +18,7 @@ from jostle.simulate.runner import errors
 from jostle_bench.pythia.experiments import Experiment, Way
 
 INPUTS: Final = 60
-"""So many inputs of a task are run, unless said."""
+"""How many inputs per task are run by default."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -29,6 +29,7 @@ from jostle.audit.entries.selection_law import most_telling
 from jostle.kernel.budget import Budget
 from jostle.kernel.functions.criteria import CappedEntropy, ClearMajority, Criterion, Gini, Majority
 from jostle.kernel.functions.objective import Additive
+from jostle.kernel.functions.totals import STEPS, CellTotal, Mixture, Sum, WeightedTotals
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.kernel.records import ArrayColumns, Records, ReleaseRecords, SimulatedRecords, Split
@@ -93,7 +94,13 @@ def neighbours_of(rows: CodedRows, relation: Neighbours, sizes: Mapping[str, int
 
 def entries() -> list[Audited]:
     """Every operator on records."""
-    return [*_histograms(), *(_choice(name, one) for name, one in criteria().items()), _choices_by_group(), *_minimisers()]
+    return [
+        *_histograms(),
+        *_totals(),
+        *(_choice(name, one) for name, one in criteria().items()),
+        _choices_by_group(),
+        *_minimisers(),
+    ]
 
 
 def criteria() -> dict[str, Criterion]:
@@ -140,6 +147,24 @@ def _histograms() -> Iterator[Audited]:
         yield _entry(name, ask, moved)
     # Among filtered records, one may also begin to count.
     yield _entry("filtered", counted, by_relation([first], [first]), filtered=True)
+
+
+def _totals() -> Iterator[Audited]:
+    """Sums between bounds on both sides of 0, and the polynomials behind means: a record at a bound, and one that moves."""
+
+    def entry(name: str, measured: CellTotal, size: int, far: tuple[int, int]) -> Audited:
+        def ask(records: Records, budget: Budget) -> Vector:
+            (found,) = records.totals(["g"], WeightedTotals([measured], [1]), budget)
+            return found.values.reshape(*found.values.shape[:-2], -1)
+
+        pairs = by_relation(
+            [Pair("one record more, at a bound", (), ((0, far[0]),))],
+            [Pair("a record leaves its cell", ((0, far[0]),), ((1, far[1]),))],
+        )
+        return _entry(name, ask, pairs, {"g": 2, "v": size})
+
+    yield entry("totals, sum from −100 to 10", Sum("v", -100, 10), 112, (0, 0))
+    yield entry("totals, mixture", Mixture("v"), STEPS + 2, (0, STEPS))
 
 
 def _choice(name: str, criterion: Criterion) -> Audited:

@@ -83,9 +83,15 @@ class RememberedView(View):
         return self._run_once(("counted", *names), super().count_query(names, keys))
 
     def sums_query(
-        self, names: Sequence[str], summands: Callable[[EngineRows], tuple[Expression, Expression, Expression]]
+        self,
+        names: Sequence[str],
+        summands: Callable[[EngineRows], tuple[Expression, Expression, list[Expression]]],
+        *,
+        squares: bool,
+        persons: bool,
     ) -> Query:
-        return self._run_once(("sums", *names), super().sums_query(names, summands))
+        query = super().sums_query(names, summands, squares=squares, persons=persons)
+        return self._run_once(("sums", *names), query)
 
     def _run_once(self, what: tuple[str, ...], query: Query) -> Query:
         found: Query = self._once(what, lambda: QueryRunOnce(query.step, query.write, query.backend, query.drawn))

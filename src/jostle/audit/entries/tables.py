@@ -59,10 +59,15 @@ QUESTIONS: dict[str, Ask] = {
     "marginals": lambda table: table.ask_marginals(("g",), ("v",)).release,
     "sql": lambda table: table.ask_sql(SQL.format(name=table.name)).release,
     "partition": lambda table: partial(_parts, table),
+    "group_by": lambda table: _grouped(table, "count", "mean", "std"),
+    "group_by by few groups": lambda table: _grouped(table, "sum"),
 }
 """Every question that can be asked of a table."""
 
-BY_PERSON = ("count", "histogram", "sum", "partition")
+FEW_GROUPS = "group_by by few groups"
+"""The question for which a person counts in one group only, with one row."""
+
+BY_PERSON = ("count", "histogram", "sum", "partition", FEW_GROUPS)
 """Questions that are also asked of people with several rows: counts, sums, and parts whose rows are drawn once."""
 
 UNKNOWN = {
@@ -70,9 +75,17 @@ UNKNOWN = {
     "mean": "a quotient of two noisy numbers tells less than both",
     "quantiles": "they are read from a measurement of all cells, and tell less",
     "marginals": "the answers are made to agree, and tell less than what was measured",
+    "group_by": "what is read from the parts of a mixture tells less than all of them",
     "sql": "the algorithm is chosen privately, and the choice has a part of ε",
 }
 """Why the worst case is not seen."""
+
+
+def _grouped(table: Table, *kinds: str) -> Callable[..., Any]:
+    from jostle.tables.aggregates import Aggregate
+
+    asked = {kind: Aggregate(kind, None if kind == "count" else "v") for kind in kinds}
+    return table.ask_groups(["g"], asked).release
 
 
 def _parts(table: Table, *, epsilon: Any) -> list[Any]:
@@ -84,7 +97,7 @@ def entries() -> list[Audited]:
     return [*(_entry(name, 1) for name in QUESTIONS), *(_entry(name, MOST_ROWS) for name in BY_PERSON)]
 
 
-OF_GROUPS = ("histogram", "sum by group", "marginals", "partition")
+OF_GROUPS = ("histogram", "sum by group", "marginals", "partition", FEW_GROUPS)
 """Questions for which the hardest change is to another group; for others, a row that begins to count is the hardest."""
 
 
@@ -94,10 +107,11 @@ def pairs(name: str, rows: int) -> Pairs:
     def somebody(group: str, number: int | None) -> TableRows:
         return (*OTHERS, *((3, group, number),) * (1 if rows == 1 else TOO_MANY))
 
+    comes = somebody("b", FAR) if name != FEW_GROUPS else (*somebody("b", FAR), *somebody("a", FAR)[len(OTHERS) :])
     changed = Pair("another group", somebody("a", FAR), somebody("b", FAR))
     counted = Pair("a number that was not there", somebody("b", None), somebody("b", FAR))
     replaced = [changed, counted] if name in OF_GROUPS else [counted, changed]
-    return by_relation([Pair("somebody more", OTHERS, somebody("b", FAR))], replaced)
+    return by_relation([Pair("somebody more", OTHERS, comes if rows > 1 else somebody("b", FAR))], replaced)
 
 
 def columns(side: TableRows) -> dict[str, list[Any]]:
@@ -110,23 +124,24 @@ def schema() -> Schema:
     return Schema({"g": Category(["a", "b"]), "v": Integer(LOW, HIGH)})
 
 
-def unit(rows: int) -> Unit | None:
+def unit(rows: int, name: str = "") -> Unit | None:
     """Whom the table protects: people, if several rows per person count."""
     from jostle.tables.unit import Unit
 
-    return Unit("who", max_rows=rows) if rows > 1 else None
+    few = {"max_groups": 1, "max_rows_per_group": 1} if name == FEW_GROUPS else {}
+    return Unit("who", max_rows=rows, **few) if rows > 1 else None
 
 
-def opened(side: TableRows, neighbours: Neighbours, rows: int) -> Table:
-    """A table of these rows, of which `rows` rows per person count."""
+def opened(side: TableRows, neighbours: Neighbours, rows: int, name: str = "") -> Table:
+    """A table of these rows, of which `rows` rows per person count, for a question."""
     from jostle.audit.entries.table_cache import people  # the engines' library, which takes a while to load
 
-    return people(columns(side), schema(), Neighbours(neighbours.relation, rows), unit(rows))
+    return people(columns(side), schema(), Neighbours(neighbours.relation, rows), unit(rows, name))
 
 
 def _entry(name: str, rows: int) -> Audited:
     def released(side: TableRows, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
-        release = QUESTIONS[name](opened(side, neighbours, rows))
+        release = QUESTIONS[name](opened(side, neighbours, rows, name))
         return np.array([numbers(release(epsilon=epsilon)) for _ in range(samples)])
 
     return Audited(
@@ -150,5 +165,7 @@ def numbers(released: Any) -> Vector:
         return np.concatenate([numbers(part) for part in released])
     if hasattr(released, "tables"):
         return np.concatenate([numbers(part) for part in released.tables.values()])
+    if isinstance(getattr(released, "values", None), dict):
+        return np.concatenate([np.ravel(one) for one in released.values.values()])
     found = [getattr(released, name) for name in ("answers", "values", "value") if hasattr(released, name)]
     return np.ravel(np.asarray(found[0], dtype=np.float64))

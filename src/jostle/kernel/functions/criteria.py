@@ -121,7 +121,7 @@ class CappedEntropy(Criterion):
     """Minus the conditional entropy in bits times the number of records, with v·log₂v continued as a line beyond `cap`.
 
     The entropy's own sensitivity grows with the number of records, which is private; this one's is bounded by the cap. Up to
-    so many records a branch the two are the same.
+    that many records per branch, the two are the same.
 
     >>> (CappedEntropy(cap=1024).scores(np.array([[[2, 2], [0, 4]]])) / GRAIN).round(2).tolist()
     [-4.0]

@@ -101,7 +101,7 @@ class Term:
 
 
 def cells(size: int | tuple[int, ...]) -> Term:
-    """The counts themselves: of so many cells, or of a grid's in row-major order.
+    """The counts themselves: of this number of cells, or of a grid's in row-major order.
 
     >>> cells(3).low, cells(3).high, cells(3).span
     (1, 1, 0)

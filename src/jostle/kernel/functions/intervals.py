@@ -26,7 +26,7 @@ NUMERATOR = 2**11
 """Rates of the exponential mechanism are so much over a whole number; costs are below 2^51, and so much times that fits."""
 
 ROUNDING = 2**40
-"""One part in so many of ε, for each cell, is kept back for the rounding errors of the exponential mechanism."""
+"""This fraction of ε (one part in 2⁴⁰), for each cell, is kept back for the rounding errors of the exponential mechanism."""
 
 
 def deviations(x: Counts) -> Counts:

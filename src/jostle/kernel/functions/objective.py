@@ -69,7 +69,7 @@ class Additive:
     """Which attribute is the class."""
 
     features: Mapping[str, Vector]
-    """A public matrix an attribute: one row a value, one column a coefficient. The identity gives every value its own."""
+    """One public matrix per attribute: one row per value, one column per coefficient. The identity gives each value one."""
 
     ridge: float
     """Half of this times the sum of squared coefficients is added to the loss."""
@@ -82,7 +82,7 @@ class Additive:
             raise BadInput("features", "must be for some attributes besides the label", "pass at least one")
         for name, matrix in found.items():
             if matrix.ndim != 2 or not matrix.size or not 2**-20 <= np.abs(matrix).max() <= 2**20:
-                raise BadInput("features", f"that of {name!r} must be a matrix of moderate numbers", "one row a value")
+                raise BadInput("features", f"that of {name!r} must be a matrix of moderate numbers", "use one row per value")
             matrix.setflags(write=False)  # what they reach is computed once
         object.__setattr__(self, "features", MappingProxyType(found))
 

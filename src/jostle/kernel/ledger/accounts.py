@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from jostle.kernel.budget import CONCENTRATED, PURE, Budget, Cost, Purse
 from jostle.kernel.errors import BadInput, Overdraft
-from jostle.kernel.ledger import totals
+from jostle.kernel.ledger import limits
 from jostle.kernel.ledger.events import ROWS, Balance, Event
-from jostle.kernel.ledger.totals import Limit
+from jostle.kernel.ledger.limits import Limit
 from jostle.kernel.measures import Remaining, Spending
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise
@@ -122,17 +122,17 @@ class AccountPurse(Purse):
         event = self.account.charge(cost, operator=operator, neighbours=neighbours, unit=self.unit, note=note)
         self.charges.append(event)
         if self._has is not None:
-            spending = totals.after(self._has.limit, self._has.spending, event.cost)
-            self._has = self._has if not totals.allowed(self._has.limit, spending) else replace(self._has, spending=spending)
+            spending = limits.after(self._has.limit, self._has.spending, event.cost)
+            self._has = self._has if not limits.allowed(self._has.limit, spending) else replace(self._has, spending=spending)
             self.left = max(self._has.remaining, Fraction(0)) if self._has.spending is spending else Fraction(0)
 
 
 def check_charge(has: Balance, cost: Cost) -> Spending:
     """The totals of an account after a charge; raise unless it pays for such a thing, and has enough left."""
-    totals.check_payable(has.limit, cost, has.dataset)
-    spending = totals.after(has.limit, has.spending, cost)
-    if not totals.allowed(has.limit, spending):
-        rest = totals.shown(has.limit, totals.left(has.limit, has.spending, cost.measure))
+    limits.check_payable(has.limit, cost, has.dataset)
+    spending = limits.after(has.limit, has.spending, cost)
+    if not limits.allowed(has.limit, spending):
+        rest = limits.shown(has.limit, limits.left(has.limit, has.spending, cost.measure))
         raise Overdraft(requested=cost.amount, remaining=rest, of=f"dataset {has.dataset!r}", measure=cost.measure)
     return spending
 

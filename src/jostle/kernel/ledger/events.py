@@ -14,8 +14,8 @@ from typing import Final
 
 from jostle.kernel.budget import PURE, Cost
 from jostle.kernel.errors import BadInput, LedgerError
-from jostle.kernel.ledger import totals
-from jostle.kernel.ledger.totals import Limit
+from jostle.kernel.ledger import limits
+from jostle.kernel.ledger.limits import Limit
 from jostle.kernel.measures import Approximate, Concentrated, Remaining, Spending, epsilon_of
 from jostle.kernel.neighbours import Neighbours
 
@@ -82,13 +82,13 @@ class Event:
             raise LedgerError("an event holds control characters, which jostle never writes: others changed this ledger")
 
     def _is_known(self) -> bool:
-        read = totals.read_cost if self.kind == "charge" else totals.read_limit
+        read = limits.read_cost if self.kind == "charge" else limits.read_limit
         return self.measure == PURE or read(self.measure, self.amount) is not None
 
     @property
     def cost(self) -> Cost:
         """What a charge was for, in every measure."""
-        found = totals.read_cost(self.measure, self.amount) if self.kind == "charge" else None
+        found = limits.read_cost(self.measure, self.amount) if self.kind == "charge" else None
         if found is None:
             raise BadInput("event", "is no charge", "ask a charge")
         return found
@@ -96,7 +96,7 @@ class Event:
     @property
     def limit(self) -> Limit:
         """The cap from here on, if the event sets one."""
-        found = None if self.kind == "charge" else totals.read_limit(self.measure, self.amount)
+        found = None if self.kind == "charge" else limits.read_limit(self.measure, self.amount)
         if found is None:
             raise BadInput("event", "sets no cap", "ask one that opens an account or changes its cap")
         return found
@@ -122,18 +122,18 @@ class Balance:
     """Whom every charge protects: `row` for single rows, else the column of persons."""
 
     def __post_init__(self) -> None:
-        if not totals.allowed(self.limit, self.spending):
+        if not limits.allowed(self.limit, self.spending):
             raise LedgerError(f"account {self.dataset!r} is damaged: it is spent beyond its cap. Restore it from a backup")
 
     @property
     def measure(self) -> str:
         """The name of the measure that the account is in."""
-        return totals.name_of(self.limit)
+        return limits.name_of(self.limit)
 
     @property
     def cap(self) -> Fraction:
         """The ε of the cap; its ρ, in an account of ρ."""
-        return totals.amount_of(self.limit)
+        return limits.amount_of(self.limit)
 
     @property
     def spent(self) -> Fraction:
@@ -152,7 +152,7 @@ class Balance:
     @property
     def remaining(self) -> Fraction:
         """The most that the next question may cost: in ρ in an account of ρ, else in pure ε."""
-        return totals.left(self.limit, self.spending, self.measure)
+        return limits.left(self.limit, self.spending, self.measure)
 
     @property
     def left(self) -> Remaining:
@@ -193,10 +193,10 @@ def _adds_up(balance: Balance, history: list[Event]) -> bool:
         elif isinstance(limit, Fraction) and event.measure == PURE:
             spending = Spending((spending.epsilon or Fraction(0)) + event.amount)
         else:
-            spending = totals.after(limit, spending, event.cost)
-        if not totals.allowed(limit, spending):
+            spending = limits.after(limit, spending, event.cost)
+        if not limits.allowed(limit, spending):
             return False
-    return bool(history) and limit == balance.limit and totals.same(limit, spending, balance.spending)
+    return bool(history) and limit == balance.limit and limits.same(limit, spending, balance.spending)
 
 
 def opening_note(unit: str, note: str) -> str:

@@ -19,11 +19,11 @@ import sqlalchemy as sa
 
 from jostle.kernel.budget import CONCENTRATED, PURE, Cost
 from jostle.kernel.errors import BadInput, BudgetError, LedgerError, show
-from jostle.kernel.ledger import accounts, totals
+from jostle.kernel.ledger import accounts, limits
 from jostle.kernel.ledger.accounts import Account
 from jostle.kernel.ledger.events import ROWS, Balance, Event, Statement, check_text, newer, opening_note, spender, unit_of
+from jostle.kernel.ledger.limits import Limit, limit_of, number_text, text_number, words
 from jostle.kernel.ledger.store import ACCOUNTS, EVENTS, META, VERSION, now, open_store
-from jostle.kernel.ledger.totals import Limit, limit_of, number_text, text_number, words
 from jostle.kernel.neighbours import Neighbours
 
 LONGEST_NAME: Final = 200
@@ -86,8 +86,8 @@ class Ledger:
         has = self.balance(name) if limit is None else self._opened(name, limit, relation or Neighbours(), opening)
         if unit is not None:
             accounts.check_unit("unit", name, has.unit, unit)
-        if limit is not None and totals.name_of(limit) != has.measure:
-            remedy = f"leave it out, pass {totals.how_to_pass(has.limit)}, or make an account of another name"
+        if limit is not None and limits.name_of(limit) != has.measure:
+            remedy = f"leave it out, pass {limits.how_to_pass(has.limit)}, or make an account of another name"
             raise BadInput("cap", f"account {name!r} is in another measure, with a cap of {words(has.limit)}", remedy)
         if limit is not None and limit != has.limit:
             remedy = f"leave it out, or change the cap: ledger.set_cap({name!r}, …, note=…), or jostle budget cap"
@@ -130,14 +130,14 @@ class Ledger:
             has = _balance(connection, name, lock=True)
             if before not in (None, has.limit):
                 raise BadInput("was", f"the cap of account {name!r} is {words(has.limit)} by now", "look, and decide anew")
-            if totals.name_of(limit) != has.measure:
-                remedy = f"pass {totals.how_to_pass(has.limit)}: an account stays in its measure"
+            if limits.name_of(limit) != has.measure:
+                remedy = f"pass {limits.how_to_pass(has.limit)}: an account stays in its measure"
                 raise BadInput("cap", f"account {name!r} has a cap of {words(has.limit)}", remedy)
-            if not totals.allowed(limit, has.spending):
-                spent = {PURE: "", CONCENTRATED: "ρ = "}.get(has.measure, "ε = ") + show(totals.shown(has.limit, has.spent))
+            if not limits.allowed(limit, has.spending):
+                spent = {PURE: "", CONCENTRATED: "ρ = "}.get(has.measure, "ε = ") + show(limits.shown(has.limit, has.spent))
                 raise BadInput("cap", f"{spent} of account {name!r} is spent already", "pass at least that much")
-            event = _new_event("cap", has, totals.amount_of(limit), totals.limit_text(limit), note=note, who=self._who)
-            _record(connection, event, cap=number_text(totals.amount_of(limit)), **totals.totals(limit, has.spending))
+            event = _new_event("cap", has, limits.amount_of(limit), limits.limit_text(limit), note=note, who=self._who)
+            _record(connection, event, cap=number_text(limits.amount_of(limit)), **limits.totals(limit, has.spending))
         return event
 
     def charge(
@@ -157,8 +157,8 @@ class Ledger:
         """
         check_text(operator, "operator", LONGEST_NAME)
         _check_note(note)
-        cost = amount if isinstance(amount, Cost) else Cost.pure(totals.amount(amount, "amount"))
-        totals.amount(cost.amount, "amount")
+        cost = amount if isinstance(amount, Cost) else Cost.pure(limits.amount(amount, "amount"))
+        limits.amount(cost.amount, "amount")
         relation = Neighbours.of(neighbours)
         with self._store.transaction(write=True) as connection:
             has = _balance(connection, name, lock=True)
@@ -172,8 +172,8 @@ class Ledger:
             charged = cost.amount
             if has.measure == PURE:  # a sum that was rounded up: the event says what was really charged
                 charged = (spending.epsilon or Fraction(0)) - (has.spending.epsilon or Fraction(0))
-            event = _new_event("charge", has, charged, totals.cost_text(cost), operator=operator, note=note, who=self._who)
-            _record(connection, event, **totals.totals(has.limit, spending))
+            event = _new_event("charge", has, charged, limits.cost_text(cost), operator=operator, note=note, who=self._who)
+            _record(connection, event, **limits.totals(has.limit, spending))
         return event
 
     def verify(self) -> None:
@@ -204,8 +204,8 @@ class Ledger:
             _check_version(connection.execute(sa.select(META.c.version).with_for_update()).scalar_one_or_none())
             if not _balances(connection, name):
                 has = Balance(dataset=name, neighbours=neighbours, limit=cap)
-                event = _new_event("open", has, has.cap, totals.limit_text(cap), note=note, who=self._who)
-                amounts = {"measure": event.measure, "cap": number_text(has.cap)} | totals.totals(cap, has.spending)
+                event = _new_event("open", has, has.cap, limits.limit_text(cap), note=note, who=self._who)
+                amounts = {"measure": event.measure, "cap": number_text(has.cap)} | limits.totals(cap, has.spending)
                 who = {"name": name, "relation": neighbours.relation, "rows": neighbours.rows, "created": event.at}
                 connection.execute(ACCOUNTS.insert().values(who | amounts))
                 _record(connection, event)
@@ -240,10 +240,10 @@ def _balance_of(row: sa.Row[Any]) -> Balance:
         neighbours = Neighbours(row.relation, row.rows)
     except BadInput as error:
         raise newer(f"an account under {row.relation!r}") from error
-    limit = totals.read_limit(row.measure, text_number(row.cap))
+    limit = limits.read_limit(row.measure, text_number(row.cap))
     if limit is None:
         raise newer(f"an account in {row.measure!r}")
-    spending = totals.read_totals(limit, row.measure, text_number(row.spent))
+    spending = limits.read_totals(limit, row.measure, text_number(row.spent))
     return Balance(dataset=row.name, neighbours=neighbours, unit=unit_of(row.opening), limit=limit, spending=spending)
 
 

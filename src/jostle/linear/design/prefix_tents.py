@@ -29,7 +29,7 @@ SHIPPED = Path(__file__).with_name("prefix_tents.npz")
 """Made by `python tools/optimise_prefix_tents.py`, from a checkout."""
 
 KNOTS = 5
-"""Along the domain, the logarithm of a scale's weights is linear between so many places."""
+"""Along the domain, the logarithm of a scale's weights is linear between this many places."""
 
 _SMALLEST, _LARGEST = 8, 4096
 

@@ -184,7 +184,7 @@ END = {"duckdb": r"\z", "postgres": r"\Z", "pyspark": r"\z", "sqlite": r"\Z"}
 
 def matches(text: Expression, pattern: str, engine: str, *, whole: bool = True) -> Expression:
     """Whether a text is of that form, or begins with it."""
-    if engine == "sqlite":  # hands texts to a function of Python's, which fails on bytes that are none; patterns are ASCII
+    if engine == "sqlite":  # hands texts to a function of Python's, which fails on invalid bytes; patterns are ASCII
         ends_early = _instr(text, _char(0)) > 0  # a form is looked for only before the first null byte
         text = ibis.ifelse(_like_shell("*[^ -~]*", text) | ends_early, ibis.null("string"), text)
     return text.re_search(f"^({pattern}){END[engine]}" if whole else f"^{pattern}").fill_null(False)

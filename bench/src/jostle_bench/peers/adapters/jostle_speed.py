@@ -12,7 +12,7 @@ VERSION_OF = "jostle"
 
 
 def histogram(job: dict[str, Any]) -> Callable[[], Any]:
-    """What `jostle release` does: open the file, on DuckDB unless said, let Pythia choose, charge the ledger, draw noise."""
+    """What `jostle release` does: open the file, on DuckDB by default, let Pythia choose, charge the ledger, draw noise."""
     import tempfile
     from itertools import count
 

@@ -90,7 +90,7 @@ def _moves(relation: Neighbours, rng: np.random.Generator) -> tuple[bool, bool]:
 
 
 def cases(settings: Callable[[tuple[int, ...]], Sequence[Any]], dimensions: int, *, large: bool = True) -> Any:
-    """Cases over domains of so many dimensions, each with one of these settings."""
+    """Cases over domains with this number of dimensions, each with one of these settings."""
 
     def found(pairs: int) -> Iterator[Case]:
         made = (_case(number, settings, dimensions, large) for number in count())

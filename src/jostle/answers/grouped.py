@@ -1,0 +1,98 @@
+"""Several aggregates per group of rows, which share one price: a table with an interval for each number."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jostle import plots
+from jostle.answers.answer import Answer
+from jostle.kernel.errors import BadInput
+from jostle.kernel.partition import Vector
+from jostle.schema.rows import Rows, distinct_names
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class GroupedAnswers(Answer):
+    """One row per group, and one number with a 95 % interval per aggregate."""
+
+    groups: tuple[str, ...]
+    """The columns that rows are grouped by; none if there is one row for all."""
+
+    labels: Mapping[str, Sequence[Any]]
+    """Per column that rows are grouped by, the label of each group."""
+
+    values: Mapping[str, Vector]
+    """Per aggregate, the number of each group."""
+
+    ends: Mapping[str, tuple[Vector, Vector]]
+    """Per aggregate, the lower and the upper ends of the 95 % intervals."""
+
+    what: Mapping[str, str]
+    """Per aggregate, what it is in words, such as "mean of cost"."""
+
+    @cached_property
+    def margins(self) -> dict[str, Vector]:
+        """Per aggregate and group, how far the farther end of the interval is from the number."""
+        return {
+            name: np.maximum(high - self.values[name], self.values[name] - low) for name, (low, high) in self.ends.items()
+        }
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values())))
+
+    def _explained(self) -> str:
+        by = f" by {' and '.join(self.groups)}" if self.groups else ""
+        found = "; ".join(f"{self.what[name]} ± {np.median(self.margins[name]):.3g}" for name in self.values)
+        rows = f"{len(self):,} groups" if self.groups else "one group"
+        return (
+            f"{', '.join(self.values)}{by}: {rows} at {self._at}, typically within (95 %): {found}. "
+            f"Laplace noise, {self.neighbours} neighbours. {self._left}"
+        )
+
+    def rows(self) -> Rows:
+        """One row per group: its labels, and per aggregate the number and the ends of its interval."""
+        numbers: dict[str, Any] = {}
+        for name, values in self.values.items():
+            low, high = distinct_names([f"{name}: low", f"{name}: high"], self.values)
+            numbers |= {name: values, low: self.ends[name][0], high: self.ends[name][1]}
+        labels = zip(distinct_names(self.groups, numbers), (self.labels[name] for name in self.groups), strict=True)
+        return Rows({**dict(labels), **numbers})
+
+    def plot(self, name: str | None = None) -> Any:
+        """One aggregate, by default the first, as a Plotly figure: bars with intervals."""
+        return plots.noted(self._drawn(name), self.notes)
+
+    def _drawn(self, name: str | None = None) -> Any:
+        shown = name or next(iter(self.values))
+        if shown not in self.values:
+            raise BadInput("name", f"{shown!r} is not among the aggregates", f"use one of {', '.join(self.values)}")
+        labels = [", ".join(map(str, parts)) for parts in zip(*self.labels.values(), strict=True)] or ["all rows"]
+        title, x = f"{self.what[shown]}, {self._at}", ", ".join(self.groups)
+        figure = plots.bars(self.values[shown], self.margins[shown], labels=labels, title=title, x=x)
+        return figure.update_yaxes(title_text=shown)
+
+    def pivot(self, name: str | None = None) -> DataFrame:
+        """A cross table of two group columns, of one aggregate or, by default, of all: the last column's labels across."""
+        if len(self.groups) != 2:
+            raise BadInput("pivot", f"is for two group columns, and there are {len(self.groups)}", "use to_pandas()")
+        if name is not None and name not in self.values:
+            raise BadInput("name", f"{name!r} is not among the aggregates", f"use one of {', '.join(self.values)}")
+        frame = self.to_pandas()
+        down, across = list(frame.columns)[:2]
+        orders = [list(dict.fromkeys(frame[one])) for one in (down, across)]
+        wanted = name or (list(self.values) if len(self.values) > 1 else next(iter(self.values)))
+        table = frame.pivot(index=down, columns=across, values=wanted)  # each pair of labels is there once
+        columns = [(one, label) for one in wanted for label in orders[1]] if isinstance(wanted, list) else orders[1]
+        return table.reindex(index=orders[0])[columns]
+
+    def __repr__(self) -> str:
+        by = f" by {', '.join(self.groups)}" if self.groups else ""
+        return f"<GroupedAnswers: {', '.join(self.values)}{by}, at {self._at}>"

@@ -1,0 +1,199 @@
+"""Intervals for what is computed from numbers with Laplace noise of one known scale: sums, shares, means and variances.
+
+All of this is post-processing. An interval holds the true value in at least 95 of 100 cases, however few rows there are:
+for a candidate value, some weighted sum of the noisy numbers would be pure noise, of a known law, and the interval has
+every candidate for which that sum is not too large (Fieller 1954).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from jostle.kernel.partition import Vector
+
+MISSED: Final = 0.05
+"""The chance that a true value is not in its interval."""
+
+MISSED_MEAN: Final = 0.005
+"""Of it, the share that the interval of a variance leaves to the mean behind it: an error there matters little."""
+
+_GAPS: Final = {1: 0.0, 2: 1e-5, 3: 1e-4}
+_WIDEST_GAP: Final = 1e-3
+"""Scales that are nearly equal are moved apart by this much, upwards: the formula would divide by next to nothing."""
+
+_MANY: Final = 30.0
+"""From this scale on, whole noise is taken for continuous: an interval then misses in at most 5.1 of 100 cases."""
+
+_PLACES: Final = np.arange(65) / 64
+_HALVINGS: Final = 50
+
+Weights = Callable[[Vector], Vector]
+"""The weights of the noisy numbers whose sum would be pure noise if a candidate were the true value."""
+
+
+def tail(far: Any, weights: Any) -> Vector:
+    """The chance that Laplace noise of these scales (last axis) adds up to as much, on either side.
+
+    Exact where scales differ; where they are nearly equal, larger by a little, because they are moved apart upwards.
+
+    >>> float(tail(np.log(20), np.array([1.0])).round(6)), float(tail(0.0, np.array([1.0, 1.0])).round(3))
+    (0.05, 1.0)
+    """
+    scales = np.sort(np.abs(np.asarray(weights, dtype=np.float64)), axis=-1)
+    count = scales.shape[-1]
+    largest = np.where(scales[..., -1:] > 0, scales[..., -1:], 1.0)
+    scales = np.where(scales < 1e-9 * largest, 0.0, scales / largest)
+    gap = 1 + _GAPS.get(count, _WIDEST_GAP)
+    for place in range(1, count):
+        scales[..., place] = np.maximum(scales[..., place], scales[..., place - 1] * gap)
+    squares = scales**2
+    relative = np.abs(np.asarray(far, dtype=np.float64)) / largest[..., 0]
+    found = np.zeros(np.broadcast_shapes(relative.shape, scales.shape[:-1]))
+    for one in range(count):
+        share = np.where(squares[..., one] > 0, 1.0, 0.0)
+        for other in range(count):
+            if other != one:
+                apart = squares[..., one] - squares[..., other]
+                share = share * squares[..., one] / np.where(apart != 0, apart, 1.0)
+        found = found + share * np.exp(-relative / np.where(scales[..., one] > 0, scales[..., one], 1.0))
+    return np.clip(found, 0.0, 1.0)
+
+
+def margin(weights: Any, scale: float, missed: float = MISSED) -> float:
+    """Half the width of an interval around a weighted sum of numbers with Laplace noise of one scale.
+
+    >>> round(margin([1.0], 10.0), 3), round(margin([1.0, 1.0], 10.0), 3)
+    (29.957, 41.13)
+    """
+    used = np.asarray(weights, dtype=np.float64)
+    low, high = 0.0, float(np.abs(used).sum()) * 40.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail(middle, used) > missed else (low, middle)
+    return high * scale
+
+
+def whole_margin(numbers: int, scale: float) -> float:
+    """The same for the plain sum of some whole numbers with discrete Laplace noise, which is a whole number as well.
+
+    >>> whole_margin(1, 1.0), whole_margin(1, 0.1), round(whole_margin(1, 100.0), 1)
+    (3.0, 0.0, 299.6)
+    """
+    if scale >= _MANY:
+        return margin(np.ones(numbers), scale)
+    alone = np.exp(-np.abs(np.arange(-(far := math.ceil(40 * scale) + 1), far + 1)) / scale)
+    chances = alone = alone / alone.sum()
+    for _ in range(numbers - 1):
+        chances = np.convolve(chances, alone)
+    middle = len(chances) // 2
+    beyond = 1 - chances[middle] - 2 * np.cumsum(np.concatenate([[0.0], chances[middle + 1 :]]))
+    return float(np.argmax(beyond <= MISSED))
+
+
+def held(noisy: Vector, scale: float, weights: Weights, best: Vector, *, missed: float = MISSED) -> tuple[Vector, Vector]:
+    """Per row of noisy numbers, between which values from 0 to 1 the true one lies; from 0 to 1 where nothing is known.
+
+    `weights` takes candidates, one row per row of numbers, and adds an axis with the weights of the numbers.
+    """
+
+    def holds(candidates: Vector) -> Any:
+        used = weights(candidates)
+        return tail((used * noisy[:, np.newaxis, :]).sum(axis=-1) / scale, used) >= missed
+
+    places = np.sort(np.concatenate([np.tile(_PLACES, (len(noisy), 1)), best[:, np.newaxis]], axis=1), axis=1)
+    found = holds(places)
+    rows, last = np.arange(len(noisy)), places.shape[1] - 1
+    ends = []
+    for first, edge, step in ((found.argmax(axis=1), 0, -1), (last - found[:, ::-1].argmax(axis=1), last, 1)):
+        inside, outside = places[rows, first], places[rows, np.clip(first + step, 0, last)]
+        for _ in range(_HALVINGS):
+            middle = (inside + outside) / 2
+            good = holds(middle[:, np.newaxis])[:, 0]
+            inside, outside = np.where(good, middle, inside), np.where(good, outside, middle)
+        ends.append(np.where(first == edge, float(edge > 0), outside))
+    nothing = ~found.any(axis=1)
+    return np.where(nothing, 0.0, ends[0]), np.where(nothing, 1.0, ends[1])
+
+
+# ------------------------------------------------------------------------------------- shares, means and variances
+#
+# A mean between two bounds is a share: of how far all values together are above the lower one, in that and how far they
+# are below the upper one. With the squares, three numbers say the same: see `jostle.kernel.functions.totals.Mixture`.
+
+
+def share(numbers: Any) -> Any:
+    """The mean of x from 0 to 1, given the sums of x and 1 − x, or of x², 2x(1 − x) and (1 − x)²; half for nothing.
+
+    >>> share(np.array([[30, 10], [-3, 1]])).tolist()
+    [0.75, 0.5]
+    """
+    found = np.asarray(numbers, dtype=np.float64)
+    whole, above = found.sum(axis=-1), found @ _heights(found.shape[-1])
+    return np.clip(np.where(whole > 0, above / np.where(whole > 0, whole, 1), 0.5), 0.0, 1.0)
+
+
+def share_ends(numbers: Vector, scale: float, missed: float = MISSED) -> tuple[Vector, Vector]:
+    """Per row of such numbers, between which means the true one lies.
+
+    >>> low, high = share_ends(np.array([[30_000.0, 10_000.0], [3.0, -1.0]]), scale=10)
+    >>> low.round(4).tolist(), high.round(4).tolist()
+    ([0.7494, 0.0], [0.7506, 1.0])
+    """
+    heights = _heights(numbers.shape[-1])
+    return held(numbers, scale, lambda r: heights - r[..., np.newaxis], share(numbers), missed=missed)
+
+
+def interval(pair: Vector, scale: float) -> tuple[float, float]:
+    """The same for one pair.
+
+    >>> interval(np.array([3.0, -1.0]), scale=10)
+    (0.0, 1.0)
+    """
+    low, high = share_ends(np.asarray(pair, dtype=np.float64)[np.newaxis, :], scale)
+    return float(low[0]), float(high[0])
+
+
+def spread(numbers: Any) -> Any:
+    """The variance of x from 0 to 1, given the sums of x², 2x(1 − x) and (1 − x)²; half the largest for nothing.
+
+    >>> spread(np.array([[25.0, 50.0, 25.0], [1.0, -2.0, 0.0]])).tolist()
+    [0.0, 0.125]
+    """
+    found = np.asarray(numbers, dtype=np.float64)
+    whole = found.sum(axis=-1)
+    second = found[..., 0] / np.where(whole > 0, whole, 1)
+    return np.where(whole > 0, np.clip(second - share(found) ** 2, 0.0, 0.25), 0.125)
+
+
+def spread_ends(numbers: Vector, scale: float) -> tuple[Vector, Vector]:
+    """Per row of such numbers, between which variances the true one lies.
+
+    The true mean lies in an interval that misses it in 1 of 200 cases. For the true mean m, the sum of (x − m)² less the
+    variance times the number of rows is 0, which gives an interval of the variance for every m; all of them are joined. The
+    chances of both misses add up to 5 %.
+    """
+    first, last = share_ends(numbers, scale, MISSED_MEAN)
+    low, high = np.full(len(numbers), 0.25), np.zeros(len(numbers))
+    best = 4 * spread(numbers)
+    for part in [*np.linspace(0.0, 1.0, 9).tolist(), None]:
+        m = (share(numbers) if part is None else first + part * (last - first))[:, np.newaxis]
+        around = np.stack([(1 - m) ** 2, -m * (1 - m), m**2], axis=-1)
+        ends = held(numbers, scale, partial(_beyond_spread, around), best, missed=MISSED - MISSED_MEAN)
+        low, high = np.minimum(low, ends[0] / 4), np.maximum(high, ends[1] / 4)
+    return low, high
+
+
+def _beyond_spread(around: Vector, part: Vector) -> Vector:
+    """The weights whose sum is 0 if the variance is this part of the largest, 1/4, given those of the squared distance."""
+    weights: Vector = around - part[..., np.newaxis] / 4
+    return weights
+
+
+def _heights(count: int) -> Vector:
+    """The mean of x that each of the numbers stands for by itself."""
+    return np.linspace(1.0, 0.0, count)
