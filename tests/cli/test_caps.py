@@ -18,7 +18,7 @@ from jostle.kernel.measures import Approximate, Concentrated
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "people.csv").write_text("age\n" + "\n".join(str(age % 10) for age in range(500)) + "\n")
-    (tmp_path / "people.toml").write_text('[columns.age]\ntype = "integer"\nlow = 0\nhigh = 9\n')
+    (tmp_path / "people.toml").write_text('[columns.age]\nkind = "integer"\nlow = 0\nhigh = 9\n')
     return tmp_path
 
 
