@@ -54,7 +54,7 @@ def test_a_long_line_is_thinned_and_keeps_its_ends_apart(ledger):
 
 def test_a_notebook_shows_a_release_in_words_and_escapes_them(ledger):
     shown = released(ledger, [5, 9, 1])._repr_html_()
-    assert "Typically off by" in shown
+    assert "typically within" in shown
     assert "<table" in shown
     trace = Trace(
         task="range-1d",

@@ -29,7 +29,7 @@ PINS = ROOT / "constraints.txt"
 
 EXTRAS = {
     "runtime": ("explorer",),
-    "development": ("explorer", "postgres", "spark", "cluster", "synthesis", "png", "docs", "dev"),
+    "development": ("explorer", "postgres", "spark", "cluster", "synthesis", "excel", "png", "docs", "dev"),
 }
 """What each set-up installs beside the package's own requirements."""
 

@@ -24,6 +24,7 @@ from jostle.mechanisms import aggregates, arguments, gradual, local, ranks, samp
 from jostle.mechanisms.sensitivity import Sensitivity
 from tests.algorithms import test_php, test_ugrid
 from tests.audit import test_protected_unit
+from tests.audit.mutants_of_glue import OF_GLUE
 from tests.audit.mutants_of_measures import OF_MEASURES
 from tests.audit.mutants_of_reading import OF_READING
 from tests.audit.mutants_of_records import OF_RECORDS
@@ -444,5 +445,6 @@ MUTANTS = [
     *OF_TABLES,
     *OF_READING,
     *OF_MEASURES,
+    *OF_GLUE,
 ]
 """The bugs."""

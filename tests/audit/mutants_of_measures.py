@@ -36,7 +36,7 @@ OF_MEASURES = [
     Mutant(
         "Gaussian noise by the L1 norm",
         attribute(Strategy, "squared_sensitivities", lambda self: self.sensitivities()),
-        tested(proven_variance, "real matrix", Neighbours()),
+        tested(proven_variance, "weighted hierarchy", Neighbours()),
     ),
     Mutant(
         "σ in place of σ²",

@@ -53,7 +53,7 @@ def test_a_release_is_explained_written_drawn_and_charged(folder, jostle):
         *("--algorithm", "Laplace", "--out", "ages.csv", "--plot", "ages.html"),
     )
     assert (status, errors) == (0, "")
-    assert "10 identity queries over 10 cells by Laplace, at ε = 0.5" in output
+    assert "Rows by age: 10 counts at ε = 0.5" in output
     assert "jostle budget budget.db" in output
     lines = (folder / "ages.csv").read_text("utf-8").splitlines()
     assert lines[0] == "age,count,low,high"
@@ -76,7 +76,7 @@ def test_json_and_csv_are_all_there_is_on_standard_output(folder, jostle):
         *ASKED, "--sql", "SELECT sex, AVG(age) FROM people GROUP BY sex", "--epsilon", 0.25, "--format", "csv"
     )
     assert status == 0
-    assert output.splitlines()[0] == "sex,mean,low,high"
+    assert output.splitlines()[0] == "sex,mean of age,low,high"
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def seen(folder, rows):
         questions = (
             ("--budget", 1, "--by", "age", "--where", "sex = 'F'", "--epsilon", 0.1, "--algorithm", "Laplace"),
             ("--sql", "SELECT sex, SUM(age) FROM people WHERE age > 20 GROUP BY sex", "--epsilon", 0.1),
-            ("--sql", "SELECT MAX(age) FROM people", "--epsilon", 0.1),
+            ("--sql", "SELECT MODE(age) FROM people", "--epsilon", 0.1),
             ("--by", "sex", "--epsilon", 1),
         )
         return [call(patch, *ASKED, *question, "--format", "json") for question in questions]
@@ -249,7 +249,7 @@ def call(patch, *arguments):
         main()
     told = json.loads(out.getvalue()) if out.getvalue() else {}
     for answer in told.get("answers", []):
-        for number in ("count", "sum", "low", "high"):
+        for number in ("count", "sum of age", "low", "high"):
             answer.pop(number, None)
     if told:  # the clock and a random key, whatever the data are
         told["charge"].pop("at")
@@ -288,8 +288,7 @@ def test_more_answers_than_a_terminal_takes_are_refused_before_they_are_paid_for
     status, _, errors = jostle(*asked)
     assert status == 2
     assert "out: is missing: there will be 2,000 answers" in errors
-    with Ledger(folder / "budget.db") as ledger:
-        assert ledger.balance("people").spent == 0
+    assert not (folder / "budget.db").exists()
     assert jostle(*asked, "--out", "ages.csv")[0] == 0
     assert len((folder / "ages.csv").read_text("utf-8").splitlines()) == 2001
 

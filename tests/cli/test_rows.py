@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 
@@ -11,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jostle.cli.delivery import as_text, to_json
+from jostle.cli.delivery import to_json
+from jostle.schema import Integer, Real
 from jostle.schema.rows import Rows
 from tests.cli.test_delivery import _Answer
 
@@ -69,20 +71,44 @@ def test_any_labels_and_numbers(pairs: list[tuple[str, float]], name: str) -> No
     assert rows.to_csv() == frame(rows).to_csv(index=False)
 
 
-def test_text_is_to_the_letter_what_pandas_prints() -> None:
+def test_text_has_one_line_per_row() -> None:
     labels = ["F", "two\nlines", "a\tb", "somewhat longer", "ü"]
     values = np.array([12345.678, -3.0, 0.0, 99.5, math.nan])
     rows = Rows({"sex": labels, "count": values, "low": values - 2.75, "high": values + 2})
-    as_pandas = frame(rows).to_string(
-        index=False,
-        formatters=dict.fromkeys(["count", "low", "high"], lambda number: f"{number:,.1f}"),
-    )
-    assert as_text(rows, 1) == as_pandas
+    assert rows.to_text().splitlines() == [
+        "sex                 count  95 % interval",
+        "F                12,345.7  12,342.9 – 12,347.7",
+        "two\\nlines           -3.0      -5.8 – -1.0",
+        "a\\tb                  0.0      -2.8 – 2.0",
+        "somewhat longer      99.5      96.8 – 101.5",
+        "ü                     NaN       NaN – NaN",
+    ]
 
 
 def test_wide_letters_are_set_under_each_other() -> None:
     rows = Rows({"city": ["東京", "Bern"], "count": [1.0, 2.0], "low": [0.0, 1.0], "high": [2.0, 3.0]})
-    assert as_text(rows, 1).splitlines() == ["city count low high", "東京   1.0 0.0  2.0", "Bern   2.0 1.0  3.0"]
+    assert rows.to_text().splitlines() == ["city  count  95 % interval", "東京    1.0  0.0 – 2.0", "Bern    2.0  1.0 – 3.0"]
+
+
+def test_cells_of_numbers_are_intervals_in_frames() -> None:
+    cells = [Integer(0, 119, bins=12), Real(0, 120, bins=12, outside="own")]
+    for cell, texts in zip(cells, (["0–9", "100–109"], ["[0, 10)", "[100, 110)"]), strict=True):
+        rows = Rows({"age": cell.labels, "count": np.arange(float(cell.size))})
+        found = rows.to_pandas()
+        assert [found["age"][place].left for place in (0, 10)] == [0, 100]
+        assert found["age"].tolist()[:12] == sorted(found["age"].tolist()[:12])
+        assert rows.to_polars()["age"].to_list()[0::10][:2] == texts
+        assert [copy.deepcopy(label) for label in cell.labels] == cell.labels
+    assert rows.to_pandas()["age"][12] == "(other)"
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".xlsx"])
+def test_files_have_the_rows(tmp_path, ending: str) -> None:
+    rows = Rows({"age": Integer(0, 19, bins=2).labels, "count": np.array([1.5, 2.0])})
+    rows.write(tmp_path / f"answers{ending}")
+    read = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".xlsx": pd.read_excel}[ending]
+    found = read(tmp_path / f"answers{ending}", **({"engine": "calamine"} if ending == ".xlsx" else {}))
+    assert found.to_dict("list") == {"age": ["0–9", "10–19"], "count": [1.5, 2.0]}
 
 
 def test_json_has_what_it_had() -> None:

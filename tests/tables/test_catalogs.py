@@ -562,3 +562,27 @@ def test_a_schema_names_no_longer_texts():
 
 def test_every_engine_with_a_catalog_has_settings():
     assert set(sessions.SETTINGS) == set(databases.CATALOGUED) <= set(TYPES)
+
+
+# ------------------------------------------------------------------------------------------------------------- views
+
+
+def test_a_view_is_opened_if_it_is_declared_stable(tmp_path):
+    with sqlite3.connect(tmp_path / "t.sqlite") as stored:
+        stored.execute("CREATE TABLE t (x)")
+        stored.executemany("INSERT INTO t VALUES (?)", [(1,), (2,), (7,)])
+        stored.execute("CREATE VIEW small AS SELECT * FROM t WHERE x < 5")
+    stored.close()
+    connection = ibis.duckdb.connect(tmp_path / "t.duckdb")
+    connection.raw_sql("CREATE TABLE t AS SELECT unnest([1, 2, 7]) AS x; CREATE VIEW small AS FROM t WHERE x < 5")
+    connection.disconnect()
+    for file in ("t.sqlite", "t.duckdb"):
+        how = {"table": "small", "schema": {"x": Integer(0, 9)}, "ledger": tmp_path / "b.db", "budget": 1}
+        with pytest.raises(BadInput, match='is a view, and .*, or pass view="each row comes from one row" if that is so'):
+            open_table(tmp_path / file, **how)
+        with pytest.raises(BadInput, match="^view: must say what makes it stable"):
+            open_table(tmp_path / file, view="yes", **how)
+        with pytest.raises(BadInput, match="^name: is missing: a view shows the rows of other tables"):
+            open_table(tmp_path / file, view="each row comes from one row", **how)
+        table = open_table(tmp_path / file, view="each row comes from one row", name="t", **how)
+        assert EngineColumns.of(table._views, ["x"]).counts(["x"]).tolist() == [0, 1, 1, 0, 0, 0, 0, 0, 0, 0]

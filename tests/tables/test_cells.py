@@ -37,7 +37,21 @@ WITH_MISSING = Schema(
 )
 """With texts that stand for no value; test_missing.py has more of them."""
 
+WRITTEN = Schema(
+    comma=Real(0, 2000, bins=20, decimal=",", thousands=".", outside="own", null="own"),
+    spaced=Integer(0, 99999, bins=10, thousands=" ", outside="own", null="own"),
+    dotted=Date("1960-01-01", "2070-12-31", every="month", null="own", format="%d.%m.%Y"),
+    named=Date("1960-01-01", "2070-12-31", every="day", null="own", format="%b %d, %y"),
+    packed=Date("1960-01-01", "2070-12-31", every="day", null="own", format="%Y%m%d"),
+    timed=Date("1960-01-01", "2070-12-31", every="day", null="own", format="%d/%B/%Y:%H:%M:%S %z"),
+)
+"""With other signs and forms than the usual ones."""
+
 TEXTS = [
+    *("1.234,5", "1234,5", "12.34", "1.5", "1.234.5", "1.234,", ",5", "-1.999,9", "1 234", "1\u00a0234", "1\u202f234"),
+    *("12 34", "99 999", "1'234", "31.12.2024", "1.2.1999", "01.02.1999 10:00", "31.2.2024", "00.00.0000", "31.12.24"),
+    *("Feb 3, 99", "february 29, 24", "Foo 3, 99", "Feb 30, 99", "DEC 31, 68", "Jan 1, 69x", "20241231", "20240230"),
+    *("20241231 10", "202412311", "31/Dec/2024:10:11:12 +0100", "1/may/2024:1:1:1 Z", "1/may/2024:1:1:1 +1", "３１.12.2024"),
     *("5", "99", "123", " 7 ", "x", None, "", "-3", "1e3", "1_0", "inf", "-Infinity", "nan", "0.1", "5.0", "99.9", "1e400"),
     *(
         "+4",
@@ -121,18 +135,18 @@ KINDS = {
 }
 
 PAIRS = {
-    "texts": [*SCHEMA, *WITH_MISSING],
-    "floats": ["whole", "tens", "sevenths", "wide", "cuts", "days", "truth", "few", "many"],
+    "texts": [*SCHEMA, *WITH_MISSING, *WRITTEN],
+    "floats": ["whole", "tens", "sevenths", "wide", "cuts", "days", "truth", "few", "many", "comma", "dotted"],
     "single": ["sevenths", "few"],
     "whole": ["tens", "cuts", "truth", "few", "many"],
     "truth": ["whole", "truth", "few"],
-    "days": ["days", "weeks", "months", "years", "few"],
+    "days": ["days", "weeks", "months", "years", "few", "dotted"],
     "times": ["days", "months", "whole"],
     "nothing": ["whole", "truth", "few"],
 }
 
 FEWER_PAIRS = {
-    "texts": ["whole", "cuts", "weeks", "truth", "few", "many", "lacking", "unsaid"],
+    "texts": ["whole", "cuts", "weeks", "truth", "few", "many", "lacking", "unsaid", *WRITTEN],
     "floats": ["tens", "sevenths", "wide"],
     "whole": ["few"],
     "truth": ["truth"],
@@ -166,7 +180,7 @@ def test_every_engine_agrees_with_memory(load):
     pairs = FEWER_PAIRS if load.engine == "pyspark" else PAIRS
     wide = {f"{kind} {name}": (padded[kind], name) for kind, names in pairs.items() for name in names}
     data, keywords = load({wider: column for wider, (column, _) in wide.items()} | {"number": (pa.int64(), range(longest))})
-    described = dict(SCHEMA) | dict(WITH_MISSING)
+    described = dict(SCHEMA) | dict(WITH_MISSING) | dict(WRITTEN)
     schema = Schema({wider: described[name] for wider, (_, name) in wide.items()})
     found = cells(data, **keywords, schema=schema)
     for wider, ((stored, values), name) in wide.items():
@@ -208,6 +222,14 @@ def test_a_frame_of_anything_agrees_with_memory():
     ]
     frame = pd.DataFrame({name: pd.Series(values, dtype=object) for name in SCHEMA} | {"number": range(len(values))})
     agrees(frame, values)
+
+
+def test_days_among_objects_need_no_form():
+    values = [dt.date(2024, 12, 5), pd.Timestamp("2024-03-01"), "05.12.2024", "2024-12-05", pd.NaT, None, 5]
+    frame = pd.DataFrame({"d": pd.Series(values, dtype=object), "number": range(len(values))})
+    for form in ("%d.%m.%Y", "%Y-%d-%m", ""):
+        column = Date("2024-01-01", "2024-12-31", null="own", format=form)
+        assert_as_in_memory(cells(frame, schema=Schema(d=column))["d"], values, column)
 
 
 def test_a_text_file_agrees_with_memory(tmp_path):

@@ -14,7 +14,7 @@ from jostle.tables.table import Table
 
 BOUND = "At most 2 rows per patient are counted; rows without a patient are left out."
 WARDS = "Values of ward that the schema does not list are counted as (other); missing ones as (missing)."
-COSTS = "cost is clipped to 0 – 50; rows without a number in cost are left out."
+COSTS = "cost is clipped to 0 – 50; rows without a number such as 1234.5 in cost are left out."
 SCHEMA = {"ward": jostle.Category(["A", "B"]), "cost": jostle.Real(0, 50, bins=5)}
 
 
@@ -66,9 +66,15 @@ def test_the_command_line_prints_them(tmp_path: Path) -> None:
         (jostle.Boolean(null="drop"), "are neither true nor false are counted as (other); rows without x are left out."),
         (
             jostle.Integer(0, 9999, bins=4),
-            "outside 0 – 9,999 are counted in the nearest cell; rows without x are left out.",
+            "outside 0 – 9,999 are counted in the nearest cell; rows without a number in x are left out.",
         ),
-        (jostle.Date("2024-01-01", "2024-12-31", outside="drop"), "outside 2024-01-01 – 2024-12-31 and rows without x"),
+        (
+            jostle.Date("2024-01-01", "2024-12-31", outside="drop"),
+            "outside 2024-01-01 – 2024-12-31 and rows without a date such as 2024-12-31 in x are left out.",
+        ),
+        (jostle.Date("2024-01-01", "2024-12-31", format="%d.%m.%Y"), "rows without a date such as 31.12.2024 in x"),
+        (jostle.Real(0, 1, bins=2, decimal=",", thousands="."), "rows without a number such as 1.234,5 in x"),
+        (jostle.Integer(0, 9, thousands=" "), "rows without a number such as 1 234 in x"),
     ],
 )
 def test_every_rule_of_a_column_has_its_words(column: Column, said: str) -> None:
@@ -77,4 +83,6 @@ def test_every_rule_of_a_column_has_its_words(column: Column, said: str) -> None
 
 def test_numbers_that_are_dropped_are_said_to_be() -> None:
     schema = Schema({"x": jostle.Real(0, 1, bins=2, outside="drop")})
-    assert notes_on(schema, None, (), ["x"]) == ("Rows without a number from 0 – 1 in x are left out.",)
+    assert notes_on(schema, None, (), ["x"]) == (
+        "Values of x outside 0 – 1 and rows without a number such as 1234.5 in x are left out.",
+    )

@@ -157,8 +157,8 @@ def test_only_files_have_an_origin(tmp_path):
 
 
 def test_an_account_remembers_whom_it_protects(tmp_path):
-    opened(rows(100), tmp_path, unit="pid:1")
-    for unit in (None, "x:1"):
-        with pytest.raises(jostle.BadInput, match="^unit: the account 'p' protects each pid"):
-            opened(rows(100), tmp_path, unit=unit)
-    opened(rows(100), tmp_path, unit="pid:1")
+    opened(rows(100), tmp_path, unit="pid:1").count(epsilon="0.1")
+    with pytest.raises(jostle.BadInput, match="^unit: the account 'p' protects each pid"):
+        opened(rows(100), tmp_path, unit="x:1")
+    for unit in (None, "pid:1"):
+        assert opened(rows(100), tmp_path, unit=unit).unit == jostle.Unit("pid", max_rows=1)

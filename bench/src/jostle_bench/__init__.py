@@ -1,1 +1,1 @@
-"""Benchmarks of jostle: speed and accuracy, alone, beside papers and beside other libraries. The command: `jostle bench`."""
+"""Benchmarks of jostle: speed and accuracy, also beside papers and other libraries. The command: `jostle bench`."""

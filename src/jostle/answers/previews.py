@@ -14,11 +14,9 @@ from jostle import algorithms
 from jostle.algorithms import Algorithm
 from jostle.kernel.budget import PURE, SYMBOLS, Price, exact, round_up
 from jostle.kernel.neighbours import Neighbours
-from jostle.mechanisms.utility import discrete_laplace_error
-from jostle.simulate import estimates
+from jostle.simulate.margins import within_95
 from jostle.workloads import Workload
 
-TRIALS = 200
 SMALLEST, LARGEST = Fraction(1, 10**6), Fraction(10**4)
 """The search for an ε stays between these."""
 
@@ -59,11 +57,12 @@ class GroupPreviews(Preview):
     """Per aggregate; NaN for means and variances of a number of rows that nobody gave."""
 
     @classmethod
-    def of(cls, price: Price, margins: Mapping[str, float]) -> GroupPreviews:
+    def of(cls, epsilon: Fraction, margins: Mapping[str, float]) -> GroupPreviews:
         known = [one for one in margins.values() if not math.isnan(one)]
         widest, first = max(known, default=math.nan), next(iter(margins.values()))
-        named: dict[str, Any] = {"algorithm": "Laplace", "stand_in": "Laplace", "measure": price.measure}
-        return cls(epsilon=price.amount, margin=first, widest=widest, margins=dict(margins), **named)
+        return cls(
+            epsilon=epsilon, margin=first, widest=widest, algorithm="Laplace", stand_in="Laplace", margins=dict(margins)
+        )
 
     def __str__(self) -> str:
         each = ", ".join(
@@ -74,26 +73,14 @@ class GroupPreviews(Preview):
 
 
 def preview(plan: Algorithm, workload: Workload, epsilon: Any, neighbours: Neighbours, tunables: dict[str, Any]) -> Preview:
-    """Simulate the algorithm on an empty table, or one in its place whose error is the same on all data."""
+    """The margins of the algorithm in closed form, or of one in its place whose error is the same on all data."""
     stand_in, price = plan, Price.of(epsilon)
     if plan.data_dependent:
         stand_in, tunables = algorithms.get("Laplace" if workload.kind == "identity" else "HB"), {}
-    named = {"algorithm": plan.name, "stand_in": stand_in.name}
-    if stand_in.name == "Laplace" and workload.kind == "identity":  # the noise of a cell, however many there are
-        off = _of_a_cell(price, neighbours)
-        return Preview(epsilon=price.amount, margin=off, widest=off, measure=price.measure, **named)
-    nothing = np.zeros(workload.domain, dtype=np.int64)
-    runs = estimates(stand_in, nothing, workload, price, trials=TRIALS, seed=0, neighbours=neighbours, **tunables)
-    each = np.quantile(np.concatenate([np.abs(workload @ batch) for batch in runs]), 0.95, axis=0)
+    each = within_95(stand_in, np.zeros(workload.domain), workload, price, neighbours, tunables)
     typical, widest = float(np.median(each)), float(each.max())
-    return Preview(epsilon=price.amount, margin=typical, widest=widest, measure=price.measure, **named)
-
-
-def _of_a_cell(price: Price, neighbours: Neighbours) -> float:
-    """How far off one cell with noise is, in 95 of 100 cases."""
-    if price.measure == PURE:
-        return float(discrete_laplace_error(float(price.amount), sensitivity=float(neighbours.sensitivity(1, 2))))
-    return 1.96 * math.sqrt(neighbours.squared_sensitivity(1, 2) / (2 * price.amount)) + 0.5
+    named = {"algorithm": plan.name, "stand_in": stand_in.name, "measure": price.measure}
+    return Preview(epsilon=price.amount, margin=typical, widest=widest, **named)
 
 
 def epsilon_within(within: Any, previewed: Callable[..., Preview]) -> Fraction:

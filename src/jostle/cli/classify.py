@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -19,10 +20,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from jostle.kernel.ledger import AccountPurse
+    from jostle.kernel.ledger import Account, AccountPurse
     from jostle.learn.held_out import Source, Tested
     from jostle.learn.registry import Learner
     from jostle.learn.task import Task
+    from jostle.tables.budget_source import PlannedAccount
 
 PIPELINE = "Synthetic"
 LONGEST_NOTE = 200
@@ -76,10 +78,12 @@ def classify(
     synthetic records could not be written to their file, and are printed instead.
     """
     from jostle.answers.answer import charge_facts, in_ledger
+    from jostle.kernel.neighbours import Neighbours
     from jostle.kernel.records import ReleaseRecords, SimulatedRecords
     from jostle.learn import get, held_out
     from jostle.learn.synthetic import checked_buckets, read_buckets
     from jostle.tables.budget_source import check_note, legible
+    from jostle.tables.engines.files import stem_of
 
     exact(epsilon)
     file = _one_of(data, file)
@@ -100,9 +104,11 @@ def classify(
         codes = task.encode_records(held_out.read(file, task, header=named, columns=names))
         working.on(f"Learning ({found.name})")
         what = legible(f"{found.name}: classes of {task.label}", LONGEST_NOTE) + (f" ({note})" if note else "")
-        purse, relation = _payment(ledger, cap, neighbours, simulate, name or file.stem, until_done)
+        account, relation = _payer(ledger, cap, neighbours, simulate, name or stem_of(file))
         held = _held_out(len(codes[task.label]), simulate, public_test=test is not None)
         private = held_out.source(task, codes, held)
+        trial = lambda: found.dry_run(task, Neighbours.of(relation), epsilon, tunables)  # noqa: E731 (it is run at most once)
+        purse = None if account is None else _purse(account, epsilon, trial, until_done)
         if simulate is None:
             paying = purse or _purse_for_this_run(epsilon, relation, until_done)
             records: Source = ReleaseRecords(private, purse=paying, note=what)
@@ -177,9 +183,9 @@ def _one_of(data: Path | None, file: Path | None) -> Path:
     return given
 
 
-def _payment(
-    ledger: str | None, cap: str | None, neighbours: str | None, seed: int | None, name: str, until_done: ExitStack
-) -> tuple[AccountPurse | None, str]:
+def _payer(
+    ledger: str | None, cap: str | None, neighbours: str | None, seed: int | None, name: str
+) -> tuple[Account | PlannedAccount | None, str]:
     """What is charged, if anything, and under which neighbours: the requested ones, else the account's, else `replace`."""
     if seed is not None and seed < 0:
         raise BadInput("simulate", "must be a seed of at least 0", "pass for instance --simulate 0")
@@ -188,12 +194,28 @@ def _payment(
     if ledger is None:
         return None, neighbours or DEFAULT_NEIGHBOURS
     from jostle.kernel.neighbours import Neighbours
-    from jostle.tables.budget_source import account_of, ledger_at
+    from jostle.tables.budget_source import PlannedAccount, account_of, check_agreement, existing_account
 
-    book = until_done.enter_context(ledger_at(ledger))
-    kept: dict[str, str] = {account.name: account.neighbours.relation for account in book.accounts()}
-    relation = kept.get(name, DEFAULT_NEIGHBOURS) if neighbours is None else neighbours
-    return account_of(book, name, cap, Neighbours.of(relation), None).purse(), relation
+    found = existing_account(ledger, name)
+    if found is None:
+        relation = neighbours or DEFAULT_NEIGHBOURS
+        return PlannedAccount(ledger, name, cap, Neighbours.of(relation)), relation
+    check_agreement(found, None if neighbours is None else Neighbours.of(neighbours).relation, None)
+    kept = found.neighbours.relation
+    return account_of(found.ledger, name, cap, Neighbours.of(kept), None), kept
+
+
+def _purse(
+    account: Account | PlannedAccount, epsilon: str, trial: Callable[[], None], until_done: ExitStack
+) -> AccountPurse:
+    """The account's purse. An account that is not there yet is made after a trial: what is refused leaves nothing behind."""
+    from jostle.tables.budget_source import PlannedAccount
+
+    if isinstance(account, PlannedAccount):
+        trial()
+        account = account.made_for(epsilon)
+    until_done.enter_context(account.ledger)
+    return account.purse()
 
 
 def _purse_for_this_run(epsilon: str, neighbours: str, until_done: ExitStack) -> AccountPurse:

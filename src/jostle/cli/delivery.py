@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,22 +21,21 @@ if TYPE_CHECKING:
     from jostle.answers.answer import Answer
     from jostle.schema.rows import Rows
 
-MOST_DECIMALS = 9
-"""Numbers that need more are written with an exponent."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Destination:
     """Where answers go."""
 
     out: Path | None
-    """A .csv or .json file."""
+    """A .csv, .json, .parquet or .xlsx file."""
 
     plot: Path | None
     """An .html or .png file."""
 
     form: Format
     ledger: str
+    wide: bool = False
+    """Whether two group columns are printed as a cross table."""
 
 
 def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseException | None = None) -> int:
@@ -46,12 +45,13 @@ def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseE
     fail or be stopped. Answers that cannot be written to the file are printed; answers that cannot be printed go to standard
     error.
     """
+    rows_of = getattr(answer, "wide_rows", answer.rows) if to.wide else answer.rows
     rows, explanation = answer.rows_at_once(), None
     unwritten = _failure(lambda: _write(answer, rows, explanation, to.out))
     if stopped is None:
         working.on("Simulating the error")
         try:
-            rows, explanation = answer.rows(), answer.explain()
+            rows, explanation = rows_of(), answer.explain()
         except (Exception, KeyboardInterrupt) as failure:  # noqa: BLE001  # whatever it was, the answers are there
             stopped = failure
         else:
@@ -108,9 +108,9 @@ def _write(answer: Answer, rows: Rows, explanation: str | None, out: Path | None
         return
     if out.suffix == ".json":
         text = json.dumps(to_json(answer, rows, explanation), ensure_ascii=False, indent=1) + "\n"
+        out.write_text(text, encoding="utf-8", newline="")
     else:
-        text = rows.to_csv()
-    out.write_text(text, encoding="utf-8", newline="")
+        rows.write(out)
 
 
 def _draw(answer: Answer, plot: Path | None) -> None:
@@ -135,6 +135,7 @@ def to_json(answer: Answer, rows: Rows, explanation: str | None) -> dict[str, An
         facts |= {"measure": answer.measure, "remaining_measure": answer.left_in}
     if explanation is not None:
         facts |= {"explanation": explanation}
+        facts |= {"interval_kind": answer.interval_kind}
     if answer.notes:
         facts |= {"notes": list(answer.notes)}
     algorithm = getattr(answer, "algorithm", None)
@@ -160,12 +161,13 @@ def _print_answers(answer: Answer, rows: Rows, explanation: str | None, to: Dest
     elif to.form == "csv":
         typer.echo(rows.to_csv(), nl=False)
     else:
+        if explanation is not None and not in_file and to.out is None:
+            typer.echo(answer.shown(rows))
+            return
         if explanation is not None:
             typer.echo(explanation)
-        if not in_file and (to.out is not None or explanation is None):
+        if not in_file:
             typer.echo(rows.to_csv(), nl=False)
-        elif not in_file:
-            typer.echo(f"\n{as_text(rows, len(getattr(answer, 'each', (answer,))))}")
 
 
 def _print_places(answer: Answer, to: Destination) -> None:
@@ -176,64 +178,6 @@ def _print_places(answer: Answer, to: Destination) -> None:
             typer.echo(f"{what} {path}.")
     where = safe_to_show(to.ledger)
     typer.echo(f"{in_ledger(answer.charges)}\nThe charge is in {where}: jostle budget {where}")
-
-
-def as_text(rows: Rows, aggregates: int) -> str:
-    """Answers for people: each aggregate and the ends of its intervals, with as many decimals as these need.
-
-    >>> from jostle.schema.rows import Rows
-    >>> means = {"mean": [0.012341, 2.0], "low": [0.010341, 1.9], "high": [0.014341, 2.1]}
-    >>> print(as_text(Rows({"sex": ["F", "M"], **means}), 1))
-    sex    mean     low    high
-      F 0.01234 0.01034 0.01434
-      M 2.00000 1.90000 2.10000
-    """
-    columns = rows.by_name()
-    numbers = list(columns)[-3 * aggregates :]
-    shown: dict[str, Callable[[float], str]] = {}
-    for first in range(0, len(numbers), 3):
-        three = numbers[first : first + 3]
-        shown |= dict.fromkeys(three, _written_with(_decimals(*(columns[name] for name in three))))
-    return _side_by_side([[_one_line(name), *_cells(values, shown.get(name))] for name, values in columns.items()])
-
-
-def _cells(values: Sequence[Any], shown: Callable[[float], str] | None) -> list[str]:
-    from jostle.schema.rows import missing
-
-    write = shown or (lambda value: _one_line(value) if isinstance(value, str) else f"{value:.12g}")
-    return ["NaN" if missing(value) else write(value) for value in values]
-
-
-def _one_line(text: str) -> str:
-    return text.replace("\t", "\\t").replace("\r", "\\r").replace("\n", "\\n")
-
-
-def _side_by_side(columns: Sequence[Sequence[str]]) -> str:
-    """Right-aligned columns with a space between them; some letters are two places wide on a terminal."""
-    from rich.cells import cell_len
-
-    aligned = []
-    for column in columns:
-        width = max(map(cell_len, column))
-        aligned.append([" " * (width - cell_len(cell)) + cell for cell in column])
-    return "\n".join(" ".join(row) for row in zip(*aligned, strict=True))
-
-
-def _decimals(values: Sequence[float], lows: Sequence[float] = (), highs: Sequence[float] = ()) -> int:
-    """One decimal, as for counts; more where three digits of the narrowest half interval need more.
-
-    Where no interval has a width, three digits of the number closest to 0 decide.
-    """
-    half_widths = [(high - low) / 2 for low, high in zip(lows, highs, strict=True)]
-    for sizes in (half_widths, [abs(value) for value in (*values, *lows, *highs)]):
-        known = [size for size in sizes if math.isfinite(size) and size > 0]
-        if known:
-            return 1 if min(known) >= 1 else 2 - math.floor(math.log10(min(known)))
-    return 1
-
-
-def _written_with(decimals: int) -> Callable[[float], str]:
-    return lambda number: f"{number:.6g}" if decimals > MOST_DECIMALS else f"{number:,.{decimals}f}"
 
 
 def say_stopped(ledger: str | None) -> None:

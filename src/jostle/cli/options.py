@@ -74,13 +74,16 @@ def _keywords_as_options(text: str, names: Mapping[str, str]) -> str:
     'pass for instance --unit person_id:3'
     >>> _keywords_as_options("header=True, columns=[…] or name='people'; not k=2", names)
     '--header, --columns age,sex or --name people; not k=2'
+    >>> _keywords_as_options('pass delimiter=";"', {"delimiter": "--delimiter"})
+    'pass --delimiter ";"'
     """
 
     def option(found: re.Match[str]) -> str:
         name, value = names.get(found[1], ""), found[2].strip("'\"").replace("[…]", "age,sex")
         if not name.startswith("--"):
             return found[0]
-        return name if value == "True" else f"{name} {value}"
+        quoted = f'"{value}"' if found[2][0] in "'\"" and not re.fullmatch(r"[\w./-]+", value) else value
+        return name if value == "True" else f"{name} {quoted}"
 
     return _KEYWORD.sub(option, _UNIT.sub(r"--unit \1:\2", text) if "unit" in names else text)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,14 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from jostle.cli.aggregates import parse_aggregates
 from jostle.cli.caps import cap_of
 from jostle.cli.delivery import Destination, deliver, say_stopped
 from jostle.cli.running import stoppable
-from jostle.cli.terminal import STOPPED, Format, Working, all_words, check_apart, check_writable, words
+from jostle.cli.terminal import STOPPED, Format, Working, all_words, check_apart, check_writable, tab_or, words
 from jostle.kernel.budget import PURE, Price
 from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
+    from jostle.tables.aggregates import Aggregate
     from jostle.tables.table import Table
 
 MOST_LINES = 1000
@@ -26,12 +29,19 @@ MOST_LINES = 1000
 
 
 def release(
-    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, DuckDB or SQLite file, or postgresql:// URL.")],
+    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, Excel, DuckDB or SQLite file, or postgresql:// URL.")],
     schema: Annotated[Path, typer.Option(help="What is publicly known about the columns: see `jostle schema`.")],
     ledger: Annotated[str | None, typer.Option(help="Where charges are recorded: a file, or a postgresql:// URL.")] = None,
     by: Annotated[
         list[str] | None, typer.Option(help="Count rows by this column; for several, repeat it or use commas.")
     ] = None,
+    aggregate: Annotated[
+        list[str] | None,
+        typer.Option(help="Per group, such as average=mean(cost) or p90=quantile(cost, 0.9); repeat it for several."),
+    ] = None,
+    wide: Annotated[
+        bool, typer.Option("--wide", help="Print two group columns as a cross table, without intervals.")
+    ] = False,
     where: Annotated[
         str | None, typer.Option(help="Count only rows where this is true, for instance \"sex = 'F'\".")
     ] = None,
@@ -45,20 +55,41 @@ def release(
         str | None, typer.Option(help="The total ε that may ever be spent on these data, or ε,δ as 1,1e-6; first time only.")
     ] = None,
     delta: Annotated[str | None, typer.Option(help="The δ beside the ε of --budget, for instance 1e-6.")] = None,
-    unit: Annotated[str | None, typer.Option(help="Protect persons, not rows: column:max_rows, such as person:3.")] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(help="Protect persons, not rows: column:max_rows, such as person:3. The account remembers it."),
+    ] = None,
     neighbours: Annotated[
-        Literal["add_remove", "replace"], typer.Option(help="What one person may change: add_remove, or replace.")
-    ] = "add_remove",
+        Literal["add_remove", "replace"] | None,
+        typer.Option(help="What one person may change: add_remove, or replace; by default the account's, or add_remove."),
+    ] = None,
     algorithm: Annotated[str | None, typer.Option(help="Use this algorithm instead of the one that jostle picks.")] = None,
     name: Annotated[
         str | None, typer.Option(help="The account in the ledger; by default the file's or the table's name.")
     ] = None,
     table: Annotated[str | None, typer.Option(help="Which table of a database.")] = None,
     columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a file without a header.")] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help='The sign between fields of a text file, for instance ";"; a tab is "\\t".')
+    ] = None,
+    encoding: Annotated[str | None, typer.Option(help="The encoding of a text file, for instance latin-1.")] = None,
+    decimal: Annotated[str | None, typer.Option(help="The decimal sign of numbers in texts: , or .")] = None,
+    thousands: Annotated[str | None, typer.Option(help="The mark between thousands in texts, for instance .")] = None,
+    quoted_line_breaks: Annotated[
+        bool | None,
+        typer.Option(
+            "--quoted-line-breaks", help="Values between quotation marks may have line breaks in them.", show_default=False
+        ),
+    ] = None,
+    sheet: Annotated[str | None, typer.Option(help="Which sheet of a workbook.")] = None,
+    view: Annotated[
+        str | None, typer.Option(help='For a view of a database, if that is so: "each row comes from one row".')
+    ] = None,
     engine: Annotated[str, typer.Option(help="duckdb, or spark to read files with Spark on this machine.")] = "duckdb",
     note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
     out: Annotated[
-        Path | None, typer.Option(help="Write the answers to this .csv file; or to a .json file, with the charge.")
+        Path | None,
+        typer.Option(help="Write the answers to this .csv, .parquet, .xlsx or (with the charge) .json file."),
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw the answers, with error bars, into this .html or .png file.")
@@ -69,9 +100,9 @@ def release(
     """Release counts of a private table, with error bars, and write down what they cost.
 
     Exit codes: 0 done, 2 refused, 3 not enough budget, 4 the data, the engine or the ledger cannot be reached, 130 stopped,
-    1 a fault in a program: the ledger shows what was charged, and aggregates that were released before it are printed. 5:
-    released and charged, but a file or standard output could not be written, or the errors of the answers could not be
-    simulated, or you did not wait for that; the message says where the answers are.
+    1 a fault in a program: the ledger shows what was charged. 5: released and charged, but a file or standard output could
+    not be written, or the errors of the answers could not be simulated, or you did not wait for that; the message says where
+    the answers are.
     """
     from jostle.tables.opening import open as open_table
 
@@ -79,12 +110,17 @@ def release(
     if by and not any(map(words, by)):
         raise BadInput("by", "names no column", "name one, or leave it out to count all rows")
     groups = [name for text in by or [] for name in words(text)]
-    to = Destination(out=out, plot=plot, form=form, ledger=str(ledger))
+    to = Destination(out=out, plot=plot, form=form, ledger=str(ledger), wide=wide)
     if [epsilon, rho, within].count(None) != 2:
         raise BadInput("epsilon", "pass either a price or an accuracy", "pass --epsilon 0.5, --rho 0.01 or --within 10")
     cap = cap_of(budget, delta)
-    if sql is not None and (groups or where or algorithm):
-        raise BadInput("sql", "is the whole question", "leave out --by, --where and --algorithm, or --sql")
+    if sql is not None and (groups or where or algorithm or aggregate):
+        raise BadInput("sql", "is the whole question", "leave out --by, --aggregate, --where and --algorithm, or --sql")
+    if algorithm is not None and aggregate:
+        raise BadInput("algorithm", "is for histograms", "leave it out, or leave out --aggregate")
+    if wide and (not aggregate or len(groups) != 2):
+        raise BadInput("wide", "is for aggregates by two columns", "name both, --by ward,sex, and an --aggregate")
+    aggregates = parse_aggregates(aggregate or [])
     if not preview:
         _check_destination(to, ledger, data, schema)
     if rows is not None and not preview:
@@ -106,8 +142,15 @@ def release(
             columns=all_words(columns) if columns else None,
             engine=engine,
             note=note,
+            delimiter=tab_or(delimiter),
+            decimal=decimal,
+            thousands=thousands,
+            encoding=encoding,
+            quoted_line_breaks=quoted_line_breaks or None,
+            sheet=sheet,
+            view=view,
         )
-        question = private.ask_sql(sql) if sql is not None else _question(private, groups, where, algorithm)
+        question = private.ask_sql(sql) if sql is not None else _question(private, groups, where, algorithm, aggregates)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
             _show_preview(question, epsilon if rho is None else Price.of(None, rho), within, rows, form)
@@ -129,9 +172,6 @@ def _paid(question: Any, to: Destination, working: Working, **price: Any) -> int
         by_hand = isinstance(failure, (KeyboardInterrupt, SystemError))  # compiled loops turn the former into the latter
         if by_hand and answer is not None:  # stopped during the delivery: deliver again, without simulations
             return deliver(answer, to, working, stopped=failure)
-        answered = getattr(failure, "answered", None)  # the aggregates that were released before the failure
-        if answered is not None:
-            deliver(answered, to, working, stopped=failure if by_hand else None)
         if not by_hand:
             raise
         say_stopped(to.ledger)
@@ -140,15 +180,18 @@ def _paid(question: Any, to: Destination, working: Working, **price: Any) -> int
 
 def _check_destination(to: Destination, ledger: str | None, data: str, schema: Path) -> None:
     """Refuse, before anything is charged, a missing ledger and files that cannot or must not be written."""
+    from jostle.schema.rows import FILES, check_writer
+
     if ledger is None:
         raise BadInput("ledger", "is missing: it records charges", "pass --ledger budget.db, and --budget 1 the first time")
     others: dict[str, str | Path | None] = {"data": data, "schema": schema, "ledger": ledger}
-    for option, path, endings in (("out", to.out, (".csv", ".json")), ("plot", to.plot, (".html", ".png"))):
+    for option, path, endings in (("out", to.out, FILES), ("plot", to.plot, (".html", ".png"))):
         if path is None:
             continue
         if path.suffix not in endings:
             raise BadInput(option, f"{path.name} does not end in {' or '.join(endings)}", "rename it")
         check_writable(option, path)
+        check_writer(path, option)
         check_apart(option, path, others)
         others[option] = path
     if to.plot is not None:
@@ -157,8 +200,12 @@ def _check_destination(to: Destination, ledger: str | None, data: str, schema: P
         plots.savable(to.plot, "plot")
 
 
-def _question(private: Table, groups: Sequence[str], where: str | None, algorithm: str | None) -> Any:
+def _question(
+    private: Table, groups: Sequence[str], where: str | None, algorithm: str | None, aggregates: Mapping[str, Aggregate]
+) -> Any:
     rows = private if where is None else private.where(where)
+    if aggregates:
+        return rows.ask_groups(groups, aggregates)
     if groups:
         return rows.ask(*groups, algorithm=algorithm)
     if algorithm is not None:
@@ -175,7 +222,7 @@ def _check_lines(question: Any, to: Destination) -> None:
 
 def _show_preview(question: Any, epsilon: str | Price | None, within: float | None, rows: int | None, form: Format) -> None:
     price = epsilon if epsilon is not None else question.epsilon_within(within)
-    if rows is not None and getattr(question, "kind", None) != "mean":
+    if rows is not None and getattr(question, "kind", None) != "mean" and not hasattr(question, "aggregates"):
         raise BadInput("rows", "is for the preview of a mean", "leave it out")
     shown = question.preview(epsilon=price) if rows is None else question.preview(epsilon=price, rows=rows)
     if form == "text":
@@ -191,7 +238,15 @@ def _show_preview(question: Any, epsilon: str | Price | None, within: float | No
     }
     if shown.measure != PURE:
         facts = {"what": facts["what"], "measure": shown.measure, "rho": facts.pop("epsilon")} | facts
+    margins = getattr(shown, "margins", None)
+    if margins is not None:  # what depends on an unknown number of rows has no margin
+        facts |= {"margin": _known(shown.margin), "widest": _known(shown.widest)}
+        facts |= {f"margin of {name}": _known(off) for name, off in margins.items()}
     typer.echo(json.dumps(facts, ensure_ascii=False) if form == "json" else _csv_line(facts), nl=form == "json")
+
+
+def _known(number: float) -> float | None:
+    return None if math.isnan(number) else number
 
 
 def _csv_line(facts: dict[str, Any]) -> str:

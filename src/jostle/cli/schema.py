@@ -10,18 +10,29 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from jostle.cli.terminal import all_words, check_apart, check_writable
+from jostle.cli.terminal import all_words, check_apart, check_writable, tab_or
 from jostle.kernel.errors import BadInput
 
 
 def schema(
-    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, DuckDB or SQLite file, or postgresql:// URL.")],
+    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, Excel, DuckDB or SQLite file, or postgresql:// URL.")],
     out: Annotated[Path | None, typer.Option(help="Where the draft goes; by default here, named like the data.")] = None,
     table: Annotated[str | None, typer.Option(help="Which table of a database.")] = None,
     header: Annotated[
         bool, typer.Option("--header", help="The first line of the text file holds the columns' names.")
     ] = False,
     columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a file without a header.")] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help='The sign between fields of a text file, for instance ";"; a tab is "\\t".')
+    ] = None,
+    encoding: Annotated[str | None, typer.Option(help="The encoding of a text file, for instance latin-1.")] = None,
+    quoted_line_breaks: Annotated[
+        bool | None,
+        typer.Option(
+            "--quoted-line-breaks", help="Values between quotation marks may have line breaks in them.", show_default=False
+        ),
+    ] = None,
+    sheet: Annotated[str | None, typer.Option(help="Which sheet of a workbook.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was drafted, for a script.")] = False,
 ) -> None:
@@ -33,9 +44,13 @@ def schema(
     Every release refuses a draft until you have confirmed each column.
     """
     from jostle.schema.files import TO_CONFIRM, write_draft
+    from jostle.schema.schema import TextFormat
+    from jostle.tables.engines.files import stem_of
     from jostle.tables.guess_schema import check_first_line, kinds_of
 
-    target = out or Path("schema.toml" if "://" in data else f"{Path(data).stem}.toml")
+    target = out or Path("schema.toml" if "://" in data else f"{stem_of(Path(data))}.toml")
+    breaks = quoted_line_breaks or None
+    form = TextFormat().with_settings(delimiter=tab_or(delimiter), encoding=encoding, quoted_line_breaks=breaks, sheet=sheet)
     check_writable("out", target)
     check_apart("out", target, {"data": data})
     if target.exists() and not force:
@@ -46,8 +61,8 @@ def schema(
     except BadInput as refused:
         remedy = "add --header if it holds the names, or --columns age,sex with the names of all columns if it does not"
         raise BadInput("header", refused.problem, "leave out --header or --columns" if header else remedy) from None
-    found = kinds_of(data, table=table, columns=named, header=header)
-    write_draft(found, target)
+    found = kinds_of(data, table=table, columns=named, header=header, form=form)
+    write_draft(found, target, form)
     if as_json:
         drafted = {"schema": str(target), "columns": found, "to_confirm": list(found)}
         typer.echo(json.dumps(drafted, ensure_ascii=False))

@@ -40,6 +40,15 @@ def all_words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",")]
 
 
+def tab_or(delimiter: str | None) -> str | None:
+    r"""A delimiter as it was typed: a tab is hard to type, and is also written as backslash and t.
+
+    >>> tab_or(r"\t"), tab_or(";")
+    ('\t', ';')
+    """
+    return "\t" if delimiter == r"\t" else delimiter
+
+
 def check_writable(option: str, path: Path) -> None:
     """Raise, before anything is charged, unless a file can be written there."""
     folder = path.absolute().parent

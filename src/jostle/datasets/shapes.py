@@ -46,7 +46,7 @@ def public_shapes(task: str, folder: Path) -> MappingProxyType[str, Counts]:
 def rebin(shape: Counts, domain: tuple[int, ...]) -> Counts:
     """The same shape over equally wide cells of another number: neighbouring cells are added up, or split evenly.
 
-    Evenly split cells keep their counts, for proportions alone matter: the density within a cell is taken to be constant.
+    Evenly split cells keep their counts, for only proportions matter: the density within a cell is taken to be constant.
 
     >>> rebin(np.array([1, 2, 3, 4]), (2,)).tolist(), rebin(np.array([1, 2]), (4,)).tolist()
     ([3, 7], [1, 1, 2, 2])

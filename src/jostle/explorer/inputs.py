@@ -97,7 +97,7 @@ async def read(form: Form) -> PublicInput:
     domain = (side,) * shape.ndim
     fits = all(max(old, new) % min(old, new) == 0 for old, new in zip(shape.shape, domain, strict=True))
     cut = rebin(shape, domain) if fits else smoothed(shape, domain, axes=())
-    cut = cut // max(1, int(cut.max()) >> 32)  # proportions alone matter, and their product with the scale must fit
+    cut = cut // max(1, int(cut.max()) >> 32)  # only proportions matter, and their product with the scale must fit
     data = scaled(cut, form.whole("scale", 1, MOST_RECORDS, default=10_000), seed=0)
     asked = _workload(form.choice("workload", list(WORKLOADS)), domain)
     return PublicInput(name, data, asked, form.number("epsilon", 1e-4, 100, default=1.0))

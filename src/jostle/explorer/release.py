@@ -12,7 +12,9 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -35,6 +37,8 @@ from jostle.explorer.question_form import (
 )
 from jostle.explorer.released import FIRST_ROWS, HOLDS_ANSWERS, Released, save
 from jostle.kernel.errors import BadInput, JostleError, show
+from jostle.schema.schema import TextFormat
+from jostle.tables.budget_source import PlannedAccount
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
@@ -84,15 +88,15 @@ class Desk:
 
     async def columns(self, form: Form) -> PageFragment:
         """The names and declared types of a table's columns, as a form to fill in."""
-        from jostle.tables.engines.sources import connect
+        from jostle.tables.guess_schema import kinds_of
 
         data, table = form.needed("data", "enter the path of a file, or a postgresql:// URL"), form.text("table") or None
         names = schema_form.names_in_line(form, data, to_show=True)
+        written = TextFormat(delimiter=schema_form.delimiter(form))
 
         def read() -> dict[str, str]:
             with self._turn:
-                opened = connect(_expanded(data, "data"), table=table, wanted=[], columns=names, engine="duckdb").table
-                return {str(name): str(kind) for name, kind in opened.schema().items()}
+                return kinds_of(_expanded(data, "data"), table=table, columns=names, header=names is None, form=written)
 
         rows = schema_form.draft(await run_in_threadpool(read))
         return PageFragment(render("release_schema.html", rows=rows, kinds=schema_form.KIND_NAMES))
@@ -106,6 +110,7 @@ class Desk:
         said: dict[str, Any] = {name: form.text(name) or None for name in ("budget", "name", "unit", "table")}
         said |= {"neighbours": form.choice("neighbours", ["add_remove", "replace"]), "schema": schema}
         said["columns"] = schema_form.names_in_line(form, data, to_show=False)
+        said["delimiter"] = schema_form.delimiter(form)
         await run_in_threadpool(self._open, _expanded(data, "data"), _expanded(ledger, "ledger"), said)
         return PageFragment(await run_in_threadpool(self._desk_html))
 
@@ -157,6 +162,11 @@ class Desk:
         account = _account(table)
         if account is None:
             return ""
+        if isinstance(account, PlannedAccount):  # it is made with the first charge
+            planned = SimpleNamespace(
+                remaining=table.remaining, cap=table.remaining, dataset=account.name, neighbours=account.neighbours
+            )
+            return render("release_budget.html", has=planned, share=0.0, events=())
         statement = account.ledger.statement(account.name)
         has = statement.balances[0]
         share = float(has.spent / has.cap) if has.cap else 1.0
@@ -195,7 +205,7 @@ class Desk:
         """Release what was previewed, as work that is handed to `start`.
 
         Nobody is charged twice for two clicks. A question is taken off the desk first, under the lock: of clicks at the same
-        time one alone gets it, and the others are refused for as long as it is away. It comes back where `start` refuses the
+        time only one gets it, and the others are refused for as long as it is away. It comes back where `start` refuses the
         work, which then never runs (another failure would not tell whether it does); or once the work itself has failed,
         with the message that says what was charged. To click after that is to ask again.
         """
@@ -269,6 +279,8 @@ class Desk:
         """The total spent from the account, if it can be read; what is left would also change with the cap."""
         account = _account(table)
         try:
+            if isinstance(account, PlannedAccount):
+                return Fraction(0)
             return None if account is None else account.ledger.balance(account.name).spent
         except JostleError:
             return None
@@ -287,10 +299,22 @@ class Desk:
     def file(self, key: str, kind: str) -> tuple[str, str, str]:
         """A release as a file: its text, its type and a name for it. `sent` says that somebody has it."""
         released = self._released.get(key)
+        if released is not None and kind == "claim":
+            return self._claim(released)
         found = None if released is None else released.file(kind)
         if released is None or found is None:
             raise HTTPException(404, "There is no such file, or no longer.")
         return found
+
+    def _claim(self, released: Released) -> tuple[str, str, str]:
+        """What the account that paid lets one claim."""
+        from jostle.answers.claim import Claim
+
+        account = _account(released.priced.table)
+        if account is None:
+            raise HTTPException(404, "There is no ledger to claim anything from.")
+        statement = account.ledger.statement(account.name)
+        return Claim.of(statement).to_markdown(), "text/markdown; charset=utf-8", "privacy-claim.md"
 
     def sent(self, key: str, kind: str) -> None:
         """Somebody has got the whole file: if the answers are in it, they need not be saved at the end."""

@@ -11,15 +11,21 @@ from typing import Any, Final
 from jostle.explorer.forms import Form
 from jostle.kernel.errors import BadInput
 from jostle.schema import KINDS, Boolean, Category, Column, Date, Integer, Real, Schema
-from jostle.tables.engines.sources import TEXT_FILES
+from jostle.tables.engines.files import has_line_of_names
 
 MOST_COLUMNS: Final = 200
 KIND_NAMES: Final = tuple(KINDS)
 
 
-def draft(columns: dict[str, str]) -> list[dict[str, str]]:
-    """One row for each column of a table, with a guess at its kind from its declared type."""
-    return [{"name": name, "type": kind, "kind": _guess(kind)} for name, kind in columns.items()][:MOST_COLUMNS]
+def draft(kinds: dict[str, str]) -> list[dict[str, str]]:
+    """One row for each column of a table, with the kind that it may be."""
+    return [{"name": name, "kind": kind} for name, kind in kinds.items()][:MOST_COLUMNS]
+
+
+def delimiter(form: Form) -> str | None:
+    """The sign between fields of a text file; None if nothing was said."""
+    said = form.text("delimiter")
+    return "\t" if said == r"\t" else said or None
 
 
 def names_in_line(form: Form, data: str, *, to_show: bool) -> list[str] | None:
@@ -29,7 +35,7 @@ def names_in_line(form: Form, data: str, *, to_show: bool) -> list[str] | None:
     line is shown, the curator has to say which it is.
     """
     said = form.choice("heading", ["", "names", "none"])
-    if Path(data).suffix.lower() not in TEXT_FILES:
+    if not has_line_of_names(Path(data)):
         return None
     if said == "none":
         words = [word.strip() for word in form.text("column_names").replace("\n", ",").split(",")]
@@ -112,11 +118,3 @@ _MAKERS: Final[dict[str, Callable[[Form, str], Column]]] = {
     "date": _date,
     "boolean": lambda form, row: Boolean(),
 }
-
-
-def _guess(declared: str) -> str:
-    said = declared.lower().lstrip("!")
-    for part, kind in (("int", "integer"), ("float", "real"), ("decimal", "real"), ("bool", "boolean")):
-        if part in said:
-            return kind
-    return "date" if said.startswith(("date", "timestamp")) else "category"

@@ -22,7 +22,7 @@ class BadInput(JostleError, ValueError):
 
     def __init__(self, argument: str, problem: str, remedy: str) -> None:
         self.argument, self.problem, self.remedy = argument, problem, remedy
-        super().__init__(f"{argument}: {problem}. Remedy: {remedy}.")
+        super().__init__(f"{argument}: {problem}{'' if problem.endswith('?') else '.'} Remedy: {remedy}.")
 
     def __reduce__(self) -> tuple[object, ...]:
         return (BadInput, (self.argument, self.problem, self.remedy))

@@ -1,7 +1,7 @@
 """How compiled loops come into a process: quickly from disk, or compiled with a word to whoever is waiting.
 
 An answer has been paid for when a loop runs. So a loop that cannot be read from disk, for whatever reason, is compiled anew;
-and one that cannot be written is kept in memory alone.
+and one that cannot be written is kept only in memory.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from jostle.kernel.arguments import finite, whole
 from jostle.kernel.errors import BadInput
 from jostle.schema.arrow import as_array
+from jostle.schema.rows import IntervalLabel
 from jostle.schema.values import (
     BLANKS,
     LONGEST_TEXT,
@@ -28,6 +29,7 @@ from jostle.schema.values import (
     text,
     unmasked,
 )
+from jostle.schema.written import DateForm, check_signs, date_form, number_example
 
 Codes: TypeAlias = NDArray[np.int64]
 Coded: TypeAlias = tuple[Codes, NDArray[np.bool_], NDArray[np.bool_]]
@@ -101,6 +103,11 @@ class Column(ABC):
     def absent(self) -> int:
         """The code of nulls."""
         return self.values + (self.outside == "own") if self.null == "own" else DROPPED
+
+    @property
+    def written(self) -> str:
+        """What a text has to be to count as a value, in words."""
+        return "a value"
 
     @property
     def drops(self) -> bool:
@@ -261,6 +268,22 @@ class Numeric(Column):
     low: Any
     high: Any
     bins: int | None
+    decimal: str
+    """The sign before the decimals, in texts: a point or a comma."""
+
+    thousands: str
+    """The mark between thousands, in texts; empty if there is none."""
+
+    @property
+    def written(self) -> str:
+        if isinstance(self, Integer) and not self.thousands:
+            return "a number"
+        return f"a number such as {number_example(self.decimal, self.thousands, whole=isinstance(self, Integer))}"
+
+    def _check_rules(self) -> None:
+        super()._check_rules()
+        if (self.decimal, self.thousands) != (".", ""):
+            check_signs(self.decimal, self.thousands)
 
     @property
     @abstractmethod
@@ -282,7 +305,9 @@ class Numeric(Column):
         edges = [f"{edge:g}" for edge in self.edges]
         if len(set(edges)) < len(edges):
             edges = [repr(float(edge)) for edge in self.edges]
-        return [f"[{a}, {b}{']' if i + 2 == len(edges) else ')'}" for i, (a, b) in enumerate(pairwise(edges))]
+        texts = [f"[{a}, {b}{']' if i + 2 == len(edges) else ')'}" for i, (a, b) in enumerate(pairwise(edges))]
+        # Half-open in frames, the last one too: only intervals of one kind sort.
+        return [IntervalLabel(text, float(a), float(b), "left") for text, (a, b) in zip(texts, pairwise(edges), strict=True)]
 
 
 @final
@@ -301,6 +326,8 @@ class Integer(Numeric):
     outside: Outside = "clip"
     null: Null = "drop"
     missing: Sequence[str] = ()
+    decimal: str = "."
+    thousands: str = ""
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
@@ -335,11 +362,14 @@ class Integer(Numeric):
         """The numbers, or the first and the last of each cell."""
         starts = range(self.low, self.high + 1, self.width)
         ends = [min(s + self.width - 1, self.high) for s in starts]
-        return [str(a) if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True)]
+        if self.width == 1:
+            return [str(start) for start in starts]
+        texts = [str(a) if a == b else f"{a}–{b}" for a, b in zip(starts, ends, strict=True)]
+        return [IntervalLabel(text, a, b, "both") for text, a, b in zip(texts, starts, ends, strict=True)]
 
     def place(self, array: NDArray[Any]) -> Coded:
         """Fractions are rounded down."""
-        numbers, missing = as_numbers(array)
+        numbers, missing = as_numbers(array, self.decimal, self.thousands)
         outside = (numbers < self.low) | (numbers >= self.high + 1)
         whole = np.floor(np.clip(numbers, self.low, self.high)).astype(np.int64)
         return (whole - self.low) // self.width, outside, missing
@@ -363,6 +393,8 @@ class Real(Numeric):
     outside: Outside = "clip"
     null: Null = "drop"
     missing: Sequence[str] = ()
+    decimal: str = "."
+    thousands: str = ""
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
@@ -404,7 +436,7 @@ class Real(Numeric):
 
     def place(self, array: NDArray[Any]) -> Coded:
         """The same arithmetic as in an engine, so that a value at a border falls into the same cell everywhere."""
-        numbers, missing = as_numbers(array)
+        numbers, missing = as_numbers(array, self.decimal, self.thousands)
         outside = (numbers < self.low) | (numbers > self.high)
         inside = np.clip(numbers, self.low, self.high)
         if self.even:
@@ -451,6 +483,8 @@ class Date(Column):
     outside: Outside = "clip"
     null: Null = "drop"
     missing: Sequence[str] = ()
+    format: str = ""
+    """The form of the dates in texts, such as `%d.%m.%Y`; without it, 2024-12-31."""
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
@@ -467,6 +501,17 @@ class Date(Column):
         if self.every not in ("day", "week", "month", "year"):
             raise BadInput("every", f"{self.every!r} is unknown", "use 'day', 'week', 'month' or 'year'")
         self._check_rules()
+        if self.format != "":
+            date_form(self.format)
+
+    @property
+    def form(self) -> DateForm | None:
+        """The form of the dates in texts; None for 2024-12-31."""
+        return date_form(self.format) if self.format else None
+
+    @property
+    def written(self) -> str:
+        return f"a date such as {self.form.example if self.form else '2024-12-31'}"
 
     @property
     def values(self) -> int:
@@ -485,7 +530,7 @@ class Date(Column):
 
     def place(self, array: NDArray[Any]) -> Coded:
         """Times of day are ignored."""
-        days = as_days(array)
+        days = as_days(array, self.form)
         missing = np.isnat(days)
         low, high = np.datetime64(self.low), np.datetime64(self.high)
         kept = np.where(missing, low, days)

@@ -8,7 +8,9 @@ A file has one table per column:
     high = 99
 
 A line `missing = ["NA", "?"]` lists codes for missing values: under a column for that column, before all columns for each
-column without a list of its own.
+column without a list of its own. So do `decimal = ","` and `thousands = "."` for columns of numbers. Other lines before all
+columns say how a text file is written: `delimiter = ";"`, `encoding = "latin-1"`, `quoted_line_breaks = true`; and
+`sheet = "2024"`, which sheet of a workbook is meant.
 
 A draft says with `to_confirm` which lines are guesses. A file that has such a line is refused: only a person who knows the
 subject can say which values are possible, because reading the data for it would reveal them.
@@ -29,7 +31,7 @@ from typing import Any
 
 from jostle.kernel.errors import BadInput
 from jostle.schema.columns import Column
-from jostle.schema.schema import KINDS, Schema
+from jostle.schema.schema import KINDS, SETTINGS, Schema, TextFormat
 
 TO_CONFIRM = "to_confirm"
 """The key that lists what is a guess."""
@@ -37,11 +39,18 @@ TO_CONFIRM = "to_confirm"
 MISSING_TEXTS = "missing"
 """The key that lists codes for missing values."""
 
-DATA_FILES = (".csv", ".tsv", ".data", ".parquet")
+SIGNS = ("decimal", "thousands")
+"""The keys that say how numbers are written."""
+
+DATA_FILES = (".csv", ".tsv", ".data", ".parquet", ".xlsx", ".gz", ".zst")
 """Files with these endings hold records, and no schema."""
 
 _ON_MISSING = f'Codes for missing values get a line before all columns, such as {MISSING_TEXTS} = ["NA", "?"].'
 
+_ON_FORMS = (
+    'So do other signs of a text file: delimiter = ";", decimal = ",", thousands = ".", encoding = "latin-1". Dates other\n'
+    'than 2024-12-31 get a line such as format = "%d.%m.%Y".'
+)
 _NO_FILE = "check the path, or draft one: jostle schema people.csv --header"
 
 _GUESSES: Mapping[str, Mapping[str, Any]] = {
@@ -95,13 +104,13 @@ def read(path: Path) -> Schema:
         raise BadInput("schema", f"{path.name} is nested too deeply", "write plain lists") from None
     except ValueError as error:  # TOML's own error, invalid characters, and numbers too long to be read
         raise BadInput("schema", f"{path.name} is no TOML: {error}", "repair that line") from None
-    columns, missing = said.pop("columns", None), said.pop(MISSING_TEXTS, [])
+    columns = said.pop("columns", None)
+    for_all = {key: said.pop(key) for key in (MISSING_TEXTS, *SIGNS) if key in said}
+    of_file = {key: said.pop(key) for key in SETTINGS if key in said}
     if said or not isinstance(columns, dict) or not columns:
-        raise BadInput(
-            "schema",
-            f"{path.name} must describe columns, and nothing else but {MISSING_TEXTS}",
-            "write a table [columns.NAME] for each",
-        )
+        known = ", ".join((MISSING_TEXTS, *SIGNS, *SETTINGS))
+        problem = f"{path.name} must describe columns, and nothing else but {known}"
+        raise BadInput("schema", problem, "write a table [columns.NAME] for each")
     unconfirmed = [name for name, about in columns.items() if isinstance(about, dict) and about.get(TO_CONFIRM)]
     if unconfirmed:
         raise BadInput(
@@ -109,18 +118,20 @@ def read(path: Path) -> Schema:
             f"{path.name} is a draft: {', '.join(unconfirmed)} are still to be confirmed",
             f"put in what is publicly known of each, never what the data happen to hold, and delete its line {TO_CONFIRM}",
         )
-    return Schema({name: _column(name, about, missing) for name, about in columns.items()})
+    schema = Schema({name: _column(name, about, for_all) for name, about in columns.items()})
+    return schema.written_as(TextFormat(**of_file))
 
 
-def _column(name: str, about: object, missing: object) -> Column:
+def _column(name: str, about: object, for_all: Mapping[str, Any]) -> Column:
     if not isinstance(about, dict):
         raise BadInput(f"columns.{name}", "must be a table", "write its lines under [columns.NAME]")
-    settings = {MISSING_TEXTS: missing} | {key: value for key, value in about.items() if key not in ("kind", TO_CONFIRM)}
     named = about.get("kind")
     kind = KINDS.get(named) if isinstance(named, str) else None
     if kind is None:
         raise BadInput(f"columns.{name}.kind", "is missing or unknown", f"use one of {', '.join(KINDS)}")
     known = [f.name for f in fields(kind)]  # type: ignore[arg-type]  # every kind is a dataclass
+    inherited = {key: value for key, value in for_all.items() if key in known}
+    settings = inherited | {key: value for key, value in about.items() if key not in ("kind", TO_CONFIRM)}
     for key in settings:
         if key not in known:
             raise BadInput(f"columns.{name}.{key}", "is unknown", f"use some of {', '.join(known)}")
@@ -134,10 +145,11 @@ def _column(name: str, about: object, missing: object) -> Column:
 
 def write(schema: Schema, path: Path) -> None:
     """Write a schema, so that `read` gives it back."""
-    _save({name: column.to_dict() for name, column in schema.items()}, path, "The public description of a table.")
+    columns = {name: column.to_dict() for name, column in schema.items()}
+    _save(columns, path, "The public description of a table.", schema.text_format.settings)
 
 
-def write_draft(kinds: Mapping[str, str], path: Path) -> None:
+def write_draft(kinds: Mapping[str, str], path: Path, text_format: TextFormat | None = None) -> None:
     """Write a draft from the columns' names and kinds. No value of the table has a part in it."""
     drafts: dict[str, dict[str, Any]] = {}
     for name, kind in kinds.items():
@@ -147,7 +159,8 @@ def write_draft(kinds: Mapping[str, str], path: Path) -> None:
         drafts[name] = {"kind": kind, **guess, TO_CONFIRM: ["kind", *guess]}
     headline = f"A draft. Put in what is publicly known of each column, then delete its line {TO_CONFIRM}."
     wrong = "Replace a kind that was guessed wrongly by one of these, with its lines:"
-    _save(drafts, path, "\n".join([headline, _ON_MISSING, wrong, *_forms()]))
+    said = {} if text_format is None else text_format.settings
+    _save(drafts, path, "\n".join([headline, _ON_MISSING, _ON_FORMS, wrong, *_forms()]), said)
 
 
 def _forms() -> list[str]:
@@ -159,13 +172,14 @@ def _forms() -> list[str]:
     ]
 
 
-def _save(columns: Mapping[str, Mapping[str, Any]], path: Path, headline: str) -> None:
+def _save(columns: Mapping[str, Mapping[str, Any]], path: Path, headline: str, of_file: Mapping[str, Any]) -> None:
     tables = (
         "\n".join([f"[columns.{_toml(name)}]", *(f"{key} = {_toml(value)}" for key, value in about.items())])
         for name, about in columns.items()
     )
     comment = "\n".join(f"# {line}" for line in headline.split("\n"))
-    path.write_text("\n\n".join([comment, *tables]) + "\n", "utf-8")
+    settings = ["\n".join(f"{key} = {_toml(value)}" for key, value in of_file.items())] if of_file else []
+    path.write_text("\n\n".join([comment, *settings, *tables]) + "\n", "utf-8")
 
 
 def _toml(value: Any) -> str:

@@ -6,12 +6,53 @@ import csv
 import io
 import math
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+MOST_DECIMALS = 9
+"""Numbers that need more are written with an exponent."""
+
+MOST_LINES = 60
+"""Longer tables are cut in the middle where they are shown."""
+
+FILES = (".csv", ".json", ".parquet", ".xlsx")
+"""What answers can be written to."""
+
+
+class IntervalLabel(str):
+    """The label of a cell of numbers, which knows where the cell begins and ends: frames sort by it.
+
+    >>> IntervalLabel("0–9", 0, 9, "both"), IntervalLabel("0–9", 0, 9, "both").interval
+    ('0–9', Interval(0, 9, closed='both'))
+    """
+
+    __slots__ = ("closed", "high", "low")
+
+    def __new__(cls, text: str, low: float, high: float, closed: str) -> IntervalLabel:
+        made = super().__new__(cls, text)
+        made.low, made.high, made.closed = low, high, closed
+        return made
+
+    def __getnewargs__(self) -> tuple[str, float, float, str]:  # type: ignore[override]  # more than a text has
+        return str(self), self.low, self.high, self.closed
+
+    low: float
+    high: float
+    closed: str
+
+    @property
+    def interval(self) -> Any:
+        """The same as an interval of pandas."""
+        import pandas as pd
+
+        return pd.Interval(self.low, self.high, closed=self.closed)
 
 
 @dataclass(frozen=True)
@@ -58,10 +99,86 @@ class Rows:
         return text.getvalue()
 
     def to_pandas(self) -> DataFrame:
-        """The rows as a frame of pandas."""
+        """The rows as a frame of pandas. Cells of numbers are intervals, so that they sort as numbers do."""
         import pandas as pd  # takes a while to load
 
-        return pd.DataFrame(dict(self.columns))
+        return pd.DataFrame({name: _with_intervals(values) for name, values in self.columns.items()})
+
+    def to_arrow(self) -> Any:
+        """The rows as an Arrow table of texts and numbers."""
+        import pyarrow as pa
+
+        return pa.table({name: [*map(_plain_value, values)] for name, values in self.by_name().items()})
+
+    def to_polars(self) -> Any:
+        """The rows as a frame of Polars."""
+        try:
+            import polars
+        except ImportError:
+            raise BadInput("to_polars", "Polars is not installed", "pip install polars, or use to_pandas") from None
+
+        return polars.from_arrow(self.to_arrow())
+
+    def write(self, path: Path) -> None:
+        """Write the rows to a .csv, .parquet or .xlsx file."""
+        if path.suffix == ".parquet":
+            import pyarrow.parquet as pq
+
+            pq.write_table(self.to_arrow(), path)
+        elif path.suffix == ".xlsx":
+            check_writer(path, "path")
+            texts = Rows({name: [*map(_plain_value, values)] for name, values in self.by_name().items()})
+            texts.to_pandas().to_excel(path, index=False, engine="xlsxwriter")
+        else:
+            path.write_text(self.to_csv(), encoding="utf-8", newline="")
+
+    def to_text(self, most: int | None = None, *, intervals: bool = True) -> str:
+        """The rows for people: each number and its interval, if it has one, with as many decimals as these need.
+
+        If there are more than `most` lines, those in the middle are left out. Intervals are found by the names of their
+        columns; pass `intervals=False` if names such as "low" and "high" are something else.
+
+        >>> means = {"mean": [0.012341, 2.0], "low": [0.010341, 1.9], "high": [0.014341, 2.1]}
+        >>> print(Rows({"sex": ["F", "M"], **means}).to_text())
+        sex     mean  95 % interval
+        F    0.01234  0.01034 – 0.01434
+        M    2.00000  1.90000 – 2.10000
+        """
+        columns = self.by_name()
+        ends = _ends(list(columns)) if intervals else {}
+        shown: list[tuple[list[str], list[str], bool]] = []
+        for place, (name, values) in enumerate(columns.items()):
+            if name in {end for pair in ends.values() for end in pair}:
+                continue
+            if name not in ends and (ends or not place or any(isinstance(value, str) for value in values)):
+                shown.append(([_one_line(name)], [*map(_cell, values)], False))
+                continue
+            write = _written_with(_decimals(values, *(columns[end] for end in ends.get(name, ()))))
+            shown.append(([_one_line(name)], [*map(write, values)], True))
+            if name in ends:
+                lows, highs = ([*map(write, columns[end])] for end in ends[name])
+                width = max(map(len, lows), default=0)
+                between = [f"{low:>{width}} – {high}" for low, high in zip(lows, highs, strict=True)]
+                shown.append((["95 % interval"], between, False))
+        kept = [(head + _cut(cells, most), right) for head, cells, right in shown]
+        lines = _side_by_side(kept).splitlines()
+        if most is not None and len(self) > most:
+            lines.append(f"({len(self):,} rows)")
+        return "\n".join(lines)
+
+
+def _ends(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """The columns with the ends of a number's interval: those that follow the number, if they are named so.
+
+    >>> _ends(["sex", "mean", "low", "high", "n"])
+    {'mean': ('low', 'high')}
+    """
+
+    def named(name: str, end: str) -> bool:
+        return name.split(" (")[0].endswith(end)
+
+    threes = zip(names, names[1:], names[2:], strict=False)
+    return {value: (low, high) for value, low, high in threes if named(low, "low") and named(high, "high")}
 
 
 def missing(value: Any) -> bool:
@@ -87,3 +204,78 @@ def distinct_names(names: Iterable[str], taken: Collection[str]) -> list[str]:
             free += " (column)"
         found.append(free)
     return found
+
+
+def check_writer(path: Path, argument: str) -> None:
+    """Raise unless the rows can be written to a file that ends so, with what is installed."""
+    import importlib.util
+
+    if path.suffix == ".xlsx" and importlib.util.find_spec("xlsxwriter") is None:
+        raise BadInput(argument, "a library that writes workbooks is not installed", "pip install 'jostle[excel]'")
+
+
+def _with_intervals(values: Any) -> Any:
+    if isinstance(values, (list, tuple)) and any(isinstance(value, IntervalLabel) for value in values):
+        return [value.interval if isinstance(value, IntervalLabel) else value for value in values]
+    return values
+
+
+def _plain_value(value: Any) -> Any:
+    return str(value) if isinstance(value, IntervalLabel) else value
+
+
+# ------------------------------------------------------------------------------------------------------------- text
+
+
+def _cell(value: Any) -> str:
+    if missing(value):
+        return "NaN"
+    return _one_line(value) if isinstance(value, str) else f"{value:.12g}"
+
+
+def _cut(cells: Sequence[str], most: int | None) -> list[str]:
+    """At most so many lines: the first and the last, and a sign for those between."""
+    if most is None or len(cells) <= most:
+        return list(cells)
+    return [*cells[: most // 2], "…", *cells[len(cells) - most // 2 :]]
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\t", "\\t").replace("\r", "\\r").replace("\n", "\\n")
+
+
+def _side_by_side(columns: Sequence[tuple[Sequence[str], bool]]) -> str:
+    """Columns with two spaces between them, numbers to the right; some letters are two places wide on a terminal."""
+    from rich.cells import cell_len
+
+    aligned = []
+    for cells, right in columns:
+        width = max(map(cell_len, cells))
+        gaps = [" " * (width - cell_len(cell)) for cell in cells]
+        aligned.append([gap + cell if right else cell + gap for gap, cell in zip(gaps, cells, strict=True)])
+    return "\n".join("  ".join(row).rstrip() for row in zip(*aligned, strict=True))
+
+
+def _decimals(values: Sequence[float], lows: Sequence[float] = (), highs: Sequence[float] = ()) -> int:
+    """As many decimals as three digits of the narrowest half interval need; none from 10 on.
+
+    Where no interval has a width, three digits of the number closest to 0 decide; traces of rounding do not.
+    """
+    half_widths = [(high - low) / 2 for low, high in zip(lows, highs, strict=True)]
+    for sizes in (half_widths, [abs(value) for value in (*values, *lows, *highs)]):
+        finite = [size for size in sizes if math.isfinite(size)]
+        known = [size for size in finite if size > 1e-9 * max(finite)]
+        if known:
+            least = min(known)
+            return 0 if least >= 10 else 1 if least >= 1 else 2 - math.floor(math.log10(least))
+    return 0
+
+
+def _written_with(decimals: int) -> Callable[[float], str]:
+    def write(number: float) -> str:
+        if missing(number):
+            return "NaN"
+        text = f"{number:.6g}" if decimals > MOST_DECIMALS else f"{number:,.{decimals}f}"
+        return text.removeprefix("-") if not text.strip("-0.,") else text  # no "-0"
+
+    return write

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle.schema.written import DateForm, number_pattern, plain_number
+
 BLANKS = " \t\n\r\v\f"
 """These are stripped from both ends of a text before it is read."""
 
-_PLAIN = "([0-9]{1,40}([.][0-9]{0,40})?|[.][0-9]{1,40})([eE][+-]?[0-9]{1,2})?"
-_FAR = "[1-9]([.][0-9]{0,40})?[eE][+-]?([12][0-9]{2}|30[0-7])"
-NUMBER = f"[+-]?({_PLAIN}|{_FAR})"
-"""What a text that is a number looks like. All engines read these alike and none fails: nothing over- or underflows."""
+NUMBER = number_pattern()
+"""What a text that is a number looks like, with a decimal point."""
 
 INFINITY = "[+-]?[iI][nN][fF]([iI][nN][iI][tT][yY])?"
 """How a text says that a number is beyond all bounds."""
@@ -156,7 +156,9 @@ def iso(value: date) -> str | None:
         return None
 
 
-def as_numbers(array: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def as_numbers(
+    array: NDArray[Any], decimal: str = ".", thousands: str = ""
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The values as numbers, 0 where one is missing, and where that is. A text that is no number counts as missing."""
     if array.dtype.kind in "biuf":
         with np.errstate(over="ignore"):  # a longer float's numbers may be beyond all bounds; a warning would tell
@@ -164,19 +166,19 @@ def as_numbers(array: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.boo
     elif array.dtype.kind in "mM":  # as Python objects, some of them would be numbers
         numbers = np.full(array.shape, np.nan)
     else:
-        numbers = np.array([as_number(v) for v in array.tolist()], dtype=np.float64)
+        numbers = np.array([as_number(v, decimal, thousands) for v in array.tolist()], dtype=np.float64)
     missing = np.isnan(numbers)
     return np.where(missing, 0.0, numbers), missing
 
 
-def as_days(array: NDArray[Any]) -> NDArray[np.datetime64]:
-    """The values as days; what is no date is missing."""
+def as_days(array: NDArray[Any], form: DateForm | None = None) -> NDArray[np.datetime64]:
+    """The values as days; what is no date is missing. Texts are read in this form; without one, as 2024-12-31."""
     if array.dtype.kind == "M":
         return array.astype("datetime64[D]")
-    return np.array([_day(v) for v in array.tolist()], dtype="datetime64[D]")
+    return np.array([_day(v, form) for v in array.tolist()], dtype="datetime64[D]")
 
 
-def _day(value: Any) -> Any:
+def _day(value: Any, form: DateForm | None = None) -> Any:
     if isinstance(value, date):
         try:
             return np.datetime64("NaT") if value != value else np.datetime64(date(value.year, value.month, value.day))
@@ -184,19 +186,32 @@ def _day(value: Any) -> Any:
             return np.datetime64("NaT")
     if isinstance(value, np.datetime64):
         return value.astype("datetime64[D]")
-    if isinstance(value, str) and (found := _DAY.match(stripped(value))):
+    written = _iso_day(stripped(value), form) if isinstance(value, str) else None
+    if written is not None:
         try:
-            return np.datetime64(date.fromisoformat(found[1]))
+            return np.datetime64(date.fromisoformat(written))
         except ValueError:
             pass
     return np.datetime64("NaT")
 
 
-def as_number(value: Any) -> float:
-    """One value as a number, NaN if it is no number."""
+def _iso_day(written: str, form: DateForm | None) -> str | None:
+    if form is not None:
+        return form.iso(written)
+    found = _DAY.match(written)
+    return None if found is None else found[1]
+
+
+def as_number(value: Any, decimal: str = ".", thousands: str = "") -> float:
+    """One value as a number, NaN if it is no number.
+
+    >>> as_number(" 1.5 "), as_number("1.234,5", ",", "."), as_number("x")
+    (1.5, 1234.5, nan)
+    """
     if isinstance(value, str):
         written = stripped(value)
-        return float(written) if _NUMBER.fullmatch(written) else math.nan
+        number = plain_number(written, decimal, thousands)
+        return float(number if number is not None else written if _INFINITY.fullmatch(written) else math.nan)
     if not isinstance(value, (int, float, Decimal, np.integer, np.floating, np.bool_)) or _is_nan(value):
         return math.nan
     if isinstance(value, np.timedelta64):  # NumPy counts it among whole numbers
@@ -216,5 +231,5 @@ def _is_nan(value: Any) -> bool:
 _BEYOND = (ValueError, OverflowError, NotImplementedError)
 """What times of pandas raise where Python's calendar ends, before the year 1 and after 9999."""
 
-_NUMBER = re.compile(f"{NUMBER}|{INFINITY}")
+_INFINITY = re.compile(INFINITY)
 _DAY = re.compile(rf"({DAY})([ T]|\Z)")

@@ -6,13 +6,17 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jostle.kernel.budget import CONCENTRATED, SYMBOLS, Budget, Price
 from jostle.kernel.errors import BadInput, Overdraft
-from jostle.kernel.ledger.events import ROWS, printable
-from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.ledger.accounts import check_charge
+from jostle.kernel.ledger.events import ROWS, Balance, check_text, printable
+from jostle.kernel.ledger.limits import amount_of, limit_of
+from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.kernel.records import Columns, ReleaseRecords
 
 if TYPE_CHECKING:
@@ -24,6 +28,9 @@ LONGEST_NOTE = 300
 
 LONGEST_WORDS = 400
 """The ledger keeps this many characters of what was measured."""
+
+LONGEST_NAME = 200
+"""The ledger keeps names of accounts of up to this many characters."""
 
 _COLUMN = " (column)"
 
@@ -88,23 +95,32 @@ class AccountBudget(BudgetSource):
     `unit` is whom the table protects, and the account must protect the same.
     """
 
-    def __init__(self, account: Account, unit: str, note: str = "") -> None:
-        self.account, self._unit, self._note = account, unit, note
+    def __init__(self, account: Account | PlannedAccount, unit: str, note: str = "") -> None:
+        self._account, self._unit, self._note = account, unit, note
+        self._making = threading.Lock()
+
+    @property
+    def account(self) -> Account | PlannedAccount:
+        """The account; before its first charge, what it will be."""
+        return self._account
 
     @property
     def neighbours(self) -> Neighbours:
-        return self.account.neighbours
+        return self._account.neighbours
 
     @property
     def remaining(self) -> Fraction:
-        return self.account.remaining
+        return self._account.remaining
 
     def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """With a purse of its own."""
         if epsilon is None:
             raise BadInput("epsilon", "is missing", "pass for instance epsilon=0.1")
-        records = ReleaseRecords(columns, purse=self.account.purse(self._unit), note=self.noted(note))
-        return records, records.grant(epsilon)  # a number, or a price in another measure
+        with self._making:
+            if isinstance(self._account, PlannedAccount):
+                self._account = self._account.made_for(epsilon)
+        records = ReleaseRecords(columns, purse=self._account.purse(self._unit), note=self.noted(note))
+        return records, records.grant(epsilon)
 
     def noted(self, what: str) -> str:
         return f"{legible(what)} ({self._note})" if self._note else legible(what)
@@ -115,7 +131,7 @@ class AccountBudget(BudgetSource):
     def is_same_account(self, other: BudgetSource) -> bool:
         if not isinstance(other, AccountBudget):
             return False
-        mine, others = ((repr(a.ledger), a.name, a.neighbours) for a in (self.account, other.account))
+        mine, others = ((_place(a.ledger), a.name, a.neighbours) for a in (self.account, other.account))
         return mine == others
 
 
@@ -202,6 +218,108 @@ def ledger_at(ledger: Any, *, create: bool = True) -> Ledger:
         return Ledger(ledger, create=create)
     except BadInput as refused:
         raise _as_called(refused, {"location": "ledger"}) from None
+
+
+def ledger_if_there(ledger: Any) -> Ledger | None:
+    """An open ledger, or the one at a path or a URL; None if there is none yet, and one can be made there."""
+    if not isinstance(ledger, (str, os.PathLike)) or os.fspath(ledger) == ":memory:":
+        return ledger_at(ledger)
+    if "://" not in os.fspath(ledger):
+        path = Path(ledger).expanduser()
+        if os.path.lexists(path):
+            return ledger_at(ledger)
+        folder = path.absolute().parent
+        if not folder.is_dir() or not os.access(folder, os.W_OK):
+            raise BadInput("ledger", f"{folder} is no folder that you may write to", "name a file in another, or make it")
+        return None
+    try:
+        return ledger_at(ledger, create=False)
+    except BadInput as refused:
+        if "there is no ledger" in refused.problem:
+            return None
+        raise
+
+
+def existing_account(ledger: Any, name: str) -> Account | None:
+    """The account in the ledger, if both are there. Nothing is made."""
+    book = ledger_if_there(ledger)
+    return None if book is None else next((account for account in book.accounts() if account.name == name), None)
+
+
+@dataclass(frozen=True)
+class PlannedAccount:
+    """An account that is made with its first charge: a question that is refused leaves nothing behind."""
+
+    ledger: Any
+    name: str
+    budget: Any
+    neighbours: Neighbours
+    whose: Unit | None = None
+
+    def __post_init__(self) -> None:
+        if self.budget is None:
+            problem = f"is missing, and the ledger has no account {self.name!r}"
+            raise BadInput("budget", problem, "say how much ε may be spent, budget=1")
+        limit_of(self.budget, "budget")
+        check_text(self.name, "name", LONGEST_NAME)
+
+    @property
+    def remaining(self) -> Fraction:
+        """What the account will have; or has, if another table's question made it."""
+        made = existing_account(self.ledger, self.name)
+        return amount_of(limit_of(self.budget, "budget")) if made is None else made.remaining
+
+    def made_for(self, epsilon: Any) -> Account:
+        """Make the account, to be charged at once: refused if the charge would be."""
+        made = existing_account(self.ledger, self.name)
+        planned = Balance(dataset=self.name, neighbours=self.neighbours, limit=limit_of(self.budget, "budget"))
+        check_charge(planned if made is None else made.ledger.balance(self.name), Price.of(epsilon).cost)
+        return account_of(ledger_at(self.ledger), self.name, self.budget, self.neighbours, self.whose)
+
+
+def remembered_unit(account: Account) -> Unit | None:
+    """Whom an account protects, as a unit: the column of persons, and how many rows of each it is kept for."""
+    from jostle.tables.unit import Unit
+
+    if account.unit == ROWS:
+        return None
+    reads_like_rows = account.unit.replace(_COLUMN, "") == ROWS
+    return Unit(account.unit.removesuffix(_COLUMN) if reads_like_rows else account.unit, account.neighbours.rows)
+
+
+def check_agreement(account: Account, relation: Relation | None, unit: Unit | None) -> None:
+    """Raise where a caller asks to protect others than an account does, with both sides in words.
+
+    A remedy never leads to less protection than was asked for, or than the account has given so far.
+    """
+    kept, name = remembered_unit(account), account.name
+    elsewhere = f"use an account of another name for it; what {name!r} has spent stays spent"
+    if unit is not None and (kept is None or (unit.column, unit.max_rows) != (kept.column, kept.max_rows)):
+        problem = f"the account {name!r} protects {_protected(kept)}; you asked to protect {_protected(unit)}"
+        raise BadInput("unit", problem, elsewhere if kept is None else "leave it out: the account knows whom it protects")
+    if relation is not None and relation != account.neighbours.relation:
+        problem = f"the account {name!r} hides {_HIDES[account.neighbours.relation]}; you asked to hide {_HIDES[relation]}"
+        remedy = "leave it out: the account knows what it hides" if relation == "replace" else elsewhere
+        raise BadInput("neighbours", problem, remedy)
+
+
+_HIDES: Mapping[str, str] = {
+    "add_remove": "whether somebody is in the table (add_remove)",
+    "replace": "only the values of somebody who is in the table (replace)",
+}
+
+
+def _protected(unit: Unit | None) -> str:
+    if unit is None:
+        return "single rows"
+    return f"each {unit.column} (up to {unit.max_rows:,} row{'' if unit.max_rows == 1 else 's'})"
+
+
+def _place(ledger: Any) -> str:
+    """Where a ledger is, whether it is open or not."""
+    if isinstance(ledger, (str, os.PathLike)) and "://" not in os.fspath(ledger):
+        return f"<Ledger at {Path(ledger).expanduser().resolve()}>"
+    return str(ledger) if isinstance(ledger, str) else repr(ledger)
 
 
 def account_of(book: Ledger, name: str, budget: Any, relation: Neighbours, unit: Unit | None) -> Account:

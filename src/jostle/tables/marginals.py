@@ -22,10 +22,11 @@ from jostle.answers.released_numbers import Marginals, ReleasedNumbers
 from jostle.kernel.budget import PURE, Price
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.noise import calibrate, calibrate_square, gaussian_variance, variance
+from jostle.kernel.noise import calibrate, calibrate_square, gaussian_variance
 from jostle.kernel.source import simulation
 from jostle.kernel.strategies import identity
-from jostle.linear.fitting.marginals import Axes, consistent
+from jostle.linear.fitting.marginals import Axes, consistent, margins_of_cells
+from jostle.linear.laws import NoiseLaw
 from jostle.tables.columns import EngineColumns
 from jostle.tables.question import Question, cell_labels, no_rows, notes_on
 
@@ -38,12 +39,11 @@ LARGEST = 2**22
 MOST_COLUMNS = 12
 """One marginal has at most this many columns: it has a component per subset of them."""
 
-REACH = math.log(20) / math.sqrt(2)
-"""Half the width of a 95 % interval of Laplace noise, in standard deviations; of sums of such noise it is less."""
-
 
 class MarginalsQuestion(Question[Marginals]):
     """Histograms over several sets of columns. Rows that lack a cell in one of the columns do not count."""
+
+    in_rho = True
 
     def __init__(self, table: Table, sets: Sequence[Sequence[str] | str]) -> None:
         self.table = table
@@ -78,20 +78,13 @@ class MarginalsQuestion(Question[Marginals]):
     def preview(self, *, epsilon: Any) -> Preview:
         price, shares = Price.of(epsilon), self._weights
         neighbours = self.table.neighbours.among_filtered()
-        spread = {
-            axes: cell_variance(neighbours, price.times(Fraction(share, sum(shares))))
+        laws = {
+            axes: law_of_a_cell(neighbours, price.times(Fraction(share, sum(shares))))
             for axes, share in zip(self.sets, shares, strict=True)
         }
-        _, found = consistent({axes: np.zeros(self._shape(axes)) for axes in self.sets}, spread)
-        off = [REACH * math.sqrt(found[axes]) for axes in self.sets]
-        return Preview(
-            epsilon=price.amount,
-            measure=price.measure,
-            margin=float(np.median(off)),
-            widest=max(off),
-            algorithm="Laplace",
-            stand_in="Laplace",
-        )
+        off = list(margins_of_cells({axes: self._shape(axes) for axes in self.sets}, laws).values())
+        named = {"algorithm": "Laplace", "stand_in": "Laplace", "measure": price.measure}
+        return Preview(epsilon=price.amount, margin=float(np.median(off)), widest=max(off), **named)
 
     def _release(self, epsilon: Any) -> Marginals:
         names = list(dict.fromkeys(name for axes in self.sets for name in axes))
@@ -102,12 +95,14 @@ class MarginalsQuestion(Question[Marginals]):
         columns.check()
         records, token = source.records(columns, epsilon, note=self.what)
         sources = [records.vector(*axes) for axes in self.sets]
-        whole, noisy, spread = token.amount, {}, {}
+        whole, noisy, spread, laws = token.amount, {}, {}, {}
         for axes, counts, share in zip(self.sets, sources, token.split(*self._weights), strict=True):
             cells = identity(counts.shape)
             spread[axes] = counts.noise_variance(cells, share)
+            laws[axes] = law_of_a_cell(counts.neighbours, share.price)
             noisy[axes] = counts.measure(cells, share).reshape(counts.shape)
-        found, after = consistent(noisy, spread)
+        found, _ = consistent(noisy, spread)
+        off = margins_of_cells({axes: self._shape(axes) for axes in self.sets}, laws)
         price: dict[str, Any] = {"spent": whole, "remaining": remaining_after(token, lambda: source.remaining)}
         price |= {"measure": token.measure, "left_in": token.left_in}
         price |= {"neighbours": records.neighbours, "charges": token.charges}
@@ -118,7 +113,7 @@ class MarginalsQuestion(Question[Marginals]):
                 name="count",
                 about=cell_labels(self.table.schema, axes),
                 answers=found[axes].reshape(-1),
-                margins=np.full(found[axes].size, REACH * math.sqrt(after[axes])),
+                margins=np.full(found[axes].size, off[axes]),
                 **price,
             )
             for axes in self.sets
@@ -136,11 +131,11 @@ class MarginalsQuestion(Question[Marginals]):
             empty.measure(identity(empty.shape), empty.grant(share.price))
 
 
-def cell_variance(neighbours: Neighbours, price: Price) -> float:
-    """The variance of the noise on one cell of a histogram, at a price."""
+def law_of_a_cell(neighbours: Neighbours, price: Price) -> NoiseLaw:
+    """The law of the noise on one cell of a histogram, at a price."""
     if price.measure == PURE:
-        return variance(calibrate(neighbours.sensitivity(1, 2), price.amount))
-    return gaussian_variance(calibrate_square(neighbours.squared_sensitivity(1, 2), price.amount))
+        return NoiseLaw.discrete_laplace(calibrate(neighbours.sensitivity(1, 2), price.amount))
+    return NoiseLaw.gaussian(gaussian_variance(calibrate_square(neighbours.squared_sensitivity(1, 2), price.amount)))
 
 
 def _names(one: object) -> tuple[str, ...]:

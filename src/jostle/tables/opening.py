@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours, Relation
-from jostle.schema import Column, Schema
-from jostle.tables.budget_source import AccountBudget, account_of, check_note, ledger_at, protected_unit
+from jostle.schema import Column, Integer, Real, Schema
+from jostle.schema.written import check_signs
+from jostle.tables.budget_source import (
+    AccountBudget,
+    PlannedAccount,
+    account_of,
+    check_agreement,
+    check_note,
+    existing_account,
+    protected_unit,
+    remembered_unit,
+)
 from jostle.tables.cells.staged_columns import WHOSE
-from jostle.tables.engines.sources import ENGINES, check_columns, connect, identities, is_frame, listed
+from jostle.tables.engines.catalogs import STABLE
+from jostle.tables.engines.files import is_text, is_workbook
+from jostle.tables.engines.sources import ENGINES, OpenedTable, check_columns, connect, identities, listed
 from jostle.tables.table import Table
 from jostle.tables.unit import Unit
 from jostle.tables.view import View, check_names
 
 if TYPE_CHECKING:
-    from jostle.kernel.ledger import Ledger
+    from jostle.kernel.ledger import Account, Ledger
 
 
 def open(  # the name is the product's, and callers say jostle.open
@@ -28,29 +41,43 @@ def open(  # the name is the product's, and callers say jostle.open
     ledger: Ledger | str | Path | None = None,
     budget: Any = None,
     unit: Unit | str | None = None,
-    neighbours: Relation = "add_remove",
+    neighbours: Relation | None = None,
     name: str | None = None,
     table: str | None = None,
     columns: Sequence[str] | None = None,
     engine: str = "duckdb",
     note: str = "",
+    delimiter: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    quoted_line_breaks: bool | None = None,
+    sheet: str | None = None,
+    view: str | None = None,
 ) -> Table:
     """Open a private table.
 
-    - `data`: a path (CSV, TSV, Parquet, DuckDB, SQLite) or several, a postgresql:// URL, a frame of pandas or Polars, an
-      Arrow table, a Spark session or frame, or an Ibis table on one of these engines. `table` says which table of a database
-      it is; `columns` are the names of columns in a text file that has no line for them; `engine="spark"` reads files with
-      Spark on this machine.
+    - `data`: a path (CSV, TSV, Parquet, Excel, DuckDB, SQLite) or several, a postgresql:// URL, a frame of pandas or Polars,
+      an Arrow table, a Spark session or frame, or an Ibis table on one of these engines. `table` says which table of a
+      database it is; `columns` are the names of columns in a text file that has no line for them;
+      `engine="spark"` reads files with Spark on this machine.
     - `schema`: the public description of the columns, or the path of a schema file. Other columns do not exist.
     - `ledger` and `budget`: where charges are recorded, and the most ε that may ever be spent on this data set. A budget is
       needed only the first time.
     - `name`: the account that pays. It can be left out for a single file, whose name it is then (`people` for `people.csv`),
       and for a table of a database. All questions about the same rows need the same name: each name has its own budget.
-    - `unit`: whose rows are protected together, such as `Unit("person_id", max_rows=3)`; without it, each row by itself.
-    - `neighbours`: what one person may change: `add_remove`, or `replace`, where the number of rows is public.
+    - `unit`: whose rows are protected together, such as `Unit("person_id", max_rows=3)`; without it, whom the account
+      protects, or each row by itself if the account is new.
+    - `neighbours`: what one person may change: `add_remove`, or `replace`, where the number of rows is public; without it,
+      as in the account, or `add_remove`.
     - `note`: what the answers are for, in your own words; the ledger keeps it with every charge.
+    - `delimiter`, `decimal`, `thousands`, `encoding`, `quoted_line_breaks`: how a text file is written, where its schema
+      file does not say so; `sheet`: which sheet of a workbook. With `quoted_line_breaks=True`, a record goes on over line
+      breaks between quotation marks: only for files from a program that writes each row as one such record.
+    - `view="each row comes from one row"`: declares, word by word, that a row of the tables behind a view of a database
+      gives at most one row of it, whatever the other rows are, and that no value makes it fail. Other views are refused.
 
-    Only names and types are read, and nothing is charged.
+    Only names and types are read, and nothing is charged. A new account is made with its first charge.
 
     >>> import jostle, pandas, tempfile
     >>> from jostle.schema import Category, Integer
@@ -70,31 +97,52 @@ def open(  # the name is the product's, and callers say jostle.open
     """
     data = listed(data)
     described = _schema(schema)
+    said = {"delimiter": delimiter, "encoding": encoding, "quoted_line_breaks": quoted_line_breaks, "sheet": sheet}
+    _check_file_settings(data, said)
+    form = described.text_format.with_settings(**said)
+    described = _with_signs(described, decimal, thousands)
     whose = Unit.of(unit)
     if ledger is None:
         raise BadInput("ledger", "is missing, so charges could not be recorded", "pass a path, for instance 'budget.db'")
     check_names(described, whose)
     check_note(note)
-    relation = Neighbours(neighbours, whose.max_rows if whose else 1)
-    wanted = [*described, *([whose.column] if whose and whose.column not in described else [])]
     _check_different(data)
     if not name:
         _check_single(data)
-    person = whose.column if whose else None
-    opened = connect(data, table=table, wanted=wanted, columns=columns, engine=engine, person=person)
+    how = {"table": table, "columns": columns, "engine": engine, "form": form, "views": _declared_stable(view, name)}
+    opened = _opened(data, described, whose, how)
+    called = name or opened.name
+    if called is None:
+        raise BadInput("name", "is missing: a frame has none of its own", "pass what the data set is called, name='people'")
+    found = existing_account(ledger, called)
+    if found is not None:
+        check_agreement(found, neighbours, whose)
+        if whose is None and (whose := remembered_unit(found)) is not None:
+            opened = _opened(data, described, whose, how)
+        neighbours = found.neighbours.relation
+    relation = Neighbours(neighbours or "add_remove", whose.max_rows if whose else 1)
+    account: Account | PlannedAccount
+    if found is None:
+        account = PlannedAccount(ledger, called, budget, relation, whose)
+    else:
+        account = account_of(found.ledger, called, budget, relation, whose)
+    known = WHOSE if whose and WHOSE in opened.table.columns else None
+    rows = View.of(
+        opened.table, described, whose, filtered=opened.filtered, origin=opened.origin, whose=known, live=opened.live
+    )
+    return Table([rows], AccountBudget(account, protected_unit(whose), note), called, whose)
+
+
+def _opened(data: Any, schema: Schema, whose: Unit | None, how: Mapping[str, Any]) -> OpenedTable:
+    """The table, with the columns of the schema and the one that says whose rows they are."""
+    check_names(schema, whose)
+    wanted = [*schema, *([whose.column] if whose and whose.column not in schema else [])]
+    opened = connect(data, wanted=wanted, person=whose.column if whose else None, **how)
     backend = opened.table.get_backend().name
     if backend not in ENGINES:
         raise BadInput("data", f"the engine {backend!r} is not supported", f"use one of {', '.join(ENGINES)}")
     check_columns(list(opened.table.columns), wanted)
-    called = name or opened.name
-    if called is None:
-        raise BadInput("name", "is missing: a frame has none of its own", "pass what the data set is called, name='people'")
-    account = account_of(ledger_at(ledger), called, budget, relation, whose)
-    known = WHOSE if whose and is_frame(data) else None
-    view = View.of(
-        opened.table, described, whose, filtered=opened.filtered, origin=opened.origin, whose=known, live=opened.live
-    )
-    return Table([view], AccountBudget(account, protected_unit(whose), note), called, whose)
+    return opened
 
 
 def _schema(schema: Any) -> Schema:
@@ -105,6 +153,41 @@ def _schema(schema: Any) -> Schema:
     if isinstance(schema, (str, os.PathLike)):
         return Schema.load(Path(schema))
     raise BadInput("schema", "must describe the columns", "pass a Schema, or the path of a schema file")
+
+
+def _check_file_settings(data: Any, said: Mapping[str, Any]) -> None:
+    """Refuse settings of text files and of workbooks for other data, where they would mean nothing."""
+    paths = [Path(one) for one in _paths(data) if "://" not in str(one)]
+    for name, value in said.items():
+        fits = is_workbook if name == "sheet" else is_text
+        if value is not None and not (paths and all(map(fits, paths))):
+            kind = "workbooks" if name == "sheet" else "text files"
+            raise BadInput(name, f"is only for {kind}", "leave it out")
+
+
+def _with_signs(schema: Schema, decimal: str | None, thousands: str | None) -> Schema:
+    """With these signs for every column of numbers that does not declare its own."""
+    if decimal is None and thousands is None:
+        return schema
+    check_signs("." if decimal is None else decimal, "" if thousands is None else thousands)
+    made: dict[str, Column] = {}
+    for name, column in schema.items():
+        made[name] = column
+        if isinstance(column, (Integer, Real)) and (column.decimal, column.thousands) == (".", ""):
+            made[name] = replace(column, decimal=decimal or ".", thousands=thousands or "")
+    return Schema(made)
+
+
+def _declared_stable(view: str | None, name: str | None) -> bool:
+    """Whether views may be opened; refused unless they were declared to be stable, and their rows have an account."""
+    if view is None:
+        return False
+    if view != STABLE:
+        raise BadInput("view", "must say what makes it stable", f'write view="{STABLE}" if that is so')
+    if not name:
+        problem = "is missing: a view shows the rows of other tables, and all questions about them need one account"
+        raise BadInput("name", problem, "pass the name of the account that pays for those tables, name='people'")
+    return True
 
 
 def _check_single(data: Any) -> None:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,9 @@ class Question(ABC, Generic[Answered]):
     what: str
     """The question in words, as the ledger keeps it."""
 
+    in_rho: ClassVar[bool] = False
+    """Whether it can be paid for in ρ, with Gaussian noise."""
+
     @abstractmethod
     def preview(self, *, epsilon: Any) -> Preview:
         """How far off answers would be: from public things only, at no cost."""
@@ -56,6 +59,8 @@ class Question(ABC, Generic[Answered]):
         if rho is not None:
             if epsilon is not None or within is not None:
                 raise BadInput("rho", "is what answers cost, and so is epsilon or within", "pass one of them")
+            if not self.in_rho:
+                raise BadInput("rho", "is for counts: this question has Laplace noise", "pass epsilon=…")
             epsilon = Price.of(None, rho)
         if within is not None:
             if epsilon is not None:
@@ -74,6 +79,7 @@ class Question(ABC, Generic[Answered]):
 class CountsQuestion(Question[Release]):
     """A workload over counts of rows, answered by an algorithm."""
 
+    in_rho: ClassVar[bool] = True
     table: Table
     columns: EngineColumns
     names: Sequence[str]
@@ -180,7 +186,7 @@ def notes_on(schema: Schema, unit: Unit | None, counted: Sequence[str] = (), add
     ...     print(note)
     At most 3 rows per patient are counted; rows without a patient are left out.
     Values of ward that the schema does not list are counted as (other); rows without ward are left out.
-    cost is clipped to 0 – 50,000; rows without a number in cost are left out.
+    cost is clipped to 0 – 50,000; rows without a number such as 1234.5 in cost are left out.
     """
     found = [] if unit is None else [_bound(unit)]
     found += [_counted(name, schema[name]) for name in dict.fromkeys(counted)]
@@ -197,11 +203,12 @@ def _bound(unit: Unit) -> str:
 def _counted(name: str, column: Column) -> str:
     """Where values go that are beyond those declared, and missing ones."""
     beyond = _beyond(name, column)
+    absent = f"rows without {column.written} in {name}" if isinstance(column, (Numeric, Date)) else f"rows without {name}"
     if column.outside == "drop" and column.null == "drop":
-        return f"{beyond} and rows without {name} are left out."
+        return f"{beyond} and {absent} are left out."
     outside = {"clip": "in the nearest cell", "own": f"as {OTHER}"}.get(column.outside)
     first = f"{beyond} are left out" if outside is None else f"{beyond} are counted {outside}"
-    missing = f"rows without {name} are left out" if column.null == "drop" else f"missing ones as {MISSING}"
+    missing = f"{absent} are left out" if column.null == "drop" else f"missing ones as {MISSING}"
     if outside is None and column.null == "own":
         missing = f"missing ones are counted as {MISSING}"
     return f"{first}; {missing}."
@@ -216,8 +223,8 @@ def _beyond(name: str, column: Column) -> str:
 
 def _added(name: str, column: Column) -> str:
     if column.outside == "clip":
-        return f"{name} is clipped to {between(column)}; rows without a number in {name} are left out."
-    return f"Rows without a number from {between(column)} in {name} are left out."
+        return f"{name} is clipped to {between(column)}; rows without {column.written} in {name} are left out."
+    return f"Values of {name} outside {between(column)} and rows without {column.written} in {name} are left out."
 
 
 def between(column: Column) -> str:
@@ -237,6 +244,8 @@ def between(column: Column) -> str:
 
 class QuantilesQuestion(Question[Quantiles]):
     """Quantiles of a column. Previews and `within` are about ranks: how many rows too many or too few are below a value."""
+
+    in_rho = True
 
     def __init__(self, table: Table, column: str, levels: Sequence[float], algorithm: str | None) -> None:
         self.table, self.column, self.levels, self.what = table, column, _levels(levels), f"quantiles of {column}"
@@ -272,11 +281,11 @@ def _levels(levels: Any) -> tuple[float, ...]:
     return found
 
 
-def fine_cells(column: Numeric) -> Numeric:
+def fine_cells(column: Numeric, most: int = FINE) -> Numeric:
     """The same range in up to 4,096 cells, with every value between the bounds in one of them."""
     if isinstance(column, Integer):
-        return Integer(column.low, column.high, bins=FINE if column.high - column.low >= FINE else None)
-    return Real(float(column.low), float(column.high), bins=FINE)
+        return Integer(column.low, column.high, bins=most if column.high - column.low >= most else None)
+    return Real(float(column.low), float(column.high), bins=most)
 
 
 def quantile_workload(cells: int, algorithm: str | None = None) -> Workload:

@@ -27,16 +27,19 @@ from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.schema import Boolean, Category, Column, Integer, Schema
-from jostle.tables import sql
 from jostle.tables.aggregates import Aggregate
 from jostle.tables.budget_source import BudgetSource, PartBudget
 from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import Condition, looked_up_column, operation
 from jostle.tables.engines.sources import share_files
-from jostle.tables.groups import GroupedTable, GroupsQuestion
+from jostle.tables.grouped_table import GroupedTable
+from jostle.tables.groups import GroupsQuestion
 from jostle.tables.marginals import MarginalsQuestion
-from jostle.tables.question import CountsQuestion, QuantilesQuestion, Question, cell_labels
+from jostle.tables.post_processing import SelectAnswer
+from jostle.tables.question import CountsQuestion, QuantilesQuestion, cell_labels
+from jostle.tables.relations import Lookups
+from jostle.tables.sql import SelectQuestion, parse_select
 from jostle.tables.sums_and_means import SumOrMeanQuestion
 from jostle.tables.unit import Unit
 from jostle.tables.view import Derive, InCell, View, Where
@@ -316,23 +319,21 @@ class Table:
         return Top(release=released, k=cells, **released.price)
 
     def sum(
-        self, column: str, *, by: str | None = None, epsilon: Any = None, within: float | None = None, rho: Any = None
+        self, column: str, *, by: str | None = None, epsilon: Any = None, within: float | None = None
     ) -> ReleasedNumber | ReleasedNumbers:
         """The sum of a column, clipped to its declared bounds; with `by`, for each cell of another column, at one price.
 
         Rows without a number between the bounds count as 0.
         """
-        return self.ask_total("sum", column, by).release(epsilon=epsilon, within=within, rho=rho)
+        return self.ask_total("sum", column, by).release(epsilon=epsilon, within=within)
 
-    def mean(
-        self, column: str, *, by: str | None = None, epsilon: Any = None, rho: Any = None
-    ) -> ReleasedNumber | ReleasedNumbers:
+    def mean(self, column: str, *, by: str | None = None, epsilon: Any = None) -> ReleasedNumber | ReleasedNumbers:
         """The mean of a column, clipped to its declared bounds, over the rows that have a number between them.
 
         With `by`, for each cell of another column, at one price. How far the values are above the lower bound and how far
         below the upper one are measured together, at the price of one, as in `jostle.mechanisms.clipped_mean`.
         """
-        return self.ask_total("mean", column, by).release(epsilon=epsilon, rho=rho)
+        return self.ask_total("mean", column, by).release(epsilon=epsilon)
 
     def group_by(self, *columns: str, keys: Any = None) -> GroupedTable:
         """Group rows by the cells of some columns: `table.group_by("ward", "sex").aggregate(n=count(), epsilon=1)`.
@@ -343,14 +344,16 @@ class Table:
         """
         return GroupedTable(self, columns, keys)
 
-    def sql(self, text: str, *, epsilon: Any = None, within: float | None = None, rho: Any = None) -> Any:
-        """Answer a SELECT statement: `SELECT age, COUNT(*) FROM people WHERE sex = 'F' GROUP BY age`.
+    def sql(
+        self, text: str, *, epsilon: Any = None, within: float | None = None, lookups: Lookups | None = None
+    ) -> SelectAnswer:
+        """Answer a SELECT statement: `SELECT age, COUNT(*) AS n FROM people WHERE sex = 'F' GROUP BY age ORDER BY n DESC`.
 
-        It is the same question as that of `histogram`, `count`, `sum`, `mean` or `quantiles`, with the same price and the
-        same answer. Every cell of the columns after GROUP BY has an answer, also those without rows. A clause that is not
-        supported is refused by its name.
+        All aggregates share one price. Arithmetic on them, HAVING, ORDER BY and LIMIT are computed from what is released,
+        and free. Every cell of the columns after GROUP BY has an answer, also those without rows. `lookups` are public
+        tables to join, by name: frames, or dictionaries. What is not supported is refused by its name.
         """
-        return self.ask_sql(text).release(epsilon=epsilon, within=within, rho=rho)
+        return self.ask_sql(text, lookups=lookups).release(epsilon=epsilon, within=within)
 
     # ----------------------------------------------------------------------------------------------------- questions
 
@@ -413,9 +416,9 @@ class Table:
         """The question behind `group_by(…).aggregate(…)`, to preview before it is paid for."""
         return GroupsQuestion(self, columns, aggregates, weights=weights, keys=keys)
 
-    def ask_sql(self, text: str) -> Question[Any]:
+    def ask_sql(self, text: str, *, lookups: Lookups | None = None) -> SelectQuestion:
         """The question behind `sql`, to preview before it is paid for."""
-        return sql.parse_select(text, self)
+        return parse_select(text, self, lookups)
 
     # ------------------------------------------------------------------------------------------------------ the rest
 

@@ -22,7 +22,7 @@ from jostle.schema import Category, Column, Schema
 from jostle.tables.bounded_rows import PERSON, BoundedSample, bounded, bounded_in_groups, person
 from jostle.tables.cells.cells import Placed, place, place_category, reading, with_long_lists
 from jostle.tables.cells.readings import Raw
-from jostle.tables.cells.staged_columns import NUMBERS, RESERVED, Expression, Stages, run
+from jostle.tables.cells.staged_columns import DAYS, NUMBERS, RESERVED, Expression, Stages, run
 from jostle.tables.run_in_engine import Query
 from jostle.tables.unit import Unit
 
@@ -174,11 +174,12 @@ class View:
         if isinstance(self.base, BoundedSample):
             return EngineRows(self.base.table, self.placed or {})
         columns = {name: self.declared[name] for name in dict.fromkeys([*names, *self._says_nobody])}
-        numbers = [f"{NUMBERS}{name}" for name in columns if f"{NUMBERS}{name}" in self.base.columns]
-        used = dict.fromkeys([*columns, *numbers, *([self.whose] if self.whose else [])])
+        beside = [f"{kind}{name}" for kind in (NUMBERS, DAYS) for name in columns]
+        beside = [name for name in beside if name in self.base.columns]
+        used = dict.fromkeys([*columns, *beside, *([self.whose] if self.whose else [])])
         # What is not declared is left behind first, so that no name of the table's own is one of ours.
         table = self.base.select(*used) if used else self.base
-        read = {n: reading(column, table[n], self.engine, _numbers(table, n)) for n, column in columns.items()}
+        read = {n: reading(column, table[n], self.engine, *_beside(table, n)) for n, column in columns.items()}
         table, raws = run(table, read, self.engine)
         table, found = with_long_lists(table, columns, raws)
         table, placed = run(table, {n: _placing(c, raws[n], found.get(n)) for n, c in columns.items()}, self.engine)
@@ -336,9 +337,10 @@ def whole_numbers(answer: Any, name: str) -> Counts:
     return np.asarray(np.from_dlpack(answer[name].combine_chunks()), dtype=np.int64)
 
 
-def _numbers(table: Any, name: str) -> Expression | None:
-    numbers = f"{NUMBERS}{name}"
-    return table[numbers] if numbers in table.columns else None
+def _beside(table: Any, name: str) -> list[Expression | None]:
+    """The columns with those values of a column that are numbers, and days, if it has such columns beside it."""
+    names = [f"{kind}{name}" for kind in (NUMBERS, DAYS)]
+    return [table[each] if each in table.columns else None for each in names]
 
 
 def _placing(column: Column, value: Raw, found: tuple[Expression, Expression] | None) -> Stages[Placed]:

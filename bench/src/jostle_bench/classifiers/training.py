@@ -37,7 +37,7 @@ Nobody should pay ε for less than that class. On made-up tables that are left o
 """
 
 GROWTH = Growth(depth=5, least=12.0)
-"""How: shallow, with no leaf for a few tables alone."""
+"""How: shallow, with no leaf for only a few tables."""
 
 
 def tables(made_up: int, *, others: bool = True) -> list[str]:

@@ -70,7 +70,7 @@ def _summary(asked: Asked, listed: Sequence[Comparison]) -> Section:
     if slow:
         said = ", ".join("×".join(map(str, domain)) for domain in FOR_SLOW)
         texts.append(
-            f"{slow} read single records at some expense: they are given domains of {said} cells and few records alone, "
+            f"{slow} read single records at some expense: they get only domains of {said} cells and few records, "
             f"and begin nothing new after {ENOUGH:g} s of a job. Where their noise on a cell is known and was tested, other "
             "inputs follow from it (“closed form”); SmartNoise SQL drops rare cells, so that nothing follows."
         )

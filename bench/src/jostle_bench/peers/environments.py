@@ -45,7 +45,7 @@ class Peer:
     """Whether it needs Java, for Spark."""
 
     slow: bool = False
-    """Whether it is given small inputs alone, because it reads single records at some expense."""
+    """Whether it gets only small inputs, because it reads single records at some expense."""
 
     not_installable: str = ""
     """Why there is nothing to install, if that is known."""

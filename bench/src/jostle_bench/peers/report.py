@@ -139,7 +139,7 @@ def _lost(name: str, cells: Sequence[Comparison]) -> list[Section]:
 
 
 LONG = 40
-"""A longer list is for the pages alone."""
+"""A longer list is only for the pages."""
 
 
 def _not_done(ran: Mapping[str, Ran]) -> Section:

@@ -52,7 +52,7 @@ class Way:
         return replace(self, name=name, settings={**self.settings, **changed})
 
     def among(self, *options: str) -> Way:
-        """The same among these options alone."""
+        """The same among only these options."""
         return self.but(self.name, options=options)
 
 

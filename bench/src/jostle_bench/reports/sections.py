@@ -40,4 +40,4 @@ class Section:
     """The name of its picture."""
 
     detail: bool = False
-    """Whether it is for pages alone: too long for a terminal."""
+    """Whether it is only for pages: too long for a terminal."""

@@ -90,7 +90,7 @@ class Term:
         return max(-self.low, self.high)
 
     def values(self, x: Counts, known: dict[int, Any] | None = None) -> Any:
-        """The true numbers, in units: for operators and for public data alone."""
+        """The true numbers, in units: only for operators and for public data."""
         known = {} if known is None else known  # a term that is used twice is evaluated once
         if id(self) not in known:
             known[id(self)] = self._apply([part.values(x, known) for part in self._parts] or [x])

@@ -141,5 +141,5 @@ def check_unit(argument: str, name: str, kept: str, unit: str) -> None:
     """Raise unless an account protects whom a computation does: losses of rows and of persons do not add up."""
     if unit != kept:
         has, wants = ("single rows" if one == ROWS else f"each {one}" for one in (kept, unit))
-        remedy = f"use an account of another name that was made for it (unit={unit!r}), or protect {has}"
+        remedy = f"use an account of another name that was made for it (unit={unit!r})"
         raise BadInput(argument, f"the account {name!r} protects {has}; you asked to protect {wants}", remedy)

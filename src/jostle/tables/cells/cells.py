@@ -53,9 +53,15 @@ class Placed:
     """The number of the cell; −1 where the record does not count."""
 
 
-def reading(column: Column, stored: Expression, engine: str, numbers: Expression | None = None) -> Stages[Raw]:
+def reading(
+    column: Column,
+    stored: Expression,
+    engine: str,
+    numbers: Expression | None = None,
+    days: Expression | None = None,
+) -> Stages[Raw]:
     """A column as it is in the engine, with nothing where a value is one of the codes for missing values."""
-    value = yield from raw(stored, engine, numbers)
+    value = yield from raw(stored, engine, numbers, days)
     said = []
     if column.missing and value.text is not None:
         made = yield {"compared": in_digits(value.text, engine)}
@@ -66,7 +72,7 @@ def reading(column: Column, stored: Expression, engine: str, numbers: Expression
     if not said:
         return value
     made = yield {"absent": reduce(or_, said)}
-    absent, kept = made["absent"], {"text": value.text, "number": value.number}
+    absent, kept = made["absent"], {"text": value.text, "number": value.number, "day": value.day}
     blanked = {key: ibis.ifelse(absent, ibis.null(one.type()), one) for key, one in kept.items() if one is not None}
     made = yield {"present": value.present & ~absent, **blanked}
     return replace(value, **made)
@@ -80,7 +86,7 @@ def place(column: Column, value: Raw) -> Stages[Placed]:
 
 @place.register
 def _(column: Integer, value: Raw) -> Stages[Placed]:
-    number = yield from number_of(value)
+    number = yield from number_of(value, column.decimal, column.thousands)
     if number is None:
         return _nothing(column, "float64")
     made = yield {"inside": clipped(number, literal(column.low), literal(column.high)).floor()}
@@ -92,7 +98,7 @@ def _(column: Integer, value: Raw) -> Stages[Placed]:
 
 @place.register
 def _(column: Real, value: Raw) -> Stages[Placed]:
-    number = yield from number_of(value)
+    number = yield from number_of(value, column.decimal, column.thousands)
     if number is None:
         return _nothing(column, "float64")
     made = yield {"inside": clipped(number, literal(column.low), literal(column.high))}
@@ -111,7 +117,7 @@ def _(column: Real, value: Raw) -> Stages[Placed]:
 
 @place.register
 def _(column: Date, value: Raw) -> Stages[Placed]:
-    day = yield from day_of(value)
+    day = yield from day_of(value, column.form)
     if day is None:
         return _nothing(column, "date")
     low, high = ibis.literal(column.low), ibis.literal(column.high)

@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import ibis
 
 from jostle.schema.values import DAY, INFINITY, LARGEST_DECIMAL, LONGEST_TEXT, NUMBER
+from jostle.schema.written import ALIKE, MONTHS, DateForm, month_number, number_pattern
 from jostle.tables.cells.staged_columns import Expression, Stages
 
 
@@ -45,8 +46,8 @@ class Raw:
     """Whether it is made of plain values, where a category is its name."""
 
 
-def raw(column: Expression, engine: str, numbers: Expression | None = None) -> Stages[Raw]:
-    """A column by its type. `numbers` is a second column with those of its values that are numbers."""
+def raw(column: Expression, engine: str, numbers: Expression | None = None, days: Expression | None = None) -> Stages[Raw]:
+    """A column by its type. `numbers` and `days` are columns with those of its values that are numbers, and days."""
     kind = column.type()
     if engine == "sqlite":
         made = yield {"stored": column.typeof()}
@@ -61,7 +62,7 @@ def raw(column: Expression, engine: str, numbers: Expression | None = None) -> S
         if engine == "postgres":  # through bytes, which have no collation: with some collations, patterns are refused
             made = yield {"text": _decode(_to_bytes(made["text"], "UTF8"), "UTF8")}
         present = column.notnull() if numbers is None else column.notnull() | numbers.notnull()
-        return Raw(engine, present, made["text"], numbers)
+        return Raw(engine, present, made["text"], numbers, days)
     if kind.is_boolean():
         truth = ibis.cases((column, literal(1.0)), (~column, literal(0.0)), else_=ibis.null("float64"))
         made = yield {"number": truth}
@@ -90,28 +91,38 @@ def stripped(text: Expression, engine: str) -> Expression:
     return ibis.ifelse(octets(text, engine) > LONGEST_TEXT, text.substr(0, 11) + " ", text.strip())
 
 
-def number_of(value: Raw) -> Stages[Expression | None]:
-    """The number that a value is, or that its text stands for; null if it is no number."""
+def number_of(value: Raw, decimal: str = ".", thousands: str = "") -> Stages[Expression | None]:
+    """The number that a value is, or that its text stands for in this form; null if it is no number."""
     if value.text is None:
         return value.number
+    written, pattern = value.text, NUMBER if (decimal, thousands) == (".", "") else number_pattern(decimal, thousands)
+    if marks := ALIKE.get(thousands, ""):
+        made = yield {"written": reduce(lambda text, mark: text.replace(mark, thousands), marks, written)}
+        written = made["written"]
     made = yield {
-        "plain": matches(value.text, NUMBER, value.engine),
+        "plain": matches(written, pattern, value.engine),
         "infinite": matches(value.text, INFINITY, value.engine),
     }
-    safe = _cast(ibis.ifelse(made["plain"], value.text, ibis.null("string")), "float64", value.engine)
+    number = ibis.ifelse(made["plain"], written, ibis.null("string"))
+    number = number.replace(thousands, "") if thousands else number
+    number = number.replace(decimal, ".") if decimal != "." else number
+    safe = _cast(number, "float64", value.engine)
     beyond = ibis.ifelse(value.text.startswith("-"), literal(float("-inf")), literal(float("inf")))
     otherwise = ibis.null("float64") if value.number is None else value.number
     made = yield {"number": ibis.cases((made["plain"], safe), (made["infinite"], beyond), else_=otherwise)}
     return made["number"]
 
 
-def day_of(value: Raw) -> Stages[Expression | None]:
-    """The day that a value is, or that its text begins with, if the calendar has such a day; else null."""
+def day_of(value: Raw, form: DateForm | None = None) -> Stages[Expression | None]:
+    """The day that a value is, or that its text begins with in this form, if the calendar has such a day; else null."""
     if value.text is None:
         return value.day
-    made = yield {"shaped": matches(value.text, f"{DAY}([ T]|{END[value.engine]})", value.engine, whole=False)}
+    stored, text = value.day, value.text
+    if form is not None:
+        text = yield from _iso_text(value, form)
+    made = yield {"shaped": matches(text, f"{DAY}([ T]|{END[value.engine]})", value.engine, whole=False)}
     shaped = made["shaped"]
-    made = yield {"safe": ibis.ifelse(shaped, value.text.substr(0, 10), ibis.literal("0000-00-00"))}
+    made = yield {"safe": ibis.ifelse(shaped, text.substr(0, 10), ibis.literal("0000-00-00"))}
     safe = made["safe"]
     made = yield {
         key: safe.substr(*part).cast("int64") for key, part in (("year", (0, 4)), ("month", (5, 2)), ("day", (8, 2)))
@@ -122,7 +133,28 @@ def day_of(value: Raw) -> Stages[Expression | None]:
     made = yield {"exists": (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1) & (day <= longest)}
     guarded = ibis.ifelse(made["exists"], safe, ibis.null("string"))
     made = yield {"day": ibis.ifelse(made["exists"], _cast(guarded, "date", value.engine), ibis.null("date"))}
-    return made["day"]
+    return made["day"] if stored is None else ibis.coalesce(stored, made["day"])
+
+
+def _iso_text(value: Raw, form: DateForm) -> Stages[Expression]:
+    """A text in some form as 2024-12-31, whether or not the calendar has that day; null if it is not of that form."""
+    made = yield {"shaped": matches(value.text, f"{form.pattern}([ T]|{END[value.engine]})", value.engine, whole=False)}
+    shaped = made["shaped"]
+    made = yield {"safe": ibis.ifelse(shaped, value.text, ibis.literal(form.sample))}  # of that form, whatever it was
+    safe, pattern = made["safe"], f"^{form.pattern}"
+    made = yield {code: safe.re_extract(pattern, group) for code, group in form.groups.items()}
+    two = {code: ibis.ifelse(made[code].length() == 1, ibis.literal("0") + made[code], made[code]) for code in made}
+    named = next((made[code] for code in ("b", "B") if code in made), None)
+    month = two["m"] if named is None else _month(named)
+    year = made["Y"] if "Y" in made else ibis.ifelse(made["y"] >= "69", "19", "20") + made["y"]
+    made = yield {"iso": year + "-" + month + "-" + two["d"]}
+    return ibis.ifelse(shaped, made["iso"], ibis.null("string"))
+
+
+def _month(name: Expression) -> Expression:
+    """The number of a month by its name, in two digits; null if it is not one."""
+    words = [(name.lower() == word, month_number(word)) for month in MONTHS for word in dict.fromkeys((month, month[:3]))]
+    return ibis.cases(*words, else_=ibis.null("string"))
 
 
 LEAST_DECIMAL = "1e-300"

@@ -23,6 +23,9 @@ RESERVED = "jostle_"
 NUMBERS = f"{RESERVED}numbers_"
 """The beginning of the name of a second column for a column of a frame: those of its values that are numbers."""
 
+DAYS = f"{RESERVED}days_"
+"""The same for those of its values that are days, so that no form of texts is needed to read them."""
+
 WHOSE = f"{RESERVED}whose"
 """The column of a frame that says whose row it is."""
 

@@ -16,6 +16,11 @@ from jostle.kernel.errors import BadInput
 from jostle.tables.engines.sessions import rows_of
 from jostle.tables.run_in_engine import run_in_engine
 
+STABLE = "each row comes from one row"
+"""What somebody declares about a view, word by word: one row of the tables behind it gives at most one row, none fails."""
+
+VIEWS = ("a view", "a materialized view")
+
 GENERATED = "generated column"
 """In place of the type of a column that is computed from others. No list of types has it, so it is refused if it is used."""
 
@@ -36,12 +41,18 @@ class Catalogued:
 
 
 def ordinary_table(
-    connection: Any, table: str, database: str | tuple[str, ...] | None = None, person: str | None = None
+    connection: Any,
+    table: str,
+    database: str | tuple[str, ...] | None = None,
+    person: str | None = None,
+    *,
+    views: bool = False,
 ) -> Catalogued:
     """What the catalog says about a table, which the connection finds by this name; anything but a table is refused.
 
     `person` is the column that says whose row it is. Two different texts in it must be two persons, so collations are
     refused by which they would be one; in other columns they do no harm, because texts are compared by their bytes there.
+    `views` are opened only if somebody declared that each of their rows comes from one row, and none of them fails.
 
     >>> import ibis
     >>> connection = ibis.duckdb.connect()
@@ -51,17 +62,19 @@ def ordinary_table(
     >>> ordinary_table(connection, "adults")
     Traceback (most recent call last):
     jostle.kernel.errors.BadInput: table: 'adults' is a view, and a view may fail on a value or show a row more than once. \
-Remedy: store its rows as a table (CREATE TABLE … AS SELECT …), and open that.
+Remedy: store its rows as a table (CREATE TABLE … AS SELECT …) and open that, or pass view="each row comes from one row" \
+if that is so.
     """
     look = {"duckdb": _in_duckdb, "postgres": _in_postgres, "sqlite": _in_sqlite}[connection.name]
     step = f"looking for the table {table!r}"
     named = database if isinstance(database, tuple) else (database,) if database else ()
-    return run_in_engine(step, lambda: look(connection, table, named, person), connection)  # type: ignore[no-any-return]
+    return run_in_engine(step, lambda: look(connection, table, named, person, views), connection)  # type: ignore[no-any-return]
 
 
 def _refused(name: str, what: str) -> BadInput:
     problem = f"{name!r} is {what}, and {what} may fail on a value or show a row more than once"
-    return BadInput("table", problem, "store its rows as a table (CREATE TABLE … AS SELECT …), and open that")
+    remedy = "store its rows as a table (CREATE TABLE … AS SELECT …) and open that"
+    return BadInput("table", problem, f'{remedy}, or pass view="{STABLE}" if that is so' if what in VIEWS else remedy)
 
 
 def _collated(person: str) -> BadInput:
@@ -93,7 +106,7 @@ _DATABASES = "SELECT database_name, type FROM system.main.duckdb_databases()"
 _COLUMNS = "FROM system.main.duckdb_columns() WHERE database_name = ? AND schema_name = ? AND table_name = ?"
 
 
-def _in_duckdb(connection: Any, table: str, named: tuple[str, ...], person: str | None) -> Catalogued:
+def _in_duckdb(connection: Any, table: str, named: tuple[str, ...], person: str | None, views: bool) -> Catalogued:
     current = rows_of(connection, "SELECT current_database(), current_schema()")[0]
     there = rows_of(connection, _THERE)
     same = [one for one in there if one[2].lower() == table.lower() and _is_at(one[:2], named)]
@@ -108,7 +121,7 @@ def _in_duckdb(connection: Any, table: str, named: tuple[str, ...], person: str 
     kind = dict(rows_of(connection, _DATABASES))[place[0]]
     if kind != "duckdb":
         raise _refused(name, f"a table of an attached database of type {kind!r}")
-    if not is_table:
+    if not is_table and not views:
         raise _refused(name, "a view")
     found = connection.con.execute(f"SELECT * {_COLUMNS} ORDER BY column_index", [*place, name])
     keys = [described[0] for described in found.description]
@@ -182,13 +195,15 @@ _KINDS = {
 }
 
 
-def _in_postgres(connection: Any, table: str, named: tuple[str, ...], person: str | None) -> Catalogued:
+def _in_postgres(connection: Any, table: str, named: tuple[str, ...], person: str | None, views: bool) -> Catalogued:
     said = ".".join(map(quoted, (*named[-1:], table)))
     family = rows_of(connection, _FAMILY, [said, said])
     if not family:
         raise _missing(table, [*connection.list_tables()])
     oid, place, name = family[0][:3]
     for _, _, of, kind, secured, method in family:
+        if views and kind in ("v", "m") and of == name:
+            continue
         if kind not in ("r", "p"):
             what = _KINDS.get(kind, "no table")
             raise _refused(name, what if of == name else f"a table with {what} ({of!r}) under it")
@@ -213,7 +228,7 @@ def _in_postgres(connection: Any, table: str, named: tuple[str, ...], person: st
 # ------------------------------------------------------------------------------------------------------------ SQLite
 
 
-def _in_sqlite(connection: Any, table: str, named: tuple[str, ...], person: str | None) -> Catalogued:
+def _in_sqlite(connection: Any, table: str, named: tuple[str, ...], person: str | None, views: bool) -> Catalogued:
     """As SQLite finds it: among the temporary tables, then in the main database, then in those that were attached."""
     places = [row[1] for row in rows_of(connection, "PRAGMA database_list")]
     places = sorted(places, key=lambda place: (place != "temp", place != "main"))
@@ -221,12 +236,12 @@ def _in_sqlite(connection: Any, table: str, named: tuple[str, ...], person: str 
     for place in [place for place in places if not named or place.lower() == named[-1].lower()]:
         for at, name, kind, *_ in listed:
             if at == place and name.lower() == table.lower():
-                return _sqlite_columns(connection, place, name, kind, person)
+                return _sqlite_columns(connection, place, name, kind, person, views)
     raise _missing(table, [row[1] for row in listed if row[2] == "table" and not row[1].startswith("sqlite_")])
 
 
-def _sqlite_columns(connection: Any, place: str, name: str, kind: str, person: str | None) -> Catalogued:
-    if kind != "table":
+def _sqlite_columns(connection: Any, place: str, name: str, kind: str, person: str | None, views: bool) -> Catalogued:
+    if kind != "table" and not (views and kind == "view"):
         raise _refused(name, {"view": "a view", "virtual": "a virtual table"}.get(kind, f"a {kind} table"))
     rows = rows_of(connection, f"PRAGMA {quoted(place)}.table_xinfo({quoted(name)})")
     types = {row[1]: GENERATED if row[6] in (2, 3) else "any" for row in rows if row[6] != 1}

@@ -31,13 +31,15 @@ class Found(NamedTuple):
     name: str
 
 
-def ordinary(connection: Any, table: str, named: tuple[str, ...], wanted: Sequence[str], person: str | None) -> Any:
+def ordinary(
+    connection: Any, table: str, named: tuple[str, ...], wanted: Sequence[str], person: str | None, *, views: bool = False
+) -> Any:
     """A table as an Ibis table, if it and the columns that are wanted are such that no value can make a query fail."""
     import ibis
     import ibis.expr.operations as ops
 
     check_session(connection)
-    found = ordinary_table(connection, table, named, person)
+    found = ordinary_table(connection, table, named, person, views=views)
     check_columns([*found.types], wanted)
     check_types(found.types, wanted, connection.name, person)
     if connection.name == "sqlite":
@@ -54,7 +56,7 @@ def ordinary(connection: Any, table: str, named: tuple[str, ...], wanted: Sequen
     return ops.DatabaseTable(found.name, schema=ibis.schema(kinds), source=connection, namespace=place).to_expr()
 
 
-def database_file(path: Path, table: str | None, wanted: Sequence[str], person: str | None) -> Found:
+def database_file(path: Path, table: str | None, wanted: Sequence[str], person: str | None, *, views: bool = False) -> Found:
     """A table of a file that is a database."""
     import ibis
 
@@ -64,11 +66,11 @@ def database_file(path: Path, table: str | None, wanted: Sequence[str], person: 
         connection = run_in_engine(
             "opening the database", lambda: quiet(ibis.duckdb.connect(path, read_only=True, temp_directory=""))
         )
-        return one_of(connection, table, wanted, person)
+        return one_of(connection, table, wanted, person, views=views)
     connection = run_in_engine("opening the database", lambda: ibis.sqlite.connect(path))
     _close_with(connection)
     connection.con.execute("PRAGMA temp_store = MEMORY")  # what it sorts would go to files otherwise
-    return one_of(connection, table, wanted, person)
+    return one_of(connection, table, wanted, person, views=views)
 
 
 def _sqlite_table(connection: Any, found: Catalogued) -> Any:
@@ -81,7 +83,7 @@ def _sqlite_table(connection: Any, found: Catalogued) -> Any:
     return connection.sql(query.sql("sqlite"), schema=ibis.schema(dict.fromkeys(found.types, "string")))
 
 
-def at_url(url: str, table: str | None, wanted: Sequence[str], person: str | None) -> Found:
+def at_url(url: str, table: str | None, wanted: Sequence[str], person: str | None, *, views: bool = False) -> Found:
     """A table of a database that a URL leads to."""
     import ibis
     import sqlalchemy as sa
@@ -104,7 +106,7 @@ def at_url(url: str, table: str | None, wanted: Sequence[str], person: str | Non
     _close_with(connection)
     set_session(connection)
     check_session(connection)
-    return one_of(connection, table, wanted, person)
+    return one_of(connection, table, wanted, person, views=views)
 
 
 def _close_with(connection: Any) -> None:
@@ -112,7 +114,7 @@ def _close_with(connection: Any) -> None:
     weakref.finalize(connection, connection.con.close)
 
 
-def one_of(connection: Any, table: str | None, wanted: Sequence[str], person: str | None) -> Found:
+def one_of(connection: Any, table: str | None, wanted: Sequence[str], person: str | None, *, views: bool = False) -> Found:
     """The table by its name (`schema.table` where it needs one), or the only one there is.
 
     It is called by its name alone, so that one table has one name, whether its schema is named or not.
@@ -120,7 +122,7 @@ def one_of(connection: Any, table: str | None, wanted: Sequence[str], person: st
     table = table or only_table(connection)
     schema, _, name = table.rpartition(".")
     named = tuple(schema.split(".", 1)) if schema else ()
-    return Found(ordinary(connection, name, named, wanted, person), name)
+    return Found(ordinary(connection, name, named, wanted, person, views=views), name)
 
 
 def _tables(connection: Any) -> list[str]:

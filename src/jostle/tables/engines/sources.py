@@ -19,19 +19,21 @@ from typing import Any
 
 from jostle.kernel.errors import BadInput
 from jostle.schema.files import is_sqlite
+from jostle.schema.schema import TextFormat
 from jostle.tables.engines.databases import CATALOGUED, at_url, database_file, only_table, ordinary
-from jostle.tables.engines.files import TEXT_FILES, are_parquet, check_columns, embedded, text_table
+from jostle.tables.engines.files import check_columns, has_line_of_names, kind_of, registered, stem_of, text_table
 from jostle.tables.engines.frames import check_frame, check_labels, to_arrow
 from jostle.tables.engines.parquet import parquet_table
 from jostle.tables.engines.spark import ibis_table, local_spark, saved_table, spark_files, spark_table
+from jostle.tables.engines.workbooks import workbook_frame
 from jostle.tables.run_in_engine import run_in_engine
 
 __all__ = [
     "ENGINES",
-    "TEXT_FILES",
     "OpenedTable",
     "check_columns",
     "connect",
+    "has_line_of_names",
     "identities",
     "is_frame",
     "listed",
@@ -44,7 +46,7 @@ ENGINES = ("duckdb", "postgres", "pyspark", "sqlite")
 """The engines whose arithmetic the tests compare with NumPy's, cell by cell."""
 
 DATABASE_FILES = (".duckdb", ".ddb", ".db", ".sqlite", ".sqlite3")
-KINDS_OF_DATA = "a path (CSV, Parquet, DuckDB, SQLite), a postgresql:// URL, a frame, a Spark session or an Ibis table"
+KINDS_OF_DATA = "a path (CSV, Parquet, Excel, DuckDB, SQLite), a postgresql:// URL, a frame, a Spark session, an Ibis table"
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,10 +92,16 @@ def connect(
     columns: Sequence[str] | None,
     engine: str,
     person: str | None = None,
+    form: TextFormat | None = None,
+    views: bool = False,
 ) -> OpenedTable:
-    """The table that somebody means, wherever it is. `wanted` are the columns that will be used; `person` says whose."""
+    """The table that somebody means, wherever it is. `wanted` are the columns that will be used; `person` says whose.
+
+    `form` says how a text file is written, or which sheet of a workbook is meant; with `views`, views are opened
+    as well, which were declared stable.
+    """
     data = listed(data)
-    opened = _connect(data, table, wanted, columns, engine, person)
+    opened = _connect(data, table, wanted, columns, engine, person, form or TextFormat(), views=views)
     of_caller = type(data).__module__.split(".")[0] == "ibis"  # who has the connection and may write to it
     live = of_caller or opened.table.get_backend().name in ("postgres", "sqlite")
     return replace(opened, origin=_origin(data), live=live)
@@ -114,7 +122,15 @@ def _origin(data: Any) -> frozenset[Path]:
 
 
 def _connect(
-    data: Any, table: str | None, wanted: Sequence[str], columns: Sequence[str] | None, engine: str, person: str | None
+    data: Any,
+    table: str | None,
+    wanted: Sequence[str],
+    columns: Sequence[str] | None,
+    engine: str,
+    person: str | None,
+    form: TextFormat,
+    *,
+    views: bool,
 ) -> OpenedTable:
     if engine not in ("duckdb", "spark"):
         raise BadInput("engine", f"{engine!r} is unknown", "use 'duckdb', or 'spark' to read files with Spark in local mode")
@@ -125,17 +141,17 @@ def _connect(
         return _frame(data, wanted, person)
     package = type(data).__module__.split(".")[0]
     if package == "ibis" and hasattr(data, "get_backend"):
-        return _ibis(data, wanted, person)
+        return _ibis(data, wanted, person, views=views)
     if package == "pyspark":
         return _spark(data, table, wanted, person)
     if isinstance(data, str) and "://" in data:
-        return OpenedTable(*at_url(data, table, wanted, person))
+        return OpenedTable(*at_url(data, table, wanted, person, views=views))
     if isinstance(data, (str, os.PathLike)) and Path(data).suffix.lower() in DATABASE_FILES:
-        return OpenedTable(*database_file(Path(data), table, wanted, person))
+        return OpenedTable(*database_file(Path(data), table, wanted, person, views=views))
     if isinstance(data, (str, os.PathLike)):
-        return _files([Path(data)], wanted, columns, engine, person)
+        return _files([Path(data)], wanted, columns, engine, person, form)
     if isinstance(data, list) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
-        return _files([Path(one) for one in data], wanted, columns, engine, person)
+        return _files([Path(one) for one in data], wanted, columns, engine, person, form)
     raise BadInput("data", f"a {type(data).__name__} cannot be opened", f"pass {KINDS_OF_DATA}")
 
 
@@ -181,29 +197,35 @@ def identities(path: Path) -> list[tuple[int, int]]:
 
 
 def _files(
-    paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, engine: str, person: str | None
+    paths: Sequence[Path],
+    wanted: Sequence[str],
+    columns: Sequence[str] | None,
+    engine: str,
+    person: str | None,
+    form: TextFormat,
 ) -> OpenedTable:
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110  # Path.exists raises where a name is too long to be one
             raise BadInput("data", f"there is no file {str(path)!r}", f"check the path, or pass {KINDS_OF_DATA}")
         if path.is_file() and run_in_engine("opening the file", partial(is_sqlite, path)):  # it may be an open ledger
             raise BadInput("data", f"{path.name} is a database of SQLite", "give it a name that ends in .db")
-    parquet = are_parquet(paths)
+    kind = kind_of(paths)
+    if kind == "workbook":
+        frame = workbook_frame(paths, wanted, columns, form.sheet, engine)
+        return replace(_frame(frame, wanted or names_of(frame), person), name=stem_of(paths[0]), filtered=True)
     if engine == "spark":
-        rows = spark_files(paths, wanted, columns, person, parquet=parquet)
+        rows = spark_files(paths, wanted, columns, person, form, parquet=kind == "parquet")
     else:
-        rows = parquet_table(paths, wanted, person) if parquet else text_table(paths, wanted, columns)
-    return OpenedTable(rows, paths[0].stem, filtered=not parquet)
+        rows = parquet_table(paths, wanted, person) if kind == "parquet" else text_table(paths, wanted, columns, form)
+    return OpenedTable(rows, stem_of(paths[0]), filtered=kind != "parquet")
 
 
 def _frame(frame: Any, wanted: Sequence[str], person: str | None) -> OpenedTable:
-    connection = embedded()
     arrow = run_in_engine("reading the frame", lambda: to_arrow(frame, wanted, person))
-    connection.con.register("data", arrow)
-    return OpenedTable(run_in_engine("reading the frame", lambda: connection.table("data")), None)
+    return OpenedTable(registered(arrow, "reading the frame"), None)
 
 
-def _ibis(data: Any, wanted: Sequence[str], person: str | None) -> OpenedTable:
+def _ibis(data: Any, wanted: Sequence[str], person: str | None, *, views: bool) -> OpenedTable:
     """A table of a database; the rows of a join or a group would not be rows of the table."""
     import ibis.expr.operations as ops
 
@@ -218,7 +240,7 @@ def _ibis(data: Any, wanted: Sequence[str], person: str | None) -> OpenedTable:
     if connection.name not in CATALOGUED:
         raise BadInput("data", f"the engine {connection.name!r} is not supported", f"use one of {', '.join(ENGINES)}")
     named = tuple(filter(None, (of.namespace.catalog, of.namespace.database)))
-    return OpenedTable(ordinary(connection, of.name, named, wanted, person), of.name)
+    return OpenedTable(ordinary(connection, of.name, named, wanted, person, views=views), of.name)
 
 
 def _spark(data: Any, table: str | None, wanted: Sequence[str], person: str | None) -> OpenedTable:

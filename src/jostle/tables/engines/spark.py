@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from jostle.kernel.errors import BadInput
+from jostle.schema.schema import TextFormat
 from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.engines.files import column_names, separator_of
-from jostle.tables.engines.lines import LONGEST_LINE, MARKS
+from jostle.tables.engines.lines import COMPRESSED, LONGEST_LINE, MARKS
 from jostle.tables.engines.spark_plans import check_plan
 from jostle.tables.run_in_engine import run_in_engine
 
@@ -57,21 +58,32 @@ def _named(frame: Any) -> Any:
 
 
 def spark_files(
-    paths: Sequence[Path], wanted: Sequence[str], columns: Sequence[str] | None, person: str | None, *, parquet: bool
+    paths: Sequence[Path],
+    wanted: Sequence[str],
+    columns: Sequence[str] | None,
+    person: str | None,
+    form: TextFormat,
+    *,
+    parquet: bool,
 ) -> Any:
     """Files as a table of Spark on this machine."""
     import importlib.util
 
     if importlib.util.find_spec("pyspark") is None:
         raise BadInput("engine", "pyspark is not installed", "pip install 'jostle[spark]', which also needs Java 17")
-    names = None if parquet else column_names(paths[0], wanted, columns)
+    odd = form.encoding != "utf-8" or form.quoted_line_breaks or any(path.suffix.lower() in COMPRESSED for path in paths)
+    if odd and not parquet:
+        problem = "reads only text files in UTF-8 that are not compressed, one row per line"
+        raise BadInput("engine", problem, "leave it out, or save the table as Parquet")
+    names = None if parquet else column_names(paths[0], wanted, columns, form)
     session = run_in_engine("starting Spark", local_spark)
     places = [_as_pattern(path.resolve()) for path in paths]
     if names is None:
         frame = run_in_engine("opening the file", lambda: session.read.parquet(*places, **AS_WRITTEN))
         return spark_table(frame, wanted, person)
     firsts = [] if columns is not None else [_first_line(path) for path in paths]
-    return _named(run_in_engine("opening the file", lambda: _lines(session, places, names, separator_of(paths[0]), firsts)))
+    separator = separator_of(paths[0], form)
+    return _named(run_in_engine("opening the file", lambda: _lines(session, places, names, separator, firsts)))
 
 
 def _lines(session: Any, places: Sequence[str], names: Sequence[str], separator: str, firsts: Sequence[str]) -> Any:

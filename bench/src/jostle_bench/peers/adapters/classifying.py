@@ -1,4 +1,4 @@
-"""What the adapters for classifiers share; it stands beside them, and needs the standard library and NumPy alone.
+"""What the adapters for classifiers share; it stands beside them, and needs only the standard library and NumPy.
 
 A job's data are one table and its splits. Numbers are scaled to [0, 1] by their declared bounds (on a logarithmic scale
 where the schema says so), categories are codes, classes are numbers. Nothing is read from the records that is not declared.

@@ -1,4 +1,4 @@
-"""What the adapters for accuracy share; it stands beside them, and needs the standard library and NumPy alone."""
+"""What the adapters for accuracy share; it stands beside them, and needs only the standard library and NumPy."""
 
 from __future__ import annotations
 

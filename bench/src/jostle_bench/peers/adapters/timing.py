@@ -1,4 +1,4 @@
-"""What the adapters for speed share; it stands beside them, and needs the standard library alone.
+"""What the adapters for speed share; it stands beside them, and needs only the standard library.
 
 A job's `repeats` says how often the work is done, and `enough` after how many seconds it is not begun again. The first time
 counts from before the peer is imported, as in a program that has just been started; later ones are those of a program that
