@@ -468,7 +468,8 @@ def test_a_preview_costs_nothing_and_within_keeps_its_word(people):
     assert question.preview(epsilon=released.spent).margin <= 20
     table = released.to_pandas()
     assert list(table.columns) == ["age", "count", "low", "high"]
-    assert table["age"].tolist() == SCHEMA["age"].labels
+    assert released.rows().columns["age"] == SCHEMA["age"].labels
+    assert [cell.left for cell in table["age"][:2]] == [0, 10]
 
 
 # ----------------------------------------------------------------------------------------------------- bad input
