@@ -542,13 +542,15 @@ def test_what_cannot_be_opened(tmp_path, changes, argument):
 
 
 def test_an_account_is_kept_for_its_unit(people, tmp_path):
-    assert opened(FRAME, tmp_path, budget=None).remaining == 10
-    with pytest.raises(BadInput, match="protects single rows; you asked to protect each person"):
-        opened(FRAME, tmp_path, unit="person:3")
     with pytest.raises(Overdraft):
         people.histogram("age", epsilon=11)
+    assert not (tmp_path / "ledger.db").exists()
+    people.count(epsilon=1)
+    assert opened(FRAME, tmp_path, budget=None).remaining == 9
+    with pytest.raises(BadInput, match="protects single rows; you asked to protect each person"):
+        opened(FRAME, tmp_path, unit="person:3")
     with Ledger(tmp_path / "ledger.db") as book:
-        assert [event.kind for event in book.events("people")] == ["open"]
+        assert [event.kind for event in book.events("people")] == ["open", "charge"]
 
 
 def test_tables_do_not_leave_the_process(people):
