@@ -87,6 +87,7 @@ PATHS = {
     "jostle --version": (command("--version"), ENGINES | LOOPS | FRAMES | {"numpy", "sqlalchemy"}),
     "jostle --help": (command("--help"), ENGINES | LOOPS | FRAMES | {"numpy", "sqlalchemy"}),
     "jostle budget": (command("budget there.db"), ENGINES | LOOPS | FRAMES | {"pydantic"}),
+    "jostle claim": (command("claim there.db"), ENGINES | LOOPS | FRAMES | {"pydantic"}),
     "jostle release": (command(RELEASE), LOOPS | OF_A_RELEASE),
     "jostle release --by": (command(f"{RELEASE} --by age"), OF_A_RELEASE - WEB),  # compiled loops load some of those
     "jostle release --by, as text": (command(LAPLACE), LOOPS | OF_A_RELEASE),

@@ -29,7 +29,7 @@ THINGS: Final = (
 BANNED: Final = {
     r"unless (?:it is |you are |they are )?(?:said|told)": "name the default: 'by default …'",
     r"(?<!there )(?<!There )\b(?:is|are) none\b(?! of)": "say what it is not: 'is not a number'",
-    r"\b(?:[Oo]f|[Bb]eyond|[Uu]p to|[Bb]etween|in|with|on) so many\b(?! more)": "'this many', or the number",
+    r"\b(?:[Oo]f|[Bb]eyond|[Uu]p to|[Bb]etween|in|on) so many\b(?! more)": "'this many', or the number",
     r"\bso much at\b": "name the amount",
     r"\bsuch a one\b": "repeat the noun",
     r"\b(?:is|are|was|were|be|been) told\b(?! apart| from)": "name who says what: 'jostle reports …'",

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from jostle import algorithms, simulate, workloads
+from jostle.algorithms import opt
 from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release
 from jostle.kernel.neighbours import Neighbours
@@ -55,7 +56,7 @@ def test_deciles_in_one_cell_have_the_error_that_follows_from_the_strategy():
     share = x.sum() / x[0]
     expected = {}
     for name, asked in (("ranks", workloads.ranks(256)), ("prefix", workloads.prefix(256))):
-        queries = algorithms.opt.best_strategy(asked).queries
+        queries = opt.best_strategy(asked).queries
         measured = queries.dense() / (queries.norm / queries.unit)
         row = np.where(np.arange(256) == 0, share, 0) - 1
         variance = 2 * row @ np.linalg.inv(measured.T @ measured) @ row
@@ -78,7 +79,7 @@ def test_deciles_stay_in_the_cell_that_holds_nearly_all():
     for run in np.concatenate(list(simulate.estimates("OPT", x, workloads.ranks(256), 0.1, trials=20, seed=1))):
         found = quantiles(run, workloads.ranks(256), epsilon=Fraction(1, 10))
         assert ((found.values > 0) & (found.values < 1)).all()
-        low, high = found._ends
+        low, high = found.ends
         assert (low.tolist(), high.tolist()) == ([0.0] * 9, [1.0] * 9)  # where in it is not known
 
 
@@ -94,7 +95,7 @@ def test_intervals_hold_the_cell_of_the_quantile(level):
     cell = int(np.searchsorted(np.cumsum(x), level * x.sum()))
     inside = []
     for run in np.concatenate(list(simulate.estimates("OPT", x, asked, 1, trials=200, seed=7))):
-        (low,), (high,) = quantiles(run, asked, levels=(level,))._ends
+        (low,), (high,) = quantiles(run, asked, levels=(level,)).ends
         inside.append(low <= cell and cell + 1 <= high)
         assert high - low < 32
     assert np.mean(inside) >= 0.764

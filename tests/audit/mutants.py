@@ -25,6 +25,7 @@ from jostle.mechanisms import aggregates, arguments, gradual, local, ranks, samp
 from jostle.mechanisms.sensitivity import Sensitivity
 from tests.algorithms import test_php, test_ugrid
 from tests.audit import test_protected_unit
+from tests.audit.mutants_of_glue import OF_GLUE
 from tests.audit.mutants_of_reading import OF_READING
 from tests.audit.mutants_of_records import OF_RECORDS
 from tests.audit.mutants_of_tables import OF_TABLES
@@ -443,5 +444,6 @@ MUTANTS = [
     *OF_RECORDS,
     *OF_TABLES,
     *OF_READING,
+    *OF_GLUE,
 ]
 """The bugs."""

@@ -68,3 +68,8 @@ def test_what_loses_more_is_found_and_what_does_not_is_not(loss):
     assert not verdict.finding
     assert verdict.tightness > 0.8
     assert examine(leaky(1.3 * loss), epsilon=loss, neighbours="replace", samples=40_000, seed=3).finding
+
+
+@pytest.mark.parametrize(("loss", "said"), [(0.05, "too little seen to tell"), (0.8, "holds"), (2.0, "FINDING")])
+def test_silence_counts_only_where_something_was_seen(loss, said):
+    assert examine(leaky(loss), epsilon=1, neighbours="replace", samples=20_000, seed=0).verdict == said

@@ -15,8 +15,10 @@ from jostle.choice.accuracy_first import accuracy_first
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
+from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import simulation
 from jostle.mechanisms.threshold import AboveThreshold
+from tests.mechanisms.helpers import recorded
 
 
 def test_accuracy_first_pays_for_the_last_step_and_the_tests_alone(tmp_path: Path) -> None:
@@ -29,6 +31,15 @@ def test_accuracy_first_pays_for_the_last_step_and_the_tests_alone(tmp_path: Pat
     # Both noises of a test, of scales 1.62 and 2.04, add up to 40 with probability 4e-9, and there are eight tests at most.
     assert np.abs(found.answers - x).max() < 60 + 40
     assert found.spent == Fraction(8) * 4 / 5 / 2 ** (8 - found.steps) + Fraction(8, 5)
+
+
+@pytest.mark.parametrize(("neighbours", "moved"), [("add_remove", 1), ("replace", 2), (Neighbours("replace", 3), 6)])
+def test_the_noise_of_every_step_follows_the_neighbours(neighbours: Any, moved: int) -> None:
+    """A replaced record leaves one cell for another, so it moves two of the counts."""
+    budget, recorder = recorded(4, neighbours)
+    accuracy_first([50, 20, 90], workloads.identity(3), within=1, budget=budget, steps=3, test="1/2")
+    counts = [scale for _, scale, values in recorder.asked if np.size(values) == 3]
+    assert counts[:3] == [Fraction(moved, 2) * 2**step for step in range(3)]
 
 
 def test_accuracy_first_compares_in_whole_units(monkeypatch: pytest.MonkeyPatch) -> None:

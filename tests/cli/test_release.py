@@ -76,7 +76,7 @@ def test_json_and_csv_are_all_there_is_on_standard_output(folder, jostle):
         *ASKED, "--sql", "SELECT sex, AVG(age) FROM people GROUP BY sex", "--epsilon", 0.25, "--format", "csv"
     )
     assert status == 0
-    assert output.splitlines()[0] == "sex,mean,low,high"
+    assert output.splitlines()[0] == "sex,mean of age,low,high"
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,7 @@ def seen(folder, rows):
         questions = (
             ("--budget", 1, "--by", "age", "--where", "sex = 'F'", "--epsilon", 0.1, "--algorithm", "Laplace"),
             ("--sql", "SELECT sex, SUM(age) FROM people WHERE age > 20 GROUP BY sex", "--epsilon", 0.1),
-            ("--sql", "SELECT MAX(age) FROM people", "--epsilon", 0.1),
+            ("--sql", "SELECT MODE(age) FROM people", "--epsilon", 0.1),
             ("--by", "sex", "--epsilon", 1),
         )
         return [call(patch, *ASKED, *question, "--format", "json") for question in questions]
@@ -249,7 +249,7 @@ def call(patch, *arguments):
         main()
     told = json.loads(out.getvalue()) if out.getvalue() else {}
     for answer in told.get("answers", []):
-        for number in ("count", "sum", "low", "high"):
+        for number in ("count", "sum of age", "low", "high"):
             answer.pop(number, None)
     if told:  # the clock and a random key, whatever the data are
         told["charge"].pop("at")

@@ -25,7 +25,7 @@ def test_its_examples_are_so():
     [
         "It is a file unless said.",
         "A text that is none.",
-        "with so many samples",
+        "a sample of so many rows",
         "The command is told of it.",
         "It is dropped without a word.",
         "one number a query",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import os
@@ -227,6 +228,19 @@ def test_what_is_wrong_is_said_at_its_field(visitor, path, fields, field):
     told = json.loads(answer.text)
     assert (answer.status, told["field"]) == (422, field)
     assert "Traceback" not in answer.text
+
+
+def test_no_exception_reaches_the_server_which_would_log_it(caplog, capfd):
+    """Its message may quote values. The page has had the type of it before."""
+
+    async def unforeseen(scope, receive, send):
+        raise RuntimeError("Ada Lovelace, 36")
+
+    access = Access(host="127.0.0.1", port=80)
+    headers = [(b"host", b"127.0.0.1"), (b"cookie", f"{access.cookie}={access.session}".encode())]
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": headers}
+    asyncio.run(Guard(unforeseen, access)(scope, None, None))
+    assert "Ada" not in caplog.text + "".join(capfd.readouterr())
 
 
 def test_what_is_not_there_has_a_page_or_a_message(visitor):

@@ -305,6 +305,18 @@ def test_nothing_that_was_paid_for_is_lost(curator, tmp_path):
     assert curator.desk.rescue(tmp_path) == []
 
 
+def test_a_release_comes_with_what_can_be_claimed_of_its_account(curator, tmp_path):
+    _, question = curator.preview(kind="count")
+    shown = curator.pay(question)
+    assert f"/release/{question}.claim" in shown.html
+    text, kind, name = curator.desk.file(question, "claim")
+    assert text.startswith("# Privacy claim: people\n")
+    assert "| Spent | 0.5 |" in text
+    assert (kind, name) == ("text/markdown; charset=utf-8", "privacy-claim.md")
+    curator.desk.sent(question, "claim")
+    assert len(curator.desk.rescue(tmp_path)) == 1  # the answers are not in it
+
+
 def test_whoever_has_the_explanation_does_not_have_the_answers(curator, tmp_path):
     _, question = curator.preview(kind="histogram", first="age")
     curator.pay(question)

@@ -240,6 +240,17 @@ def test_whole_numbers_below_a_bound_are_uniform_in_both_engines() -> None:
         assert {number % 2 for number in large} == {0, 1}
 
 
+@pytest.mark.parametrize("bits", [8, 32, 64, 256])
+def test_exact_whole_numbers_have_no_bias_whatever_they_are_made_of(bits: int) -> None:
+    """Three quarters of a power of two: a remainder of so many bits would give the first third half of all draws.
+
+    By Hoeffding's inequality a share is off by more than 0.05 with a probability below 10⁻⁸, for 4,000 draws.
+    """
+    third = 2 ** (bits - 2)
+    shares = np.bincount([ExactNoise().below(3 * third) // third for _ in range(4_000)], minlength=3) / 4_000
+    assert np.abs(shares - 1 / 3).max() < 0.05
+
+
 def test_neighbouring_cells_get_independent_noise() -> None:
     for engine, number in engines(seed=6):
         draws = engine.discrete_laplace(np.zeros((number // 2, 2), dtype=np.int64), Fraction(10))
@@ -377,6 +388,42 @@ def test_real_laplace_noise_is_private_by_opendps_own_map(spy: Spy, sensitivity:
     assert Fraction(used.map(float(Fraction(sensitivity)))) <= Fraction(epsilon)
     assert used.map(distance) == pytest.approx(float(Fraction(epsilon)), rel=1e-9)  # and no more noise than that
     assert scale == pytest.approx(float(Fraction(sensitivity) / Fraction(epsilon)), rel=1e-9)
+
+
+class Doubtful:
+    """OpenDP, but its privacy map says more than ε until the scale has grown three times."""
+
+    def __init__(self, dp: Any) -> None:
+        self.dp, self.scales, self.used = dp, [], []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.dp, name)
+
+    def make_laplace(self, *space: Any, scale: float) -> Any:
+        self.scales.append(scale)
+        return self.measurement(self.dp.make_laplace(*space, scale=scale), scale, agrees=len(self.scales) > 3)
+
+    def measurement(self, made: Any, scale: float, *, agrees: bool) -> Any:
+        doubtful = self
+
+        class Measurement:
+            def map(self, distance: float) -> float:
+                return float(made.map(distance)) * (1 - 2.0**-40 if agrees else 1 + 2.0**-40)
+
+            def __call__(self, values: Any) -> Any:
+                doubtful.used.append(scale)
+                return made(values)
+
+        return Measurement()
+
+
+def test_no_noise_is_drawn_before_opendps_map_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
+    doubtful = Doubtful(noise._opendp())
+    monkeypatch.setattr(noise, "_opendp", lambda: doubtful)
+    ExactNoise().laplace(np.array([0.25]), Fraction(1), Fraction(1))
+    assert doubtful.scales == sorted(set(doubtful.scales))
+    assert len(doubtful.scales) == 4
+    assert doubtful.used == doubtful.scales[-1:]
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

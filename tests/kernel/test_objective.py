@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from jostle.kernel.budget import CountingPurse
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.losses import bent, sums
-from jostle.kernel.functions.objective import GRAIN, PULLS, TOLERANCE, Additive, Calibration, _Search, calibration
+from jostle.kernel.functions.objective import GRAIN, PULLS, TOLERANCE, Additive, Calibration, _Search, calibration, centred
 from jostle.kernel.functions.twofold import UNIT
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
@@ -341,6 +341,65 @@ def test_a_refinement_ends_where_the_loss_bends_on_its_way(seed: int) -> None:
     here = found.minimiser(pulls)
     left_out = found.count * found.squares * np.abs(here).max() * 2.0**-52  # the gradient moves so far with further digits
     assert np.linalg.norm(found._precise_gradient(here, np.zeros_like(here), pulls)) <= float(TOLERANCE) + left_out
+
+
+def nearly_alike(seed: int) -> tuple[_Search, np.ndarray]:
+    """Many records with features that nearly repeat each other: coefficients are large, and the loss bends in steps."""
+    rng = np.random.default_rng(seed)
+    features = {name: 1 + 10.0 ** rng.uniform(-7, -3) * rng.uniform(-1, 1, (3, 3)) for name in "ab"}
+    ridge = 2 * float(Additive("class", features, 1.0).reach[1])
+    objective, scores = Additive("class", features, ridge), 4 if seed % 2 else 1
+    how = calibration(objective, max(scores, 2), ADD_REMOVE, Fraction(1))
+    codes = {name: rng.integers(0, 3, 20) for name in "ab"}
+    codes["class"] = codes["a"] % max(scores, 2)
+    weights = (rng.dirichlet(np.full(20, 0.05)) * 10 ** rng.uniform(9.5, 12.5)).astype(np.int64)
+    found = _Search(objective, codes, weights, scores, how.bend)
+    return found, centred(np.round(rng.laplace(scale=float(how.pull), size=(found.width, scores))).astype(np.int64))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("far", [0.0, 1e3])
+def test_the_search_ends_from_wherever_it_is_refined(seed: int, far: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of its steps halves the shortest gradient, or makes the loss smaller: so it does not go in circles."""
+    found, pulls = nearly_alike(seed)
+    taken, original = [], _Search._both_digits
+
+    def counted(self: _Search, *where: np.ndarray) -> np.ndarray:
+        taken.append(original(self, *where))
+        assert len(taken) < 2_000
+        return taken[-1]
+
+    monkeypatch.setattr(_Search, "_both_digits", counted)
+    here = found._refined(np.random.default_rng(seed).normal(size=pulls.shape) * far, pulls)
+    assert np.linalg.norm(taken[-1].real) + found._rounding(here, pulls, UNIT) <= float(TOLERANCE)
+
+
+def test_a_hessian_that_floats_take_for_singular_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, pulls = nearly_alike(1)
+
+    def singular(*matrices: np.ndarray) -> np.ndarray:
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(np.linalg, "solve", singular)
+    gradient, hessian = found._derivatives(np.zeros_like(pulls), pulls)
+    assert (found._newton(hessian, gradient) == -gradient / found.steepest).all()
+
+
+def test_no_curvature_exceeds_the_one_that_steps_along_the_gradient_count_on() -> None:
+    rng = np.random.default_rng(0)
+    for seed in range(40):
+        found, pulls = nearly_alike(seed)
+        hessian = found._derivatives(rng.normal(size=pulls.shape) * 10.0 ** rng.uniform(-3, 2), pulls)[1]
+        assert np.linalg.eigvalsh(hessian)[-1] <= found.steepest
+
+
+@given(st.lists(st.integers(-(2**60), 2**60), min_size=2, max_size=7))
+def test_the_linear_term_is_centred_to_its_own_last_digits(drawn: list[int]) -> None:
+    """Not to those of what was drawn, which may be far larger."""
+    found = centred(np.array([drawn]))[0]
+    for number, near in zip(drawn, found.tolist(), strict=True):
+        true = Fraction(number) - Fraction(sum(drawn), len(drawn))
+        assert abs(Fraction(near) * PULLS - true) <= Fraction(3, 2**53) * (abs(true) + 2)
 
 
 def test_the_operator_finds_what_tells_the_classes_apart() -> None:

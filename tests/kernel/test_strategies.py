@@ -450,3 +450,38 @@ def test_squares_of_the_largest_entries_are_exact() -> None:
     square = 2**12 * column.bounds[1] ** 2
     assert column.squared_sensitivities() == (square, 4 * square)
     assert stack(column, column, weights=[3, 1]).squared_sensitivities()[0] == 10 * square
+
+
+def large_strategies(cells: int) -> dict[str, Strategy]:
+    """Of every kind, over more cells than are looked at pair by pair."""
+    rng = np.random.default_rng(cells)
+    apart = np.zeros((2, cells))
+    apart[0, 0] = apart[1, -1] = 3  # two columns that share no row
+    starts = np.sort(rng.choice(cells - 1, (4, 1), replace=False), axis=0)
+    parts = {
+        "identity": identity(cells),
+        "total": total(cells),
+        "prefix": prefix(cells),
+        "blocks": blocks(Partition.of([*range(7), *rng.integers(0, 7, cells - 7)])),
+        "boxes": boxes(cells, starts, starts + 1),
+        "matrix": matrix(apart),
+        "signed matrix": matrix(rng.integers(-3, 4, (5, cells))),
+        "real matrix": matrix(rng.normal(size=(3, cells))),
+        "hierarchy": hierarchy(cells, 3),
+        "weighted hierarchy": hierarchy(cells, 2, weights=rng.uniform(1, 3, len(hierarchy(cells, 2).levels))),
+        "wavelet": wavelet(cells),
+    }
+    return parts | {"stack": stack(parts["identity"], parts["matrix"], parts["hierarchy"], weights=[1, 2.5, 3])}
+
+
+@pytest.mark.parametrize("cells", [129, 700, 5_000])
+def test_a_large_strategy_has_the_norm_and_the_diameter_of_its_columns(cells: int) -> None:
+    """Columns from what it does to single records: the first, the last, and some between, each beside each other."""
+    some = np.unique([0, 1, cells // 2, cells - 2, cells - 1, *np.random.default_rng(1).integers(0, cells, 12)])
+    units = np.zeros((some.size, cells), dtype=np.int64)
+    units[np.arange(some.size), some] = 1
+    for name, strategy in large_strategies(cells).items():
+        columns = np.asarray(strategy.apply(units), dtype=np.int64)
+        assert np.abs(columns).sum(axis=1).max() <= strategy.norm, name
+        assert max(np.abs(columns - column).sum(axis=1).max() for column in columns) <= strategy.diameter, name
+        assert strategy.bounds[0] <= columns.min() <= columns.max() <= strategy.bounds[1], name

@@ -16,11 +16,14 @@ from scipy import stats
 
 from jostle import mechanisms
 from jostle.kernel.errors import BadInput, PlanError
+from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, SimulatedNoise
 from jostle.mechanisms.gradual import chain, stays
 from jostle.mechanisms.sampling import happens
+from jostle.mechanisms.sensitivity import Sensitivity
+from jostle.mechanisms.threshold import scales
 from tests.kernel.helpers import RELATIONS
-from tests.mechanisms.helpers import discrete_pmf, hoeffding, recorded
+from tests.mechanisms.helpers import discrete_pmf, discrete_tail, hoeffding, recorded
 
 PAIRS = [
     (Fraction(3), Fraction(1)),
@@ -272,3 +275,37 @@ def test_epsilons_rise_up_to_the_budget(account, epsilons):
     with pytest.raises(BadInput, match="epsilons"):
         mechanisms.GradualRelease(5, sensitivity=1, epsilons=epsilons, budget=account.grant(1))
     assert account.spent == 0
+
+
+def test_mechanisms_in_turn_lose_no_more_than_they_have_charged():
+    """All transcripts of a gradual release and of a search whose question depends on its first step.
+
+    The second step is charged 1/2, and given the first loses more than that; both together lose what both have charged.
+    """
+    first, second, tests, width = Fraction(1, 2), Fraction(1), Fraction(1), 60
+    coarse, fine = (discrete_pmf(float(1 / epsilon), 3 * width) for epsilon in (first, second))
+    on_threshold, on_query = scales(Sensitivity.of(1), Neighbours(), tests, 1, False)
+    noise, at = discrete_pmf(float(on_threshold), 2 * width), np.arange(-2 * width, 2 * width + 1)
+    same = float(stays(1 / first, 1 / second)(getcontext()))
+    near = np.arange(-10, 12)
+
+    def transcripts(x):
+        """P(first answer, whether it is near enough, second answer)."""
+        both = np.array(
+            [
+                [fine[y - x + 3 * width] * (same * (y == z) + (1 - same) * coarse[z - y + 3 * width]) for y in near]
+                for z in near
+            ]
+        )
+        yes = np.array([(noise * discrete_tail(float(on_query), at - 1 + abs(z - x))).sum() for z in near])
+        return both[:, None, :] * np.stack([yes, 1 - yes], axis=1)[:, :, None], yes
+
+    (here, yes_here), (there, yes_there) = (transcripts(x) for x in (0, 1))
+    started = np.log(coarse[near + 3 * width] / coarse[near - 1 + 3 * width])
+    asked = started[:, None] + np.log(np.stack([yes_here / yes_there, (1 - yes_here) / (1 - yes_there)], axis=1))
+    ended = np.log(here / there)
+    assert np.abs(started).max() <= first + 1e-9
+    assert np.abs(asked).max() <= first + tests + 1e-9
+    assert np.abs(ended).max() <= second + tests + 1e-9
+    alone = np.abs(ended - asked[:, :, None]).max()
+    assert second - first + 1e-3 < alone <= first + second + 1e-9

@@ -92,6 +92,16 @@ def test_own_values_are_randomized_with_the_stated_probabilities():
     assert np.abs(seen - [0.25, 0.25, 0.5]).max() < hoeffding(samples, 3)
 
 
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_every_answer_of_every_person_has_the_stated_probability(size):
+    """Also the last one: an answer that one person never gives tells them from all who do."""
+    response, samples = RandomizedResponse(size, epsilon="1/2"), 4_000
+    for value in range(size):
+        seen = np.bincount([response.respond(value) for _ in range(samples)], minlength=size) / samples
+        expected = np.where(np.arange(size) == value, float(response.p), float(response.q))
+        assert np.abs(seen - expected).max() < min(hoeffding(samples, size**2), float(response.q))
+
+
 def test_pairs_on_a_grid():
     response, samples = RandomizedResponse(2, 3, p="1/2"), 20_000
     answers = [response.respond((1, 2)) for _ in range(samples)]

@@ -12,10 +12,11 @@ import pytest
 
 from jostle import mechanisms
 from jostle.kernel.budget import CountingPurse
+from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.mechanisms import ranks
 from jostle.mechanisms.ranks import pieces, reach
-from jostle.mechanisms.sampling import exponential_scale, exponential_weights
+from jostle.mechanisms.sampling import ROUNDING, SMALLEST_EPSILON, exponential_scale, exponential_weights
 from tests.kernel.helpers import RELATIONS
 from tests.mechanisms.helpers import exact_shares, loss
 
@@ -237,3 +238,16 @@ def test_a_median_by_laplace_noise_is_far_worse():
     ]
     by_value = mechanisms.utility.laplace_error(1, sensitivity=10_000, confidence=0.5)
     assert np.median(np.abs(by_rank)) < by_value / 1000
+
+
+@pytest.mark.parametrize(
+    ("neighbours", "parts"),
+    [(Neighbours(), 1), (Neighbours("add_remove", 7), 7), (Neighbours("replace"), 2), (Neighbours("replace", 7), 14)],
+)
+def test_a_person_in_several_parts_keeps_more_back_for_rounding(neighbours: Neighbours, parts: int) -> None:
+    """The weights of every part that a person's records are in are rounded, so each may lose 2^-40 more."""
+    level, share = Fraction(1, 2), Fraction(1, 2)
+    inner = neighbours.in_part()
+    assert ranks._scale(level, inner, Fraction(1), 2) == reach(level, inner) / (share - parts * ROUNDING)
+    with pytest.raises(BadInput, match="too small for this many rows per person"):
+        exponential_scale(Fraction(2), SMALLEST_EPSILON, 2**19)

@@ -174,12 +174,12 @@ def test_private_cuts_lose_at_most_epsilon(relation, monkeypatch):
     """Through `exponential_line` itself, on a line of eleven cells, where many cuts share one and some are outside."""
     seen = {}
 
-    def kept(weights, _):
+    def kept(starts, lengths, weights, _):
         seen["weights"] = weights
-        return int(np.argmax(weights))
+        return int(starts[np.argmax(weights)])
 
     monkeypatch.setattr(selection, "CELLS", 11)
-    monkeypatch.setattr(selection, "pick", kept)
+    monkeypatch.setattr(selection, "pick_cell", kept)
 
     def cells(rows):
         cuts, scores = split_scores(rows)
@@ -363,6 +363,14 @@ def test_cuts_outside_of_the_bounds_are_clipped(account):
         assert 0 <= mechanisms.exponential_line([-7, 0.5, 99], [0, 0, 9, 0], **settings) <= 1
 
 
+def test_a_cut_that_falls_counts_as_the_one_before_it(account):
+    """And the piece between the two has no length, so nothing of it is drawn, however good its score."""
+    for _ in range(20):
+        settings = {"bounds": (0, 1), "sensitivity": 1, "budget": account.grant("1/20")}
+        point = mechanisms.exponential_line([0.5, 0.1], [-(2**40), 2**50, 0], **settings)
+        assert 0.5 <= point <= 1
+
+
 # ------------------------------------------------------------------------------------------------------- the sampler
 
 
@@ -382,6 +390,9 @@ class Scripted:
 
     def below(self, bound: int) -> int:
         return math.floor(self.fractions.pop(0) * bound)
+
+    def outcome(self, law, how, private, draw):
+        return draw()
 
 
 @pytest.mark.parametrize(

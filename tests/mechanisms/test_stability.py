@@ -75,7 +75,8 @@ def test_stability_is_a_pair_of_positive_numbers(account, stability):
     assert account.spent == 0
 
 
-def test_a_score_that_is_no_number_is_a_fault_of_the_program_before_any_charge(account):
-    with pytest.raises(BadInput, match="scores"):
-        mechanisms.stable_selection([1], train, lambda m, r: float("nan"), **ROWS, stability=(1, 1), budget=account.grant(1))
-    assert account.spent == 0
+def test_a_score_that_is_no_number_is_the_worst_and_is_charged(account):
+    scores = {1: float("nan"), 2: 0.0}
+    settings = {**ROWS, "stability": ("1/1000", "1/1000"), "budget": account.grant(1)}
+    assert mechanisms.stable_selection([1, 2], lambda one, rows, draw: one, lambda one, rows: scores[one], **settings) == 2
+    assert account.spent == 1

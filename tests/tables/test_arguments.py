@@ -224,7 +224,7 @@ def test_what_is_no_such_number_is_refused(make, argument):
     ("ask", "argument"),
     [
         (lambda t: t.where("age > 1/0"), "where"),
-        (lambda t: t.sql("SELECT COUNT(*) FROM t WHERE age > 1/0", epsilon=1), "where"),
+        (lambda t: t.sql("SELECT COUNT(*) FROM t WHERE age > 1/0", epsilon=1), "sql"),
         (lambda t: t.where(lambda _: {}["a"]), "where"),
         (lambda t: t.derive("b", lambda _: 1 / 0, Integer(0, 9)), "derive"),
         (lambda t: t.derive("b", "1/0", Integer(0, 9)), "derive"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import psycopg
@@ -14,6 +16,7 @@ from jostle.kernel.errors import BadInput
 from jostle.schema import Category, Integer, Real
 from jostle.tables import bounded_rows
 from jostle.tables.columns import EngineColumns
+from jostle.tables.lattices import NumberLattice
 from jostle.tables.opening import open as open_table
 from jostle.tables.run_in_engine import EngineError
 from jostle.tables.unit import Unit
@@ -27,13 +30,13 @@ def exact(table, *names):
     return EngineColumns.of(table._views, names).counts(names)
 
 
-def opened(load, rows, tmp_path, most=MOST, **keywords):
+def opened(load, rows, tmp_path, most=MOST, bounds=None, **keywords):
     """A table of (person, x, y, z)."""
     kinds = (pa.string(), pa.int64(), pa.float64(), pa.string())
     columns = zip("pxyz", kinds, zip(*rows, strict=True), strict=True)
     data, about = load({name: (kind, list(values)) for name, kind, values in columns})
     about = about | {"name": "t", "ledger": tmp_path / "b.db", "budget": 100} | keywords
-    return open_table(data, schema=SCHEMA, unit=Unit("p", max_rows=most), **about)
+    return open_table(data, schema=SCHEMA, unit=Unit("p", max_rows=most, **(bounds or {})), **about)
 
 
 def people(seed):
@@ -175,3 +178,61 @@ def test_what_a_sample_needs_is_refused_before_the_charge(tmp_path, postgres):
             connection.execute("DROP OWNED BY jostle_reader")
             connection.execute("DROP ROLE jostle_reader")
     assert table.remaining == 10
+
+
+# ------------------------------------------------------------------------------------------------ groups, and sums of them
+
+
+def summed(table, *by):
+    """Exact sums of y per group, before noise: for trusted tests alone."""
+    lattice = NumberLattice.between_bounds("y", SCHEMA["y"])
+    columns = replace(EngineColumns.of(table._views, by), numbers={"y": lattice})
+    found = columns.cell_sums(by, {"y": lattice.points}, squares=True, persons=True)
+    return [found.records, found.persons, *(getattr(found.numbers["y"], name) for name in ("counted", "sums", "squares"))]
+
+
+GROUPS, PER_GROUP = 2, 2
+
+
+def test_groups_and_rows_per_group_of_a_person_are_bounded_by_the_persons_own_rows(load, tmp_path, monkeypatch):
+    """With the key held fixed, the sums of all are those of one person and those of all others, in any order."""
+    monkeypatch.setattr(bounded_rows.secrets, "randbits", lambda bits: 1234567)
+    everybody = people(3)
+    leaves = next(name for name, rows in everybody.items() if len({row[1] for row in rows}) > GROUPS and len(rows) > 8)
+    parts = {
+        "all": [row for rows in everybody.values() for row in rows],
+        "others": [row for name, rows in everybody.items() if name != leaves for row in rows],
+        "one": everybody[leaves],
+    }
+    bounds = {"max_groups": GROUPS, "max_rows_per_group": PER_GROUP}
+    kept = {
+        part: summed(opened(load, in_some_order(rows, place), tmp_path, bounds=bounds), "x")
+        for place, (part, rows) in enumerate(parts.items())
+    }
+    assert all((mine == others + one).all() for mine, others, one in zip(*kept.values(), strict=True))
+    records, persons, *_ = kept["one"]
+    assert records.sum() == MOST  # of two groups with two rows each
+    assert 1 < max(records) <= PER_GROUP
+    assert persons.sum() == GROUPS
+
+
+def test_sums_and_squares_are_exact_in_every_engine(load, tmp_path):
+    rng = np.random.default_rng(8)
+    values = [-1.0, 1.0, 0.0, 0.3, 5.0, None, *rng.uniform(-1, 1, 60).tolist()]
+    rows = [(f"p{number % 7}", int(number % 3), value, "a") for number, value in enumerate(values)]
+    records, persons, counted, sums, squares = summed(opened(load, rows, tmp_path, most=100), "x")
+    points = [None if value is None else math.floor((min(max(value, -1), 1) + 1) * 2**29) for value in values]
+    for group in range(3):
+        mine = [point for point in points[group::3] if point is not None]
+        assert (records[group], counted[group]) == (len(points[group::3]), len(mine))
+        assert (sums[group], squares[group]) == (sum(mine), sum(point**2 for point in mine))
+        assert persons[group] == 7
+    assert records[3:].sum() == 0
+
+
+def test_a_person_keeps_any_of_the_groups(load, tmp_path):
+    """Each of three groups is kept by 100 of 300 persons on average. By Hoeffding, 40 is missed with probability e^(−24)."""
+    rows = [(f"p{person}", x, 0.5, "a") for person in range(300) for x in range(3)]
+    records = summed(opened(load, rows, tmp_path, bounds={"max_groups": 1}), "x")[0]
+    assert records.sum() == 300
+    assert all(40 < many < 160 for many in records[:3])

@@ -215,3 +215,41 @@ def test_weights_move_epsilon_where_they_are_large(people):
     uneven = people.ask_groups(["ward"], sums, weights={"a": 8}).preview(epsilon=1).margins
     assert even["a"] / uneven["a"] == pytest.approx(4 / 3, rel=1e-3)  # shares of 1/2 and 2/3
     assert uneven["b"] / even["b"] == pytest.approx(3 / 2, rel=1e-3)
+
+
+def test_quantiles_of_every_group_share_the_price_with_the_rest(people):
+    found = people.group_by("ward").aggregate(
+        epsilon=LOTS, n=agg.count(), median=agg.quantiles("age", 0.5), most=agg.max("age"), middle=agg.quantiles("cost", 0.5)
+    )
+    truth = KNOWN.groupby("ward")
+    assert found.values["median"].tolist() == truth["age"].quantile(0.5, interpolation="lower").tolist()
+    assert found.values["most"] == pytest.approx(truth["age"].quantile(0.99).to_numpy(), abs=1.01)
+    assert found.values["middle"] == pytest.approx(truth["cost"].median().to_numpy(), abs=3)
+    assert (found.spent, people.remaining) == (LOTS, 10**9 - LOTS)
+    assert sum(event.amount for event in found.charges) == LOTS
+    assert any("the 99 % quantile" in note for note in found.notes)
+    low, high = found.ends["middle"]
+    assert ((low <= found.values["middle"]) & (found.values["middle"] <= high) & (low < high)).all()
+    listed = people.group_by("sex", keys=["M"]).aggregate(epsilon=LOTS, median=agg.quantiles("age", 0.5))
+    assert listed.values["median"].tolist() == [FRAME[FRAME["sex"] == "M"]["age"].quantile(0.5, interpolation="lower")]
+
+
+def test_what_was_paid_for_is_handed_over_where_a_later_measurement_fails(people, monkeypatch):
+    def fails(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr("jostle.tables.group_quantiles.GroupQuantiles.release", fails)
+    with pytest.raises(RuntimeError) as failed:
+        people.group_by("ward").aggregate(epsilon=1, n=agg.count(), median=agg.quantiles("age", 0.5))
+    answered = failed.value.answered
+    assert list(answered.values) == ["n"]
+    assert people.remaining == 10**9 - answered.spent
+    with pytest.raises(Overdraft):
+        people.group_by("ward").aggregate(epsilon=10**10, n=agg.count(), median=agg.quantiles("age", 0.5))
+    assert people.remaining == 10**9 - answered.spent
+
+
+def test_an_empty_group_has_wide_intervals_of_quantiles(people):
+    nobody = people.where("age > 98 AND age < 1").group_by().aggregate(epsilon=1, median=agg.quantiles("age", 0.5))
+    low, high = nobody.ends["median"]
+    assert high[0] - low[0] > 10  # a narrow one needs noise of many scales in all cells

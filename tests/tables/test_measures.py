@@ -1,4 +1,4 @@
-"""Quantiles, largest cells, marginals, sums by group, and histograms of three columns; and the same questions in SQL."""
+"""Quantiles, largest cells, marginals, sums by group, and histograms of three columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from jostle.kernel.errors import BadInput, Overdraft
+from jostle.kernel.errors import BadInput
 from jostle.schema import Category, Integer, Real, Schema
 from jostle.tables.opening import open as open_table
 from jostle.tables.unit import Unit
@@ -186,104 +186,6 @@ def test_the_error_of_a_sum_is_told_before_and_that_of_a_mean_cannot_be(people):
     assert people.sum("age", within=shown.margin).spent == pytest.approx(Fraction(1, 2))
     with pytest.raises(BadInput, match="which is private"):
         people.ask_total("mean", "age").preview(epsilon=1)
-
-
-# -------------------------------------------------------------------------------------------------------------- SQL
-
-
-@pytest.mark.parametrize(
-    ("text", "same"),
-    [
-        ("SELECT age, COUNT(*) FROM people WHERE sex = 'F' GROUP BY age", lambda t: t.where("sex = 'F'").ask("age")),
-        ("SELECT race, sex, COUNT(*) AS n FROM people GROUP BY race, sex", lambda t: t.ask("race", "sex")),
-        ("SELECT COUNT(*) FROM people", lambda t: t.ask_count()),
-        ("SELECT COUNT(sex) FROM People WHERE age > 3", lambda t: t.where("age > 3 AND sex IS NOT NULL").ask_count()),
-        ('SELECT SUM(age) FROM "people"', lambda t: t.ask_total("sum", "age")),
-        ("SELECT sex, AVG(income) FROM people GROUP BY sex", lambda t: t.ask_total("mean", "income", "sex")),
-        ("SELECT MEDIAN(age) FROM people", lambda t: t.ask_quantiles("age", [0.5])),
-        (
-            "SELECT PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age), MEDIAN(age) FROM people",
-            lambda t: t.ask_quantiles("age", [0.5, 0.9]),
-        ),
-    ],
-)
-def test_sql_asks_the_same_question(people, text, same):
-    question, other = people.ask_sql(text), same(people)
-    assert (type(question), question.what) == (type(other), other.what)
-    mine, theirs = people.sql(text, epsilon=LOTS).to_pandas(), other.release(epsilon=LOTS).to_pandas()
-    assert list(mine.columns) == list(theirs.columns)
-    numbers = mine.select_dtypes("number").columns
-    seldom = mine.index[:2] if "mean" in numbers else mine.index  # a mean over nothing is noise
-    assert mine.loc[seldom, numbers].to_numpy() == pytest.approx(theirs.loc[seldom, numbers].to_numpy(), abs=1)
-
-
-@pytest.mark.parametrize(
-    ("text", "clause"),
-    [
-        ("SELECT * FROM people", r"SELECT \*"),
-        ("SELECT age FROM people", "SELECT age would show rows"),
-        ("SELECT age, COUNT(*) FROM people GROUP BY sex", "SELECT age would show rows"),
-        ("SELECT MAX(age) FROM people", r"SELECT MAX\(age\)"),
-        ("SELECT COUNT(DISTINCT age) FROM people", "DISTINCT age"),
-        ("SELECT SUM(age + 1) FROM people", r"SUM of age \+ 1"),
-        ("SELECT SUM(sex) FROM people", "not declared as numbers"),
-        ("SELECT DISTINCT COUNT(*) FROM people", "clause DISTINCT"),
-        ("SELECT COUNT(*), MEDIAN(age) FROM people", "quantiles and other aggregates"),
-        ("SELECT SUM(age), SUM(age) FROM people", "an aggregate twice"),
-        ("SELECT COUNT(*) OVER () FROM people", "OVER"),
-        ("SELECT COUNT(*) FILTER (WHERE age > 3) FROM people", "FILTER"),
-        ("SELECT COUNT(*) FROM people JOIN others ON 1 = 1", "clause JOIN"),
-        ("SELECT COUNT(*) FROM people, others", "clause JOIN"),
-        ("SELECT COUNT(*) FROM others", "FROM names 'others'"),
-        ("SELECT COUNT(*) FROM (SELECT 1)", "FROM must name"),
-        ("SELECT COUNT(*) FROM people TABLESAMPLE (10 PERCENT)", "FROM must name"),
-        ("SELECT COUNT(*)", "FROM must name"),
-        ("SELECT COUNT(*) FROM people WHERE age > (SELECT 1)", "SELECT 1"),
-        ("SELECT COUNT(*) FROM people WHERE nobody = 1", "'nobody' is not in the schema"),
-        ("SELECT age, COUNT(*) FROM people GROUP BY nobody", "'nobody', which is not"),
-        ("SELECT COUNT(*) FROM people GROUP BY age + 1", r"GROUP BY age \+ 1"),
-        ("SELECT COUNT(*) FROM people GROUP BY ROLLUP (age)", "ROLLUP"),
-        ("SELECT age, sex, SUM(income) FROM people GROUP BY age, sex", "GROUP BY several"),
-        ("SELECT sex, MEDIAN(age) FROM people GROUP BY sex", "GROUP BY is not supported with quantiles"),
-        ("SELECT COUNT(*) FROM people HAVING COUNT(*) > 3", "clause HAVING"),
-        ("SELECT COUNT(*) FROM people ORDER BY 1", "clause ORDER BY"),
-        ("SELECT COUNT(*) FROM people LIMIT 1", "clause LIMIT"),
-        ("WITH x AS (SELECT 1) SELECT COUNT(*) FROM people", "clause WITH"),
-        ("SELECT COUNT(*) FROM people UNION SELECT 1", "UNION"),
-        ("SELECT COUNT(*) FROM people; SELECT COUNT(*) FROM people", "more than one statement"),
-        ("DROP TABLE people", "DROP"),
-        ("", "more than one statement, or none"),
-        ("SELECT ((", "cannot be read"),
-        (7, "must be a text"),
-    ],
-)
-def test_what_sql_cannot_ask_is_refused_with_the_clause(people, text, clause):
-    with pytest.raises(BadInput, match=clause) as refused:
-        people.sql(text, epsilon=1)
-    assert "Remedy" in str(refused.value)
-    assert people.remaining == 10**7
-
-
-def test_several_aggregates_share_one_price(people):
-    text = "SELECT sex, COUNT(*), AVG(age), SUM(age) FROM people WHERE race = 'a' GROUP BY sex"
-    found = people.sql(text, epsilon=3 * LOTS)
-    table, rows = found.to_pandas().set_index("sex"), FRAME[FRAME["race"] == "a"].groupby("sex")["age"]
-    assert list(table.columns)[::3] == ["count", "mean of age", "sum of age"]
-    for label in "FM":
-        truth = [rows.count()[label], rows.mean()[label], rows.sum()[label]]
-        assert table.loc[label].to_numpy()[::3] == pytest.approx(truth, abs=0.5)
-    assert [answer.spent for answer in found.each] == [LOTS] * 3
-    assert (found.spent, found.remaining) == (3 * LOTS, 10**7 - 3 * LOTS)
-    assert "shared evenly by 3 aggregates" in found.explain()
-    alone = people.sql("SELECT COUNT(*), SUM(age) FROM people", epsilon=LOTS).to_pandas()
-    assert alone[["count", "sum of age"]].to_numpy()[0] == pytest.approx([N, FRAME["age"].sum()], abs=2)
-    with pytest.raises(Overdraft):
-        people.sql(text, epsilon=10**7)
-    with pytest.raises(BadInput, match="^within: is for one aggregate"):
-        people.sql(text, within=10)
-    with pytest.raises(BadInput, match="^preview: several"):
-        people.ask_sql(text).preview(epsilon=1)
-    assert people.remaining == 10**7 - 4 * LOTS
 
 
 # --------------------------------------------------------------------------------------------------------- pictures

@@ -8,18 +8,14 @@ import pandas as pd
 import pytest
 
 import jostle
-from jostle.kernel.errors import LedgerError, Overdraft
+from jostle.kernel.errors import LedgerError
 from jostle.kernel.ledger import Account, Ledger
 from jostle.schema import Category, Integer
 from jostle.tables.columns import EngineColumns
-from jostle.tables.question import CountsQuestion
-from jostle.tables.run_in_engine import EngineError
-from jostle.tables.sums_and_means import SumOrMeanQuestion
 
 PEOPLE = pd.DataFrame({"age": [31, 45, 20, 38], "sex": ["F", "M", "F", None]})
 SCHEMA = {"age": Integer(0, 99, bins=10), "sex": Category(["F", "M"])}
-HALF, QUARTER = Fraction(1, 2), Fraction(1, 4)
-TWO = "SELECT sex, COUNT(*), SUM(age) FROM people GROUP BY sex"
+HALF = Fraction(1, 2)
 
 
 @pytest.fixture
@@ -51,6 +47,7 @@ def ledger_fails_once_charged(monkeypatch):
         lambda table: table.median("age", epsilon=HALF),
         lambda table: table.sum("age", epsilon=HALF),
         lambda table: table.mean("age", by="sex", epsilon=HALF),
+        lambda table: table.sql("SELECT sex, COUNT(*), SUM(age) FROM people GROUP BY sex", epsilon=HALF),
     ],
 )
 def test_a_ledger_that_fails_after_the_charge_does_not_take_the_answer_with_it(table, ask):
@@ -74,47 +71,3 @@ def test_what_others_spend_meanwhile_is_still_told(table, monkeypatch):
 
     monkeypatch.setattr(EngineColumns, "cell_sums", meanwhile)
     assert table.sum("age", epsilon=HALF).remaining == 9 - HALF
-
-
-# --------------------------------------------------------------------------------------------------- several aggregates
-
-
-def test_where_others_spend_in_between_the_first_aggregate_is_handed_over(table, monkeypatch):
-    release = CountsQuestion.release
-
-    def then_others_spend(question, **asked):
-        monkeypatch.setattr(CountsQuestion, "release", release)
-        answer = release(question, **asked)
-        table.count(epsilon=table.remaining)
-        return answer
-
-    monkeypatch.setattr(CountsQuestion, "release", then_others_spend)
-    with pytest.raises(Overdraft) as failed:
-        table.sql(TWO, epsilon=HALF)
-    answered = failed.value.answered
-    assert (answered.names, answered.spent) == (("count",), QUARTER)
-    assert list(answered.to_pandas()) == ["sex", "count", "count: low", "count: high"]
-    assert failed.value.__notes__[0].startswith("1 of 2 aggregates were released and charged before this")
-
-
-@pytest.mark.parametrize("failure", [EngineError("adding up"), LedgerError("locked"), KeyboardInterrupt()])
-def test_whatever_stops_the_second_aggregate_has_the_first(table, monkeypatch, failure):
-    def fails(*_, **__):
-        raise failure
-
-    monkeypatch.setattr(SumOrMeanQuestion, "release", fails)
-    with pytest.raises(type(failure)) as failed:
-        table.sql(TWO, epsilon=HALF)
-    assert failed.value.answered.each[0].answers.shape == (4,)
-    assert table.remaining == 10 - QUARTER
-
-
-def test_nothing_is_handed_over_where_nothing_was_answered(table, monkeypatch):
-    def fails(*_, **__):
-        raise EngineError("counting rows")
-
-    monkeypatch.setattr(CountsQuestion, "release", fails)
-    with pytest.raises(EngineError) as failed:
-        table.sql(TWO, epsilon=HALF)
-    assert not hasattr(failed.value, "answered")
-    assert table.remaining == 10

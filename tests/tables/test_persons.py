@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from fractions import Fraction
+from itertools import combinations
 from uuid import UUID
 
 import numpy as np
@@ -15,7 +18,7 @@ from hypothesis import strategies as st
 from jostle.schema import Integer, Real
 from jostle.tables.columns import EngineColumns
 from jostle.tables.engines import lines
-from jostle.tables.engines.frames import _person
+from jostle.tables.engines.frames import _person, _persons
 from jostle.tables.opening import open as open_table
 from jostle.tables.unit import Unit
 from tests.tables.engines import into_postgres
@@ -77,8 +80,28 @@ NUMBERS = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.decimal
 
 @given(one=NUMBERS, other=NUMBERS)
 def test_two_numbers_are_one_person_if_they_are_equal(one, other):
-    seen = {}
-    assert (_person(one, seen) == _person(other, seen)) == (one == other)
+    assert (_person(one) == _person(other)) == (one == other)
+
+
+OBJECTS = [
+    *(UUID(int=1), UUID(int=2), b"a", b"day 2", date(1, 1, 2), datetime(2020, 1, 1), pd.Timestamp("2020-01-01")),  # noqa: DTZ001
+    *(datetime(2020, 1, 1, tzinfo=UTC), datetime(2020, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))),
+    *(pd.Timestamp("2020-01-01 00:00:00.000000001"), pd.Timestamp("2020-01-01", tz="UTC")),
+    *(datetime.min.replace(tzinfo=timezone(timedelta(hours=2))), datetime.max.replace(tzinfo=timezone(-timedelta(hours=2)))),
+    *(10**50, Decimal("1E+50"), Fraction(10**50), Fraction(1, 3), Fraction(1, 10), Decimal("0.1"), Decimal("1E+999999")),
+    *(Decimal("10E+999998"), Decimal("-1E-999999"), Decimal("Infinity"), 10**10000, Decimal("0E+99999")),
+]
+
+
+def test_two_objects_are_one_person_if_they_are_equal():
+    for one, other in combinations(OBJECTS, 2):
+        assert (_person(one) == _person(other)) == (one == other), (one, other)
+
+
+def test_a_person_who_goes_changes_nobody_else():
+    """Objects were numbered in the order of the rows. Which rows of a person are kept follows from that number."""
+    written = _persons(pd.Series(OBJECTS, dtype=object)).to_pylist()
+    assert _persons(pd.Series(OBJECTS[1:], dtype=object)).to_pylist() == written[1:]
 
 
 def test_no_decimal_is_too_large_to_be_read(tmp_path):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from jostle import plots
 from jostle.kernel.budget import Budget, round_down, round_up
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from jostle.kernel.ledger.events import Event
+
+IntervalKind = Literal["exact", "calibrated"]
 
 _KEYS_SHOWN = 4
 """A text names this many events; the charges themselves have all of them."""
@@ -43,6 +45,11 @@ class Answer(ABC):
     notes: tuple[str, ...] = ()
     """What the numbers leave out, in sentences: rows beyond a unit's bound, values beyond declared bounds, missing values.
     They say what the schema and the question say, and nothing about the rows."""
+
+    @property
+    def interval_kind(self) -> IntervalKind:
+        """Whether intervals are exact, because the noise's law is all there is to know, or calibrated on public data."""
+        return "exact"
 
     @property
     def price(self) -> dict[str, Any]:
@@ -103,7 +110,7 @@ class Answer(ABC):
 
     def shown(self, rows: Rows, most: int | None = None) -> str:
         """The same with these rows, at most so many of them, and without the charge."""
-        table = rows.to_text(len(getattr(self, "each", (self,))), most)
+        table = rows.to_text(most)
         return "\n".join([self._explained(), "", table, "", *self.notes])
 
     def _repr_html_(self) -> str:
@@ -117,60 +124,6 @@ class Answer(ABC):
     @property
     def _left(self) -> str:
         return f"{round_down(self.remaining) + 0.0:g} of the budget is left."
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Answers(Answer):
-    """The answers to several questions about the same groups, which shared one price."""
-
-    names: tuple[str, ...]
-    """The name of each in the rows."""
-
-    each: tuple[Answer, ...]
-    """The answer to each, with everything public about it."""
-
-    groups: tuple[str, ...]
-    """The columns that rows are grouped by."""
-
-    @classmethod
-    def of(cls, names: Sequence[str], each: Sequence[Answer], groups: Sequence[str]) -> Answers:
-        """Put answers together; in a part of a table, one partition paid for them all."""
-        paid = each[-1].price | {
-            "spent": sum((answer.spent for answer in each), Fraction(0)),
-            "charges": tuple(dict.fromkeys(event for answer in each for event in answer.charges)),
-            "notes": tuple(dict.fromkeys(note for answer in each for note in answer.notes)),
-        }
-        return cls(names=tuple(names), each=tuple(each), groups=tuple(groups), **paid)
-
-    def _explained(self) -> str:
-        shared = f"{self._at} is shared evenly by {len(self.each)} aggregates."
-        return " ".join([shared, *(answer._explained() for answer in self.each)])
-
-    def rows(self) -> Rows:
-        """One row per group, and three columns per aggregate: its value, and the ends of its 95 % interval."""
-        return self._joined([answer.rows() for answer in self.each])
-
-    def rows_at_once(self) -> Rows:
-        return self._joined([answer.rows_at_once() for answer in self.each])
-
-    def _joined(self, each: Sequence[Rows]) -> Rows:
-        """The rows of each answer, side by side: the groups once, and the numbers of each under its name."""
-        labels = max(len(self.groups), 1)  # without groups, one column says what the numbers are
-        parts = [list(rows.columns.values())[labels:] for rows in each]
-        names: list[str] = []
-        for name, part in zip(self.names, parts, strict=True):
-            ends = [f"{name}: low", f"{name}: high"][: len(part) - 1]
-            names += [name, *distinct_names(ends, self.names)]
-        about = list(each[0].columns.values())[: len(self.groups)]
-        columns = [*about, *(values for part in parts for values in part)]
-        return Rows(dict(zip([*distinct_names(self.groups, names), *names], columns, strict=True)))
-
-    def _drawn(self) -> Any:
-        """The first of them; `answers.each[1].plot()` draws another."""
-        return self.each[0]._drawn()
-
-    def __repr__(self) -> str:
-        return f"<Answers: {', '.join(self.names)}, at {self._at}>"
 
 
 def labelled(about: Mapping[str, Sequence[str]], numbers: Mapping[str, Any]) -> Rows:

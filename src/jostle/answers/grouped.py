@@ -79,6 +79,23 @@ class GroupedAnswers(Answer):
         figure = plots.bars(self.values[shown], self.margins[shown], labels=labels, title=title, x=x)
         return figure.update_yaxes(title_text=shown)
 
+    def wide_rows(self) -> Rows:
+        """A cross table of two group columns: one row per label of the first, and columns for those of the second."""
+        (down, rows), (_, across) = ((name, list(dict.fromkeys(self.labels[name]))) for name in self.groups)
+        found: dict[str, list[Any]] = {down: rows}
+        pairs = list(zip(*self.labels.values(), strict=True))
+        for name, values in self.values.items():
+            known = dict(zip(pairs, np.asarray(values).tolist(), strict=True))
+            titles = [f"{name}: {label}" if len(self.values) > 1 else str(label) for label in across]
+            for title, label in zip(distinct_names(titles, found), across, strict=True):
+                found[title] = [known.get((row, label), np.nan) for row in rows]
+        return Rows(found)
+
+    def shown(self, rows: Rows, most: int | None = None) -> str:
+        wide = len(rows.columns) != len(self.groups) + 3 * len(self.values)
+        table = rows.to_text(most, intervals=not wide)
+        return "\n".join([self._explained(), "", table, "", *self.notes])
+
     def pivot(self, name: str | None = None) -> DataFrame:
         """A cross table of two group columns, of one aggregate or, by default, of all: the last column's labels across."""
         if len(self.groups) != 2:

@@ -14,11 +14,9 @@ from jostle import algorithms
 from jostle.algorithms import Algorithm
 from jostle.kernel.budget import exact, round_up
 from jostle.kernel.neighbours import Neighbours
-from jostle.mechanisms.utility import discrete_laplace_error
-from jostle.simulate import estimates
+from jostle.simulate.margins import within_95
 from jostle.workloads import Workload
 
-TRIALS = 200
 SMALLEST, LARGEST = Fraction(1, 10**6), Fraction(10**4)
 """The search for an ε stays between these."""
 
@@ -72,16 +70,11 @@ class GroupPreviews(Preview):
 
 
 def preview(plan: Algorithm, workload: Workload, epsilon: Any, neighbours: Neighbours, tunables: dict[str, Any]) -> Preview:
-    """Simulate the algorithm on an empty table, or one in its place whose error is the same on all data."""
+    """The margins of the algorithm in closed form, or of one in its place whose error is the same on all data."""
     stand_in, amount = plan, exact(epsilon)
     if plan.data_dependent:
         stand_in, tunables = algorithms.get("Laplace" if workload.kind == "identity" else "HB"), {}
-    if stand_in.name == "Laplace" and workload.kind == "identity":  # the noise of a cell, however many there are
-        off = float(discrete_laplace_error(float(amount), sensitivity=float(neighbours.sensitivity(1, 2))))
-        return Preview(epsilon=amount, margin=off, widest=off, algorithm=plan.name, stand_in=stand_in.name)
-    nothing = np.zeros(workload.domain, dtype=np.int64)
-    runs = estimates(stand_in, nothing, workload, amount, trials=TRIALS, seed=0, neighbours=neighbours, **tunables)
-    each = np.quantile(np.concatenate([np.abs(workload @ batch) for batch in runs]), 0.95, axis=0)
+    each = within_95(stand_in, np.zeros(workload.domain), workload, amount, neighbours, tunables)
     typical, widest = float(np.median(each)), float(each.max())
     return Preview(epsilon=amount, margin=typical, widest=widest, algorithm=plan.name, stand_in=stand_in.name)
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from jostle import plots, workloads
-from jostle.answers.answer import Answer, labelled
+from jostle.answers.answer import Answer, IntervalKind, labelled
 from jostle.answers.release import Release
 from jostle.kernel.partition import Counts, Vector
 from jostle.linear.fitting.isotonic import isotonic
 from jostle.schema import Integer, Numeric
 from jostle.schema.rows import Rows, distinct_names
+from jostle.simulate.margins import scaled_quantile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,10 @@ class ReadFromCounts(Answer):
 
     release: Release
     """The counts; further readings cost nothing."""
+
+    @property
+    def interval_kind(self) -> IntervalKind:
+        return self.release.interval_kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +47,16 @@ class Quantiles(ReadFromCounts):
         return np.array([self._where(level) for level in self.levels])
 
     @cached_property
-    def _ends(self) -> tuple[Vector, Vector]:
+    def ends(self) -> tuple[Vector, Vector]:
+        return self.ends_by(self.release.simulated_errors(workloads.prefix(self._sums.size)))
+
+    def ends_by(self, errors: Vector) -> tuple[Vector, Vector]:
         """The ends of the first and of the last cell that may hold each quantile, by what is known of the sums.
 
         A quantile at level α lies in the one cell where P − αT passes 0. Wherever that is, P − αT is off by no more than its
         margin at the cell's two ends in 95 of 100 cases: each is passed on one side. Where in its cell a value lies is
-        not known at all.
+        not known at all. The errors are those of sums over the first cells, one row per simulated run.
         """
-        errors = self.release.simulated_errors(workloads.prefix(self._sums.size))
         low, high = np.array([self._cells(level, errors) for level in self.levels]).T
         edges = np.asarray(self.cells.edges, dtype=np.float64)
         last = edges[high + 1] - 1 if isinstance(self.cells, Integer) else edges[high + 1]
@@ -57,7 +64,7 @@ class Quantiles(ReadFromCounts):
 
     def _cells(self, level: float, errors: Vector) -> tuple[int, int]:
         """The first and the last cell that may hold a quantile."""
-        off = np.quantile(np.abs(errors - level * errors[:, -1:]), 0.95, axis=0)
+        off = scaled_quantile(np.abs(errors - level * errors[:, -1:]))
         above = self._sums - level * self._sums[-1]
         begun, ended = above[:-1] - off[:-1] <= 0, above[:-1] + off[:-1] >= 0
         first = int(np.argmax(ended)) if ended.any() else ended.size
@@ -88,7 +95,7 @@ class Quantiles(ReadFromCounts):
 
     def rows(self) -> Rows:
         """One row per level: its value, and the ends of its 95 % interval."""
-        low, high = self._ends
+        low, high = self.ends
         ends = {"low": low, "high": high}
         [name] = distinct_names([self.column], ["quantile", *ends])
         return labelled({}, {"quantile": self.levels, name: self.values, **ends})
@@ -102,7 +109,7 @@ class Quantiles(ReadFromCounts):
         return labelled({}, {"quantile": self.levels, name: self.values})
 
     def _drawn(self) -> Any:
-        low, high = self._ends
+        low, high = self.ends
         title = f"Quantiles of {self.column}, {self._at}"
         figure = plots.new(title, x="part of the rows", y=self.column)
         bars = {"array": high - self.values, "arrayminus": self.values - low, "thickness": 1.2}

@@ -12,7 +12,7 @@ import numpy as np
 
 from jostle import algorithms, plots, workloads
 from jostle.algorithms import TASKS, Algorithm
-from jostle.answers.answer import Answer, labelled, remaining_after
+from jostle.answers.answer import Answer, IntervalKind, labelled, remaining_after
 from jostle.choice import default_algorithm
 from jostle.choice.traces import Trace, collect_traces
 from jostle.kernel.arrays import counts
@@ -21,7 +21,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import ReleaseSource
 from jostle.schema.rows import Rows
-from jostle.simulate.margins import Run, simulated_errors, within_95
+from jostle.simulate.margins import Run, exact_margins, simulated_errors, together_95, within_95
 from jostle.workloads import Workload
 
 if TYPE_CHECKING:
@@ -69,14 +69,28 @@ class Release(Answer):
 
     @cached_property
     def margins(self) -> Vector:
-        """Half the width of a 95 % interval around each answer, simulated on the released numbers when first used.
+        """Half the width of a 95 % interval around each answer, worked out when first used. It costs no privacy.
 
-        Right where the error does not depend on the data (Laplace, HB, OPT, …). For other algorithms it is an estimate, and
-        may be somewhat too small where ε is small; it takes some seconds on thousands of cells. It costs no privacy. There
-        are up to 200 runs; 50 of over 131,072 answers, or of an algorithm that cannot do many at once. For single cells that
-        Bayes answers, errors of cells with similar estimates are pooled, so that as few as 20 runs are enough.
+        Where the error does not depend on the data (Laplace, HB, OPT, …), it comes from the noise's law. For others it is
+        simulated on the released numbers, and widened as public data require: `interval_kind` says which.
         """
         return within_95(*self._run)
+
+    @property
+    def interval_kind(self) -> IntervalKind:
+        return "calibrated" if exact_margins(self.workload, *self._run) is None else "exact"
+
+    @cached_property
+    def margins_together(self) -> Vector:
+        """The same for intervals that all hold at once, with 95 % confidence: each is as much wider as that takes.
+
+        >>> import jostle, tempfile
+        >>> people = jostle.Ledger(tempfile.mkdtemp() + "/budget.db").account("people", cap=1)
+        >>> cells = release([12, 40, 31, 8], epsilon=1, account=people, algorithm="Laplace")
+        >>> cells.margins.tolist(), bool((cells.margins_together > 3).all())
+        ([3.0, 3.0, 3.0, 3.0], True)
+        """
+        return together_95(self.margins, *self._run)
 
     def simulated_errors(self, workload: Workload) -> Vector:
         """How far answers to any workload would be off, read from this release: one row per simulated run, at no cost."""
@@ -97,9 +111,13 @@ class Release(Answer):
             chosen = f"{self.algorithm.name} chose the algorithm {self.trace.choice}."
         return f"{what} at {self._at}, typically within ±{np.median(self.margins):.3g} (95 %). {chosen} {self._left}"
 
-    def rows(self) -> Rows:
-        """One row per answer: its labels, the answer, and the ends of its 95 % interval."""
-        low, high = self.answers - self.margins, self.answers + self.margins
+    def rows(self, *, together: bool = False) -> Rows:
+        """One row per answer: its labels, the answer, and the ends of its 95 % interval.
+
+        With `together`, all intervals hold at once with 95 % confidence. They are wider.
+        """
+        margins = self.margins_together if together else self.margins
+        low, high = self.answers - margins, self.answers + margins
         return labelled(self.labels, {"count": _without_traces(self.answers), "low": low, "high": high})
 
     def rows_at_once(self) -> Rows:

@@ -21,6 +21,9 @@ from jostle.kernel.partition import Vector
 CONFIDENCE = 0.999
 """All verdicts of a run hold together with this confidence."""
 
+SEEN = 0.15
+"""Part of a claim that an attack must have seen before its silence says anything."""
+
 _BEYOND = 1e100
 """Stands for infinity and for missing numbers; its square is still a number."""
 
@@ -77,7 +80,10 @@ class Verdict:
 
     @property
     def verdict(self) -> str:
-        return "FINDING" if self.finding else "holds"
+        """In words. An attack that saw next to nothing of the claim would not have seen a loss of twice as much either."""
+        if self.finding:
+            return "FINDING"
+        return "holds" if self.tightness >= SEEN else "too little seen to tell"
 
     def plot(self) -> Any:
         """A Plotly figure of the ε that was found and the ε that is claimed; `jostle.plots.audited` draws many."""

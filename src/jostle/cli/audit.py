@@ -37,13 +37,21 @@ def audit(
     primitives: Annotated[
         bool, typer.Option("--primitives", help="Instead: mechanisms with a known worst case, until most of ε is found.")
     ] = False,
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="Instead: record releases, run them again on neighbours."),
+    ] = False,
+    pairs: Annotated[int, typer.Option(help="Neighbouring pairs per subject of --replay.")] = 200,
     only: Annotated[
         list[str] | None, typer.Option(help="Only entries of this family, or whose name begins like this; may be repeated.")
     ] = None,
     faults: Annotated[int, typer.Option(help="Instead: kill a releasing process this often; try broken disks.")] = 0,
     fuzz: Annotated[int, typer.Option(help="Instead: call the public functions with this many odd arguments.")] = 0,
     workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Store verdicts here, and continue from those already there.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Store verdicts here, and continue from those there; with --replay, a report in JSON."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seeds simulated noise, faults and odd arguments.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False,
 ) -> None:
@@ -61,6 +69,10 @@ def audit(
         found = _faults(faults, seed, console)
     elif fuzz:
         found = _fuzz(fuzz, seed, console)
+    elif replay:
+        from jostle.cli.audit_replay import replayed
+
+        found = replayed(console, only=only, pairs=pairs, workers=workers, out=out, seed=seed, as_json=as_json)
     else:
         depth = "full" if full else "primitives" if primitives else "quick"
         found = _audit(console, depth=depth, only=only, workers=workers, out=out, seed=seed, as_json=as_json)

@@ -34,6 +34,8 @@ class Destination:
 
     form: Format
     ledger: str
+    wide: bool = False
+    """Whether two group columns are printed as a cross table."""
 
 
 def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseException | None = None) -> int:
@@ -43,12 +45,13 @@ def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseE
     fail or be stopped. Answers that cannot be written to the file are printed; answers that cannot be printed go to standard
     error.
     """
+    rows_of = getattr(answer, "wide_rows", answer.rows) if to.wide else answer.rows
     rows, explanation = answer.rows_at_once(), None
     unwritten = _failure(lambda: _write(answer, rows, explanation, to.out))
     if stopped is None:
         working.on("Simulating the error")
         try:
-            rows, explanation = answer.rows(), answer.explain()
+            rows, explanation = rows_of(), answer.explain()
         except (Exception, KeyboardInterrupt) as failure:  # noqa: BLE001  # whatever it was, the answers are there
             stopped = failure
         else:
@@ -130,6 +133,7 @@ def to_json(answer: Answer, rows: Rows, explanation: str | None) -> dict[str, An
     }
     if explanation is not None:
         facts |= {"explanation": explanation}
+        facts |= {"interval_kind": answer.interval_kind}
     if answer.notes:
         facts |= {"notes": list(answer.notes)}
     algorithm = getattr(answer, "algorithm", None)

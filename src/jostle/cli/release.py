@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from jostle.cli.aggregates import parse_aggregates
 from jostle.cli.delivery import Destination, deliver, say_stopped
 from jostle.cli.running import stoppable
 from jostle.cli.terminal import STOPPED, Format, Working, all_words, check_apart, check_writable, tab_or, words
 from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
+    from jostle.tables.aggregates import Aggregate
     from jostle.tables.table import Table
 
 MOST_LINES = 1000
@@ -30,6 +33,13 @@ def release(
     by: Annotated[
         list[str] | None, typer.Option(help="Count rows by this column; for several, repeat it or use commas.")
     ] = None,
+    aggregate: Annotated[
+        list[str] | None,
+        typer.Option(help="Per group, such as average=mean(cost) or p90=quantile(cost, 0.9); repeat it for several."),
+    ] = None,
+    wide: Annotated[
+        bool, typer.Option("--wide", help="Print two group columns as a cross table, without intervals.")
+    ] = False,
     where: Annotated[
         str | None, typer.Option(help="Count only rows where this is true, for instance \"sex = 'F'\".")
     ] = None,
@@ -86,9 +96,9 @@ def release(
     """Release counts of a private table, with error bars, and write down what they cost.
 
     Exit codes: 0 done, 2 refused, 3 not enough budget, 4 the data, the engine or the ledger cannot be reached, 130 stopped,
-    1 a fault in a program: the ledger shows what was charged, and aggregates that were released before it are printed. 5:
-    released and charged, but a file or standard output could not be written, or the errors of the answers could not be
-    simulated, or you did not wait for that; the message says where the answers are.
+    1 a fault in a program: the ledger shows what was charged. 5: released and charged, but a file or standard output could
+    not be written, or the errors of the answers could not be simulated, or you did not wait for that; the message says where
+    the answers are.
     """
     from jostle.tables.opening import open as open_table
 
@@ -96,11 +106,16 @@ def release(
     if by and not any(map(words, by)):
         raise BadInput("by", "names no column", "name one, or leave it out to count all rows")
     groups = [name for text in by or [] for name in words(text)]
-    to = Destination(out=out, plot=plot, form=form, ledger=str(ledger))
+    to = Destination(out=out, plot=plot, form=form, ledger=str(ledger), wide=wide)
     if (epsilon is None) == (within is None):
         raise BadInput("epsilon", "pass either a price or an accuracy", "pass --epsilon 0.5 or --within 10")
-    if sql is not None and (groups or where or algorithm):
-        raise BadInput("sql", "is the whole question", "leave out --by, --where and --algorithm, or --sql")
+    if sql is not None and (groups or where or algorithm or aggregate):
+        raise BadInput("sql", "is the whole question", "leave out --by, --aggregate, --where and --algorithm, or --sql")
+    if algorithm is not None and aggregate:
+        raise BadInput("algorithm", "is for histograms", "leave it out, or leave out --aggregate")
+    if wide and (not aggregate or len(groups) != 2):
+        raise BadInput("wide", "is for aggregates by two columns", "name both, --by ward,sex, and an --aggregate")
+    aggregates = parse_aggregates(aggregate or [])
     if not preview:
         _check_destination(to, ledger, data, schema)
     if rows is not None and not preview:
@@ -130,7 +145,7 @@ def release(
             sheet=sheet,
             view=view,
         )
-        question = private.ask_sql(sql) if sql is not None else _question(private, groups, where, algorithm)
+        question = private.ask_sql(sql) if sql is not None else _question(private, groups, where, algorithm, aggregates)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
             _show_preview(question, epsilon, within, rows, form)
@@ -152,9 +167,6 @@ def _paid(question: Any, to: Destination, working: Working, **price: Any) -> int
         by_hand = isinstance(failure, (KeyboardInterrupt, SystemError))  # compiled loops turn the former into the latter
         if by_hand and answer is not None:  # stopped during the delivery: deliver again, without simulations
             return deliver(answer, to, working, stopped=failure)
-        answered = getattr(failure, "answered", None)  # the aggregates that were released before the failure
-        if answered is not None:
-            deliver(answered, to, working, stopped=failure if by_hand else None)
         if not by_hand:
             raise
         say_stopped(to.ledger)
@@ -183,8 +195,12 @@ def _check_destination(to: Destination, ledger: str | None, data: str, schema: P
         plots.savable(to.plot, "plot")
 
 
-def _question(private: Table, groups: Sequence[str], where: str | None, algorithm: str | None) -> Any:
+def _question(
+    private: Table, groups: Sequence[str], where: str | None, algorithm: str | None, aggregates: Mapping[str, Aggregate]
+) -> Any:
     rows = private if where is None else private.where(where)
+    if aggregates:
+        return rows.ask_groups(groups, aggregates)
     if groups:
         return rows.ask(*groups, algorithm=algorithm)
     if algorithm is not None:
@@ -201,7 +217,7 @@ def _check_lines(question: Any, to: Destination) -> None:
 
 def _show_preview(question: Any, epsilon: str | None, within: float | None, rows: int | None, form: Format) -> None:
     price = epsilon if epsilon is not None else question.epsilon_within(within)
-    if rows is not None and getattr(question, "kind", None) != "mean":
+    if rows is not None and getattr(question, "kind", None) != "mean" and not hasattr(question, "aggregates"):
         raise BadInput("rows", "is for the preview of a mean", "leave it out")
     shown = question.preview(epsilon=price) if rows is None else question.preview(epsilon=price, rows=rows)
     if form == "text":
@@ -215,7 +231,15 @@ def _show_preview(question: Any, epsilon: str | None, within: float | None, rows
         "algorithm": shown.algorithm,
         "reckoned_by": shown.stand_in,
     }
+    margins = getattr(shown, "margins", None)
+    if margins is not None:  # what depends on an unknown number of rows has no margin
+        facts |= {"margin": _known(shown.margin), "widest": _known(shown.widest)}
+        facts |= {f"margin of {name}": _known(off) for name, off in margins.items()}
     typer.echo(json.dumps(facts, ensure_ascii=False) if form == "json" else _csv_line(facts), nl=form == "json")
+
+
+def _known(number: float) -> float | None:
+    return None if math.isnan(number) else number
 
 
 def _csv_line(facts: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -29,6 +30,9 @@ MOST_TRIALS: Final = 200
 SECONDS: Final = 12.0
 """After this many seconds, an algorithm makes no further trials."""
 
+LEAST_FOR_BIAS, SURE = 3, 3.0
+"""Fewer trials say nothing about a bias, and a squared bias within this many standard errors of 0 does not count as one."""
+
 SPREAD: Final = (0.05, 0.95)
 WIDEST: Final = 1024
 """More cells than this are added up before they are drawn."""
@@ -42,8 +46,11 @@ class AlgorithmErrors:
     errors: Vector
     """The root mean squared error per answer, one per trial."""
 
-    bias: float
-    """The error of the mean over the trials, root mean squared over the answers, without what chance explains."""
+    bias: float | None
+    """The error of the mean over the trials, root mean squared over the answers; None if chance may explain it."""
+
+    bias_error: float
+    """The standard error of that, over the trials."""
 
     deviation: float
     """The standard deviation over the trials, root mean squared over the answers."""
@@ -108,6 +115,29 @@ async def prepare(form: Form, selectors: Mapping[str, Selector]) -> Callable[[Ba
     return work
 
 
+def systematic(errors: Vector) -> tuple[float | None, float]:
+    """The bias of an answer, root mean squared over the answers, and its standard error; None if chance may explain it.
+
+    The products of different trials' errors are its square in the mean. How much that varies with the trials is found by
+    leaving out each of them (the jackknife). One row per trial.
+
+    >>> noise = np.random.default_rng(0).normal(size=(10, 50))
+    >>> systematic(noise)[0] is None, round(systematic(noise + 9)[0])
+    (True, 9)
+    """
+    many, answers = errors.shape
+    if many < LEAST_FOR_BIAS:
+        return None, math.nan
+    total, squares = errors.sum(axis=0), (errors**2).sum(axis=1)
+    square = ((total**2).sum() - squares.sum()) / (many * (many - 1) * answers)
+    without = ((total - errors) ** 2).sum(axis=1) - (squares.sum() - squares)
+    without /= (many - 1) * (many - 2) * answers
+    off = float(np.sqrt((many - 1) / many * ((without - without.mean()) ** 2).sum()))
+    if square <= SURE * off:
+        return None, math.nan
+    return float(np.sqrt(square)), off / (2 * float(np.sqrt(square)))
+
+
 def attempt(
     name: str, given: PublicInput, trials: int, job: BackgroundJob, selector: Selector | None = None
 ) -> AlgorithmErrors:
@@ -125,12 +155,12 @@ def attempt(
                 break
     errors, many = np.asarray(off), len(off)
     variance = float(errors.var(axis=0, ddof=1).mean()) if many > 1 else float("nan")
-    # The mean of few trials is off by chance, too; that part is no bias.
-    bias = float((errors.mean(axis=0) ** 2).mean()) - (variance / many if many > 1 else 0.0)
+    bias, bias_error = systematic(errors)
     return AlgorithmErrors(
         name=name,
         errors=np.sqrt((errors**2).mean(axis=1)),
-        bias=float(np.sqrt(max(bias, 0.0))),
+        bias=bias,
+        bias_error=bias_error,
         deviation=float(np.sqrt(variance)),
         first=kept[0].reshape(given.data.shape),
         seconds=(time.monotonic() - began) / many,
@@ -184,7 +214,7 @@ def parts_figure(tried: list[AlgorithmErrors]) -> Any:
     figure = plots.new("Bias and spread", x="of an answer, root mean squared", log_x=True)
     names = [one.name for one in tried]
     floor = min((one.deviation for one in tried if one.deviation > 0), default=1.0) / 100
-    bias = [one.bias if one.bias > floor else None for one in tried]
+    bias = [one.bias if one.bias is not None and one.bias > floor else None for one in tried]
     figure.add_scatter(
         x=[one.deviation for one in tried], y=names, mode="markers", name="standard deviation", marker={"size": 9}
     )

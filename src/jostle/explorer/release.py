@@ -299,10 +299,22 @@ class Desk:
     def file(self, key: str, kind: str) -> tuple[str, str, str]:
         """A release as a file: its text, its type and a name for it. `sent` says that somebody has it."""
         released = self._released.get(key)
+        if released is not None and kind == "claim":
+            return self._claim(released)
         found = None if released is None else released.file(kind)
         if released is None or found is None:
             raise HTTPException(404, "There is no such file, or no longer.")
         return found
+
+    def _claim(self, released: Released) -> tuple[str, str, str]:
+        """What the account that paid lets one claim."""
+        from jostle.answers.claim import Claim
+
+        account = _account(released.priced.table)
+        if account is None:
+            raise HTTPException(404, "There is no ledger to claim anything from.")
+        statement = account.ledger.statement(account.name)
+        return Claim.of(statement).to_markdown(), "text/markdown; charset=utf-8", "privacy-claim.md"
 
     def sent(self, key: str, kind: str) -> None:
         """Somebody has got the whole file: if the answers are in it, they need not be saved at the end."""

@@ -148,6 +148,7 @@ class Released:
             "epsilon": {"spent": self.cost, "remaining": show(self.result.remaining)},
             "neighbours": str(self.result.neighbours),
             "notes": list(self.result.notes),
+            "interval_kind": None if self.lacking else self.result.interval_kind,
             "charge": charge_facts(self.result.charges),
             "answers": rows.where(rows.notna(), None).to_dict("records"),
         }

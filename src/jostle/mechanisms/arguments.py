@@ -1,8 +1,8 @@
 """Checks of what a caller states, and the reading of private numbers.
 
 Everything that can be refused is refused here, before a token is spent. Private *values* are never refused: they are
-clipped, dropped or replaced, by the rule that each mechanism states. The one exception is a score that is not a finite
-number: the caller's program computes scores, so that is a fault of the program.
+clipped, dropped or replaced, by the rule that each mechanism states. A refusal that depends on them would be a bit that
+nobody paid for.
 """
 
 from __future__ import annotations
@@ -281,13 +281,27 @@ def _one_by_one(values: object) -> object:
 
 
 def finite_scores(scores: object, argument: str = "scores") -> Vector:
-    """One finite number per candidate. The message says that one is not finite, never which."""
+    """One finite number each, of public data. The message says that one is not finite, never which."""
+    array = _one_each(scores, argument)
+    if not np.isfinite(array).all():
+        raise BadInput(argument, "must be finite numbers, and some are not", "repair what computes them, for any data")
+    return array
+
+
+def private_scores(scores: object, argument: str = "scores") -> Vector:
+    """One number each, of private data: none is refused. A NaN counts as lower than all others, and so does −∞.
+
+    >>> private_scores([1, float("inf"), float("nan")]).tolist() == [1, LARGEST, -LARGEST]
+    True
+    """
+    return np.nan_to_num(np.clip(_one_each(scores, argument), -LARGEST, LARGEST), nan=-LARGEST)
+
+
+def _one_each(scores: object, argument: str) -> Vector:
     array = numbers(scores, argument)
     if array.ndim != 1:
         problem = f"must be one number each, not an array of {array.ndim} dimensions"
         raise BadInput(argument, problem, "pass a list of numbers")
-    if not np.isfinite(array).all():
-        raise BadInput(argument, "must be finite numbers, and some are not", "repair what computes them, for any data")
     return array
 
 
@@ -321,7 +335,7 @@ def in_order(candidates: Iterable[T]) -> Sequence[T]:
 
 
 def with_scores(candidates: Iterable[T], scores: object) -> tuple[Sequence[T], Vector]:
-    """Candidates in order, and one finite score for each; a dictionary of candidates may bring its scores along.
+    """Candidates in order, and one score for each; a dictionary of candidates may bring its scores along.
 
     >>> options, scores = with_scores({"pizza": 27, "salad": 23}, None)
     >>> options, scores.tolist()
@@ -330,7 +344,7 @@ def with_scores(candidates: Iterable[T], scores: object) -> tuple[Sequence[T], V
     remedy = "pass one score per candidate, in order"
     if scores is None and not isinstance(candidates, Mapping):
         raise BadInput("scores", "are missing", f"{remedy}, or a dictionary {{candidate: score}}")
-    array = finite_scores(list(candidates.values()) if scores is None else scores)  # type: ignore[attr-defined]
+    array = private_scores(list(candidates.values()) if scores is None else scores)  # type: ignore[attr-defined]
     options = in_order(candidates)
     if len(options) != array.size:
         raise BadInput("scores", f"are {array.size} for {len(options)} candidates", remedy)

@@ -76,7 +76,8 @@ def quantiles(
     depth = len(levels).bit_length()
     check_budget(budget)
     widest = reach(Fraction(1, _DENOMINATOR), budget.neighbours.in_part())
-    exponential_scale(widest, budget.pure / depth)  # refuses what could not be drawn, before it is charged
+    parts = _parts(budget.neighbours.in_part())
+    exponential_scale(widest, budget.pure / depth, parts)  # refuses what could not be drawn, before it is charged
     noise = budget.draw(operator="quantiles", note=note)
     known = np.clip(private[~np.isnan(private)], low, high)
     cells = np.rint((known - low) / size).astype(np.int64)
@@ -157,7 +158,12 @@ def reach(level: Fraction, neighbours: Neighbours) -> Fraction:
 @lru_cache(maxsize=1024)
 def _scale(level: Fraction, neighbours: Neighbours, epsilon: Fraction, depth: int) -> Fraction:
     """The scale of one round's weights, which depends only on public numbers."""
-    return exponential_scale(reach(level, neighbours), epsilon / depth)
+    return exponential_scale(reach(level, neighbours), epsilon / depth, _parts(neighbours))
+
+
+def _parts(neighbours: Neighbours) -> int:
+    """How many parts of one round a person's records may be in; where they are replaced, before and after."""
+    return neighbours.rows * (1 if neighbours.relation == "add_remove" else 2)
 
 
 def _probabilities(probabilities: Sequence[Any]) -> list[Fraction]:

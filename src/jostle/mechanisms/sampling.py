@@ -31,15 +31,20 @@ SMALLEST_EPSILON = Fraction(1, 2**20)
 _DEEPEST = 256  # weights are kept down to exp(−256) of the largest
 
 
-def exponential_scale(reach: Fraction, epsilon: Fraction) -> Fraction:
+def exponential_scale(reach: Fraction, epsilon: Fraction, parts: int = 1) -> Fraction:
     """The scale λ with which weights exp(score/λ) are ε-differentially private, after rounding.
+
+    Of the parts of a split, a person may be in several: then the weights of each of them are rounded.
 
     >>> float(exponential_scale(Fraction(2), Fraction(1)))
     2.000000000001819
     """
     if epsilon < SMALLEST_EPSILON:
         raise BadInput("budget", "has an ε below 2^-20, at which weights cannot be told apart", "use a larger epsilon")
-    scale = reach / (epsilon - ROUNDING)
+    kept = ROUNDING * parts
+    if epsilon <= 2 * kept:
+        raise BadInput("budget", "has an ε that is too small for this many rows per person", "use a larger epsilon")
+    scale = reach / (epsilon - kept)
     if scale * _DEEPEST >= 2**53:
         raise BadInput("budget", "has an ε that is too small, for this sensitivity, for weights", "use a larger epsilon")
     return scale

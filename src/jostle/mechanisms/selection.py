@@ -19,7 +19,7 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector
-from jostle.mechanisms.arguments import candidate_at, check_bounds, check_budget, finite_scores, with_scores
+from jostle.mechanisms.arguments import candidate_at, check_bounds, check_budget, private_scores, with_scores
 from jostle.mechanisms.sampling import exponential_scale, exponential_weights, pick, pick_cell
 from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 
@@ -44,7 +44,7 @@ def exponential(
 
     `sensitivity` is how far one record, added or removed, moves any one score, or the pair `(add_remove, replace)`.
     Only claim `monotone` if adding a record, whichever it is, never lowers a score (or never raises one); `check_scores`
-    tries that on public data.
+    tries that on public data. Scores are private, so none is refused: a NaN counts as lower than all others.
 
     See `utility.exponential_error` for how far below the best the choice may be.
 
@@ -80,8 +80,8 @@ def exponential_line(
     McSherry, Talwar: Mechanism design via differential privacy, FOCS 2007, with the length as base measure; for
     splitting points of trees, Friedman, Schuster: Data mining with differential privacy, KDD 2010.
 
-    The sensitivity has to hold at every point of the line. Cuts have to rise, and to be finite, for any data; those outside
-    of the bounds are clipped to them.
+    The sensitivity has to hold at every point of the line. Sort the cuts, and the scores with them: a cut below the one
+    before it counts as equal to it. Cuts outside of the bounds are clipped to them. No cut and no score is refused.
 
     See `utility.exponential_error`, with lengths in place of numbers of candidates, for how far below the best it may be.
 
@@ -91,14 +91,13 @@ def exponential_line(
     >>> round(exponential_line(cuts, scores, bounds=(0, 12), sensitivity=1, monotone=True, budget=budget), 3)
     6.285
     """
-    inner, (low, high) = finite_scores(cuts, "cuts"), check_bounds(bounds)
-    if (np.diff(inner) < 0).any():
-        raise BadInput("cuts", "must not fall", "sort them, and the scores with them")
+    inner, (low, high) = private_scores(cuts, "cuts"), check_bounds(bounds)
+    inner = np.maximum.accumulate(inner)  # no cut is refused: a refusal before the charge would reveal a value for free
     # Each step of this is monotone in the cut, also in floats. So a cell belongs to the piece of one point of the line, the
     # largest whose cell it is, and has the score of that point: the sensitivity is that of the score.
     edges = np.floor((np.clip(inner, low, high) - low) / (high - low) * CELLS).astype(np.int64)
     edges = np.concatenate([[0], edges, [CELLS]])
-    lengths, values = np.diff(edges), finite_scores(scores)
+    lengths, values = np.diff(edges), private_scores(scores)
     if values.size != lengths.size:  # how many there are may be private: the message does not say it
         raise BadInput("scores", "must be one more than the cuts", "pass one score per piece, from left to right")
     gaps, reach = _gaps(values, sensitivity, monotone, budget, lengths)

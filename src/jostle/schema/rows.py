@@ -132,10 +132,11 @@ class Rows:
         else:
             path.write_text(self.to_csv(), encoding="utf-8", newline="")
 
-    def to_text(self, aggregates: int = 1, most: int | None = None) -> str:
-        """The rows for people: labels, then each aggregate and its interval, with as many decimals as these need.
+    def to_text(self, most: int | None = None, *, intervals: bool = True) -> str:
+        """The rows for people: each number and its interval, if it has one, with as many decimals as these need.
 
-        If there are more than `most` lines, those in the middle are left out.
+        If there are more than `most` lines, those in the middle are left out. Intervals are found by the names of their
+        columns; pass `intervals=False` if names such as "low" and "high" are something else.
 
         >>> means = {"mean": [0.012341, 2.0], "low": [0.010341, 1.9], "high": [0.014341, 2.1]}
         >>> print(Rows({"sex": ["F", "M"], **means}).to_text())
@@ -144,16 +145,18 @@ class Rows:
         M    2.00000  1.90000 – 2.10000
         """
         columns = self.by_name()
-        each = 3 if list(columns)[-1].split(" (")[0].endswith("high") else 1  # else intervals are not there yet
-        numbers = list(columns)[-each * aggregates :]
-        labels = [name for name in columns if name not in numbers]
-        shown = [([_one_line(name)], [*map(_cell, columns[name])], False) for name in labels]
-        for first in range(0, len(numbers), each):
-            value, *ends = numbers[first : first + each]
-            write = _written_with(_decimals(*(columns[name] for name in (value, *ends))))
-            shown.append(([_one_line(value)], [*map(write, columns[value])], True))
-            if ends:
-                lows, highs = ([*map(write, columns[name])] for name in ends)
+        ends = _ends(list(columns)) if intervals else {}
+        shown: list[tuple[list[str], list[str], bool]] = []
+        for place, (name, values) in enumerate(columns.items()):
+            if name in {end for pair in ends.values() for end in pair}:
+                continue
+            if name not in ends and (ends or not place or any(isinstance(value, str) for value in values)):
+                shown.append(([_one_line(name)], [*map(_cell, values)], False))
+                continue
+            write = _written_with(_decimals(values, *(columns[end] for end in ends.get(name, ()))))
+            shown.append(([_one_line(name)], [*map(write, values)], True))
+            if name in ends:
+                lows, highs = ([*map(write, columns[end])] for end in ends[name])
                 width = max(map(len, lows), default=0)
                 between = [f"{low:>{width}} – {high}" for low, high in zip(lows, highs, strict=True)]
                 shown.append((["95 % interval"], between, False))
@@ -162,6 +165,20 @@ class Rows:
         if most is not None and len(self) > most:
             lines.append(f"({len(self):,} rows)")
         return "\n".join(lines)
+
+
+def _ends(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """The columns with the ends of a number's interval: those that follow the number, if they are named so.
+
+    >>> _ends(["sex", "mean", "low", "high", "n"])
+    {'mean': ('low', 'high')}
+    """
+
+    def named(name: str, end: str) -> bool:
+        return name.split(" (")[0].endswith(end)
+
+    threes = zip(names, names[1:], names[2:], strict=False)
+    return {value: (low, high) for value, low, high in threes if named(low, "low") and named(high, "high")}
 
 
 def missing(value: Any) -> bool:

@@ -23,6 +23,7 @@ from jostle.kernel.errors import BadInput, JostleError
 from jostle.schema import Boolean, Category, Column, Date, Numeric, Schema
 from jostle.schema.values import as_days, as_number, is_missing_value, is_writable, text
 from jostle.tables.cells.readings import literal
+from jostle.tables.impossible import refuse_impossible
 from jostle.tables.predicates import from_sql
 from jostle.tables.view import Derive, View, plain_type
 
@@ -80,6 +81,7 @@ def operation(view: View, said: Condition, argument: str) -> Any:
         raise BadInput(argument, "is nested too deeply", "say it in a simpler way, or in several steps") from None
     if argument == "where" and not found.dtype.is_boolean():
         raise BadInput(argument, "is neither true nor false", "compare something, for instance age >= 18")
+    refuse_impossible(expression.op(), view.schema, argument)
     return found
 
 
@@ -90,6 +92,18 @@ def checked(expression: Any, form: Any, schema: Schema, argument: str) -> Any:
         raise BadInput(argument, problem, "pass for instance lambda t: t.age > 30")
     _Check(form.op(), schema, argument).range_of(expression.op())
     return expression.op().replace(_careful)
+
+
+def range_of(value: Callable[[Any], Any], schema: Schema, argument: str = "sql") -> Range:
+    """Between which numbers a value of a row is, by the schema."""
+    form = ibis.table({name: plain_type(column) for name, column in schema.items()}, name="table")
+    made = value(form)
+    found = _Check(form.op(), schema, argument).range_of((made if isinstance(made, ibis.Value) else ibis.literal(made)).op())
+    if found is None:
+        raise BadInput(
+            argument, "does arithmetic with a value that is no number", "use columns that are declared as numbers"
+        )
+    return found
 
 
 def _careful(node: Any, arguments: Any) -> Any:

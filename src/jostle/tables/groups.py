@@ -18,26 +18,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jostle.answers.answer import remaining_after
+from jostle.answers.answer import Answer, remaining_after
 from jostle.answers.grouped import GroupedAnswers
 from jostle.answers.noise_intervals import margin, share, share_ends, spread, spread_ends, whole_margin
 from jostle.answers.previews import GroupPreviews
-from jostle.kernel.arguments import finite, whole
+from jostle.kernel.arguments import whole
 from jostle.kernel.budget import exact
-from jostle.kernel.errors import BadInput, InternalError
+from jostle.kernel.errors import BadInput, InternalError, Overdraft
 from jostle.kernel.functions.totals import CellTotal, Mixture, NoisyTotals, RecordCount, Sum, WeightedTotals
 from jostle.kernel.partition import Vector
 from jostle.schema import Numeric
-from jostle.tables.aggregates import Aggregate
+from jostle.schema.rows import distinct_names
+from jostle.tables.aggregates import EXTREMES, Aggregate
 from jostle.tables.columns import EngineColumns
+from jostle.tables.group_arguments import MOST_GROUPS, checked_aggregates, checked_weights, group_columns, listed_groups
+from jostle.tables.group_quantiles import ERROR, GroupQuantiles
 from jostle.tables.lattices import NumberLattice, Presence
 from jostle.tables.question import Question, cell_labels, notes_on, numeric
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
-
-MOST_GROUPS = 4096
-"""There are at most this many groups."""
+    from jostle.tables.view import View
 
 MOST_CELLS = 2**24
 """The columns that listed groups are of have at most this many combinations of cells."""
@@ -56,9 +57,9 @@ class Measured:
     total: CellTotal
     aggregates: dict[str, Aggregate]
 
-    def price(self, weights: Mapping[str, float], apart: float) -> float:
+    def price(self, weights: Mapping[str, float], size: float) -> float:
         """The weighted sum of squared errors of its aggregates at all of ε: in that of a count, relative to the range."""
-        return sum(weights[name] * self._error(one) for name, one in self.aggregates.items()) * apart**2
+        return sum(weights[name] * self._error(one) for name, one in self.aggregates.items()) * size**2
 
     def _error(self, one: Aggregate) -> float:
         total = self.total
@@ -83,12 +84,15 @@ class GroupsQuestion(Question[GroupedAnswers]):
         keys: Any = None,
         what: str | None = None,
     ) -> None:
-        self.table, self.groups = table, _columns(table, columns)
-        self.aggregates = _aggregates(table, aggregates)
-        self._weights = _weights(self.aggregates, weights)
+        self.table, self.groups = table, group_columns(table, columns)
+        self.aggregates = checked_aggregates(table, aggregates)
+        self._weights = checked_weights(self.aggregates, weights)
         self._numbers: dict[str, NumberLattice | Presence] = {}
         self._measured = self._plan()
-        self.labels, self._by, self._columns = self._cells(keys)
+        self.labels, self._places = self._keyed(keys)
+        self._columns, self._by = self._grouped(self.table._views)
+        self._columns = replace(self._columns, numbers=self._numbers, rows_without_numbers=self._counts_all_rows)
+        self._quantiles = self._distributions()
         by = f" by {' and '.join(self.groups)}" if self.groups else ""
         self.what = what or f"{', '.join(dict.fromkeys(map(str, self.aggregates.values())))}{by}"
 
@@ -100,6 +104,8 @@ class GroupsQuestion(Question[GroupedAnswers]):
         persons: dict[str, Aggregate] = {}
         by_column: dict[str, dict[str, Aggregate]] = {}
         for name, one in self.aggregates.items():
+            if one.is_quantile:
+                continue
             if one.column is not None:
                 by_column.setdefault(one.column, {})[name] = one
             elif one.kind == "count_units" and not self._one_row_per_group:
@@ -140,36 +146,56 @@ class GroupsQuestion(Question[GroupedAnswers]):
         self._numbers[column] = NumberLattice.between_bounds(column, known)
         return Measured(Mixture(column, 2 if kinds & {"variance", "std"} else 1), asked)
 
-    def _cells(self, keys: Any) -> tuple[dict[str, list[Any]], tuple[str, ...], EngineColumns]:
-        """The labels of the groups, the attributes that say which group a row is in, and the columns."""
-        schema, sizes = self.table.schema, [self.table.schema[name].size for name in self.groups]
-        cells = math.prod(sizes)
-        some_have_none = not any(one.column is None for one in self.aggregates.values())
-        columns = replace(
-            EngineColumns.of(self.table._views, self.groups),
-            numbers=self._numbers,
-            rows_without_numbers=not (some_have_none and self._numbers),
-        )
+    def _distributions(self) -> list[GroupQuantiles]:
+        """The columns whose quantiles are asked for: one distribution each."""
+        asked: dict[str, dict[str, Aggregate]] = {}
+        for name, one in self.aggregates.items():
+            if one.is_quantile:
+                asked.setdefault(str(one.column), {})[name] = one
+        groups = len(next(iter(self.labels.values()), [None]))
+        return [GroupQuantiles.of(self.table, column, each, groups, self._grouped) for column, each in asked.items()]
+
+    def _keyed(self, keys: Any) -> tuple[dict[str, list[Any]], list[int] | None]:
+        """The labels of the groups, and the flat cells of those that are listed."""
+        schema, cells = self.table.schema, math.prod(self.table.schema[name].size for name in self.groups)
         if keys is None:
             if cells > MOST_GROUPS:
                 problem = f"have {cells:,} combinations of cells, and there can be {MOST_GROUPS:,} groups"
                 raise BadInput("columns", problem, "list the groups with keys=[…], or put columns into fewer cells: bin()")
-            return cell_labels(schema, self.groups), self.groups, columns
-        places, labels = _listed(keys, schema, self.groups)
+            return cell_labels(schema, self.groups), None
+        places, labels = listed_groups(keys, schema, self.groups)
         if cells > MOST_CELLS:
             problem = f"have {cells:,} combinations of cells, more than {MOST_CELLS:,}"
             raise BadInput("columns", problem, "put columns into fewer cells: bin()")
-        numbered = np.zeros(cells, dtype=np.int64)
-        numbered[places] = np.arange(len(places))
-        kept = replace(columns, only={self.groups: np.array(places)})
-        return labels, (KEYS,), kept.with_table(KEYS, self.groups, numbered)
+        return labels, places
+
+    def _grouped(self, views: Sequence[View], *more: str) -> tuple[EngineColumns, tuple[str, ...]]:
+        """The columns that rows are grouped by, and some more; and the attributes that say which group a row is in."""
+        columns = EngineColumns.of(views, [*self.groups, *more])
+        if self._places is None:
+            return columns, self.groups
+        numbered = np.zeros(math.prod(columns.sizes[name] for name in self.groups), dtype=np.int64)
+        numbered[self._places] = np.arange(len(self._places))
+        kept = replace(columns, only={self.groups: np.array(self._places)})
+        [name] = distinct_names([KEYS], columns.sizes)
+        return kept.with_table(name, self.groups, numbered), (name,)
+
+    @property
+    def _counts_all_rows(self) -> bool:
+        """Whether rows without any of the numbers count as well."""
+        return not self._numbers or any(one.column is None for one in self.aggregates.values())
+
+    @cached_property
+    def _totals_parts(self) -> list[int]:
+        """The parts of ε that the totals have: in proportion to the cube root of their squared errors."""
+        held = self._columns.contribution(self._by)
+        persons, rows = (most or self.table.neighbours.rows for most in (held.cells, held.records))
+        sizes = [persons / rows if one.total.of_persons else 1.0 for one in self._measured]
+        return _cube_roots([one.price(self._weights, size) for one, size in zip(self._measured, sizes, strict=True)])
 
     @cached_property
     def _totals(self) -> WeightedTotals:
-        held = self._columns.contribution(self._by)
-        persons, rows = (most or self.table.neighbours.rows for most in (held.cells, held.records))
-        prices = [one.price(self._weights, persons / rows if one.total.of_persons else 1.0) for one in self._measured]
-        return WeightedTotals([one.total for one in self._measured], [max(1, round(1000 * p ** (1 / 3))) for p in prices])
+        return WeightedTotals([one.total for one in self._measured], self._totals_parts)
 
     # ----------------------------------------------------------------------------------------- preview and release
 
@@ -177,25 +203,35 @@ class GroupsQuestion(Question[GroupedAnswers]):
     def _size(self) -> int:
         return math.prod(self._columns.sizes[name] for name in self._by)
 
+    @property
+    def about(self) -> Mapping[str, Sequence[Any]]:
+        """The labels of the groups."""
+        return self.labels
+
     def _scales(self, epsilon: Fraction) -> list[Fraction]:
         relation = self.table.neighbours.among_filtered() if self._columns.filtered else self.table.neighbours
         return self._totals.scales(self._size, relation, self._columns.contribution(self._by), epsilon)
 
     def check(self, epsilon: Any) -> None:
         """Refuse an ε for which noise cannot be drawn, before anything is charged or read."""
-        self._scales(exact(epsilon))
+        share = self._shares(exact(epsilon))[0]
+        if self._measured and share is not None:
+            self._scales(share)
 
     def preview(self, *, epsilon: Any, rows: int | None = None) -> GroupPreviews:
         """How far off each aggregate would be, at no cost. Means and variances need a number of rows per group: `rows`."""
         amount, expected = exact(epsilon), whole(rows)
-        scales = {m.total: float(s / m.total.unit) for m, s in zip(self._measured, self._scales(amount), strict=True)}
+        scales: dict[CellTotal, float] = {}
+        if self._measured:
+            found = self._scales(self._shares(amount)[0] or amount)
+            scales = {one.total: float(scale / one.total.unit) for one, scale in zip(self._measured, found, strict=True)}
         if rows is not None and (expected is None or not 1 <= expected <= 2**61):
             raise BadInput("rows", "must be a whole number of at least 1", "say about how many rows a group has")
         margins: dict[str, float] = {}
         for one in self._measured:
             for name, aggregate in one.aggregates.items():
                 margins[name] = self._expected(one.total, aggregate, scales[one.total], expected)
-        ordered = {name: margins[name] for name in self.aggregates}
+        ordered = {name: margins.get(name, math.nan) for name in self.aggregates}
         return GroupPreviews.of(amount, ordered)
 
     def _expected(self, total: CellTotal, one: Aggregate, scale: float, rows: int | None) -> float:
@@ -228,26 +264,65 @@ class GroupsQuestion(Question[GroupedAnswers]):
     def _release(self, epsilon: Any) -> GroupedAnswers:
         """Nothing is read before the charge is made, and what could be refused is refused before that."""
         source = self.table._budget
-        if epsilon is not None:
-            self.check(epsilon)
-        needs = {name: any(getattr(total, key) for total in self._totals.totals) for name, key in _NEEDS.items()}
-        self._columns.check_sums(self._by, **needs)
+        whole = source.spent_before_measuring(epsilon) if epsilon is None else exact(epsilon)
+        shares = self._shares(whole)
+        if self._measured and shares[0] is not None:
+            self._scales(shares[0])
+        if len(shares) > 1 and whole is not None and whole > source.remaining:  # before the first is charged
+            raise Overdraft(requested=whole, remaining=source.remaining, of=f"dataset {self.table.name!r}")
+        if self._measured:
+            needs = {name: any(getattr(total, key) for total in self._totals.totals) for name, key in _NEEDS.items()}
+            self._columns.check_sums(self._by, **needs)
+        for one in self._quantiles:
+            one.check()
+        found: dict[str, Found] = {}
+        answers: list[GroupedAnswers] = []
+        try:
+            if self._measured:
+                answers.append(self._answer(self._of_totals(shares[0], found), found))
+            for one, share in zip(self._quantiles, shares[bool(self._measured) :], strict=True):
+                answer, quantiles = one.release(share, self.what)
+                found |= quantiles
+                answers.append(self._answer(answer.price, found, answers))
+        except BaseException as failure:
+            if answers:  # they are paid for, and must not be lost
+                failure.answered = answers[-1]  # type: ignore[attr-defined]
+                failure.add_note("Some aggregates were released and charged before this: the attribute `answered`.")
+            raise
+        return answers[-1]
+
+    def _shares(self, epsilon: Fraction | None) -> list[Fraction | None]:
+        """Of ε, what the totals have, and then what each distribution has. None: the only one takes what there is."""
+        parts = [sum(self._totals_parts)] if self._measured else []
+        parts += _cube_roots([ERROR * max(self._weights[name] for name in one.aggregates) for one in self._quantiles])
+        if len(parts) == 1 or epsilon is None:
+            return [epsilon] * len(parts)
+        return [epsilon * part / sum(parts) for part in parts]
+
+    def _of_totals(self, epsilon: Fraction | None, found: dict[str, Found]) -> dict[str, Any]:
+        """Measure the totals, read their aggregates, and say what was paid."""
+        source = self.table._budget
         records, budget = source.records(self._columns, epsilon, note=self.what)
         noisy = records.totals(self._by, self._totals, budget)
-        found: dict[str, Found] = {}
         for one, numbers in zip(self._measured, noisy, strict=True):
             found |= {name: self._read(one.total, aggregate, numbers) for name, aggregate in one.aggregates.items()}
+        remaining = remaining_after(budget, lambda: source.remaining)
+        price = {"spent": budget.epsilon, "remaining": remaining, "charges": budget.charges}
+        return price | {"neighbours": records.neighbours}
+
+    def _answer(self, price: dict[str, Any], found: Mapping[str, Found], before: Sequence[Answer] = ()) -> GroupedAnswers:
+        """The answer with what was found so far, and what was paid for all of it."""
+        if before:
+            price |= {"spent": before[-1].spent + price["spent"]}
+            price |= {"charges": tuple(dict.fromkeys((*before[-1].charges, *price["charges"])))}
+        named = [name for name in self.aggregates if name in found]
         return GroupedAnswers(
             groups=self.groups,
             labels=self.labels,
-            values={name: found[name][0] for name in self.aggregates},
-            ends={name: found[name][1:] for name in self.aggregates},
-            what={name: str(one) for name, one in self.aggregates.items()},
-            spent=budget.epsilon,
-            remaining=remaining_after(budget, lambda: source.remaining),
-            neighbours=records.neighbours,
-            charges=budget.charges,
-            notes=self._notes(),
+            values={name: found[name][0] for name in named},
+            ends={name: found[name][1:] for name in named},
+            what={name: str(self.aggregates[name]) for name in named},
+            **price | {"notes": self._notes()},
         )
 
     def _notes(self) -> tuple[str, ...]:
@@ -261,9 +336,13 @@ class GroupsQuestion(Question[GroupedAnswers]):
             found.append(f"At most {said} are counted.")
         if self._by != self.groups:
             found.append(f"Rows of other groups than the {len(next(iter(self.labels.values()))):,} listed are left out.")
+        if any(one.kind in EXTREMES for one in self.aggregates.values()):
+            ends = " and ".join(f"{kind} is the {level:.0%} quantile" for kind, level in EXTREMES.items())
+            found.append(f"{ends}: the outermost values depend on single persons.".replace("%", " %"))
+        added += [one.column for one in self._quantiles if one.column not in added]
         for note in notes_on(schema, None, (), added):
             rows_count = self._columns.rows_without_numbers
-            found.append(note.replace("are left out.", "count as rows, and not in sums or means.") if rows_count else note)
+            found.append(note.replace("are left out.", "count as rows only.") if rows_count else note)
         return tuple(found)
 
     # ------------------------------------------------------------------------------------------------ post-processing
@@ -298,6 +377,10 @@ class GroupsQuestion(Question[GroupedAnswers]):
 _NEEDS = {"squares": "squares", "persons": "of_persons"}
 
 
+def _cube_roots(prices: Sequence[float]) -> list[int]:
+    return [max(1, round(1000 * price ** (1 / 3))) for price in prices]
+
+
 def _linear(numbers: Vector, weights: Vector, scale: float) -> Found:
     """A weighted sum of noisy numbers per group, with its exact interval."""
     value, off = numbers @ weights, margin(weights, scale)
@@ -316,121 +399,3 @@ def _numbers_of(total: CellTotal) -> int:
 
 def _degree(total: CellTotal) -> int:
     return total.degree if isinstance(total, Mixture) else 0
-
-
-# -------------------------------------------------------------------------------------------------------- arguments
-
-
-def _columns(table: Table, columns: Any) -> tuple[str, ...]:
-    names = (columns,) if isinstance(columns, str) else tuple(columns)
-    for name in names:
-        table.schema.column(name)
-    if len(set(names)) < len(names):
-        raise BadInput("columns", "are twice the same", "name each column once")
-    return names
-
-
-def _aggregates(table: Table, aggregates: Any) -> dict[str, Aggregate]:
-    example = 'pass for instance n=count(), average=mean("cost")'
-    if not isinstance(aggregates, Mapping) or not aggregates:
-        raise BadInput("aggregates", "are missing", example)
-    for name, one in aggregates.items():
-        if not isinstance(one, Aggregate) or not isinstance(name, str) or not name:
-            raise BadInput("aggregates", f"{name!r} is not an aggregate of jostle.tables.aggregates", example)
-        if one.column is not None and one.kind == "count":
-            table.schema.column(one.column)
-        elif one.column is not None:
-            numeric(table.schema, one.column)
-        if one.kind == "count_units" and table.unit is None:
-            problem = "the table protects single rows, so it does not know which rows are one person's"
-            raise BadInput("aggregates", problem, 'count rows with count(), or open the table with unit=Unit("person", …)')
-        if one.is_quantile:
-            raise BadInput("aggregates", f"{one} cannot be computed per group yet", "use table.quantiles()")
-    return dict(aggregates)
-
-
-def _weights(aggregates: Mapping[str, Aggregate], weights: Any) -> dict[str, float]:
-    """How much the squared error of each counts; 1 unless given."""
-    given = {} if weights is None else weights
-    remedy = f"pass positive numbers by name, such as {{{next(iter(aggregates))!r}: 2}}"
-    if not isinstance(given, Mapping) or set(given) - set(aggregates):
-        raise BadInput("weights", "are not by the names of the aggregates", remedy)
-    found = {name: finite(given.get(name, 1)) for name in aggregates}
-    if any(one is None or not 1e-9 <= one <= 1e9 for one in found.values()):
-        raise BadInput("weights", "must be between 10⁻⁹ and 10⁹", remedy)
-    return {name: float(one) for name, one in found.items() if one is not None}
-
-
-def _listed(keys: Any, schema: Any, groups: tuple[str, ...]) -> tuple[list[int], dict[str, list[Any]]]:
-    """The flat cells of listed groups, and their labels."""
-    if isinstance(keys, str):
-        if keys == "private":
-            problem = "groups that nobody listed can be found only with an account that has a δ"
-            raise BadInput("keys", problem, "list the groups, keys=[…], or leave them out to use all cells of the schema")
-        raise BadInput("keys", "must be a list of groups", f"pass for instance keys=[{keys!r}]")
-    try:
-        listed = [tuple(key) if isinstance(key, (tuple, list)) else (key,) for key in keys]
-    except TypeError:
-        listed = []
-    if not groups or not 1 <= len(listed) <= MOST_GROUPS or any(len(key) != len(groups) for key in listed):
-        problem = (
-            f"must be 1 to {MOST_GROUPS:,} groups, with a value for each of the columns {', '.join(groups) or '(none)'}"
-        )
-        raise BadInput("keys", problem, 'pass for instance [("north", "F"), ("north", "M")]')
-    places = [0] * len(listed)
-    labels: dict[str, list[Any]] = {}
-    for number, name in enumerate(groups):
-        column = schema[name]
-        known = {label: cell for cell, label in enumerate(column.labels)}
-        cells = [_cell(column, known, key[number], name) for key in listed]
-        labels[name] = [column.labels[cell] for cell in cells]
-        places = [place * column.size + cell for place, cell in zip(places, cells, strict=True)]
-    if len(set(places)) < len(places):
-        raise BadInput("keys", "name a group twice, or two values of one cell", "list each group once")
-    return places, labels
-
-
-def _cell(column: Any, known: Mapping[str, int], value: Any, name: str) -> int:
-    """The cell of a listed value: by its label, or as a value of the column."""
-    if isinstance(value, str) and value in known:
-        return known[value]
-    cell = int(column.encode([value])[0])
-    if cell < 0 or cell >= column.values:
-        raise BadInput(
-            "keys", f"{value!r} is no value of {name!r} by the schema", f"use one of {', '.join(list(known)[:8])}"
-        )
-    return cell
-
-
-# ------------------------------------------------------------------------------------------------------------ group_by
-
-
-@dataclass(frozen=True, repr=False)
-class GroupedTable:
-    """A table with columns to group by: `table.group_by("ward", "sex").aggregate(n=count(), epsilon=1)`."""
-
-    table: Table
-    columns: tuple[str, ...]
-    keys: Any = None
-
-    def aggregate(
-        self,
-        *,
-        epsilon: Any = None,
-        within: float | None = None,
-        weights: Mapping[str, float] | None = None,
-        **named: Aggregate,
-    ) -> GroupedAnswers:
-        """Aggregates of every group, by names of your choice, at one price.
-
-        ε is divided so that the sum of squared errors, each relative to its column's range, is least. `weights` say how much
-        an aggregate's squared error counts, `weights={"average": 4}`.
-        """
-        return self.ask(weights=weights, **named).release(epsilon=epsilon, within=within)
-
-    def ask(self, *, weights: Mapping[str, float] | None = None, **named: Aggregate) -> GroupsQuestion:
-        """The question behind `aggregate`, to preview before it is paid for."""
-        return GroupsQuestion(self.table, self.columns, named, weights=weights, keys=self.keys)
-
-    def __repr__(self) -> str:
-        return f"<{self.table.name!r} grouped by {', '.join(self.columns) or 'nothing'}>"

@@ -21,10 +21,11 @@ from jostle.answers.previews import Preview
 from jostle.answers.released_numbers import Marginals, ReleasedNumbers
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
-from jostle.kernel.noise import calibrate, variance
+from jostle.kernel.noise import calibrate
 from jostle.kernel.source import simulation
 from jostle.kernel.strategies import identity
-from jostle.linear.fitting.marginals import Axes, consistent
+from jostle.linear.fitting.marginals import Axes, consistent, margins_of_cells
+from jostle.linear.laws import NoiseLaw
 from jostle.tables.columns import EngineColumns
 from jostle.tables.question import Question, cell_labels, no_rows, notes_on
 
@@ -36,9 +37,6 @@ LARGEST = 2**22
 
 MOST_COLUMNS = 12
 """One marginal has at most this many columns: it has a component per subset of them."""
-
-REACH = math.log(20) / math.sqrt(2)
-"""Half the width of a 95 % interval of Laplace noise, in standard deviations; of sums of such noise it is less."""
 
 
 class MarginalsQuestion(Question[Marginals]):
@@ -77,12 +75,11 @@ class MarginalsQuestion(Question[Marginals]):
     def preview(self, *, epsilon: Any) -> Preview:
         amount, shares = exact(epsilon), self._weights
         size = self.table.neighbours.among_filtered().sensitivity(1, 2)
-        spread = {
-            axes: variance(calibrate(size, amount * share / sum(shares)))
+        laws = {
+            axes: NoiseLaw.discrete_laplace(calibrate(size, amount * share / sum(shares)))
             for axes, share in zip(self.sets, shares, strict=True)
         }
-        _, found = consistent({axes: np.zeros(self._shape(axes)) for axes in self.sets}, spread)
-        off = [REACH * math.sqrt(found[axes]) for axes in self.sets]
+        off = list(margins_of_cells({axes: self._shape(axes) for axes in self.sets}, laws).values())
         return Preview(
             epsilon=amount, margin=float(np.median(off)), widest=max(off), algorithm="Laplace", stand_in="Laplace"
         )
@@ -96,12 +93,14 @@ class MarginalsQuestion(Question[Marginals]):
         columns.check()
         records, token = source.records(columns, epsilon, note=self.what)
         sources = [records.vector(*axes) for axes in self.sets]
-        whole, noisy, spread = token.epsilon, {}, {}
+        whole, noisy, spread, laws = token.epsilon, {}, {}, {}
         for axes, counts, share in zip(self.sets, sources, token.split(*self._weights), strict=True):
             cells = identity(counts.shape)
             spread[axes] = counts.noise_variance(cells, share)
+            laws[axes] = NoiseLaw.discrete_laplace(counts.noise_scale(cells, share))
             noisy[axes] = counts.measure(cells, share).reshape(counts.shape)
-        found, after = consistent(noisy, spread)
+        found, _ = consistent(noisy, spread)
+        off = margins_of_cells({axes: self._shape(axes) for axes in self.sets}, laws)
         price: dict[str, Any] = {"spent": whole, "remaining": remaining_after(token, lambda: source.remaining)}
         price |= {"neighbours": records.neighbours, "charges": token.charges}
         price |= {"notes": notes_on(self.table.schema, self.table.unit, names)}
@@ -111,7 +110,7 @@ class MarginalsQuestion(Question[Marginals]):
                 name="count",
                 about=cell_labels(self.table.schema, axes),
                 answers=found[axes].reshape(-1),
-                margins=np.full(found[axes].size, REACH * math.sqrt(after[axes])),
+                margins=np.full(found[axes].size, off[axes]),
                 **price,
             )
             for axes in self.sets

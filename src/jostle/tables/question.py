@@ -268,11 +268,11 @@ def _levels(levels: Any) -> tuple[float, ...]:
     return found
 
 
-def fine_cells(column: Numeric) -> Numeric:
+def fine_cells(column: Numeric, most: int = FINE) -> Numeric:
     """The same range in up to 4,096 cells, with every value between the bounds in one of them."""
     if isinstance(column, Integer):
-        return Integer(column.low, column.high, bins=FINE if column.high - column.low >= FINE else None)
-    return Real(float(column.low), float(column.high), bins=FINE)
+        return Integer(column.low, column.high, bins=most if column.high - column.low >= most else None)
+    return Real(float(column.low), float(column.high), bins=most)
 
 
 def quantile_workload(cells: int, algorithm: str | None = None) -> Workload:

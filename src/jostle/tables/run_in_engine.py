@@ -9,6 +9,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from jostle.kernel.errors import JostleError
@@ -171,6 +172,7 @@ class Query:
         return self.backend.con.sql(self.text).to_arrow_table()
 
 
+@lru_cache(maxsize=64)
 def _in_a_row(query: str) -> str:
     """Queries within queries one after another (WITH …), because SQLite's parser gives up where they are nested deeply.
 

@@ -1,219 +1,338 @@
-"""SELECT statements: parsed by sqlglot into questions. Nothing of the text reaches an engine.
+"""SELECT statements as questions. Nothing of the text reaches an engine.
 
-Privacy: several aggregates of one statement are questions of their own, which share one ε evenly. They are released one
-after the other, each at its share, and the shares add up to what is charged (sequential composition).
+Privacy: a statement becomes steps on rows (WHERE, derived columns), aggregates that are measured at one price, and what is
+computed from the released numbers, which is free. All three parts are checked before the charge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
-import sqlglot as sg
+import numpy as np
 import sqlglot.expressions as sge
-from sqlglot.errors import SqlglotError
 
-from jostle.answers.answer import Answer, Answers
-from jostle.kernel.budget import exact
-from jostle.kernel.errors import BadInput, Overdraft
-from jostle.tables.predicates import LONGEST, translated
+from jostle.answers.previews import Preview
+from jostle.answers.release import Release
+from jostle.answers.released_numbers import ReleasedNumber, ReleasedNumbers
+from jostle.kernel.errors import BadInput
+from jostle.schema import Boolean, Column, Numeric
+from jostle.schema.rows import distinct_names
+from jostle.tables.aggregate_calls import Measure
+from jostle.tables.aggregates import Aggregate
+from jostle.tables.derived_columns import GroupColumn, declared, group_column, value_column
+from jostle.tables.post_processing import Figures, SelectAnswer
+from jostle.tables.predicates import translated
 from jostle.tables.question import Question
-from jostle.tables.sums_and_means import SumOrMeanQuestion
+from jostle.tables.relations import Lookups, refuse
+from jostle.tables.select_plan import SelectPlan, read
+from jostle.tables.several_questions import QuantilesByGroup, SeveralAnswers, SeveralQuestions, quantiles_in
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
 
-FORM = "SELECT column, COUNT(*) FROM table WHERE condition GROUP BY column"
-PERCENTILE = "PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY column)"
-AGGREGATES = f"COUNT(*), COUNT(column), SUM(column), AVG(column), MEDIAN(column) or {PERCENTILE}"
-UNDERSTOOD = ("expressions", "from_", "where", "group")
-CLAUSES = {
-    "joins": "JOIN",
-    "order": "ORDER BY",
-    "with_": "WITH",
-    "distinct": "DISTINCT",
-    "laterals": "LATERAL",
-    "into": "INTO",
-}
-"""Clauses whose name in SQL is not the parser's."""
+LONGEST_NAME = 30
+"""A derived column has the name of its alias if that is no longer: some engines cut long names off."""
+
+LONGEST_QUOTE = 80
+"""A message quotes at most this many characters of a statement."""
+
+RANKED = ("quantile", "min", "max")
+"""Aggregates that are read from a distribution function."""
+
+EXTREMES = {"min": "MIN is the 1 % quantile", "max": "MAX is the 99 % quantile"}
 
 
-@dataclass(frozen=True)
-class _Aggregate:
-    """What is computed per group."""
-
-    kind: str
-    """count, sum, mean or quantile."""
-
-    column: str | None = None
-    level: float | None = None
-
-
-def parse_select(text: Any, table: Table) -> Question[Any]:
+def parse_select(text: Any, table: Table, lookups: Lookups | None = None) -> SelectQuestion:
     """The question that a SELECT statement stands for."""
-    tree = _parsed(text)
-    _check_clauses(tree, table)
-    groups = _groups(tree, table)
-    aggregates = [found for item in tree.expressions if (found := _selected(item, groups, table)) is not None]
-    if not aggregates:
-        _refuse("SELECT has no aggregate: rows are never shown", f"select one of {AGGREGATES}")
-    where = tree.args.get("where")
-    if where is not None:
-        table = table.where(lambda form: translated(where.this, form, table.schema))
-    return _question(aggregates, groups, table)
+    return SelectQuestion(table, read(text, table, lookups))
 
 
-def _parsed(text: Any) -> Any:
-    if not isinstance(text, str) or len(text) > LONGEST:
-        _refuse(f"must be a text of at most {LONGEST} characters", f"write {FORM}")
+class SelectQuestion(Question[SelectAnswer]):
+    """A statement: one question about the table, and what is computed from its answer."""
+
+    def __init__(self, table: Table, plan: SelectPlan) -> None:
+        self.table, self.plan = table, plan
+        rows = table
+        for condition in plan.conditions:
+            rows = _where(rows, condition)
+        self._groups: list[GroupColumn] = []
+        names = []
+        for place, tree in enumerate(plan.groups):
+            rows, name, made = _grouped(rows, tree, self._alias(f"k{place}"))
+            names.append(name)
+            self._groups.append(made)
+        self.names = names
+        with _in_words_of_sql():
+            self.asked, self._read = _asked(rows, names, plan.measures)
+        self.what = self.asked.what
+        self._keys = _combined([one.values for one in self._groups])
+        self._labels = _combined([one.labels for one in self._groups])
+        plan.after.check(self._keys, len(plan.measures))
+
+    def _alias(self, placeholder: str) -> str:
+        """What the SELECT list calls a group."""
+        items = self.plan.after.items
+        return next((i.name for i in items if isinstance(i.tree, sge.Placeholder) and i.tree.this == placeholder), "")
+
+    @property
+    def about(self) -> dict[str, Sequence[str]]:
+        """The labels of the answers, before rows are left out."""
+        return dict(zip(self.names, self._labels, strict=True))
+
+    @property
+    def kind(self) -> Any:
+        """What the single aggregate is, if there is one."""
+        return self.plan.measures[0].kind if len(self.plan.measures) == 1 else None
+
+    def preview(self, *, epsilon: Any, **more: Any) -> Preview:
+        return self.asked.preview(epsilon=epsilon, **more)
+
+    def epsilon_within(self, within: Any) -> Fraction:
+        return self.asked.epsilon_within(within)
+
+    def _release(self, epsilon: Any) -> SelectAnswer:
+        answer = self.asked.release(epsilon=epsilon)
+        values, ends = self._read(answer)
+        figures = Figures(self._labels, self._keys, values, ends)
+        price = answer.price | {"notes": (*answer.notes, *self._notes)}
+        return SelectAnswer(what=self.what, measured=answer, after=self.plan.after, figures=figures, **price)
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        kinds = dict.fromkeys(one.kind for one in self.plan.measures)
+        extremes = [EXTREMES[kind] for kind in kinds if kind in EXTREMES]
+        said = f"{' and '.join(extremes)}: the true one depends on a single row." if extremes else ""
+        return (said,) if said else ()
+
+
+def _combined(columns: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Per column, its entry in each combination, the last column's changing fastest."""
+    total = 1
+    for column in columns:
+        total *= len(column)
+    found, before = [], 1
+    for column in columns:
+        before *= len(column)
+        each = total // before
+        found.append([one for one in column for _ in range(each)] * (before // len(column)))
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------------- rows
+
+
+def _where(rows: Table, condition: Any) -> Table:
+    with _in_words_of_sql(f"WHERE {_short(condition)}"):
+        return rows.where(lambda form: translated(condition, form, rows.schema))
+
+
+@contextmanager
+def _in_words_of_sql(place: str = "") -> Iterator[None]:
+    """What Python's arguments are called is of no use to somebody who writes SQL: say where in the statement it is."""
     try:
-        trees = sg.parse(text)
-    except (SqlglotError, RecursionError):
-        _refuse("cannot be read", f"write {FORM}")
-    if len(trees) != 1 or not isinstance(trees[0], sge.Select):
-        single = len(trees) == 1 and trees[0] is not None
-        said = type(trees[0]).__name__.upper() if single else "more than one statement, or none"
-        _refuse(f"{said} is not supported", f"write one statement, {FORM}")
-    return trees[0]
+        yield
+    except BadInput as refused:
+        if refused.argument in ("sql", "epsilon", "within", "rows"):
+            raise
+        said = f"{place}: {refused.problem}" if place else f"{refused.argument} {refused.problem}"
+        raise BadInput("sql", said, refused.remedy) from None
 
 
-def _check_clauses(tree: Any, table: Table) -> None:
-    for key, value in tree.args.items():
-        if value and key not in UNDERSTOOD:
-            name = CLAUSES.get(key, key.strip("_").upper().replace("_", " "))
-            _refuse(f"the clause {name} is not supported", f"write {FORM}, and do the rest with what is released")
-    source = tree.args.get("from_")
-    named = source.this if source is not None else None
-    if not isinstance(named, sge.Table) or any(value for key, value in named.args.items() if key not in ("this", "alias")):
-        _refuse("FROM must name this table and nothing else", f"write FROM {table.name}")
-    if named.name.lower() != table.name.lower():
-        _refuse(f"FROM names {named.name!r}, and this table is {table.name!r}", f'write FROM "{table.name}"')
+def _short(tree: Any) -> str:
+    said = str(tree.sql(dialect="duckdb"))
+    return said if len(said) <= LONGEST_QUOTE else f"{said[:LONGEST_QUOTE]}…"
 
 
-def _groups(tree: Any, table: Table) -> list[str]:
-    group = tree.args.get("group")
-    if group is None:
-        return []
-    for key, value in group.args.items():
-        if value and key != "expressions":
-            _refuse(f"GROUP BY {key.upper()} is not supported", "name the columns to group by")
-    return [_column(item, "GROUP BY", table) for item in group.expressions]
+def _derived(rows: Table, wanted: str, tree: Any, column: Column) -> tuple[Table, str]:
+    """The table with one more column, and the name that it got."""
+    unit = [rows.unit.column] if rows.unit else []
+    taken = {name.lower() for name in (*rows.schema, *unit)}
+    plain = wanted if wanted and len(wanted.encode()) <= LONGEST_NAME and wanted.isprintable() else "value"
+    name, number = plain, 1
+    while name.lower() in taken or name.lower().startswith("jostle_"):
+        number += 1
+        name = f"{plain.removeprefix('jostle_') or 'value'} {number}"
+    with _in_words_of_sql(_short(tree)):
+        return rows.derive(name, lambda form: translated(tree, form, rows.schema), column), name
 
 
-def _column(tree: Any, clause: str, table: Table) -> str:
-    """The column that is meant: a declared one, without anything done to it."""
-    if not isinstance(tree, sge.Column):
-        _refuse(f"{clause} {tree.sql()} is not a column", "add one of declared range first, with derive()")
-    if tree.name not in table.schema:
-        _refuse(f"{clause} names {tree.name!r}, which is not in the schema", f"use one of {', '.join(table.schema)}")
-    return str(tree.name)
-
-
-def _selected(item: Any, groups: Sequence[str], table: Table) -> _Aggregate | None:
-    """The aggregate that is selected; None for a column that rows are grouped by."""
-    tree = item.this if isinstance(item, sge.Alias) else item
+def _grouped(rows: Table, tree: Any, alias: str) -> tuple[Table, str, GroupColumn]:
+    """The table with a column to group by, its name, and what its cells are called."""
     if isinstance(tree, sge.Column):
-        if isinstance(tree.this, sge.Star) or _column(tree, "SELECT", table) not in groups:
-            _refuse(f"SELECT {tree.sql()} would show rows", f"group by it, and select one of {AGGREGATES}")
-        return None
-    if isinstance(tree, sge.Count) and not tree.expressions:
-        plain = tree.this is None or isinstance(tree.this, (sge.Star, sge.Literal))
-        return _Aggregate("count", None if plain else _column(tree.this, "COUNT of", table))
-    if isinstance(tree, (sge.Sum, sge.Avg)):
-        return _Aggregate(
-            "sum" if isinstance(tree, sge.Sum) else "mean", _column(tree.this, f"{tree.key.upper()} of", table)
+        if tree.name in rows.schema:
+            return rows, tree.name, declared(rows.schema, tree.name)
+        refuse(
+            f"GROUP BY {tree.name} would show one row per person: {tree.name!r} says whose row it is",
+            f"count persons, COUNT(DISTINCT {tree.name}), by other columns",
         )
-    if isinstance(tree, sge.Median):
-        return _Aggregate("quantile", _column(tree.this, "MEDIAN of", table), 0.5)
-    if isinstance(tree, sge.WithinGroup) and isinstance(tree.this, (sge.PercentileCont, sge.PercentileDisc)):
-        return _percentile(tree, table)
-    return _refuse(f"SELECT {tree.sql()} is not supported", f"select one of {AGGREGATES}")
+    _check_names(tree, rows)
+    with _in_words_of_sql(f"GROUP BY {_short(tree)}"):
+        made = group_column(tree, rows.schema)
+    rows, name = _derived(rows, alias or _short(tree), made.value, made.column)
+    return rows, name, made
 
 
-def _percentile(tree: Any, table: Table) -> _Aggregate:
-    level, order = tree.this.this, tree.expression.expressions
-    if not isinstance(level, sge.Literal) or level.is_string or len(order) != 1 or order[0].args.get("desc"):
-        _refuse(f"SELECT {tree.sql()} is not supported", f"write {PERCENTILE}")
-    return _Aggregate("quantile", _column(order[0].this, "ORDER BY", table), float(level.this))
+def _check_names(tree: Any, rows: Table) -> None:
+    for one in tree.find_all(sge.Column):
+        if one.name not in rows.schema:
+            refuse(
+                f"{tree.sql()} uses {one.name!r}, which says whose row it is", f"count persons, COUNT(DISTINCT {one.name})"
+            )
 
 
-def _question(aggregates: Sequence[_Aggregate], groups: Sequence[str], table: Table) -> Question[Any]:
-    first = aggregates[0]
-    if first.kind == "quantile" and all((a.kind, a.column) == ("quantile", first.column) for a in aggregates):
-        if groups:
-            _refuse("GROUP BY is not supported with quantiles", "partition the table, and ask each part")
-        return table.ask_quantiles(str(first.column), sorted({a.level for a in aggregates if a.level is not None}))
-    if len(aggregates) == 1:
-        return _single(first, groups, table)
-    if any(one.kind == "quantile" for one in aggregates):
-        _refuse("SELECT has quantiles and other aggregates", "ask for the quantiles by themselves")
-    names = [_name(one) for one in aggregates]
-    if len(set(names)) < len(names):
-        _refuse("SELECT has an aggregate twice", "ask for it once")
-    return SeveralAggregates(table, names, [_single(one, groups, table) for one in aggregates], groups)
+# ------------------------------------------------------------------------------------------------------------- measures
+
+Reading = Callable[[Any], tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]]
+"""From an answer to the numbers of each aggregate, and a function for the ends of their intervals."""
 
 
-def _single(one: _Aggregate, groups: Sequence[str], table: Table) -> Question[Any]:
-    """The question of one aggregate."""
+def _asked(rows: Table, groups: Sequence[str], measures: Sequence[Measure]) -> tuple[Question[Any], Reading]:
+    """One question for all aggregates, and how its answer is read."""
+    for one in measures:
+        for tree in (one.value, one.condition):
+            if tree is not None and one.kind != "count_units":
+                _check_names(tree, rows)
+    first = measures[0]
+    if len(measures) == 1 and first.kind in ("count", "count_units") and first.condition is not None:
+        rows, first = _where(rows, first.condition), Measure(first.kind)
+    if len(measures) == 1 and first.kind == "count":
+        return (rows.ask(*groups) if groups else rows.ask_count()), _read_single
+    if len(measures) == 1 and first.kind in ("sum", "mean") and len(groups) <= 1:
+        rows, column = _value(rows, first)
+        return rows.ask_total(first.kind, column, *groups), _read_single
+    ranked = [one for one in measures if one.kind in RANKED]
+    others = [place for place, one in enumerate(measures) if one.kind not in RANKED]
+    questions: list[Question[Any]] = []
+    readings: list[tuple[Sequence[int], Reading]] = []
+    if others:
+        aggregates: dict[str, Aggregate] = {}
+        for place in others:
+            rows, aggregate = _aggregate(rows, first if len(measures) == 1 else measures[place])
+            [name] = distinct_names([str(aggregate)], list(aggregates))
+            aggregates[name] = aggregate
+        questions.append(rows.ask_groups(groups, aggregates))
+        readings.append((others, _read_groups(list(aggregates))))
+    for value, condition in dict.fromkeys((one.value, one.condition) for one in ranked):
+        of_these = [one for one in ranked if (one.value, one.condition) == (value, condition)]
+        places = [place for place, one in enumerate(measures) if one in of_these]
+        with_column, column = _value(rows, measures[places[0]])
+        each = [_level_of(measures[place]) for place in places]
+        levels = sorted(set(each))
+        asked = (
+            QuantilesByGroup(with_column, groups, column, levels) if groups else with_column.ask_quantiles(column, levels)
+        )
+        questions.append(asked)
+        readings.append((places, _read_levels([levels.index(level) for level in each])))
+    if len(questions) == 1:
+        return questions[0], readings[0][1]
+    return SeveralQuestions(rows, questions), _read_several(readings, len(measures))
+
+
+def _level_of(one: Measure) -> float:
+    return float(Aggregate(one.kind, "", one.level).level or 0.5)
+
+
+def _aggregate(rows: Table, one: Measure) -> tuple[Table, Aggregate]:
+    """An aggregate over a column of the table, which is derived where it has to be."""
+    if one.kind == "count_units":
+        if one.condition is not None:
+            problem = "COUNT(DISTINCT …) of some rows stands beside other aggregates"
+            refuse(problem, "ask for it in a statement of its own, with the condition after WHERE")
+        return rows, Aggregate("count_units")
     if one.kind == "count":
-        if one.column is not None:
-            named = one.column
-            table = table.where(lambda form: form[named].notnull())
-        return table.ask(*groups) if groups else table.ask_count()
-    if len(groups) > 1:
-        _refuse("GROUP BY several columns is supported only for COUNT", "group by one column")
-    return table.ask_total(one.kind, str(one.column), groups[0] if groups else None)
+        if one.condition is None:
+            return rows, Aggregate("count")
+        column = _not_null(one.condition)
+        if column is not None and column in rows.schema:
+            return rows, Aggregate("count", column)
+        case = sge.Case(ifs=[sge.If(this=one.condition.copy(), true=sge.Literal.number(1))], default=sge.Literal.number(0))
+        rows, name = _derived(rows, _short(one.condition), case, value_column(case, rows.schema))
+        return rows, Aggregate("sum", name)
+    rows, name = _value(rows, one)
+    return rows, Aggregate(one.kind, name, one.level)
 
 
-def _name(one: _Aggregate) -> str:
-    return one.kind if one.column is None else f"{one.kind} of {one.column}"
+def _not_null(condition: Any) -> str | None:
+    """The column of a condition that says no more than that it has a value."""
+    inner = condition.this if isinstance(condition, sge.Not) else None
+    if isinstance(inner, sge.Is) and isinstance(inner.expression, sge.Null) and isinstance(inner.this, sge.Column):
+        return str(inner.this.name)
+    return None
 
 
-def _refuse(problem: str, remedy: str) -> NoReturn:
-    raise BadInput("sql", problem, remedy)
+def _value(rows: Table, one: Measure) -> tuple[Table, str]:
+    """The column with the value to aggregate: a declared one as it is, everything else derived."""
+    tree = one.value
+    if isinstance(tree, sge.Column) and one.condition is None and isinstance(rows.schema[tree.name], Numeric):
+        return rows, str(tree.name)
+    if isinstance(tree, sge.Column) and isinstance(rows.schema[tree.name], Boolean):
+        no = sge.Not(this=tree.copy())
+        tree = sge.Case(
+            ifs=[sge.If(this=tree.copy(), true=sge.Literal.number(1)), sge.If(this=no, true=sge.Literal.number(0))]
+        )
+    elif isinstance(tree, sge.Column) and not isinstance(rows.schema[tree.name], Numeric):
+        refuse(f"{tree.name!r} is not declared as numbers", "aggregate a column that is an Integer or a Real")
+    if one.condition is not None:
+        tree = sge.Case(ifs=[sge.If(this=one.condition.copy(), true=tree.copy())])
+    with _in_words_of_sql(_short(tree)):
+        column = value_column(tree, rows.schema)
+    return _derived(rows, _short(tree), tree, column)
 
 
-class SeveralAggregates(Question[Answers]):
-    """Questions about the same groups, which share one price evenly."""
+# -------------------------------------------------------------------------------------------------------------- answers
 
-    def __init__(
-        self, table: Table, names: Sequence[str], questions: Sequence[Question[Any]], groups: Sequence[str]
-    ) -> None:
-        self.table, self.names, self.questions, self.groups = table, names, questions, groups
-        self.what = " and ".join(question.what for question in questions)
 
-    def preview(self, *, epsilon: Any) -> NoReturn:
-        problem = "several aggregates have errors in different units"
-        raise BadInput("preview", problem, f"preview each by itself, at a share of 1/{len(self.questions)} of ε")
+def _read_single(
+    answer: Release | ReleasedNumber | ReleasedNumbers,
+) -> tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]:
+    values = np.asarray([answer.value] if isinstance(answer, ReleasedNumber) else answer.answers)
 
-    def epsilon_within(self, within: Any) -> NoReturn:
-        raise BadInput("within", "is for one aggregate", "say what all may cost together, epsilon=…")
+    def ends() -> list[tuple[Any, Any]]:
+        off = np.asarray([answer.margin] if isinstance(answer, ReleasedNumber) else answer.margins)
+        between = (-np.inf, np.inf) if isinstance(answer, Release) else answer.between
+        return [(np.clip(values - off, *between), np.clip(values + off, *between))]
 
-    def _release(self, epsilon: Any) -> Answers:
-        """If one fails after others were paid for, the exception has their answers as its attribute `answered`."""
-        if epsilon is None:
-            raise BadInput("epsilon", "is missing", "pass for instance epsilon=0.1")
-        whole = exact(epsilon)
-        if whole > self.table.remaining:  # before the first is charged
-            raise Overdraft(requested=whole, remaining=self.table.remaining, of=f"dataset {self.table.name!r}")
-        share = whole / len(self.questions)
-        for question in self.questions:
-            if isinstance(question, SumOrMeanQuestion):  # counts can be answered wherever these can
-                question.check(share)
-        each: list[Answer] = []
-        for question in self.questions:
-            try:
-                each.append(question.release(epsilon=share))
-            except BaseException as failure:
-                if each:  # they are paid for, and must not be lost
-                    failure.answered = self._answers(each)  # type: ignore[attr-defined]
-                    failure.add_note(
-                        f"{len(each)} of {len(self.questions)} aggregates were released and charged before this: "
-                        "they are the attribute `answered` of this exception."
-                    )
-                raise
-        return self._answers(each)
+    return [values], ends
 
-    def _answers(self, each: Sequence[Answer]) -> Answers:
-        return Answers.of(self.names[: len(each)], each, self.groups)
+
+def _read_levels(levels: Sequence[int]) -> Reading:
+    def reading(answer: Any) -> tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]:
+        groups = quantiles_in(answer)
+
+        def ends() -> list[tuple[Any, Any]]:
+            each = [one.ends for one in groups]
+            return [([low[level] for low, _ in each], [high[level] for _, high in each]) for level in levels]
+
+        return [[one.values[level] for one in groups] for level in levels], ends
+
+    return reading
+
+
+def _read_several(readings: Sequence[tuple[Sequence[int], Reading]], measures: int) -> Reading:
+    def reading(answer: SeveralAnswers) -> tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]:
+        found = [(places, read(one)) for (places, read), one in zip(readings, answer.each, strict=True)]
+        values: list[Any] = [None] * measures
+        for places, (numbers, _) in found:
+            for place, number in zip(places, numbers, strict=True):
+                values[place] = number
+
+        def ends() -> list[tuple[Any, Any]]:
+            pairs: list[Any] = [None] * measures
+            for places, (_, of_these) in found:
+                for place, pair in zip(places, of_these(), strict=True):
+                    pairs[place] = pair
+            return pairs
+
+        return values, ends
+
+    return reading
+
+
+def _read_groups(names: Sequence[str]) -> Reading:
+    def reading(answer: Any) -> tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]:
+        return [answer.values[name] for name in names], lambda: [tuple(answer.ends[name]) for name in names]
+
+    return reading

@@ -13,7 +13,8 @@ from jostle.kernel.arguments import whole
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 from jostle.tables.aggregates import Aggregate
-from jostle.tables.groups import MOST_GROUPS, GroupsQuestion
+from jostle.tables.group_arguments import MOST_GROUPS
+from jostle.tables.groups import GroupsQuestion
 from jostle.tables.question import Question, numeric
 
 if TYPE_CHECKING:

@@ -27,16 +27,19 @@ from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.schema import Boolean, Category, Column, Integer, Schema
-from jostle.tables import sql
 from jostle.tables.aggregates import Aggregate
 from jostle.tables.budget_source import BudgetSource, PartBudget
 from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import Condition, looked_up_column, operation
 from jostle.tables.engines.sources import share_files
-from jostle.tables.groups import GroupedTable, GroupsQuestion
+from jostle.tables.grouped_table import GroupedTable
+from jostle.tables.groups import GroupsQuestion
 from jostle.tables.marginals import MarginalsQuestion
-from jostle.tables.question import CountsQuestion, QuantilesQuestion, Question, cell_labels
+from jostle.tables.post_processing import SelectAnswer
+from jostle.tables.question import CountsQuestion, QuantilesQuestion, cell_labels
+from jostle.tables.relations import Lookups
+from jostle.tables.sql import SelectQuestion, parse_select
 from jostle.tables.sums_and_means import SumOrMeanQuestion
 from jostle.tables.unit import Unit
 from jostle.tables.view import Derive, InCell, View, Where
@@ -319,14 +322,16 @@ class Table:
         """
         return GroupedTable(self, columns, keys)
 
-    def sql(self, text: str, *, epsilon: Any = None, within: float | None = None) -> Any:
-        """Answer a SELECT statement: `SELECT age, COUNT(*) FROM people WHERE sex = 'F' GROUP BY age`.
+    def sql(
+        self, text: str, *, epsilon: Any = None, within: float | None = None, lookups: Lookups | None = None
+    ) -> SelectAnswer:
+        """Answer a SELECT statement: `SELECT age, COUNT(*) AS n FROM people WHERE sex = 'F' GROUP BY age ORDER BY n DESC`.
 
-        It is the same question as that of `histogram`, `count`, `sum`, `mean` or `quantiles`, with the same price and the
-        same answer. Every cell of the columns after GROUP BY has an answer, also those without rows. A clause that is not
-        supported is refused by its name.
+        All aggregates share one price. Arithmetic on them, HAVING, ORDER BY and LIMIT are computed from what is released,
+        and free. Every cell of the columns after GROUP BY has an answer, also those without rows. `lookups` are public
+        tables to join, by name: frames, or dictionaries. What is not supported is refused by its name.
         """
-        return self.ask_sql(text).release(epsilon=epsilon, within=within)
+        return self.ask_sql(text, lookups=lookups).release(epsilon=epsilon, within=within)
 
     # ----------------------------------------------------------------------------------------------------- questions
 
@@ -389,9 +394,9 @@ class Table:
         """The question behind `group_by(…).aggregate(…)`, to preview before it is paid for."""
         return GroupsQuestion(self, columns, aggregates, weights=weights, keys=keys)
 
-    def ask_sql(self, text: str) -> Question[Any]:
+    def ask_sql(self, text: str, *, lookups: Lookups | None = None) -> SelectQuestion:
         """The question behind `sql`, to preview before it is paid for."""
-        return sql.parse_select(text, self)
+        return parse_select(text, self, lookups)
 
     # ------------------------------------------------------------------------------------------------------ the rest
 

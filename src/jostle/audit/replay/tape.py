@@ -19,7 +19,8 @@ from jostle.audit.replay.compare import close, difference
 from jostle.audit.replay.laws import LAWS, threshold_loss
 from jostle.kernel.budget import Cost, PartPurse, Purse
 from jostle.kernel.errors import PlanError
-from jostle.kernel.ledger import Account
+from jostle.kernel.ledger import Account, Ledger
+from jostle.kernel.ledger.accounts import check_unit
 from jostle.kernel.ledger.events import ROWS, Event
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise
@@ -312,7 +313,7 @@ class TapeAccount(Account):
 
     def __init__(self, tape: Tape, neighbours: Neighbours, unit: str = ROWS) -> None:
         self._tape, self.name, self.neighbours, self.unit = tape, "replayed", neighbours, unit
-        self._noise = TapeNoise(tape)
+        self._noise, self.ledger = TapeNoise(tape), TapeLedger(self)
 
     @property
     def cap(self) -> Fraction:
@@ -327,4 +328,31 @@ class TapeAccount(Account):
         return self.cap - self.spent
 
     def purse(self, unit: str = ROWS) -> Any:
+        check_unit("account", self.name, self.unit, unit)
         return TapePurse(self._tape, self.neighbours, self._noise)
+
+
+class TapeLedger(Ledger):
+    """A ledger with one account, whose charges are on a tape: for doors that ask for a ledger, such as `jostle.open`."""
+
+    def __init__(self, account: TapeAccount) -> None:
+        self._account = account
+
+    def account(
+        self,
+        name: str,
+        *,
+        cap: object = None,
+        neighbours: Neighbours | str | None = None,
+        unit: str | None = None,
+        note: str = "",
+    ) -> TapeAccount:
+        """The account, whatever it is called."""
+        check_unit("unit", name, self._account.unit, unit or ROWS)
+        return self._account
+
+    def accounts(self) -> tuple[Account, ...]:
+        return (self._account,)
+
+    def __repr__(self) -> str:
+        return "<TapeLedger>"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from jostle.kernel.arguments import check_finite
 from jostle.kernel.budget import round_down
-from jostle.kernel.errors import BadInput, InternalError
+from jostle.kernel.errors import BadInput
 from jostle.kernel.functions import twofold
 from jostle.kernel.functions.losses import WITHIN, sums
 from jostle.kernel.neighbours import Neighbours
@@ -44,6 +44,12 @@ SMALLEST_RIDGE, LARGEST_RIDGE = 2.0**-20, 2.0**40
 
 LOUDEST: Final = 2**32
 """So large the sum of all coefficients' noise may be: beyond it, rounding alone would exceed half the tolerance."""
+
+FAST: Final = 200
+"""So many steps are tried in floats before those that end for certain."""
+
+DOUBT: Final = float(TOLERANCE / 64)
+"""A gradient of twice the digits is off by less."""
 
 HIDING: Final = Fraction(1, 128)
 """The share of ε for the noise that hides where the search ended."""
@@ -139,7 +145,7 @@ def calibration(objective: Additive, classes: int, neighbours: Neighbours, epsil
     if bend < _BLUNTEST:
         raise BadInput("ridge", "is so small that the loss's curvature alone would cost epsilon", "use a larger one")
     size = sum(m.shape[1] for m in objective.features.values()) * (1 if classes <= 2 else classes)
-    if pull * (2 * size + 100) > LOUDEST * PULLS:
+    if pull * (2 * size + 2_400) > LOUDEST * PULLS:
         raise BadInput("epsilon", "is too small for so many coefficients: their noise leaves no digits", "use a larger one")
     apart = 2 * (math.isqrt(size) + 1) * TOLERANCE / ridge + Fraction(size, GRAIN)
     return Calibration(pull, bend, calibrate(neighbours.sensitivity(apart, apart) * GRAIN, hidden))
@@ -158,15 +164,29 @@ def release(
     search = _Search(objective, rows, weights, scores, how.bend)
 
     def draw() -> Vector:
-        pulls = noise.discrete_laplace(np.zeros((search.width, scores), dtype=np.int64), how.pull) / PULLS
-        return search.minimiser(pulls - pulls.mean(axis=1, keepdims=True) if scores > 1 else pulls)
+        drawn = noise.discrete_laplace(np.zeros((search.width, scores), dtype=np.int64), how.pull)
+        return search.minimiser(centred(drawn))
 
     found = np.clip(noise.outcome("minimiser", how, search, draw), -GRAIN, GRAIN)
     return np.asarray(noise.discrete_laplace(np.round(found * GRAIN).astype(np.int64), how.hide) / GRAIN).T
 
 
+def centred(drawn: Counts | Vector) -> Vector:
+    """The linear term of whole draws: for several scores, less their mean, in whole numbers until the last step.
+
+    So it is off by a few units of its own last digit, and not by those of what was drawn.
+
+    >>> (centred(np.array([[2**60 + 1, 2**60, 2**60]])) * PULLS * 3).round(3).tolist()
+    [[2.0, -1.0, -1.0]]
+    """
+    if drawn.shape[1] == 1:
+        return np.asarray(drawn / PULLS)
+    whole, left = np.divmod(drawn.sum(axis=1, keepdims=True), drawn.shape[1])
+    return np.asarray(((drawn - whole) - left / drawn.shape[1]) / PULLS)
+
+
 class _Search:
-    """Newton's method on the norm of the gradient, with steps along the gradient where a Newton step does not help."""
+    """Newton's method on the norm of the gradient; where that gets no further, on the loss, with twice the digits."""
 
     def __init__(
         self, objective: Additive, rows: dict[str, NDArray[np.integer]], weights: Counts, scores: int, bend: float
@@ -189,40 +209,68 @@ class _Search:
         spread = int((self.matrix != 0).sum(axis=1).max())  # features that one value has
         self.terms, self.count = self.places.shape[1] + spread + 2, self.weights.sum()
         self.sums = self.longest * (self.count * (max(heights) + 2.0 * scores + 32.0))
+        self.steepest = self.ridge + self.count * self.squares * (0.5 if scores == 1 else 1.0)
 
     def minimiser(self, pulls: Vector) -> Vector:
-        """Coefficients at which the gradient is certified to be within the tolerance."""
-        here = np.zeros_like(pulls)
-        gradient, hessian = self._derivatives(here, pulls)
-        for _ in range(10_000):
-            length, rounding = np.linalg.norm(gradient), self._rounding(here, pulls)
-            if length + rounding <= float(TOLERANCE):
-                return here
-            if length <= rounding:  # so many records that floats do not tell more
-                break
-            step = np.linalg.solve(hessian, -gradient.reshape(-1)).reshape(here.shape)
-            for share in (*_PARTS, 0.0):
-                if share == 0.0:  # a step along the gradient always comes closer
-                    share, step = 1.0, -gradient / (self.ridge + self.count * self.squares / 2)
-                there = here + share * step
-                new = self._derivatives(there, pulls)
-                if np.linalg.norm(new[0]) <= (1 - share / 8) * np.linalg.norm(gradient):
+        """Coefficients at which the gradient is certified to be within the tolerance. It always ends: proof, step 6."""
+        with np.errstate(all="ignore"):  # a step may lead far out, and a warning would tell
+            here = np.zeros_like(pulls)
+            gradient, hessian = self._derivatives(here, pulls)
+            for _ in range(FAST):
+                length, rounding = np.linalg.norm(gradient), self._rounding(here, pulls)
+                if length + rounding <= float(TOLERANCE):
+                    return here
+                if length <= rounding:  # so many records that floats do not tell more
                     break
-            here, (gradient, hessian) = there, new
-        return self._refined(here, pulls)
+                step = self._newton(hessian, gradient)
+                for share in (*_PARTS, 0.0):
+                    if share == 0.0:  # a step along the gradient always comes closer
+                        share, step = 1.0, -gradient / self.steepest
+                    there = here + share * step
+                    new = self._derivatives(there, pulls)
+                    if np.linalg.norm(new[0]) <= (1 - share / 8) * np.linalg.norm(gradient):
+                        break
+                here, (gradient, hessian) = there, new
+            return self._refined(here, pulls)
 
     def _refined(self, here: Vector, pulls: Vector) -> Vector:
-        """The same, from nearby, with gradients of twice the digits."""
+        """The same, with gradients of twice the digits. A step halves the shortest gradient or makes the loss smaller."""
         rest = np.zeros_like(here)  # what the coefficients have beyond floats
-        unit = twofold.UNIT + twofold.SUM * self.weights.size
-        for _ in range(100):
-            gradient = self._precise_gradient(here, rest, pulls)
-            if np.linalg.norm(gradient) + self._rounding(here, pulls, unit) <= float(TOLERANCE):
-                return here
-            hessian = self._derivatives(here, pulls)[1]
-            rest = rest + np.linalg.solve(hessian, -gradient.reshape(-1)).reshape(here.shape)
-            here, rest = here + rest, rest - ((here + rest) - here)
-        raise InternalError("the coefficients could not be found to the certified tolerance; nothing was released")
+        unit, shortest = twofold.UNIT + twofold.SUM * self.weights.size, math.inf
+        gradient = self._precise_gradient(here, rest, pulls)
+        while not np.linalg.norm(gradient) + self._rounding(here, pulls, unit) <= float(TOLERANCE):
+            shortest = min(shortest, float(np.linalg.norm(gradient)))
+            step = self._newton(self._derivatives(here, pulls)[1], gradient)
+            there = _moved(here, rest, step)
+            gradient = self._precise_gradient(*there, pulls)
+            if not np.linalg.norm(gradient) <= shortest / 2:
+                there = self._downhill(here, rest, pulls, step)
+                gradient = self._precise_gradient(*there, pulls)
+            here, rest = there
+        return here
+
+    def _downhill(self, here: Vector, rest: Vector, pulls: Vector, step: Vector) -> tuple[Vector, Vector]:
+        """So far along a step, or else along the gradient, that the loss has fallen all the way, and by enough."""
+        gradient = self._both_digits(here, rest, pulls)
+        doubt, fall = DOUBT * float(np.linalg.norm(step)), -_along(gradient, step)
+        if not 8 * doubt <= fall < math.inf:  # not certain to lead downhill
+            step = -gradient.real / self.steepest
+            doubt, fall = DOUBT * float(np.linalg.norm(step)), -_along(gradient, step)
+        share, nearest, farthest = 1.0, 0.0, math.inf
+        while True:
+            there = _moved(here, rest, share * step)
+            slope = _along(self._both_digits(*there, pulls), step)
+            if -fall / 2 <= slope <= -doubt:
+                return there
+            nearest, farthest = (share, farthest) if slope < -fall / 2 else (nearest, share)
+            share = 2 * share if farthest == math.inf else (nearest + farthest) / 2
+
+    def _newton(self, hessian: Vector, gradient: Vector) -> Vector:
+        """A Newton step; along the gradient where floats take the Hessian for singular."""
+        try:
+            return np.asarray(np.linalg.solve(hessian, -gradient.reshape(-1)).reshape(gradient.shape), dtype=np.float64)
+        except np.linalg.LinAlgError:
+            return np.asarray(-gradient / self.steepest)
 
     def _derivatives(self, here: Vector, pulls: Vector) -> tuple[Vector, Vector]:
         cells, size = self.matrix @ here, here.size
@@ -233,11 +281,14 @@ class _Search:
         return self.matrix.T @ slopes + self.ridge * here + pulls, hessian
 
     def _precise_gradient(self, here: Vector, rest: Vector, pulls: Vector) -> Vector:
+        both = self._both_digits(here, rest, pulls)
+        return np.asarray(both.real + both.imag)
+
+    def _both_digits(self, here: Vector, rest: Vector, pulls: Vector) -> NDArray[np.complex128]:
         point, each = here + 1j * rest, np.eye(self.width)
         slopes = twofold.slopes(self.places, self.labels, self.weights, twofold.product(self.matrix, point), self.bend)
         terms = np.hstack([self.matrix.T, self.ridge * each, each]), np.vstack([slopes, point, pulls])
-        whole = twofold.product(*terms)
-        return np.asarray(whole.real + whole.imag)
+        return np.asarray(twofold.product(*terms))
 
     def _rounding(self, here: Vector, pulls: Vector, unit: float = 2.0**-53) -> float:
         """A bound on how far the computed gradient is from that of the term before it was rounded to the lattice.
@@ -249,3 +300,17 @@ class _Search:
         total = self.longest * margins + self.sums
         apart = 8 * (self.ridge * np.abs(here).sum() + np.abs(pulls).sum())
         return float(unit * total + 2.0**-53 * apart + math.sqrt(here.size) / PULLS)
+
+
+def _along(gradient: NDArray[np.complex128], step: Vector) -> float:
+    """The slope of the loss along a step, with both digits."""
+    found = twofold.product(step.reshape(1, -1), gradient.reshape(-1, 1))[0, 0]
+    return float(found.real + found.imag)
+
+
+def _moved(here: Vector, rest: Vector, step: Vector) -> tuple[Vector, Vector]:
+    """The sum with a step, again as floats and what they leave out (Knuth)."""
+    total = here + step
+    part = total - here
+    rest = rest + ((here - (total - part)) + (step - part))
+    return total + rest, rest - ((total + rest) - total)

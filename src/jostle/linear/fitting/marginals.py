@@ -18,6 +18,7 @@ from typing import TypeAlias
 import numpy as np
 
 from jostle.kernel.partition import Vector
+from jostle.linear.laws import NoiseLaw, margins
 
 Axes: TypeAlias = tuple[str, ...]
 
@@ -51,6 +52,29 @@ def consistent(
     for axes, values in noisy.items():
         found[axes], spread[axes] = _put_together(axes, values.shape, components)
     return found, spread
+
+
+def margins_of_cells(shapes: Mapping[Axes, tuple[int, ...]], laws: Mapping[Axes, NoiseLaw]) -> dict[Axes, float]:
+    """Half the width of a 95 % interval around a cell of each consistent histogram, by the law of each one's noise.
+
+    All cells of a histogram are alike. Least squares is a projection: what a cell's noise adds to another's estimate
+    is, up to variances, what that one's noise adds to the cell's. So a cell's weights are what 1 in its place becomes.
+
+    >>> noise = NoiseLaw.discrete_laplace(100)
+    >>> alike = {("a",): (2,), ("b",): (2,)}
+    >>> [round(off) for off in margins_of_cells(alike, dict.fromkeys(alike, noise)).values()]
+    [251, 251]
+    """
+    variances = {axes: max(law.second, NO_NOISE) for axes, law in laws.items()}
+    found = {}
+    for axes in shapes:
+        one = {other: np.zeros(shape) for other, shape in shapes.items()}
+        one[axes].flat[0] = 1.0
+        fitted = consistent(one, variances)[0]
+        weights = {other: fitted[other].reshape(-1) * (variances[axes] / variances[other]) for other in shapes}
+        sums = [(laws[other], np.array([[(w**k).sum()] for k in (2, 4, 6)])) for other, w in weights.items()]
+        found[axes] = float(margins(sums)[0])
+    return found
 
 
 def _subsets(axes: Axes) -> list[Axes]:

@@ -7,7 +7,7 @@ numbers and its days, value by value; values that are neither become a text that
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -23,6 +23,9 @@ from jostle.tables.engines.types import arrow_type, check_types, is_listed
 
 LONGEST = 10**40
 """Whole numbers below it may say who somebody is by their digits."""
+
+MOST_PLACES = 5_000
+"""Decimals with more zeros than this before or after their digits are written by their digits."""
 
 _COMPARABLE = (UUID, bytes, date, datetime, int, Decimal, Fraction)
 """Besides texts and numbers, persons may be of these types, which are compared without a failure. Others are nobody."""
@@ -105,11 +108,17 @@ def _persons(series: Any) -> Any:
         return _as_bytes(column)
     if getattr(series.dtype, "kind", "O") in "biufM" and not hasattr(series.dtype, "categories"):
         return decoded(pa.array(series, from_pandas=True))
-    seen: dict[Any, int] = {}
-    return pa.array([_person(value, seen) for value in series.tolist()], pa.binary())
+    return pa.array(map(_person, series.tolist()), pa.binary())
 
 
-def _person(value: Any, seen: dict[Any, int]) -> bytes | None:
+def _person(value: Any) -> bytes | None:
+    r"""A person in bytes that follow from the value by itself, because they decide which of the person's rows are kept.
+
+    Numbers in the order in which persons are found would not do: when one goes, those of all others change.
+
+    >>> [_person(value) for value in (UUID(int=7), b"x", date(1, 1, 2))]
+    [b'\xff00000000-0000-0000-0000-000000000007', b'\xffb x', b'\xffday 2']
+    """
     if is_missing_value(value):
         return None
     written = _written(value)
@@ -117,7 +126,38 @@ def _person(value: Any, seen: dict[Any, int]) -> bytes | None:
         return written.encode("utf-8", "surrogatepass") or None
     if type(value) not in _COMPARABLE and type(value).__name__ != "Timestamp":
         return None
-    return b"\xff%d" % seen.setdefault(value, len(seen))  # no text begins with that byte
+    # No text begins with that byte.
+    return b"\xff" + (b"b " + value if isinstance(value, bytes) else _canonical(value).encode())
+
+
+def _canonical(value: Any) -> str:
+    """Equal values are written alike, and different ones differently."""
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, datetime):
+        offset, finer = value.utcoffset(), getattr(value, "nanosecond", 0)
+        since = timedelta(value.toordinal(), value.hour * 3600 + value.minute * 60 + value.second, value.microsecond)
+        since -= offset or timedelta()
+        return f"{'at' if offset is None else 'UTC'} {since.days} {since.seconds} {since.microseconds} {finer}"
+    return f"day {value.toordinal()}" if isinstance(value, date) else _ratio(value)
+
+
+def _ratio(value: int | Decimal | Fraction) -> str:
+    """A number as a quotient; a decimal that has too many places for that by its own digits, without zeros at their end.
+
+    >>> _ratio(10), _ratio(Decimal("10.0")), _ratio(Fraction(1, 2)), _ratio(Decimal("-10E+9999"))
+    ('0xa/0x1', '0xa/0x1', '0x1/0x2', '-1e10000')
+    """
+    if isinstance(value, Decimal):
+        sign, digits, exponent = value.as_tuple()
+        if isinstance(exponent, str):
+            return str(value)  # infinite
+        kept = "".join(map(str, digits)).strip("0")
+        power = exponent + len(digits) - len("".join(map(str, digits)).rstrip("0"))
+        if kept and abs(power) > MOST_PLACES:
+            return f"{'-' * sign}{kept}e{power}"
+        value = Fraction(value) if kept else Fraction(0)
+    return f"{value.numerator:#x}/{value.denominator:#x}"
 
 
 def _written(value: Any) -> str | None:

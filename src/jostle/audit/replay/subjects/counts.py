@@ -45,12 +45,16 @@ SIZES: dict[int, tuple[tuple[int, ...], ...]] = {
 }
 """Domains, by the number of dimensions."""
 
-LARGE: dict[int, tuple[int, ...]] = {1: (1_200,), 2: (40, 30)}
+LARGE: dict[int, tuple[int, ...]] = {1: (5_000,), 2: (70, 70)}
 """A large domain, of which there is one case."""
 
 
+KINDS = ("few each", "nothing", "one record", "ties", "sparse", "a crowd in one cell", "steep", "two steps")
+"""Counts that are hard for algorithms, in words."""
+
+
 def data(kind: int, shape: tuple[int, ...], rng: np.random.Generator) -> Counts:
-    """Nothing, one record, ties, a crowd in one cell, sparse, steep and uneven counts."""
+    """Counts of one of the kinds."""
     size = int(np.prod(shape))
     made: list[Callable[[], Any]] = [
         lambda: rng.integers(0, 4, size),
@@ -93,23 +97,31 @@ def cases(settings: Callable[[tuple[int, ...]], Sequence[Any]], dimensions: int,
     """Cases over domains with this number of dimensions, each with one of these settings."""
 
     def found(pairs: int) -> Iterator[Case]:
-        made = (_case(number, settings, dimensions, large) for number in count())
+        made = (_case(number, settings, dimensions, large=large) for number in count())
         return islice(made, -(-pairs // NEIGHBOURS) + 1)
 
     return found
 
 
-def _case(number: int, settings: Callable[[tuple[int, ...]], Sequence[Any]], dimensions: int, large: bool) -> Case:
+def _case(
+    number: int,
+    settings: Callable[[tuple[int, ...]], Sequence[Any]],
+    dimensions: int,
+    *,
+    large: bool,
+    shape: tuple[int, ...] | None = None,
+) -> Case:
     rng = np.random.default_rng([number, dimensions])
     shapes = SIZES[dimensions]
-    shape = LARGE[dimensions] if large and number == 4 else shapes[0 if number % 2 else number // 2 % len(shapes)]
+    if shape is None:
+        shape = LARGE[dimensions] if large and number == 4 else shapes[0 if number % 2 else number // 2 % len(shapes)]
     relation, epsilon = RELATIONS[number % len(RELATIONS)], EPSILONS[(number + number // 5) % len(EPSILONS)]
-    kind, choices_ = int(rng.integers(8)), settings(shape)
+    kind, choices_ = int(rng.integers(len(KINDS))), settings(shape)
     x = data(kind, shape, rng)
     if relation.total_is_public and not x.any():
         x.reshape(-1)[0] = 1
     return Case(
-        name=f"kind {kind} of counts over {'×'.join(map(str, shape))}",
+        name=f"{KINDS[kind]} over {'×'.join(map(str, shape))} cells",
         data=x,
         others=[neighbour(x, relation, rng) for _ in range(NEIGHBOURS)],
         neighbours=Neighbours(relation.relation, relation.rows),
@@ -165,8 +177,7 @@ def _choices() -> Iterator[Subject]:
             source = ReleaseSource(x, purse=account.purse(), filtered=filtered)
             return made[0](source, workload, source.grant(case.epsilon))
 
-        over = cases(lambda shape: [workloads.identity(shape), workloads.prefix(*shape)], 1, large=False)
-        return Subject(name=f"choice: {name}", family="choice", run=run, cases=_over_cells(over))
+        return Subject(name=f"choice: {name}", family="choice", run=run, cases=over(choices.CELLS))
 
     def followed(ask: Any) -> Choose:
         return lambda source, workload, budget: ask(source, budget)
@@ -181,28 +192,14 @@ def _choices() -> Iterator[Subject]:
         how: dict[str, Any] = {"within": 4, "steps": 3, "test": "1/2", "budget": account.grant(case.epsilon)}
         return accuracy_first(x, workload, **how)
 
-    over = cases(lambda shape: [None], 1, large=False)
-    yield Subject(name="choice: accuracy_first", family="choice", run=first_accurate, cases=_over_cells(over))
+    yield Subject(name="choice: accuracy_first", family="choice", run=first_accurate, cases=over(choices.CELLS))
 
 
-def _over_cells(over: Any) -> Any:
-    """The same over the domain that the audit's choice makers are for."""
+def over(cells: int) -> Callable[[int], Iterator[Case]]:
+    """Cases over a line of this many cells, with the workload of all cells."""
 
     def found(pairs: int) -> Iterator[Case]:
-        for case in over(pairs):
-            rng = np.random.default_rng(len(case.name) + pairs)
-            x = np.resize(case.data, choices.CELLS)
-            relation = case.neighbours if not case.setting[1] else case.neighbours.among_filtered()
-            if relation.total_is_public and not x.any():
-                x[0] = 1
-            others = [neighbour(x, relation, rng) for _ in case.others]
-            yield Case(
-                name=case.name,
-                data=x,
-                others=others,
-                neighbours=case.neighbours,
-                epsilon=case.epsilon,
-                setting=(workloads.identity(choices.CELLS), case.setting[1]),
-            )
+        for number in range(-(-pairs // NEIGHBOURS)):
+            yield _case(number, lambda shape: [workloads.identity(cells)], 1, large=False, shape=(cells,))
 
     return found

@@ -1,0 +1,265 @@
+"""Mechanisms that a person calls, and the kernel's operators, each by itself.
+
+What a mechanism is handed has a sensitivity that the caller states, so that neighbours are values that are as far apart as
+it allows, or columns with a record more, less or changed. Operators get counts, and records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from itertools import count, islice, product
+from typing import Any
+
+import numpy as np
+
+from jostle import mechanisms
+from jostle.audit.entries import operators, records
+from jostle.audit.replay.run import Case, Subject
+from jostle.audit.replay.subjects import counts
+from jostle.audit.replay.subjects.learners import neighbour
+from jostle.audit.replay.tape import TapeAccount
+from jostle.kernel.budget import Budget
+from jostle.kernel.functions.objective import Additive
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Partition
+from jostle.kernel.records import Records, ReleaseRecords
+from jostle.kernel.source import IntervalCost, ReleaseSource, Source
+from jostle.kernel.strategies import identity, total
+from jostle.mechanisms import AboveThreshold, GradualRelease
+
+Make = Callable[[np.random.Generator, Neighbours], tuple[Any, list[Any]]]
+"""Data and neighbours of them."""
+
+RELATIONS = (
+    Neighbours("add_remove"),
+    Neighbours("replace"),
+    Neighbours("add_remove", rows=3),
+    Neighbours("replace", rows=2),
+)
+EPSILONS = (Fraction(1), Fraction(1, 10), Fraction(4))
+NEIGHBOURS = 8
+BOUNDS = (-3.0, 10.0)
+NUMBERS = (0.0, -3.0, 10.0, 4.5, 9.999, -0.0, 1e308, -1e308, math.inf, -math.inf, math.nan, 1e-300)
+LEVELS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+CANDIDATES = 6
+
+
+def _subject(
+    name: str, run: Callable[[Any, Budget], Any], make: Make, relations: Sequence[Neighbours] = RELATIONS[:2]
+) -> Subject:
+    def asked(case: Case, data: Any, account: TapeAccount) -> Any:
+        return run(data, account.grant(case.epsilon))
+
+    def cases(pairs: int) -> Iterator[Case]:
+        return islice((_case(number, make, relations) for number in count()), -(-pairs // NEIGHBOURS))
+
+    return Subject(name=f"mechanism: {name}", family="mechanism", run=asked, cases=cases)
+
+
+def _case(number: int, make: Make, relations: Sequence[Neighbours]) -> Case:
+    relation, epsilon = relations[number % len(relations)], EPSILONS[number % len(EPSILONS)]
+    data, others = make(np.random.default_rng(number), relation)
+    return Case(name="values", data=data, others=others, neighbours=relation, epsilon=epsilon)
+
+
+def subjects() -> list[Subject]:
+    """Every mechanism that an account can pay for, and every operator."""
+    return [*_of_values(), *_of_columns(), *_selections(), *_operators(), *_record_operators()]
+
+
+# ------------------------------------------------------------------------------------------------------- mechanisms
+
+
+def _reach(relation: Neighbours) -> int:
+    """How far one person may move a value of sensitivity 1."""
+    return relation.rows * (1 if relation.relation == "add_remove" else 2)
+
+
+def _moved(rng: np.random.Generator, relation: Neighbours, value: float) -> float:
+    return value + _reach(relation) * float(rng.choice([1, -1, 0.5, -0.25]))
+
+
+def _values(rng: np.random.Generator, relation: Neighbours) -> tuple[Any, list[Any]]:
+    value = float(rng.choice([0, 7, -1e6, 1e15, 0.1]))
+    return value, [_moved(rng, relation, value) for _ in range(NEIGHBOURS)]
+
+
+def _wholes(rng: np.random.Generator, relation: Neighbours) -> tuple[Any, list[Any]]:
+    value, reach = int(rng.choice([0, 7, -(10**6), 2**60, 2**62])), _reach(relation)
+    return value, [value + int(rng.integers(-reach, reach + 1)) for _ in range(NEIGHBOURS)]
+
+
+def _of_values() -> Iterator[Subject]:
+    def gradual(value: int, budget: Budget) -> list[Any]:
+        steps = (budget.epsilon / 4, budget.epsilon / 2, budget.epsilon)
+        return list(GradualRelease(value, sensitivity=1, epsilons=steps, budget=budget))
+
+    def above(values: Sequence[float], budget: Budget) -> list[bool]:
+        search, answers = AboveThreshold(0, sensitivity=1, positives=2, budget=budget), list[bool]()
+        while search.left and len(answers) < len(values):
+            answers.append(search.above(values[len(answers)]))
+        return answers
+
+    def queries(rng: np.random.Generator, relation: Neighbours) -> tuple[Any, list[Any]]:
+        values = rng.normal(0, 3, 6).tolist()
+        return values, [[_moved(rng, relation, value) for value in values] for _ in range(NEIGHBOURS)]
+
+    def noisy(mechanism: Any) -> Callable[[Any, Budget], Any]:
+        return lambda value, budget: mechanism(value, sensitivity=1, budget=budget)
+
+    yield _subject("laplace", noisy(mechanisms.laplace), _values, RELATIONS)
+    yield _subject("discrete_laplace", noisy(mechanisms.discrete_laplace), _wholes, RELATIONS)
+    yield _subject("GradualRelease", gradual, _wholes, RELATIONS)
+    yield _subject("AboveThreshold", above, queries)
+
+
+def _columns(rng: np.random.Generator, relation: Neighbours) -> tuple[Any, list[Any]]:
+    rows = [(float(rng.choice(NUMBERS)),) for _ in range(int(rng.choice([1, 2, 9, 60])))]
+    found = [neighbour(rows, relation.relation, lambda: (float(rng.choice(NUMBERS)),), rng) for _ in range(NEIGHBOURS)]
+    return [value for (value,) in rows], [[value for (value,) in one] for one in found]
+
+
+def _at_the_end(rng: np.random.Generator, relation: Neighbours) -> tuple[Any, list[Any]]:
+    """Columns whose last record comes, goes or changes: all others then have the same coins, by which ties are broken."""
+    values = rng.choice(NUMBERS, int(rng.choice([1, 2, 9, 60]))).tolist()
+    more = rng.choice(NUMBERS, NEIGHBOURS).tolist()
+    if relation.relation == "replace":
+        return values, [[*values[:-1], value] for value in more]
+    return values, [values[:-1], *([*values, value] for value in more[1:])]
+
+
+def _of_columns() -> Iterator[Subject]:
+    def clipped(mechanism: Any, filtered: bool) -> Callable[[Any, Budget], Any]:
+        return lambda values, budget: mechanism(values, bounds=BOUNDS, budget=budget, filtered=filtered)
+
+    def median(values: Any, budget: Budget) -> Any:
+        return mechanisms.median(values, bounds=BOUNDS, step=0.1, budget=budget)
+
+    def quantiles(values: Any, budget: Budget) -> Any:
+        return mechanisms.quantiles(values, LEVELS, bounds=BOUNDS, step=1, budget=budget)
+
+    for mechanism in (mechanisms.clipped_sum, mechanisms.clipped_mean):
+        for filtered in (False, True):
+            yield _subject(f"{mechanism.__name__}{', filtered' if filtered else ''}", clipped(mechanism, filtered), _columns)
+    yield _subject("median", median, _at_the_end)
+    yield _subject("quantiles", quantiles, _at_the_end)
+
+
+def _scores(rng: np.random.Generator, relation: Neighbours) -> tuple[Any, list[Any]]:
+    scores = rng.choice([0.0, 1.0, 5.0, 1e6], CANDIDATES).tolist()
+    return scores, [[_moved(rng, relation, score) for score in scores] for _ in range(NEIGHBOURS)]
+
+
+def _rising(rng: np.random.Generator, relation: Neighbours) -> tuple[Any, list[Any]]:
+    """Scores that all move in one direction for each record: a record that is replaced takes some down and others up."""
+    scores = rng.integers(0, 9, CANDIDATES).astype(float)
+    up = [rng.integers(0, 2, CANDIDATES) for _ in range(NEIGHBOURS)]
+    down = [rng.integers(0, 2, CANDIDATES) * (relation.relation == "replace") for _ in range(NEIGHBOURS)]
+    return scores.tolist(), [(scores + more - less).tolist() for more, less in zip(up, down, strict=True)]
+
+
+def _selections() -> Iterator[Subject]:
+    def chosen(name: str, monotone: bool) -> Callable[[Any, Budget], Any]:
+        how: dict[str, Any] = {"sensitivity": 1, "monotone": monotone}
+        return lambda scores, budget: getattr(mechanisms, name)("abcdef", scores, **how, budget=budget)
+
+    for name in ("exponential", "report_noisy_max", "permute_and_flip"):
+        yield _subject(name, chosen(name, False), _scores)
+        yield _subject(f"{name}, monotone", chosen(name, True), _rising)
+
+    def line(scores: Any, budget: Budget) -> Any:
+        return mechanisms.exponential_line([1, 2, 3, 8, 9], scores, bounds=(0, 10), sensitivity=1, budget=budget)
+
+    def stable(scores: Any, budget: Budget) -> Any:
+        def trained(candidate: int, training: Any, generator: np.random.Generator) -> int:
+            return candidate
+
+        data: dict[str, Any] = {"training": (), "validation": scores, "stability": (Fraction(1, 2), 1)}
+        return mechanisms.stable_selection(range(CANDIDATES), trained, lambda at, kept: kept[at], **data, budget=budget)
+
+    yield _subject("exponential_line", line, _scores)
+    yield _subject("stable_selection", stable, _scores)
+
+
+# -------------------------------------------------------------------------------------------------------- operators
+
+
+def _operator(name: str, ask: Callable[[Source, Budget], Any]) -> Subject:
+    def run(case: Case, x: Any, account: TapeAccount) -> Any:
+        source = ReleaseSource(x, purse=account.purse(), filtered=case.setting[1])
+        return ask(source, source.grant(case.epsilon))
+
+    over = counts.over(operators.CELLS)
+    return Subject(name=f"operator: {name}", family="operator", run=run, cases=over)
+
+
+def _operators() -> Iterator[Subject]:
+    def measured(strategy: Any) -> Callable[[Source, Budget], Any]:
+        return lambda source, budget: source.measure(strategy, budget)
+
+    def counted(statistic: Any) -> Callable[[Source, Budget], Any]:
+        return lambda source, budget: source.statistic(statistic, budget)
+
+    def picked(score: Any) -> Callable[[Source, Budget], Any]:
+        options = np.arange(score.values(np.zeros(operators.CELLS, dtype=np.int64)).size).tolist()
+        return lambda source, budget: source.choose(options, score, budget)
+
+    def cut(method: Any) -> Callable[[Source, Budget], Any]:
+        return lambda source, budget: source.partition(IntervalCost(price=1.0, method=method), budget)
+
+    def parts(source: Source, budget: Budget) -> Any:
+        found = source.split(Partition.of([0, 1, 2, 1]), budget)
+        return [part.reduce(Partition.of([0] * part.size)).measure(total(1), token) for part, token in found]
+
+    yield from (_operator(f"laplace, {name}", measured(one)) for name, one in operators.strategies().items())
+    yield from (_operator(f"statistic, {name}", counted(one)) for name, one in operators.statistics().items())
+    yield from (_operator(f"choose, {name}", picked(one)) for name, one in operators.scores().items())
+    yield from (_operator(f"partition, {method}", cut(method)) for method in ("noisy-minimum", "exponential"))
+    yield _operator("split and reduce", parts)
+
+
+def _record_operators() -> Iterator[Subject]:
+    sizes = {"group": 2, **records.SIZES}
+    every = list(product(*(range(size) for size in sizes.values())))
+
+    def coded(rng: np.random.Generator, relation: Neighbours) -> tuple[Any, list[Any]]:
+        rows = [every[int(rng.integers(len(every)))] for _ in range(int(rng.choice([1, 3, 12, 40])))]
+
+        def new() -> tuple[int, ...]:
+            return every[int(rng.integers(len(every)))]
+
+        return tuple(rows), [tuple(neighbour(rows, relation.relation, new, rng)) for _ in range(NEIGHBOURS)]
+
+    def subject(name: str, ask: Callable[[Records, Budget], Any]) -> Subject:
+        def run(case: Case, rows: Any, account: TapeAccount) -> Any:
+            source = ReleaseRecords(records.columns(rows, sizes), purse=account.purse())
+            return ask(source, source.grant(case.epsilon))
+
+        def cases(pairs: int) -> Iterator[Case]:
+            return islice((_case(number, coded, RELATIONS[:2]) for number in count()), -(-pairs // NEIGHBOURS))
+
+        return Subject(name=f"operator: records, {name}", family="operator", run=run, cases=cases)
+
+    def choices(criterion: Any, by: str | None) -> Callable[[Records, Budget], Any]:
+        how: dict[str, Any] = {"label": "class", "by": by}
+        return lambda source, budget: source.choose_each(records.SPLITS, criterion, budget, **how)
+
+    def vectors(source: Records, budget: Budget) -> Any:
+        first, second, third = budget.split(1, 1, 1)
+        same = source.derive("same", ("a", "b"), np.array([[0, 1], [1, 0]]))
+        judged = source.judged(("a", "b"), lambda codes: codes["a"] & codes["b"], 2)
+        kinds = ((source.vector("a", "class"), first), (same.vector("same"), second), (judged, third))
+        return [one.measure(identity(one.shape), token) for one, token in kinds]
+
+    def parts(source: Records, budget: Budget) -> Any:
+        return [part.vector("b").measure(total(2), token) for part, token in source.split("a", budget)]
+
+    for name, criterion in records.criteria().items():
+        yield subject(f"choose_each, {name}", choices(criterion, None))
+        yield subject(f"choose_each by group, {name}", choices(criterion, "group"))
+    yield subject("vectors", vectors)
+    yield subject("split", parts)
+    objective = Additive("class", {"a": np.eye(2), "b": np.eye(2)}, ridge=1.0)
+    yield subject("minimise", lambda source, budget: source.minimise(objective, budget))

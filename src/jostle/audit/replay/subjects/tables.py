@@ -1,0 +1,368 @@
+"""Questions to private tables: from the rows in their engine to the answer, for single rows and for persons with several.
+
+A neighbour has a row or a person more, less, or another one, anywhere among the others, so that rows change places as well.
+Values are at the ends of what is declared, beyond it, missing, or of no use.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date
+from fractions import Fraction
+from functools import cache
+from itertools import count, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from uuid import UUID
+
+import numpy as np
+
+from jostle.audit.replay.run import Case, Subject
+from jostle.audit.replay.tape import Recording, TapeAccount, TapeLedger
+from jostle.kernel.neighbours import Neighbours, Relation
+from jostle.schema import Boolean, Category, Column, Date, Integer, Real, Schema
+
+if TYPE_CHECKING:
+    from jostle.tables.table import Table
+    from jostle.tables.unit import Unit
+
+Row = tuple[Any, ...]
+"""A person and one value per column."""
+
+Form = Literal["duckdb", "sqlite", "arrow", "frame", "text"]
+"""Where the rows are: in tables of two engines, in typed columns, in columns of objects, or in a text file."""
+
+MOST_ROWS = 3
+"""Rows per person that count."""
+
+WIDE = 5_000
+"""Cells of the widest column."""
+
+NEIGHBOURS = 5
+"""Neighbours of each recording."""
+
+EPSILONS = (Fraction(1), Fraction(1, 10), Fraction(5))
+NAME = "people"
+
+SCHEMA: dict[str, Column] = {
+    "g": Category(["a", "b", "c"]),
+    "v": Integer(-3, 9),
+    "x": Real(-100, 10, bins=8),
+    "d": Date(date(2024, 1, 1), date(2024, 12, 31), every="month"),
+    "b": Boolean(null="drop", outside="drop"),
+    "w": Integer(0, WIDE - 1, bins=WIDE),
+}
+"""What is public about the columns. The bounds of sums are further below 0 than above it, and the other way round."""
+
+VALUES: dict[str, tuple[Any, ...]] = {
+    "g": ("a", "b", "c", "A", "", " a", "a ", "é", None, "zz"),
+    "v": (-3, 9, 0, 1, 2, 3, 10, -4, 2**62, -(2**62), None),
+    "x": (-100.0, 10.0, 0.0, -0.0, 1e-300, 9.999999, -99.5, 1e308, -1e308, math.inf, -math.inf, math.nan, None),
+    "d": (date(2024, 1, 1), date(2024, 12, 31), date(2024, 6, 30), date(1900, 1, 1), date(9999, 12, 31), None),
+    "b": (True, False, True, False, None),
+    "w": (0, 1, 2, WIDE - 1, WIDE // 2, WIDE, -1, None),
+}
+"""Usual values and those at the edge, of the types that columns have."""
+
+ODD: tuple[Any, ...] = ("s3cr3t", "1e999", "0x1", "2024-02-30", b"\xff", 10**400, ("t",), math.nan, True, 1.5, "\ud800")
+"""What a column of Python objects may hold besides."""
+
+Ask = Callable[["Table", Fraction], Any]
+"""Asks a table for something, at the price of ε."""
+
+
+def _parts(table: Table, epsilon: Fraction) -> Any:
+    parts = table.partition("g", epsilon=epsilon)
+    return {name: part.count() if place else part.histogram("b") for place, (name, part) in enumerate(parts.items())}
+
+
+def _transformed(table: Table, epsilon: Fraction) -> Any:
+    doubled = table.derive("y", "v * 2", Integer(-6, 18, bins=5)).join({"a": "A", "b": "B"}, on="g", name="z", column=_ZONES)
+    return doubled.where("x < 5 OR b").select("y", "z").histogram("y", "z", epsilon=epsilon, algorithm="Laplace")
+
+
+_ZONES = Category(["A", "B"], outside="drop", null="drop")
+
+
+def _grouped(table: Table, epsilon: Fraction) -> Any:
+    from jostle.tables.aggregates import count as rows
+    from jostle.tables.aggregates import mean, std
+    from jostle.tables.aggregates import sum as total
+
+    what: dict[str, Any] = {"n": rows(), "average": mean("v"), "spread": std("x"), "all": total("v")}
+    return table.group_by("g", "b").aggregate(**what, epsilon=epsilon)
+
+
+def _records(table: Table, epsilon: Fraction) -> Any:
+    from jostle.kernel.strategies import identity
+
+    records, token = table.records("g", "b", epsilon=epsilon)
+    source = records.vector("g", "b")
+    return source.measure(identity(source.shape), token)
+
+
+QUESTIONS: dict[str, Ask] = {
+    "count": lambda table, epsilon: table.where("v >= 2").count(epsilon=epsilon),
+    "count, within": lambda table, epsilon: table.count(within=9 * MOST_ROWS / float(epsilon)),
+    "histogram": lambda table, epsilon: table.histogram("g", epsilon=epsilon),
+    "histogram of two": lambda table, epsilon: table.histogram("g", "d", epsilon=epsilon, algorithm="Laplace"),
+    "histogram, wide": lambda table, epsilon: table.histogram("w", epsilon=epsilon, algorithm="HB"),
+    "ranges": lambda table, epsilon: table.ranges("v", [(-3, 2), (0, 9), (4, 4)], epsilon=epsilon),
+    "marginals": lambda table, epsilon: table.marginals(("g", "b"), ("b", "v"), "d", epsilon=epsilon),
+    "quantiles": lambda table, epsilon: table.quantiles("x", [0.1, 0.5, 0.9], epsilon=epsilon),
+    "median": lambda table, epsilon: table.median("v", epsilon=epsilon),
+    "top": lambda table, epsilon: table.top("v", k=3, epsilon=epsilon),
+    "sum": lambda table, epsilon: table.sum("x", epsilon=epsilon),
+    "sum by group": lambda table, epsilon: table.sum("v", by="g", epsilon=epsilon),
+    "mean": lambda table, epsilon: table.mean("x", epsilon=epsilon),
+    "mean by group": lambda table, epsilon: table.mean("v", by="g", epsilon=epsilon),
+    "sql": lambda table, epsilon: table.sql("SELECT g, COUNT(*) FROM people WHERE v > 0 GROUP BY g", epsilon=epsilon),
+    "sql, mean": lambda table, epsilon: table.sql("SELECT b, AVG(v) FROM people GROUP BY b", epsilon=epsilon),
+    "group_by": _grouped,
+    "partition": _parts,
+    "transformed": _transformed,
+    "records": _records,
+}
+"""Every question that can be asked of a table, and what can be done to it before."""
+
+IN_FORMS: dict[Form, tuple[str, ...]] = {
+    "sqlite": ("count", "histogram of two", "mean by group"),
+    "arrow": ("open", "count"),
+    "frame": ("open", "histogram"),
+    "text": ("open", "count"),
+}
+"""What is also asked where rows are elsewhere than in DuckDB. Opening is replayed by itself."""
+
+
+class LiveTable:
+    """A table of an engine whose rows are exchanged for others. It is opened once, as nothing of that looks at rows.
+
+    Ibis takes longer to write a query than DuckDB to run it, so a query that was written before is not written again.
+    """
+
+    def __init__(self, form: Form, unit: Unit | None, account: TapeAccount) -> None:
+        import ibis
+
+        self.form, self._path = form, Path(_folder().name) / f"{unit}.db"
+        if form == "duckdb":
+            self._connection = ibis.duckdb.connect()
+            self._connection.create_table(NAME, schema=ibis.schema(_TYPES))
+            data: Any = self._connection.table(NAME)
+        else:
+            data = _sqlite(self._path, [])
+        self.views = _opened(data, unit, account, table=NAME if form == "sqlite" else None)._views
+        for view in self.views:
+            _write_once(view.backend)
+
+    def fill(self, rows: tuple[Row, ...]) -> None:
+        if self.form == "sqlite":
+            _sqlite(self._path, rows)
+            return
+        engine = self._connection.con
+        engine.execute(f"DELETE FROM {NAME}")  # noqa: S608 (a name of ours)
+        engine.register("new_rows", _arrow(rows))
+        engine.execute(f"INSERT INTO {NAME} SELECT * FROM new_rows")  # noqa: S608
+        engine.unregister("new_rows")
+
+
+def _write_once(backend: Any) -> None:
+    write, written = backend.compile, dict[Any, Any]()
+
+    def compile_(expression: Any) -> Any:
+        what = expression.op()  # a query that follows the data is another one
+        if what not in written:
+            written[what] = write(expression)
+        return written[what]
+
+    backend.compile = compile_
+
+
+_TYPES = {"who": "int64", "g": "string", "v": "int64", "x": "float64", "d": "date", "b": "boolean", "w": "int64"}
+
+
+@dataclass(eq=False)
+class TableData:
+    """Rows, wherever they are."""
+
+    rows: tuple[Row, ...]
+    form: Form
+    unit: Unit | None
+
+    def opened(self, account: TapeAccount) -> Table:
+        """A table with these rows and this account."""
+        from jostle.tables.budget_source import AccountBudget, protected_unit
+        from jostle.tables.table import Table
+
+        if self.form not in ("duckdb", "sqlite"):
+            return _opened(self._data(), self.unit, account)
+        live = _live(self.form, self.unit)
+        live.fill(self.rows)
+        return Table(live.views, AccountBudget(account, protected_unit(self.unit)), NAME, self.unit)
+
+    def _data(self) -> Any:
+        if self.form == "arrow":
+            return _arrow(self.rows)
+        if self.form == "text":
+            return str(_text(Path(_folder().name) / "rows.csv", self.rows))
+        import pandas as pd
+
+        columns = {name: [row[place] for row in self.rows] for place, name in enumerate(_TYPES)}
+        return pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in columns.items()})
+
+
+@cache
+def _live(form: Form, unit: Unit | None) -> LiveTable:
+    """Opened where nobody listens: what Ibis warns of when a table is opened has nothing to do with its rows."""
+    whose = ("row", 1) if unit is None else ("who", unit.max_rows)
+    with warnings.catch_warnings(action="ignore"):
+        return LiveTable(form, unit, TapeAccount(Recording(seed=0), Neighbours(rows=whose[1]), whose[0]))
+
+
+def _opened(data: Any, unit: Unit | None, account: TapeAccount, table: str | None = None) -> Table:
+    """Through the front door."""
+    from jostle.tables.opening import open as open_table
+
+    relation = account.neighbours.relation
+    how: dict[str, Any] = {"unit": unit, "neighbours": relation, "name": NAME, "budget": 1, "table": table}
+    return open_table(data, schema=Schema(SCHEMA), ledger=TapeLedger(account), **how)
+
+
+def _arrow(rows: Sequence[Row]) -> Any:
+    import pyarrow as pa
+
+    kinds = {"int64": pa.int64(), "string": pa.string(), "float64": pa.float64(), "date": pa.date32(), "boolean": pa.bool_()}
+    columns = enumerate(_TYPES.items())
+    return pa.table({name: pa.array([row[at] for row in rows], kinds[kind]) for at, (name, kind) in columns})
+
+
+@cache
+def _folder() -> Any:
+    return tempfile.TemporaryDirectory()  # it goes with the process
+
+
+def _plain(rows: Sequence[Row]) -> list[list[Any]]:
+    """Without dates, which texts stand for."""
+    return [[str(value) if isinstance(value, date) else value for value in row] for row in rows]
+
+
+def _text(path: Path, rows: Sequence[Row]) -> Path:
+    lines = [",".join("" if value is None else str(value) for value in row) for row in [list(_TYPES), *_plain(rows)]]
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return path
+
+
+def _sqlite(path: Path, rows: Sequence[Row]) -> str:
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {NAME} ({', '.join(_TYPES)})")
+        connection.execute(f"DELETE FROM {NAME}")  # noqa: S608 (a name of ours)
+        connection.executemany(f"INSERT INTO {NAME} VALUES (?, ?, ?, ?, ?, ?, ?)", _plain(rows))  # noqa: S608
+    return str(path)
+
+
+# ------------------------------------------------------------------------------------------------ rows and neighbours
+
+
+def _row(who: Any, form: Form, rng: np.random.Generator) -> Row:
+    values = [_value(name, form, rng) for name in SCHEMA]
+    return (who, *values)
+
+
+def _value(name: str, form: Form, rng: np.random.Generator) -> Any:
+    if form == "frame" and rng.random() < 0.1:
+        return ODD[int(rng.integers(len(ODD)))]
+    known = VALUES[name]
+    return known[int(rng.integers(len(known)) if rng.random() < 0.4 else rng.integers(min(4, len(known))))]
+
+
+def _person(number: int, form: Form) -> Any:
+    """In a column of objects, persons may be texts, numbers, and what is neither."""
+    if form != "frame":
+        return number
+    return (number, f"p{number}", UUID(int=number), b"p%d" % number, date.fromordinal(700_000 + number))[number % 5]
+
+
+def _rows(kind: int, form: Form, rng: np.random.Generator) -> list[Row]:
+    """Nobody, one row, somebody with many rows, a crowd, and many with a few each; some rows are nobody's."""
+    people: list[Any] = [
+        [int(rng.integers(8)) for _ in range(20)],
+        [],
+        [1],
+        [2] * 12 + [3],
+        list(range(30)),
+        [None, *(int(rng.integers(3)) for _ in range(15))],
+    ]
+    return [_row(None if who is None else _person(who, form), form, rng) for who in people[kind % 6]]
+
+
+def neighbour(rows: list[Row], relation: Relation, by_person: bool, form: Form, rng: np.random.Generator) -> list[Row]:
+    """The same rows after a row or a person came, went, or changed; rows that come stand anywhere among the others."""
+    change = "replace" if relation == "replace" else ("come", "go")[int(rng.integers(2))]
+    if not by_person:
+        at = int(rng.integers(len(rows) + 1))
+        if change == "come":
+            return [*rows[:at], _row(_person(99, form), form, rng), *rows[at:]]
+        at = min(at, len(rows) - 1)
+        instead = [_row(rows[at][0], form, rng)] if change == "replace" and rows else []
+        return [*rows[:at], *instead, *rows[at + 1 :]] if rows else []
+    known = sorted({row[0] for row in rows if row[0] is not None}, key=str)
+    who = _person(99, form) if change == "come" or not known else known[int(rng.integers(len(known)))]
+    left = [row for row in rows if change == "come" or row[0] != who]
+    many = 0 if change == "go" else int(rng.choice([1, 2, MOST_ROWS, MOST_ROWS + 1, 9]))
+    for _ in range(many):
+        left.insert(int(rng.integers(len(left) + 1)), _row(who, form, rng))
+    return left
+
+
+def _case(number: int, form: Form, by_person: bool) -> Case:
+    from jostle.tables.unit import Unit
+
+    rng = np.random.default_rng([number, by_person, len(form)])
+    relation: Relation = "replace" if number % 2 else "add_remove"
+    unit = Unit("who", max_rows=MOST_ROWS if number % 3 else 1) if by_person else None
+    neighbours = Neighbours(relation, unit.max_rows if unit else 1)
+    rows = _rows(number % 6 if number < 12 else int(rng.integers(6)), form, rng)
+    if relation == "replace" and not [row for row in rows if row[0] is not None]:
+        rows.append(_row(_person(5, form), form, rng))
+    others = [neighbour(rows, relation, by_person, form, rng) for _ in range(NEIGHBOURS)]
+    if form in ("duckdb", "sqlite"):
+        _live(form, unit)
+    data, *made = (TableData(tuple(one), form, unit) for one in (rows, *others))
+    return Case(
+        name=f"{len(rows)} rows",
+        data=data,
+        others=made,
+        neighbours=neighbours,
+        epsilon=EPSILONS[number % len(EPSILONS)],
+        unit="who" if by_person else "row",
+    )
+
+
+def cases(form: Form, by_person: bool) -> Callable[[int], Iterator[Case]]:
+    """Cases of rows in this form."""
+
+    def found(pairs: int) -> Iterator[Case]:
+        return islice((_case(number, form, by_person) for number in count()), -(-pairs // NEIGHBOURS))
+
+    return found
+
+
+def subjects() -> list[Subject]:
+    """Every question, for rows and for persons, in DuckDB; and some where rows are elsewhere."""
+    asked = [("duckdb", name) for name in QUESTIONS] + [(form, name) for form, names in IN_FORMS.items() for name in names]
+    return [_subject(form, name, by_person) for form, name in asked for by_person in (False, True)]  # type: ignore[arg-type]
+
+
+def _subject(form: Form, name: str, by_person: bool) -> Subject:
+    def run(case: Case, data: TableData, account: TapeAccount) -> Any:
+        table = data.opened(account)
+        return repr(table) if name == "open" else QUESTIONS[name](table, case.epsilon)
+
+    where = "" if form == "duckdb" else f" ({form})"
+    called = f"table: {name}{where}{' by person' if by_person else ''}"
+    return Subject(name=called, family="table", run=run, cases=cases(form, by_person))
