@@ -120,7 +120,7 @@ def release(
         raise BadInput("algorithm", "is for histograms", "leave it out, or leave out --aggregate")
     if wide and (not aggregate or len(groups) != 2):
         raise BadInput("wide", "is for aggregates by two columns", "name both, --by ward,sex, and an --aggregate")
-    aggregates = parse_aggregates(aggregate or [])
+    aggregates = parse_aggregates(aggregate) if aggregate else {}
     if not preview:
         _check_destination(to, ledger, data, schema)
     if rows is not None and not preview:
