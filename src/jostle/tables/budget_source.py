@@ -223,8 +223,10 @@ def ledger_if_there(ledger: Any) -> Ledger | None:
         if os.path.lexists(path):
             return ledger_at(ledger)
         folder = path.absolute().parent
-        if not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise BadInput("ledger", f"{folder} is no folder that you may write to", "name a file in another, or make it")
+        if not folder.is_dir():
+            raise BadInput("ledger", f"there is no directory {folder}", "make it first")
+        if not os.access(folder, os.W_OK):
+            raise BadInput("ledger", f"{path} cannot be made", "pass a path that can be written")
         return None
     try:
         return ledger_at(ledger, create=False)
