@@ -42,7 +42,8 @@ def test_the_usual_algorithm_fits_the_question(ledger, shape, workload, expected
     assert sum(event.amount for event in charges) == Fraction(1, 4)
     assert all(event.note.startswith(f"{expected}: why: ") for event in charges)
     assert "ε = 0.25" in released.explain()
-    assert "because" in released.explain()
+    assert "because" in released.reason
+    assert ("chose the algorithm" if expected == "Pythia" else "because") in released.explain()
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def test_within_and_epsilon_are_one_or_the_other(ledger):
         jostle.release([1, 2], within=1, epsilon=1, account=account)
     with pytest.raises(jostle.BadInput, match="^stand_in: "):
         jostle.release([1, 2], within=1, algorithm="Bayes", account=account)
-    with pytest.raises(jostle.BadInput, match="^epsilon: "):
+    with pytest.raises(jostle.BadInput, match="^epsilon"):
         jostle.release([1, 2], account=account)
     assert account.remaining == 5
 

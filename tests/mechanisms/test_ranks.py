@@ -249,5 +249,5 @@ def test_a_person_in_several_parts_keeps_more_back_for_rounding(neighbours: Neig
     level, share = Fraction(1, 2), Fraction(1, 2)
     inner = neighbours.in_part()
     assert ranks._scale(level, inner, Fraction(1), 2) == reach(level, inner) / (share - parts * ROUNDING)
-    with pytest.raises(BadInput, match="too small for a person with so many rows"):
+    with pytest.raises(BadInput, match="too small for this many rows per person"):
         exponential_scale(Fraction(2), SMALLEST_EPSILON, 2**19)

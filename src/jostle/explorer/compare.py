@@ -31,7 +31,7 @@ SECONDS: Final = 12.0
 """After this many seconds, an algorithm makes no further trials."""
 
 LEAST_FOR_BIAS, SURE = 3, 3.0
-"""Fewer trials say nothing of a bias; and a square of it within that many standard errors of 0 is none."""
+"""Fewer trials say nothing about a bias, and a squared bias within this many standard errors of 0 does not count as one."""
 
 SPREAD: Final = (0.05, 0.95)
 WIDEST: Final = 1024

@@ -43,7 +43,7 @@ def exponential_scale(reach: Fraction, epsilon: Fraction, parts: int = 1) -> Fra
         raise BadInput("budget", "has an ε below 2^-20, at which weights cannot be told apart", "use a larger epsilon")
     kept = ROUNDING * parts
     if epsilon <= 2 * kept:
-        raise BadInput("budget", "has an ε that is too small for a person with so many rows", "use a larger epsilon")
+        raise BadInput("budget", "has an ε that is too small for this many rows per person", "use a larger epsilon")
     scale = reach / (epsilon - kept)
     if scale * _DEEPEST >= 2**53:
         raise BadInput("budget", "has an ε that is too small, for this sensitivity, for weights", "use a larger epsilon")
