@@ -28,11 +28,13 @@ __version__ = "0.1.0"
 
 _MODULES = {name: f"jostle.{name}" for name in ("algorithms", "choice", "learn", "mechanisms", "simulate", "workloads")}
 _HOMES = {
+    "Approximate": "jostle.kernel.measures",
     "BadInput": "jostle.kernel.errors",
     "Boolean": "jostle.schema",
     "Budget": "jostle.kernel.budget",
     "Category": "jostle.schema",
     "ChoiceMaker": "jostle.choice.choice_maker",
+    "Concentrated": "jostle.kernel.measures",
     "Date": "jostle.schema",
     "Integer": "jostle.schema",
     "JostleError": "jostle.kernel.errors",
@@ -40,6 +42,7 @@ _HOMES = {
     "Neighbours": "jostle.kernel.neighbours",
     "Option": "jostle.choice.options",
     "Overdraft": "jostle.kernel.errors",
+    "Pure": "jostle.kernel.measures",
     "Real": "jostle.schema",
     "Release": "jostle.answers.release",
     "Schema": "jostle.schema",

@@ -18,6 +18,9 @@ from jostle.kernel.errors import BadInput as BadInput
 from jostle.kernel.errors import JostleError as JostleError
 from jostle.kernel.errors import Overdraft as Overdraft
 from jostle.kernel.ledger import Ledger as Ledger
+from jostle.kernel.measures import Approximate as Approximate
+from jostle.kernel.measures import Concentrated as Concentrated
+from jostle.kernel.measures import Pure as Pure
 from jostle.kernel.neighbours import Neighbours as Neighbours
 from jostle.schema import Boolean as Boolean
 from jostle.schema import Category as Category

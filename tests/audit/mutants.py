@@ -15,9 +15,8 @@ import numpy as np
 from jostle.algorithms import ugrid
 from jostle.kernel import budget, noise, partition, source
 from jostle.kernel.functions import intervals, scores, statistics
-from jostle.kernel.ledger import accounts
+from jostle.kernel.ledger import accounts, limits
 from jostle.kernel.ledger import ledger as ledgers
-from jostle.kernel.ledger.events import Balance
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.strategies import cells, trees
@@ -26,6 +25,7 @@ from jostle.mechanisms.sensitivity import Sensitivity
 from tests.algorithms import test_php, test_ugrid
 from tests.audit import test_protected_unit
 from tests.audit.mutants_of_glue import OF_GLUE
+from tests.audit.mutants_of_measures import OF_MEASURES
 from tests.audit.mutants_of_reading import OF_READING
 from tests.audit.mutants_of_records import OF_RECORDS
 from tests.audit.mutants_of_tables import OF_TABLES
@@ -324,7 +324,7 @@ MUTANTS = [
     ),
     Mutant(
         "no cap",
-        stated(Balance, "remaining", lambda self: Fraction(10**6)),
+        attribute(limits, "allowed", lambda limit, spending: True),
         tested(test_ledger.test_ten_tenths_are_one_and_the_next_is_refused, LEDGER),
     ),
     Mutant(
@@ -444,6 +444,7 @@ MUTANTS = [
     *OF_RECORDS,
     *OF_TABLES,
     *OF_READING,
+    *OF_MEASURES,
     *OF_GLUE,
 ]
 """The bugs."""

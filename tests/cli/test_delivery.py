@@ -76,6 +76,7 @@ def test_a_mean_that_is_small_is_not_printed_as_zero(folder, jostle):
 class _Answer:
     spent, remaining, charges = Fraction(1, 2), Fraction(0), ()
     notes, interval_kind = (), "exact"
+    measure = left_in = "pure"
 
 
 def test_json_has_every_digit_and_no_number_that_json_lacks():

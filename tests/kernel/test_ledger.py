@@ -23,10 +23,12 @@ import sqlalchemy as sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jostle.kernel.budget import Cost
 from jostle.kernel.errors import BadInput, BudgetError, JostleError, LedgerError, Overdraft, PlanError
 from jostle.kernel.ledger import Account, AccountPurse, Ledger
 from jostle.kernel.ledger.events import Event, Statement
-from jostle.kernel.ledger.ledger import _bounded
+from jostle.kernel.ledger.limits import after
+from jostle.kernel.measures import Spending
 from jostle.kernel.neighbours import Neighbours
 
 ADD_REMOVE = Neighbours("add_remove")
@@ -122,7 +124,7 @@ def test_sums_of_awkward_fractions_stay_small_and_are_rounded_against_the_spende
 )
 def test_a_sum_is_rounded_up_to_a_bounded_size_and_never_beyond_the_cap(cap, shares):
     total = cap - min(cap, Fraction(1, 10**999) / math.prod(shares))
-    kept = _bounded(total, cap)
+    kept = after(cap, Spending(), Cost(total, Fraction(0))).epsilon
     assert total <= kept <= cap
     assert kept == total or (kept.denominator <= max(10**1_000, cap.denominator) and kept - total < Fraction(1, 10**1_000))
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from jostle import plots
-from jostle.kernel.budget import Budget, round_down, round_up
-from jostle.kernel.errors import JostleError, show
+from jostle.kernel.budget import PURE, SYMBOLS, Budget, Price, round_down, round_up
+from jostle.kernel.errors import JostleError
 from jostle.kernel.neighbours import Neighbours
 from jostle.schema.rows import MOST_LINES, Rows, distinct_names
 
@@ -31,16 +31,22 @@ class Answer(ABC):
     """A released answer, and everything public about it."""
 
     spent: Fraction
-    """The ε that was charged for it."""
+    """What was charged for it: ε, or ρ."""
 
     remaining: Fraction
-    """The ε that the account, or the part of a table, has left after it."""
+    """What the account, or the part of a table, has left after it: for the next question in pure ε; ρ, if it is in ρ."""
 
     neighbours: Neighbours
     """What one person may change without it being noticed."""
 
     charges: tuple[Event, ...] = field(default=(), repr=False)
     """The events of the ledger that paid for it, each with its key; for a part of a table, that of the partition."""
+
+    measure: str = PURE
+    """What was charged: pure ε, or ρ."""
+
+    left_in: str = PURE
+    """What is left: pure ε, or ρ."""
 
     notes: tuple[str, ...] = ()
     """What the numbers leave out, in sentences: rows beyond a unit's bound, values beyond declared bounds, missing values.
@@ -54,7 +60,10 @@ class Answer(ABC):
     @property
     def price(self) -> dict[str, Any]:
         """What was paid and what is left out, as the fields of another answer that is read from this one."""
-        return {name: getattr(self, name) for name in ("spent", "remaining", "neighbours", "charges", "notes")}
+        return {
+            name: getattr(self, name)
+            for name in ("spent", "remaining", "measure", "left_in", "neighbours", "charges", "notes")
+        }
 
     def explain(self) -> str:
         """The answer in words, and what it leaves out."""
@@ -119,10 +128,12 @@ class Answer(ABC):
 
     @property
     def _at(self) -> str:
-        return f"ε = {round_up(self.spent):g}"
+        return f"{SYMBOLS[self.measure]} = {round_up(self.spent):g}"
 
     @property
     def _left(self) -> str:
+        if self.left_in != PURE:
+            return f"ρ = {round_down(self.remaining) + 0.0:g} is left."
         return f"{round_down(self.remaining) + 0.0:g} of the budget is left."
 
 
@@ -170,21 +181,24 @@ def in_ledger(charges: Sequence[Event]) -> str:
     more = f" and {len(charges) - _KEYS_SHOWN:,} more" if len(charges) > _KEYS_SHOWN else ""
     events = "event" if len(charges) == 1 else f"{len(charges):,} events"
     at = charges[0].at.replace("T", " ")[:19]
-    return f"Charged to account {charges[0].dataset!r}: ε = {show(_paid(charges))} at {at} UTC, {events} {keys}{more}."
+    return f"Charged to account {charges[0].dataset!r}: {_paid(charges)} at {at} UTC, {events} {keys}{more}."
 
 
 def charge_facts(charges: Sequence[Event]) -> dict[str, Any] | None:
     """The same for a script: exact amounts as texts, and a float that is rounded up; None if there was no charge."""
     if not charges:
         return None
+    measure = {} if charges[0].measure == PURE else {"measure": charges[0].measure}
     return {
         "account": charges[0].dataset,
         "at": f"{charges[0].at[:19]}+00:00",
-        "amount": str(_paid(charges)),
-        "amount_float": round_up(_paid(charges)),
+        **measure,
+        "amount": str(_paid(charges).amount),
+        "amount_float": round_up(_paid(charges).amount),
         "events": [{"key": event.key, "operator": event.operator, "amount": str(event.amount)} for event in charges],
     }
 
 
-def _paid(charges: Sequence[Event]) -> Fraction:
-    return sum((event.amount for event in charges), Fraction(0))
+def _paid(charges: Sequence[Event]) -> Price:
+    """What one computation paid: all of it in one measure."""
+    return Price(sum((event.amount for event in charges), Fraction(0)), charges[0].measure)

@@ -12,7 +12,7 @@ import numpy as np
 
 from jostle import algorithms
 from jostle.algorithms import Algorithm
-from jostle.kernel.budget import exact, round_up
+from jostle.kernel.budget import PURE, SYMBOLS, Price, exact, round_up
 from jostle.kernel.neighbours import Neighbours
 from jostle.simulate.margins import within_95
 from jostle.workloads import Workload
@@ -26,7 +26,7 @@ class Preview:
     """What to expect of a release, at no cost."""
 
     epsilon: Fraction
-    """The ε that the release would be charged."""
+    """What the release would be charged: ε, unless the measure is ρ."""
 
     margin: float
     """Half the width of a 95 % interval around a typical answer."""
@@ -40,10 +40,13 @@ class Preview:
     stand_in: str
     """The algorithm whose error this is: where the error of `algorithm` depends on the data, one that is no better."""
 
+    measure: str = PURE
+    """What the charge would be in."""
+
     def __str__(self) -> str:
         so = "" if self.stand_in == self.algorithm else f", expected to be no worse than {self.stand_in}"
         off = f"±{self.margin:.3g} at 95 % (at most ±{self.widest:.3g})"
-        return f"At ε = {round_up(self.epsilon):g}, {off}, by {self.algorithm}{so}."
+        return f"At {SYMBOLS[self.measure]} = {round_up(self.epsilon):g}, {off}, by {self.algorithm}{so}."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,17 +69,18 @@ class GroupPreviews(Preview):
             f"{name} ± {off:.3g}" if not math.isnan(off) else f"{name} (depends on the rows of a group)"
             for name, off in self.margins.items()
         )
-        return f"Expected error at ε = {round_up(self.epsilon):g} (95 % confidence): {each}."
+        return f"Expected error at {SYMBOLS[self.measure]} = {round_up(self.epsilon):g} (95 % confidence): {each}."
 
 
 def preview(plan: Algorithm, workload: Workload, epsilon: Any, neighbours: Neighbours, tunables: dict[str, Any]) -> Preview:
     """The margins of the algorithm in closed form, or of one in its place whose error is the same on all data."""
-    stand_in, amount = plan, exact(epsilon)
+    stand_in, price = plan, Price.of(epsilon)
     if plan.data_dependent:
         stand_in, tunables = algorithms.get("Laplace" if workload.kind == "identity" else "HB"), {}
-    each = within_95(stand_in, np.zeros(workload.domain), workload, amount, neighbours, tunables)
+    each = within_95(stand_in, np.zeros(workload.domain), workload, price, neighbours, tunables)
     typical, widest = float(np.median(each)), float(each.max())
-    return Preview(epsilon=amount, margin=typical, widest=widest, algorithm=plan.name, stand_in=stand_in.name)
+    named = {"algorithm": plan.name, "stand_in": stand_in.name, "measure": price.measure}
+    return Preview(epsilon=price.amount, margin=typical, widest=widest, **named)
 
 
 def epsilon_within(within: Any, previewed: Callable[..., Preview]) -> Fraction:

@@ -16,7 +16,7 @@ from jostle.answers.answer import Answer, IntervalKind, labelled, remaining_afte
 from jostle.choice import default_algorithm
 from jostle.choice.traces import Trace, collect_traces
 from jostle.kernel.arrays import counts
-from jostle.kernel.budget import Budget
+from jostle.kernel.budget import Budget, Price
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import ReleaseSource
@@ -98,7 +98,8 @@ class Release(Answer):
 
     @property
     def _run(self) -> Run:
-        return self.algorithm, self.estimate, self.workload, self.spent, self.neighbours, self.tunables
+        price = Price(self.spent, self.measure)
+        return self.algorithm, self.estimate, self.workload, price, self.neighbours, self.tunables
 
     def _explained(self) -> str:
         """What was counted, how far off it may be, what answered, and what is left."""
@@ -154,6 +155,7 @@ def release(
     workload: Workload | None = None,
     *,
     epsilon: Any = None,
+    rho: Any = None,
     within: float | None = None,
     confidence: float = 0.95,
     account: Account,
@@ -171,6 +173,9 @@ def release(
 
     Under `replace`, count all records: where a condition or a histogram's range left some out, their number is private. Say
     `filtered=True` then, or use an account under `add_remove`.
+
+    In place of `epsilon`, `rho` pays in zero-concentrated differential privacy, with Gaussian noise. The account must be one
+    of (ε, δ) or of ρ: `cap=jostle.Approximate(epsilon=1, delta=1e-6)`.
 
     In place of `epsilon`, `within` says how far off an answer may be, with `confidence`. jostle then takes the least ε that
     keeps this promise on any data, and an algorithm whose error is the same on all data. `epsilon_for` shows it beforehand.
@@ -198,6 +203,7 @@ def release(
     if not isinstance(filtered, (bool, np.bool_)):
         raise BadInput("filtered", "must be True or False", "pass True where some records were not counted")
     promised = None
+    tunables, rho = with_own_rho(tunables, rho, epsilon, within)
     if within is not None:
         if epsilon is not None:
             raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
@@ -211,9 +217,20 @@ def release(
         raise BadInput("note", f"must be a text of at most {LONGEST_NOTE} characters", "say it in fewer words")
     said = f"{plan.name}: {note}" if note else plan.name
     source = ReleaseSource(vector, purse=account.purse(), shape=domain, note=said, filtered=bool(filtered))
-    budget = source.grant(epsilon)
+    budget = source.grant(epsilon, rho=rho)
     why = why if promised is None else f"because {promised}"
     return answered(source, budget, workload, plan, why, remaining=lambda: account.remaining, tunables=tunables)
+
+
+def with_own_rho(tunables: dict[str, Any], rho: Any, *prices: Any) -> tuple[dict[str, Any], Any]:
+    """The tunables and the price in ρ. Beside another price, `rho` is an algorithm's own argument, such as Pythia's.
+
+    >>> with_own_rho({}, 0.1, 0.5, None), with_own_rho({}, 0.1, None, None)
+    (({'rho': 0.1}, None), ({}, 0.1))
+    """
+    if rho is not None and any(price is not None for price in prices):
+        return tunables | {"rho": rho}, None
+    return tunables, rho
 
 
 def plan_for(workload: Workload, algorithm: str | Algorithm | None, tunables: dict[str, Any]) -> tuple[Algorithm, str]:
@@ -248,7 +265,7 @@ def answered(
     before = source.unspent
     with collect_traces() as traces:
         estimate = plan.run(source, workload, budget, **tunables)
-    spent = budget.epsilon if of_part else before - source.unspent
+    spent = budget.amount if of_part else before - source.unspent
     return Release(
         answers=workload @ estimate,
         estimate=estimate.reshape(workload.domain),
@@ -257,7 +274,9 @@ def answered(
         reason=why,
         neighbours=source.neighbours,
         spent=spent,
+        measure=budget.measure,
         remaining=remaining_after(budget, remaining),
+        left_in=budget.left_in,
         tunables=tunables,
         trace=traces[-1] if traces else None,
         about=about or {},

@@ -21,20 +21,29 @@ from fractions import Fraction
 from functools import partial
 from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from unittest.mock import patch
 
 import numpy as np
 
 from jostle import algorithms
 from jostle.answers.release import release
+from jostle.kernel.budget import CONCENTRATED, Price
 from jostle.kernel.errors import JostleError, LedgerError, Overdraft
 from jostle.kernel.ledger import Account, Ledger
+from jostle.kernel.measures import Approximate, Concentrated
 from jostle.kernel.noise import ExactNoise
 
 EPSILON = Fraction(1, 1_000)
 CAP = 1_000
 PATIENCE = 60.0
+
+MEASURES: Final[dict[str, tuple[object, Price]]] = {
+    "ε": (CAP, Price(EPSILON)),
+    "(ε, δ)": (Approximate(CAP, 1e-6), Price(EPSILON**2, CONCENTRATED)),
+    "ρ": (Concentrated(CAP), Price(EPSILON**2, CONCENTRATED)),
+}
+"""Accounts whose releases are killed: a cap, and the price of a release."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +59,10 @@ def every_fault(*, kills: int, seed: int = 0) -> Iterator[FaultOutcome]:
     """Try all faults, one after the other, each on a ledger of its own.
 
     >>> [outcome.held for outcome in every_fault(kills=1)]
-    [True, True, True, True, True, True, True, True]
+    [True, True, True, True, True, True, True, True, True, True]
     """
     faults: list[Callable[[Path], FaultOutcome]] = [
-        partial(killed_releases, kills=kills, seed=seed),
+        *(partial(killed_releases, kills=kills, seed=seed, measure=measure) for measure in MEASURES),
         partial(many_at_once, spends=10 * kills),
         full_disk,
         read_only,
@@ -67,17 +76,19 @@ def every_fault(*, kills: int, seed: int = 0) -> Iterator[FaultOutcome]:
             yield fault(Path(folder))
 
 
-def killed_releases(folder: Path, *, kills: int, seed: int) -> FaultOutcome:
-    """Releases under `kill -9`, at random moments of their progress."""
+def killed_releases(folder: Path, *, kills: int, seed: int, measure: str = "ε") -> FaultOutcome:
+    """Releases under `kill -9`, at random moments of their progress, from an account in this measure."""
+    cap, price = MEASURES[measure]
+    name = "kill -9" if measure == "ε" else f"kill -9, {measure}"
     log, chance = folder / "released", random.Random(seed)  # noqa: S311  # not for noise
     log.touch()
     algorithms.every()
     ExactNoise().discrete_laplace(np.zeros(1, dtype=np.int64), Fraction(1))  # loads what children would load each time
-    path = _new_account(folder)
+    path = _new_account(folder, cap)
     wasted = released = charged = 0
     for _ in range(kills):
         goal = _lines(log) + chance.choice([0, 1, 1, 2, 3])
-        child = _forked(lambda: _release_for_ever(path, log))
+        child = _forked(lambda: _release_for_ever(path, log, price))
         _wait_for_lines(log, goal)
         time.sleep(chance.uniform(0, 0.01))
         os.kill(child, signal.SIGKILL)
@@ -85,9 +96,9 @@ def killed_releases(folder: Path, *, kills: int, seed: int) -> FaultOutcome:
         charged, released = _verified_charges(path), _lines(log)
         wasted = charged - released
         if released > charged or wasted > kills:
-            return FaultOutcome("kill -9", False, f"{released} releases and {charged} charges after {kills} kills")
+            return FaultOutcome(name, False, f"{released} releases and {charged} charges after {kills} kills")
     seen = f"{kills:,} kills, {released:,} releases, {charged:,} charges, {wasted:,} paid in vain"
-    return FaultOutcome("kill -9", True, seen)
+    return FaultOutcome(name, True, seen)
 
 
 def many_at_once(folder: Path, *, spends: int, processes: int = 16) -> FaultOutcome:
@@ -196,15 +207,15 @@ def _damaged(name: str, folder: Path, damage: Callable[[bytes], bytes]) -> Fault
     return FaultOutcome(name, held, f"{made} releases, then {type(reason).__name__}")
 
 
-def _new_account(folder: Path, cap: int | Fraction = CAP) -> Path:
+def _new_account(folder: Path, cap: object = CAP) -> Path:
     """A ledger's file with an account "people"."""
     with Ledger(folder / "budget.db") as ledger:
         ledger.account("people", cap=cap)
     return folder / "budget.db"
 
 
-def _release(account: Account) -> Any:
-    return release([5, 0, 7], epsilon=EPSILON, account=account, algorithm="Laplace")
+def _release(account: Account, price: Price | None = None) -> Any:
+    return release([5, 0, 7], epsilon=price or EPSILON, account=account, algorithm="Laplace")
 
 
 def _release_until_refused(account: Account, most: int = 10_000) -> tuple[int, JostleError | None]:
@@ -222,12 +233,12 @@ def _verified_charges(path: Path) -> int:
         return sum(event.kind == "charge" for event in ledger.events("people"))
 
 
-def _release_for_ever(path: Path, log: Path) -> None:
+def _release_for_ever(path: Path, log: Path, price: Price) -> None:
     handle = os.open(log, os.O_WRONLY | os.O_APPEND)
     with Ledger(path) as ledger, suppress(Overdraft):
         account = ledger.account("people")
         while True:
-            os.write(handle, (" ".join(map(str, _release(account).answers)) + "\n").encode())
+            os.write(handle, (" ".join(map(str, _release(account, price).answers)) + "\n").encode())
             os.fsync(handle)
 
 

@@ -29,7 +29,7 @@ import numpy as np
 
 from jostle import algorithms
 from jostle.choice.spend_only import spend_only
-from jostle.kernel.budget import SYMBOLS, Budget, in_measure
+from jostle.kernel.budget import SYMBOLS, Budget, Price
 from jostle.kernel.errors import BadInput, BudgetError, JostleError, PlanError, show
 from jostle.workloads import Workload
 
@@ -222,7 +222,7 @@ def _forfeit(db: Any, budget: Budget, left: Fraction, name: str) -> Fraction:
     The token itself is charged if it was not used, else another one for the rest. None is granted in a part of a split,
     which was charged as a whole when it was split, nor in a choice within another option, which fails with it.
     """
-    for token in (lambda: budget, lambda: db.grant(**in_measure(budget.measure, left))):
+    for token in (lambda: budget, lambda: db.grant(Price(left, budget.measure))):
         try:
             token().draw(operator="forfeit", note=f"{name} failed")
         except (PlanError, BudgetError):

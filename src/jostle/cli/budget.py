@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -15,9 +16,11 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from jostle.cli.caps import cap_of
 from jostle.cli.options import Command, Group
-from jostle.kernel.budget import exact, round_down, round_up
-from jostle.kernel.errors import BadInput, show
+from jostle.kernel.budget import CONCENTRATED, PURE, round_down, round_up
+from jostle.kernel.errors import BadInput
+from jostle.kernel.measures import Approximate
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger.events import Balance, Event, Statement
@@ -80,7 +83,11 @@ def show_ledger(
 def cap(
     ledger: LedgerArgument,
     account: Annotated[str, typer.Argument(help="The account whose cap changes.", show_default=False)],
-    epsilon: Annotated[str, typer.Option(help="The total ε that may ever be spent on it, past charges included.")],
+    epsilon: Annotated[
+        str | None, typer.Option(help="The total ε that may ever be spent on it, past charges included.", show_default=False)
+    ] = None,
+    delta: Annotated[str | None, typer.Option(help="The δ beside it, in an account of (ε, δ).", show_default=False)] = None,
+    rho: Annotated[str | None, typer.Option(help="The total ρ, in an account of ρ.", show_default=False)] = None,
     note: Annotated[str, typer.Option(help="Why, in your own words: the ledger keeps it.")] = "",
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
@@ -90,28 +97,45 @@ def cap(
     The ledger keeps who changed it, when, and from what to what. Whoever spends at the same moment is charged under the old
     cap or under the new one. Exit codes: 0 changed, 1 you said no, 2 refused, 4 the ledger cannot be used.
     """
+    from jostle.kernel.ledger import limits
     from jostle.tables.budget_source import ledger_at
 
-    wanted = exact(epsilon, zero=True)
+    if epsilon is None and rho is None:
+        raise BadInput("epsilon", "is missing", "pass --epsilon 2; --epsilon 2 --delta 1e-6 or --rho 0.02 in other measures")
     with ledger_at(ledger, create=False) as book:
         has = book.balance(account)
-        if wanted == has.cap:
-            problem = f"the cap of {account!r} is {show(has.cap)} already"
+        if delta is None and epsilon is not None and isinstance(has.limit, Approximate):
+            delta = str(has.limit.delta)  # as it is
+        wanted = limits.limit_of(cap_of(epsilon, delta, rho), "epsilon", zero=True)
+        if wanted == has.limit:
+            problem = f"the cap of {account!r} is {limits.words(has.limit)} already"
             raise BadInput("epsilon", problem, "name another, or leave it as it is")
-        left = f"{few_digits(wanted - has.spent, up=False)}" if wanted > has.spent else "nothing"
+        fits = limits.name_of(wanted) == has.measure and limits.allowed(wanted, has.spending)
+        left = limits.left(wanted, has.spending, has.measure) if fits else Fraction(0)
         question = (
-            f"Change the cap of {account!r} from ε = {show(has.cap)} to {show(wanted)}? "
-            f"{few_digits(has.spent, up=True)} is spent; {left} would be left."
+            f"Change the cap of {account!r} from {_first(has.limit)} to {limits.words(wanted)}? "
+            f"{few_digits(has.spent, up=True)} is spent; {few_digits(left, up=False) if left else 'nothing'} would be left."
         )
-        if wanted >= has.spent and not yes:  # what the ledger will refuse needs no confirmation
+        if fits and not yes:  # what the ledger will refuse needs no confirmation
             typer.confirm(question, abort=True, err=True)
-        event = book.set_cap(account, wanted, note=note, was=has.cap)
+        event = book.set_cap(account, wanted, note=note, was=has.limit)
     if as_json:
-        facts = {"account": account, "cap_before": str(has.cap), "cap": str(wanted), "key": event.key, "at": event.at}
-        typer.echo(json.dumps(facts | {"who": event.who, "note": event.note}, ensure_ascii=False))
+        before = {"account": account, "cap_before": str(has.cap), "cap": str(limits.amount_of(wanted))}
+        facts = before | {"key": event.key, "at": event.at, "who": event.who, "note": event.note}
+        if has.measure != PURE:
+            facts |= {"measure": event.measure}
+        typer.echo(json.dumps(facts, ensure_ascii=False))
         return
-    changed = f"The cap of {account!r} is ε = {show(wanted)} from now on; it was {show(has.cap)}. Event {event.key}."
+    now = f"is {_first(wanted)} from now on; it was {limits.words(has.limit)}"
+    changed = f"The cap of {account!r} {now}. Event {event.key}."
     Console(highlight=False, soft_wrap=True).print(escape(changed))
+
+
+def _first(limit: Any) -> str:
+    """A cap in words, with its unit."""
+    from jostle.kernel.ledger import limits
+
+    return f"ε = {limits.words(limit)}" if isinstance(limit, Fraction) else limits.words(limit)
 
 
 def few_digits(amount: Fraction, *, up: bool) -> str:
@@ -135,9 +159,12 @@ def _show_statement(statement: Statement, console: Console, *, events: bool) -> 
     charges = _charges(statement)
     accounts = _table("Accounts", "dataset", "neighbours", "ε cap", "ε spent", "ε remaining", "charges")
     for has in statement.balances:
-        amounts = (few_digits(has.cap, up=False), few_digits(has.spent, up=True), few_digits(has.remaining, up=False))
+        amounts = _short(has)
         _add(accounts, has.dataset, str(has.neighbours), *amounts, f"{charges[has.dataset]:,}")
     console.print(accounts, _ROUNDING, sep="\n")
+    others = [has for has in statement.balances if has.measure != PURE]
+    if others:
+        console.print("", _in_other_measures(others), sep="\n")
     if not events:
         return
     before = _caps_before(statement)
@@ -145,6 +172,8 @@ def _show_statement(statement: Statement, console: Console, *, events: bool) -> 
     for event in statement.events:
         when = event.at.replace("T", " ").split(".")[0]
         amount = few_digits(event.amount, up=event.kind == "charge")
+        if event.kind == "charge" and event.measure == CONCENTRATED:
+            amount = f"ρ {amount}"
         if event.key in before:
             amount = f"{few_digits(before[event.key], up=False)} → {amount}"
         what = event.operator or event.kind
@@ -183,7 +212,47 @@ def _charges(statement: Statement) -> Counter[str]:
     return Counter(event.dataset for event in statement.events if event.kind == "charge")
 
 
+def _short(has: Balance) -> tuple[str, str, str]:
+    """Cap, spent and remaining of an account, in its own measure."""
+    amounts = few_digits(has.cap, up=False), few_digits(has.spent, up=True), few_digits(has.remaining, up=False)
+    if has.measure == CONCENTRATED:
+        return f"ρ {amounts[0]}", f"ρ {amounts[1]}", f"ρ {amounts[2]}"
+    if isinstance(has.limit, Approximate):
+        return f"{amounts[0]}, δ {float(has.limit.delta):g}", amounts[1], amounts[2]
+    return amounts
+
+
+def _in_other_measures(accounts: Sequence[Balance]) -> Table:
+    """All totals of accounts beyond pure ε, and what is left for the next question of each kind."""
+    table = _table(
+        "Beyond pure ε", "dataset", "sum of ε", "sum of ρ", "ρ cap", "left in ε", "left in ρ", "left of δ for keys"
+    )
+    for has in accounts:
+        sums, left = has.spending, has.left
+        epsilon = (
+            "" if has.measure == CONCENTRATED else "none" if sums.epsilon is None else few_digits(sums.epsilon, up=True)
+        )
+        cap = Fraction(0) if isinstance(has.limit, Fraction) else has.limit.rho
+        keys = f"{float(left.delta):g}" if has.measure != CONCENTRATED else ""
+        numbers = few_digits(sums.rho, up=True), few_digits(cap, up=False)
+        _add(table, has.dataset, epsilon, *numbers, few_digits(left.pure, up=False), few_digits(left.rho, up=False), keys)
+    return table
+
+
 def _account_facts(has: Balance, charges: int) -> dict[str, object]:
+    facts = _amounts(has, charges)
+    if isinstance(has.limit, Fraction):
+        return facts
+    sums, left = has.spending, has.left
+    return facts | {
+        "limit": has.limit.as_json() | {"rho": str(has.limit.rho)},
+        "sums": {name: None if value is None else str(value) for name, value in vars(sums).items()},
+        "left": {name: str(value) for name, value in vars(left).items()},
+        "left_float": {name: round_down(value) for name, value in vars(left).items()},
+    }
+
+
+def _amounts(has: Balance, charges: int) -> dict[str, object]:
     return {
         "dataset": has.dataset,
         "measure": has.measure,
@@ -207,7 +276,7 @@ def _event_facts(event: Event, before: dict[str, Fraction]) -> dict[str, object]
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for column in columns:
-        right = column.startswith("ε") or column == "charges"
+        right = column.startswith(("ε", "ρ", "sum", "left")) or column == "charges"
         whole = column in ("when (UTC)", "key")
         table.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=whole)
     return table

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from jostle.cli.terminal import UNWRITTEN, Format, Working
-from jostle.kernel.budget import round_down, round_up
+from jostle.kernel.budget import PURE, round_down, round_up
 
 if TYPE_CHECKING:
     from jostle.answers.answer import Answer
@@ -131,6 +131,8 @@ def to_json(answer: Answer, rows: Rows, explanation: str | None) -> dict[str, An
         "remaining_float": round_down(answer.remaining),
         "charge": charge_facts(answer.charges),
     }
+    if (answer.measure, answer.left_in) != (PURE, PURE):
+        facts |= {"measure": answer.measure, "remaining_measure": answer.left_in}
     if explanation is not None:
         facts |= {"explanation": explanation}
         facts |= {"interval_kind": answer.interval_kind}

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from jostle.cli.aggregates import parse_aggregates
+from jostle.cli.caps import cap_of
 from jostle.cli.delivery import Destination, deliver, say_stopped
 from jostle.cli.running import stoppable
 from jostle.cli.terminal import STOPPED, Format, Working, all_words, check_apart, check_writable, tab_or, words
+from jostle.kernel.budget import PURE, Price
 from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
@@ -45,12 +47,14 @@ def release(
     ] = None,
     sql: Annotated[str | None, typer.Option(help="Ask in SQL instead: SELECT … FROM … WHERE … GROUP BY ….")] = None,
     epsilon: Annotated[str | None, typer.Option(help="The privacy budget to spend, for instance 0.5.")] = None,
+    rho: Annotated[str | None, typer.Option(help="Instead of ε: the ρ to spend, with Gaussian noise, such as 0.01.")] = None,
     within: Annotated[float | None, typer.Option(help="Instead of ε: the largest error to accept, at 95 %.")] = None,
     preview: Annotated[bool, typer.Option("--preview", help="Show the expected error, and charge nothing.")] = False,
     rows: Annotated[int | None, typer.Option(help="With --preview of a mean: about how many rows you expect.")] = None,
     budget: Annotated[
-        str | None, typer.Option(help="The total ε that may ever be spent on these data; needed the first time.")
+        str | None, typer.Option(help="The total ε that may ever be spent on these data, or ε,δ as 1,1e-6; first time only.")
     ] = None,
+    delta: Annotated[str | None, typer.Option(help="The δ beside the ε of --budget, for instance 1e-6.")] = None,
     unit: Annotated[
         str | None,
         typer.Option(help="Protect persons, not rows: column:max_rows, such as person:3. The account remembers it."),
@@ -107,8 +111,9 @@ def release(
         raise BadInput("by", "names no column", "name one, or leave it out to count all rows")
     groups = [name for text in by or [] for name in words(text)]
     to = Destination(out=out, plot=plot, form=form, ledger=str(ledger), wide=wide)
-    if (epsilon is None) == (within is None):
-        raise BadInput("epsilon", "pass either a price or an accuracy", "pass --epsilon 0.5 or --within 10")
+    if [epsilon, rho, within].count(None) != 2:
+        raise BadInput("epsilon", "pass either a price or an accuracy", "pass --epsilon 0.5, --rho 0.01 or --within 10")
+    cap = cap_of(budget, delta)
     if sql is not None and (groups or where or algorithm or aggregate):
         raise BadInput("sql", "is the whole question", "leave out --by, --aggregate, --where and --algorithm, or --sql")
     if algorithm is not None and aggregate:
@@ -124,12 +129,12 @@ def release(
         working.on("Opening the table")
         if preview:  # nothing will be charged, so no ledger is needed, and none is written to
             folder = until_done.enter_context(TemporaryDirectory(prefix="jostle-"))
-            ledger, budget = str(Path(folder) / "preview.db"), "1"
+            ledger, cap = str(Path(folder) / "preview.db"), "1"
         private = open_table(
             data,
             schema=schema,
             ledger=ledger,
-            budget=budget,
+            budget=cap,
             unit=unit,
             neighbours=neighbours,
             name=name,
@@ -148,11 +153,11 @@ def release(
         question = private.ask_sql(sql) if sql is not None else _question(private, groups, where, algorithm, aggregates)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
-            _show_preview(question, epsilon, within, rows, form)
+            _show_preview(question, epsilon if rho is None else Price.of(None, rho), within, rows, form)
             return
         _check_lines(question, to)
         with stoppable():
-            status = _paid(question, to, working, epsilon=epsilon, within=within)
+            status = _paid(question, to, working, epsilon=epsilon, within=within, rho=rho)
     if status:
         raise typer.Exit(status)
 
@@ -215,7 +220,7 @@ def _check_lines(question: Any, to: Destination) -> None:
         raise BadInput("out", f"is missing: there will be {lines:,} answers", "name a file for them, or use --format csv")
 
 
-def _show_preview(question: Any, epsilon: str | None, within: float | None, rows: int | None, form: Format) -> None:
+def _show_preview(question: Any, epsilon: str | Price | None, within: float | None, rows: int | None, form: Format) -> None:
     price = epsilon if epsilon is not None else question.epsilon_within(within)
     if rows is not None and getattr(question, "kind", None) != "mean" and not hasattr(question, "aggregates"):
         raise BadInput("rows", "is for the preview of a mean", "leave it out")
@@ -231,6 +236,8 @@ def _show_preview(question: Any, epsilon: str | None, within: float | None, rows
         "algorithm": shown.algorithm,
         "reckoned_by": shown.stand_in,
     }
+    if shown.measure != PURE:
+        facts = {"what": facts["what"], "measure": shown.measure, "rho": facts.pop("epsilon")} | facts
     margins = getattr(shown, "margins", None)
     if margins is not None:  # what depends on an unknown number of rows has no margin
         facts |= {"margin": _known(shown.margin), "widest": _known(shown.widest)}

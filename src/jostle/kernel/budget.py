@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
-from typing import TYPE_CHECKING, Any, Final, NoReturn, final
+from typing import TYPE_CHECKING, Final, NoReturn, final
 
 from jostle.kernel.decimals import root_down
 from jostle.kernel.errors import BadInput, Overdraft, PlanError, show
@@ -117,9 +117,13 @@ def round_down(amount: Fraction) -> float:
 
 def in_unit_interval(value: object) -> Fraction:
     """A δ: an exact number above 0 and below 1."""
-    amount = exact(value, "delta")
+    small = "pass a small number such as 1e-6"
+    try:
+        amount = exact(value, "delta")
+    except BadInput as refused:
+        raise BadInput("delta", refused.problem, small) from None
     if amount >= 1:
-        raise BadInput("delta", "must be below 1", "pass a small number such as 1e-6")
+        raise BadInput("delta", f"must be below 1, got {value!r}", small)
     return amount
 
 
@@ -174,6 +178,63 @@ class Cost:
         return self.rho if self.epsilon is None else self.epsilon
 
 
+@final
+@dataclass(frozen=True)
+class Price:
+    """What a computation is to cost: an amount of ε or of ρ. Wherever an ε is asked for inside jostle, a price may stand.
+
+    >>> Price.of(0.5), Price.of(None, "1/50").measure
+    (Price(amount=Fraction(1, 2), measure='pure'), 'concentrated')
+    """
+
+    amount: Fraction
+    measure: str = PURE
+
+    @classmethod
+    def of(cls, epsilon: object, rho: object = None) -> Price:
+        """From the one of the two that was passed."""
+        if (epsilon is None) == (rho is None):
+            raise BadInput("epsilon, rho", "must be one of the two", "pass epsilon for pure ε, or rho")
+        if isinstance(epsilon, Price):
+            return epsilon
+        return cls(exact(epsilon)) if rho is None else cls(exact(rho, "rho"), CONCENTRATED)
+
+    @property
+    def rate(self) -> float:
+        """The ε at which Laplace noise has the same standard deviation on one count; for heuristics."""
+        return float(self.amount) if self.measure == PURE else 2 * math.sqrt(self.amount)
+
+    @property
+    def pure(self) -> Fraction:
+        """The ε of the pure mechanism that it pays for: any ε-private one has ρ = ε²/2. Rounded down.
+
+        >>> Price.of(None, "1/50").pure
+        Fraction(1, 5)
+        """
+        return self.amount if self.measure == PURE else root_down(2 * self.amount)
+
+    @property
+    def exponential(self) -> Fraction:
+        """The ε of the exponential mechanism that it pays for, which has a bounded range, and so ρ = ε²/8. Rounded down.
+
+        >>> Price.of(None, "1/50").exponential
+        Fraction(2, 5)
+        """
+        return self.amount if self.measure == PURE else root_down(8 * self.amount)
+
+    @property
+    def cost(self) -> Cost:
+        """What it loses."""
+        return Cost.pure(self.amount) if self.measure == PURE else Cost.gaussian(self.amount)
+
+    def times(self, share: Fraction) -> Price:
+        """A share of it: ε adds up, and so does ρ."""
+        return Price(self.amount * share, self.measure)
+
+    def __str__(self) -> str:
+        return f"{SYMBOLS[self.measure]} = {show(self.amount)}"
+
+
 class Home:
     """The process in which something was charged once and for all: its copy in a forked process is worth nothing.
 
@@ -195,6 +256,9 @@ class Purse(ABC):
     durable = False
     """Whether charges outlive the process: only such a purse can stand behind a release."""
 
+    left_in: str = ""
+    """The measure of what its account has left: ρ or pure ε; empty if it has no account."""
+
     by_path = True
     """Whether all that counts is the sum of ε on every path; not so where ρ is derived from every single ε."""
 
@@ -210,8 +274,8 @@ class Purse(ABC):
 
     def grant(self, epsilon: object = None, *, rho: object = None) -> Budget:
         """A token of ε or of ρ for a computation on this purse's data. Granting charges nothing; spending does."""
-        amount, measure = amount_of(epsilon, rho)
-        token = Budget(amount, self, measure)
+        price = Price.of(epsilon, rho)
+        token = Budget(price.amount, self, price.measure)
         self.check(token.cost)
         with self.lock:
             if self.measure not in (None, token.measure):
@@ -322,34 +386,36 @@ class Budget:
         >>> CountingPurse().grant(0.5).rate, CountingPurse().grant(rho="1/100").rate
         (0.5, 0.2)
         """
-        return self.rate_of(Fraction(1))
+        return self.price.rate
 
     def rate_of(self, share: Fraction) -> float:
         """The rate of a token that has this share of the amount."""
-        return float(self._amount * share) if self._measure == PURE else 2 * math.sqrt(self._amount * share)
+        return self.price.times(share).rate
 
     @property
     def pure(self) -> Fraction:
-        """The ε of the pure mechanism that it pays for: any ε-private one has ρ = ε²/2. Rounded down.
-
-        >>> CountingPurse().grant(rho="1/50").pure
-        Fraction(1, 5)
-        """
-        return self._amount if self._measure == PURE else root_down(2 * self._amount)
+        """The ε of the pure mechanism that it pays for."""
+        return self.price.pure
 
     @property
     def exponential(self) -> Fraction:
-        """The ε of the exponential mechanism that it pays for, which has a bounded range, and so ρ = ε²/8. Rounded down.
+        """The ε of the exponential mechanism that it pays for."""
+        return self.price.exponential
 
-        >>> CountingPurse().grant(rho="1/50").exponential
-        Fraction(2, 5)
-        """
-        return self._amount if self._measure == PURE else root_down(8 * self._amount)
+    @property
+    def price(self) -> Price:
+        """Its amount in its measure."""
+        return Price(self._amount, self._measure)
 
     @property
     def cost(self) -> Cost:
         """What it loses when it is spent."""
-        return Cost.pure(self._amount) if self._measure == PURE else Cost.gaussian(self._amount)
+        return self.price.cost
+
+    @property
+    def left_in(self) -> str:
+        """The measure of what is left: that of its account; in a part, and in a simulation, its own."""
+        return self._purse.left_in or self._measure
 
     @property
     def by_path(self) -> bool:
@@ -418,7 +484,7 @@ class Budget:
             raise PlanError(f"this budget of {self} was {used} already; a token is spent or split once")
 
     def __str__(self) -> str:
-        return f"{SYMBOLS[self._measure]} = {show(self._amount)}"
+        return str(self.price)
 
     def __repr__(self) -> str:
         return f"Budget({self}{', ' + self._used if self._used else ''})"
@@ -442,23 +508,3 @@ def check_token(budget: object) -> None:
     """
     if type(budget) is not Budget:
         raise PlanError("an operator is paid with a budget that was granted for its source, not with a number")
-
-
-def in_measure(measure: str, amount: object) -> dict[str, Any]:
-    """An amount as what `grant` takes.
-
-    >>> in_measure(CONCENTRATED, Fraction(1, 50))
-    {'rho': Fraction(1, 50)}
-    """
-    return {"epsilon" if measure == PURE else "rho": amount}
-
-
-def amount_of(epsilon: object, rho: object) -> tuple[Fraction, str]:
-    """The amount and its measure, of the one of the two that was passed.
-
-    >>> amount_of(0.5, None), amount_of(None, "1/50")
-    ((Fraction(1, 2), 'pure'), (Fraction(1, 50), 'concentrated'))
-    """
-    if (epsilon is None) == (rho is None):
-        raise BadInput("epsilon, rho", "must be one of the two", "pass epsilon for pure ε, or rho")
-    return (exact(epsilon), PURE) if rho is None else (exact(rho, "rho"), CONCENTRATED)

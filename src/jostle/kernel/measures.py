@@ -67,7 +67,11 @@ class Approximate(_Measure):
     delta: Fraction
     for_keys: Fraction
 
-    def __init__(self, epsilon: object, delta: object, for_keys: object | None = None) -> None:
+    def __init__(self, epsilon: object = None, delta: object = None, for_keys: object | None = None) -> None:
+        if epsilon is None or delta is None:
+            missing = "epsilon" if epsilon is None else "delta"
+            remedy = "pass both, Approximate(epsilon=1, delta=1e-6); or Pure(1) without a delta"
+            raise BadInput(missing, "is missing: privacy is of (ε, δ) together", remedy)
         whole = in_unit_interval(delta)
         keys = whole / 2 if for_keys is None else exact(for_keys, "for_keys", zero=True)
         if keys > whole:

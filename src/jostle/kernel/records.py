@@ -336,7 +336,7 @@ class Records(PrivateData):
         held = Contribution() if self.__custody.in_part else self.__columns.contribution(by)
         if any(total.of_persons for total in measured.totals) and not self.__columns.contribution(by).persons:
             raise BadInput("totals", "count persons, and these records do not say whose they are", "count records")
-        scales = measured.scales(cells, self.neighbours, held, budget.epsilon)
+        scales = measured.scales(cells, self.neighbours, held, budget.pure)
         self.__custody.spend(budget, "totals", f"{len(measured.totals)} totals of {cells} cells")
         wants = {name: any(getattr(total, name) for total in measured.totals) for name in ("squares", "of_persons")}
         sums = self.__columns.cell_sums(by, measured.points, squares=wants["squares"], persons=wants["of_persons"])

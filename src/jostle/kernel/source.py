@@ -19,7 +19,7 @@ import numpy as np
 
 from jostle.kernel.arguments import check_of_kernel, check_one_of
 from jostle.kernel.arrays import counts
-from jostle.kernel.budget import PURE, Budget, CountingPurse, Purse, check_token, in_measure
+from jostle.kernel.budget import PURE, Budget, CountingPurse, Purse, check_token
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions import intervals
 from jostle.kernel.functions.scores import Score
@@ -137,7 +137,7 @@ class Custody:
     def part(self, budget: Budget) -> tuple[Custody, Budget]:
         """For one part of a split: a purse of its own, with one token, which was charged when the data were split."""
         purse = self.purse.part(self.neighbours.in_part(), self.noise, budget.charges)
-        token = purse.grant(**in_measure(budget.measure, budget.amount))
+        token = purse.grant(budget.price)
         return replace(self, purse=purse, neighbours=purse.neighbours, in_part=True), token
 
     def __reduce__(self) -> NoReturn:

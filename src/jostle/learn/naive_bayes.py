@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from jostle import algorithms, workloads
 from jostle.choice.baselines import informed_decision
 from jostle.choice.selectors import shipped
 from jostle.kernel.arguments import finite
-from jostle.kernel.budget import Budget, in_measure
+from jostle.kernel.budget import Budget, Price
 from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.partition import Partition
 from jostle.kernel.records import Records, SimulatedRecords
@@ -35,7 +36,7 @@ OPTIONS: Final = ("Laplace", "DAWA", "Bayes")
 TRIALS: Final = 5
 """How often informed decision tries each algorithm."""
 
-NOISELESS: Final = 10**6
+NOISELESS: Final = Fraction(10**6)
 """An ε so large that no noise is left: with it, a simulation looks at public data."""
 
 Likelihood = Callable[[FloatArray, Task, str, float], FloatArray]
@@ -143,7 +144,7 @@ def _true_counts(records: Records, budget: Budget, *names: str) -> FloatArray:
     if not isinstance(records, SimulatedRecords):
         raise InternalError("a release tried to look at true counts")
     vector = records.vector(*names)
-    token = records.grant(**in_measure(budget.measure, NOISELESS))
+    token = records.grant(Price(NOISELESS, budget.measure))
     return np.asarray(vector.measure(identity(vector.shape), token).reshape(vector.shape))
 
 

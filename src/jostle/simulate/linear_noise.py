@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from jostle.algorithms import Algorithm
-from jostle.kernel.budget import CountingPurse
+from jostle.kernel.budget import CountingPurse, Price
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import Custody, SimulatedSource, source_over
@@ -80,7 +80,7 @@ class LinearError:
 
     plan: Algorithm
     made_for: Workload
-    epsilon: Fraction
+    epsilon: Fraction | Price
     neighbours: Neighbours
     tunables: dict[str, Any]
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from jostle import algorithms
 from jostle.algorithms import Algorithm
+from jostle.kernel.budget import Price
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
 from jostle.linear.laws import whole_margins
@@ -24,7 +25,7 @@ from jostle.simulate.linear_noise import LinearError
 from jostle.simulate.runner import estimates, estimates_together
 from jostle.workloads import Workload
 
-Run: TypeAlias = tuple[Algorithm, Vector, Workload, Fraction, Neighbours, dict[str, Any]]
+Run: TypeAlias = tuple[Algorithm, Vector, Workload, Fraction | Price, Neighbours, dict[str, Any]]
 """A release: the algorithm, its estimate, the workload, ε, the neighbours, and the algorithm's own arguments."""
 
 WIDENED: Final = {
@@ -73,7 +74,12 @@ _AT_ONCE = 2**20
 
 
 def within_95(
-    plan: Algorithm, estimate: Vector, asked: Workload, epsilon: Fraction, neighbours: Neighbours, tunables: dict[str, Any]
+    plan: Algorithm,
+    estimate: Vector,
+    asked: Workload,
+    epsilon: Fraction | Price,
+    neighbours: Neighbours,
+    tunables: dict[str, Any],
 ) -> Vector:
     """Half the width of a 95 % interval around each answer.
 
@@ -105,9 +111,9 @@ def together_95(margins: Vector, *run: Any) -> Vector:
     return np.asarray(margins * max(float(order_statistic(np.concatenate([one.max(axis=1) for one in beyond]))), 1.0))
 
 
-def _scale(epsilon: Fraction, neighbours: Neighbours) -> float:
+def _scale(epsilon: Fraction | Price, neighbours: Neighbours) -> float:
     """The scale of the noise on the number of records."""
-    return float(neighbours.sensitivity(1, 2) / epsilon)
+    return float(neighbours.sensitivity(1, 2)) / Price.of(epsilon).rate
 
 
 def exact_margins(
@@ -115,7 +121,7 @@ def exact_margins(
     plan: Algorithm,
     estimate: Vector,
     made_for: Workload,
-    epsilon: Fraction,
+    epsilon: Fraction | Price,
     neighbours: Neighbours,
     tunables: dict[str, Any],
 ) -> Vector | None:
@@ -131,7 +137,7 @@ def simulated_errors(
     plan: Algorithm,
     estimate: Vector,
     made_for: Workload,
-    epsilon: Fraction,
+    epsilon: Fraction | Price,
     neighbours: Neighbours,
     tunables: dict[str, Any],
     *,

@@ -13,7 +13,7 @@ from jostle import algorithms
 from jostle.algorithms import Algorithm
 from jostle.kernel.arguments import check_whole
 from jostle.kernel.arrays import counts
-from jostle.kernel.budget import Budget, amount_of, in_measure
+from jostle.kernel.budget import Budget, Price
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
@@ -81,12 +81,12 @@ def estimates(
     if epsilon is not None and rho is not None:  # a tunable of that name, such as Pythia's
         tunables, rho = tunables | {"rho": rho}, None
     plan.check(workload, tunables)
-    (amount, measure), relation = amount_of(epsilon, rho), Neighbours.of(neighbours)
+    price, relation = Price.of(epsilon, rho), Neighbours.of(neighbours)
     trials = check_whole(trials, "trials", "pass for instance 20", least=1, most=MOST_TRIALS)
     seed = check_whole(seed, "seed", "pass for instance seed=0", least=0)
     # Inputs and algorithms that are compared under one seed must not share their noise: it would look like agreement.
-    entropy = [seed, zlib.crc32(plan.name.encode()), zlib.crc32(vector.tobytes()), zlib.crc32(str(amount).encode())]
-    return _batches(plan, vector, domain, workload, in_measure(measure, amount), relation, trials, entropy, tunables)
+    entropy = [seed, zlib.crc32(plan.name.encode()), zlib.crc32(vector.tobytes()), zlib.crc32(str(price.amount).encode())]
+    return _batches(plan, vector, domain, workload, price, relation, trials, entropy, tunables)
 
 
 def estimates_together(
@@ -133,7 +133,7 @@ def _batches(
     vector: Any,
     domain: tuple[int, ...],
     workload: Workload,
-    budget: dict[str, Any],
+    price: Price,
     relation: Neighbours,
     trials: int,
     entropy: list[int],
@@ -148,7 +148,7 @@ def _batches(
             source = SimulatedSource(vector, seed=seed, neighbours=relation, shape=domain, trials=number)
         else:
             source = source.again(seed=seed, trials=number)
-        estimate = plan.run(source, workload, source.grant(**budget), **tunables)
+        estimate = plan.run(source, workload, source.grant(price), **tunables)
         if source.unspent:
             raise PlanError(f"the plan of {plan.name} left a part of its budget unspent")
         yield estimate if plan.batched else estimate[None]

@@ -11,9 +11,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jostle.kernel.budget import Budget, exact
+from jostle.kernel.budget import CONCENTRATED, SYMBOLS, Budget, Price
 from jostle.kernel.errors import BadInput, Overdraft
-from jostle.kernel.ledger.events import ROWS, check_text, printable
+from jostle.kernel.ledger.accounts import check_charge
+from jostle.kernel.ledger.events import ROWS, Balance, check_text, printable
+from jostle.kernel.ledger.limits import amount_of, limit_of
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.kernel.records import Columns, ReleaseRecords
 
@@ -71,9 +73,12 @@ class BudgetSource(ABC):
     def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """A source over these columns, and a token of ε for it. Raises if there is not enough."""
 
-    def spent_before_measuring(self, epsilon: Any) -> Fraction | None:
-        """The ε that is gone before anything is measured, so that a later refusal would lose it; None if there is none."""
+    def spent_before_measuring(self, epsilon: Any) -> Price | None:
+        """What is gone before anything is measured, so that a later refusal would lose it; None if there is nothing."""
         return None
+
+    def check(self, price: Price) -> None:
+        """Raise if it is already certain that the price cannot be paid."""
 
     def noted(self, what: str) -> str:
         """The ledger's note about a charge, given the question in words."""
@@ -120,6 +125,9 @@ class AccountBudget(BudgetSource):
     def noted(self, what: str) -> str:
         return f"{legible(what)} ({self._note})" if self._note else legible(what)
 
+    def check(self, price: Price) -> None:
+        self.account.purse(self._unit).check(price.cost)
+
     def is_same_account(self, other: BudgetSource) -> bool:
         if not isinstance(other, AccountBudget):
             return False
@@ -133,7 +141,7 @@ class PartBudget(BudgetSource):
     is_shared = True
 
     def __init__(self, records: ReleaseRecords, token: Budget, label: str) -> None:
-        self._records, self._token, self._left, self._label = records, token, token.epsilon, label
+        self._records, self._token, self._left, self._label = records, token, token.amount, label
         self._lock = threading.Lock()
 
     @property
@@ -149,15 +157,31 @@ class PartBudget(BudgetSource):
         """With a share of the token, or with all that is left of it without an ε."""
         return self._records.over(columns), self._take(epsilon)
 
-    def spent_before_measuring(self, epsilon: Any) -> Fraction | None:
+    def spent_before_measuring(self, epsilon: Any) -> Price | None:
         """The share of the token; None if nothing is left."""
-        return (self._left if epsilon is None else exact(epsilon)) or None
+        price = self._price(epsilon)
+        return price if price.amount else None
+
+    def _price(self, epsilon: Any) -> Price:
+        """What is asked for, in the measure of the part; without an amount, all that is left."""
+        price = Price(self._left, self._token.measure) if epsilon is None else Price.of(epsilon)
+        if price.measure != self._token.measure:
+            wanted = "rho" if self._token.measure == CONCENTRATED else "epsilon"
+            raise BadInput(
+                "epsilon, rho", f"part {self._label!r} has {SYMBOLS[self._token.measure]} to spend", f"pass {wanted}"
+            )
+        return price
+
+    def check(self, price: Price) -> None:
+        amount, measure = self._price(price).amount, self._token.measure
+        if amount > self._left or not self._left:
+            raise Overdraft(requested=amount, remaining=self._left, of=f"part {self._label!r}", measure=measure)
 
     def _take(self, epsilon: Any) -> Budget:
         with self._lock:
-            amount = self._left if epsilon is None else exact(epsilon)
-            if amount > self._left or not self._left:
-                raise Overdraft(requested=amount, remaining=self._left, of=f"part {self._label!r}")
+            price = self._price(epsilon)
+            self.check(price)
+            amount = price.amount
             token, self._left = self._token, self._left - amount
             if self._left:
                 token, self._token = self._token.split(amount, self._left)
@@ -236,20 +260,20 @@ class PlannedAccount:
         if self.budget is None:
             problem = f"is missing, and the ledger has no account {self.name!r}"
             raise BadInput("budget", problem, "say how much ε may be spent, budget=1")
-        exact(self.budget, "budget")
+        limit_of(self.budget, "budget")
         check_text(self.name, "name", LONGEST_NAME)
 
     @property
     def remaining(self) -> Fraction:
         """What the account will have; or has, if another table's question made it."""
         made = existing_account(self.ledger, self.name)
-        return exact(self.budget, "budget") if made is None else made.remaining
+        return amount_of(limit_of(self.budget, "budget")) if made is None else made.remaining
 
     def made_for(self, epsilon: Any) -> Account:
         """Make the account, to be charged at once: refused if the charge would be."""
-        amount, left = exact(epsilon), self.remaining
-        if amount > left:
-            raise Overdraft(requested=amount, remaining=left, of=f"dataset {self.name!r}")
+        made = existing_account(self.ledger, self.name)
+        planned = Balance(dataset=self.name, neighbours=self.neighbours, limit=limit_of(self.budget, "budget"))
+        check_charge(planned if made is None else made.ledger.balance(self.name), Price.of(epsilon).cost)
         return account_of(ledger_at(self.ledger), self.name, self.budget, self.neighbours, self.whose)
 
 

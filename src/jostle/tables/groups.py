@@ -23,7 +23,7 @@ from jostle.answers.grouped import GroupedAnswers
 from jostle.answers.noise_intervals import margin, share, share_ends, spread, spread_ends, whole_margin
 from jostle.answers.previews import GroupPreviews
 from jostle.kernel.arguments import whole
-from jostle.kernel.budget import exact
+from jostle.kernel.budget import PURE, Price, exact
 from jostle.kernel.errors import BadInput, InternalError, Overdraft
 from jostle.kernel.functions.totals import CellTotal, Mixture, NoisyTotals, RecordCount, Sum, WeightedTotals
 from jostle.kernel.partition import Vector
@@ -264,7 +264,7 @@ class GroupsQuestion(Question[GroupedAnswers]):
     def _release(self, epsilon: Any) -> GroupedAnswers:
         """Nothing is read before the charge is made, and what could be refused is refused before that."""
         source = self.table._budget
-        whole = source.spent_before_measuring(epsilon) if epsilon is None else exact(epsilon)
+        whole = _whole_price(source.spent_before_measuring(epsilon) if epsilon is None else Price.of(epsilon))
         shares = self._shares(whole)
         if self._measured and shares[0] is not None:
             self._scales(shares[0])
@@ -307,7 +307,7 @@ class GroupsQuestion(Question[GroupedAnswers]):
         for one, numbers in zip(self._measured, noisy, strict=True):
             found |= {name: self._read(one.total, aggregate, numbers) for name, aggregate in one.aggregates.items()}
         remaining = remaining_after(budget, lambda: source.remaining)
-        price = {"spent": budget.epsilon, "remaining": remaining, "charges": budget.charges}
+        price = {"spent": budget.amount, "remaining": remaining, "charges": budget.charges}
         return price | {"neighbours": records.neighbours}
 
     def _answer(self, price: dict[str, Any], found: Mapping[str, Found], before: Sequence[Answer] = ()) -> GroupedAnswers:
@@ -399,3 +399,10 @@ def _numbers_of(total: CellTotal) -> int:
 
 def _degree(total: CellTotal) -> int:
     return total.degree if isinstance(total, Mixture) else 0
+
+
+def _whole_price(price: Price | None) -> Fraction | None:
+    """The ε of a question about groups, which is paid for in ε."""
+    if price is not None and price.measure != PURE:
+        raise BadInput("epsilon, rho", "aggregates of groups are paid for in ε", "partition with epsilon, or ask for counts")
+    return None if price is None else price.amount

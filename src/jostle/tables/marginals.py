@@ -19,9 +19,10 @@ import numpy as np
 from jostle.answers.answer import remaining_after
 from jostle.answers.previews import Preview
 from jostle.answers.released_numbers import Marginals, ReleasedNumbers
-from jostle.kernel.budget import exact
+from jostle.kernel.budget import PURE, Price
 from jostle.kernel.errors import BadInput
-from jostle.kernel.noise import calibrate
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.noise import calibrate, calibrate_square, gaussian_variance
 from jostle.kernel.source import simulation
 from jostle.kernel.strategies import identity
 from jostle.linear.fitting.marginals import Axes, consistent, margins_of_cells
@@ -41,6 +42,8 @@ MOST_COLUMNS = 12
 
 class MarginalsQuestion(Question[Marginals]):
     """Histograms over several sets of columns. Rows that lack a cell in one of the columns do not count."""
+
+    in_rho = True
 
     def __init__(self, table: Table, sets: Sequence[Sequence[str] | str]) -> None:
         self.table = table
@@ -73,16 +76,15 @@ class MarginalsQuestion(Question[Marginals]):
         return [round(1000 * math.prod(self._shape(axes)) ** (1 / 3)) for axes in self.sets]
 
     def preview(self, *, epsilon: Any) -> Preview:
-        amount, shares = exact(epsilon), self._weights
-        size = self.table.neighbours.among_filtered().sensitivity(1, 2)
+        price, shares = Price.of(epsilon), self._weights
+        neighbours = self.table.neighbours.among_filtered()
         laws = {
-            axes: NoiseLaw.discrete_laplace(calibrate(size, amount * share / sum(shares)))
+            axes: law_of_a_cell(neighbours, price.times(Fraction(share, sum(shares))))
             for axes, share in zip(self.sets, shares, strict=True)
         }
         off = list(margins_of_cells({axes: self._shape(axes) for axes in self.sets}, laws).values())
-        return Preview(
-            epsilon=amount, margin=float(np.median(off)), widest=max(off), algorithm="Laplace", stand_in="Laplace"
-        )
+        named = {"algorithm": "Laplace", "stand_in": "Laplace", "measure": price.measure}
+        return Preview(epsilon=price.amount, margin=float(np.median(off)), widest=max(off), **named)
 
     def _release(self, epsilon: Any) -> Marginals:
         names = list(dict.fromkeys(name for axes in self.sets for name in axes))
@@ -93,15 +95,16 @@ class MarginalsQuestion(Question[Marginals]):
         columns.check()
         records, token = source.records(columns, epsilon, note=self.what)
         sources = [records.vector(*axes) for axes in self.sets]
-        whole, noisy, spread, laws = token.epsilon, {}, {}, {}
+        whole, noisy, spread, laws = token.amount, {}, {}, {}
         for axes, counts, share in zip(self.sets, sources, token.split(*self._weights), strict=True):
             cells = identity(counts.shape)
             spread[axes] = counts.noise_variance(cells, share)
-            laws[axes] = NoiseLaw.discrete_laplace(counts.noise_scale(cells, share))
+            laws[axes] = law_of_a_cell(counts.neighbours, share.price)
             noisy[axes] = counts.measure(cells, share).reshape(counts.shape)
         found, _ = consistent(noisy, spread)
         off = margins_of_cells({axes: self._shape(axes) for axes in self.sets}, laws)
         price: dict[str, Any] = {"spent": whole, "remaining": remaining_after(token, lambda: source.remaining)}
+        price |= {"measure": token.measure, "left_in": token.left_in}
         price |= {"neighbours": records.neighbours, "charges": token.charges}
         price |= {"notes": notes_on(self.table.schema, self.table.unit, names)}
         tables = {
@@ -117,7 +120,7 @@ class MarginalsQuestion(Question[Marginals]):
         }
         return Marginals(tables=tables, **price)
 
-    def _try_out(self, epsilon: Fraction | None) -> None:
+    def _try_out(self, epsilon: Price | None) -> None:
         """Raise what would be refused on the way, while the ε of a part is still there. Privacy: no row is looked at."""
         if epsilon is None:
             return
@@ -125,7 +128,14 @@ class MarginalsQuestion(Question[Marginals]):
         token = simulation(seed=0, neighbours=neighbours).grant(epsilon)
         for axes, share in zip(self.sets, token.split(*self._weights), strict=True):
             empty = no_rows(self._shape(axes), neighbours)
-            empty.measure(identity(empty.shape), empty.grant(share.epsilon))
+            empty.measure(identity(empty.shape), empty.grant(share.price))
+
+
+def law_of_a_cell(neighbours: Neighbours, price: Price) -> NoiseLaw:
+    """The law of the noise on one cell of a histogram, at a price."""
+    if price.measure == PURE:
+        return NoiseLaw.discrete_laplace(calibrate(neighbours.sensitivity(1, 2), price.amount))
+    return NoiseLaw.gaussian(gaussian_variance(calibrate_square(neighbours.squared_sensitivity(1, 2), price.amount)))
 
 
 def _names(one: object) -> tuple[str, ...]:

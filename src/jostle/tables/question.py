@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from jostle.answers.answer import Answer
 from jostle.answers.previews import Preview, epsilon_within, preview
 from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release, answered, plan_for
+from jostle.kernel.budget import Price
 from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
@@ -42,6 +43,9 @@ class Question(ABC, Generic[Answered]):
     what: str
     """The question in words, as the ledger keeps it."""
 
+    in_rho: ClassVar[bool] = False
+    """Whether it can be paid for in ρ, with Gaussian noise."""
+
     @abstractmethod
     def preview(self, *, epsilon: Any) -> Preview:
         """How far off answers would be: from public things only, at no cost."""
@@ -50,8 +54,14 @@ class Question(ABC, Generic[Answered]):
         """The ε at which answers are expected to be that close, in 95 of 100 cases."""
         return epsilon_within(within, self.preview)
 
-    def release(self, *, epsilon: Any = None, within: float | None = None) -> Answered:
-        """Charge ε, or the ε at which answers are expected to be `within` that distance, and answer."""
+    def release(self, *, epsilon: Any = None, within: float | None = None, rho: Any = None) -> Answered:
+        """Charge ε or ρ, or the ε at which answers are expected to be `within` that distance, and answer."""
+        if rho is not None:
+            if epsilon is not None or within is not None:
+                raise BadInput("rho", "is what answers cost, and so is epsilon or within", "pass one of them")
+            if not self.in_rho:
+                raise BadInput("rho", "is for counts: this question has Laplace noise", "pass epsilon=…")
+            epsilon = Price.of(None, rho)
         if within is not None:
             if epsilon is not None:
                 raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
@@ -69,6 +79,7 @@ class Question(ABC, Generic[Answered]):
 class CountsQuestion(Question[Release]):
     """A workload over counts of rows, answered by an algorithm."""
 
+    in_rho: ClassVar[bool] = True
     table: Table
     columns: EngineColumns
     names: Sequence[str]
@@ -118,7 +129,7 @@ class CountsQuestion(Question[Release]):
             notes=self.notes,
         )
 
-    def _try_out(self, epsilon: Fraction | None) -> None:
+    def _try_out(self, epsilon: Price | None) -> None:
         """Raise what the plan would refuse on its way, while the ε of a part is still there.
 
         Where the way depends on noise, one of several is seen. Privacy: no row is looked at.
@@ -233,6 +244,8 @@ def between(column: Column) -> str:
 
 class QuantilesQuestion(Question[Quantiles]):
     """Quantiles of a column. Previews and `within` are about ranks: how many rows too many or too few are below a value."""
+
+    in_rho = True
 
     def __init__(self, table: Table, column: str, levels: Sequence[float], algorithm: str | None) -> None:
         self.table, self.column, self.levels, self.what = table, column, _levels(levels), f"quantiles of {column}"

@@ -10,7 +10,7 @@ import numpy as np
 from jostle.answers.previews import Preview
 from jostle.answers.released_numbers import ReleasedNumber, ReleasedNumbers
 from jostle.kernel.arguments import whole
-from jostle.kernel.budget import exact
+from jostle.kernel.budget import Price
 from jostle.kernel.errors import BadInput
 from jostle.tables.aggregates import Aggregate
 from jostle.tables.group_arguments import MOST_GROUPS
@@ -42,9 +42,8 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
             problem = "a mean's error depends on the number of rows, which is private and unknown before the release"
             raise BadInput("rows", problem, "say about how many you expect, for instance rows=1000")
         found = self._of_groups.preview(epsilon=epsilon, rows=expected)
-        return Preview(
-            epsilon=exact(epsilon), margin=found.margin, widest=found.margin, algorithm="Laplace", stand_in="Laplace"
-        )
+        price, named = Price.of(epsilon), {"algorithm": "Laplace", "stand_in": "Laplace"}
+        return Preview(epsilon=price.amount, measure=price.measure, margin=found.margin, widest=found.margin, **named)
 
     def check(self, epsilon: Any) -> None:
         """Refuse an ε for which noise cannot be drawn, before anything is charged or read."""

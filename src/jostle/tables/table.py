@@ -19,10 +19,10 @@ import numpy as np
 
 from jostle import workloads
 from jostle.answers.quantiles_and_top import Quantiles, Top
-from jostle.answers.release import Release
+from jostle.answers.release import Release, with_own_rho
 from jostle.answers.released_numbers import Marginals, ReleasedNumber, ReleasedNumbers
 from jostle.kernel.arguments import whole
-from jostle.kernel.budget import Budget
+from jostle.kernel.budget import Budget, Price
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
@@ -176,7 +176,7 @@ class Table:
         if alike:
             raise BadInput("name", f"some engines do not tell {name!r} from {alike[0]!r}", "give the column another name")
 
-    def partition(self, by: str, *, epsilon: Any = None) -> dict[str, Table]:
+    def partition(self, by: str, *, epsilon: Any = None, rho: Any = None) -> dict[str, Table]:
         """One table per cell of a column, by its label, each with ε to spend: charged once, because they are disjoint.
 
         The whole ε is charged here, whatever questions the parts get. Rows without a cell are in no part. Where the unit is
@@ -190,7 +190,9 @@ class Table:
         columns = EngineColumns.of(self._views, [by])
         views = [view.having(by).sampled_once() for view in self._views]
         columns.check()
-        records, token = self._budget.records(columns, epsilon, note=f"partition by {by}")
+        records, token = self._budget.records(
+            columns, epsilon if rho is None else Price.of(epsilon, rho), note=f"partition by {by}"
+        )
         parts: dict[str, Table] = {}
         for cell, (label, (part, budget)) in enumerate(zip(column.labels, records.split(by, token), strict=True)):
             if not isinstance(part, ReleaseRecords):
@@ -229,15 +231,22 @@ class Table:
 
     # -------------------------------------------------------------------------------------------------- measurements
 
-    def count(self, *, epsilon: Any = None, within: float | None = None) -> Release:
+    def count(self, *, epsilon: Any = None, within: float | None = None, rho: Any = None) -> Release:
         """The number of rows."""
-        return self.ask_count().release(epsilon=epsilon, within=within)
+        return self.ask_count().release(epsilon=epsilon, within=within, rho=rho)
 
     def histogram(
-        self, *columns: str, epsilon: Any = None, within: float | None = None, algorithm: str | None = None, **tunables: Any
+        self,
+        *columns: str,
+        epsilon: Any = None,
+        within: float | None = None,
+        rho: Any = None,
+        algorithm: str | None = None,
+        **tunables: Any,
     ) -> Release:
         """How many rows are in each cell of a column, or in each combination of several columns' cells."""
-        return self.ask(*columns, algorithm=algorithm, **tunables).release(epsilon=epsilon, within=within)
+        tunables, rho = with_own_rho(tunables, rho, epsilon, within)
+        return self.ask(*columns, algorithm=algorithm, **tunables).release(epsilon=epsilon, within=within, rho=rho)
 
     def ranges(
         self,
@@ -246,6 +255,7 @@ class Table:
         *,
         epsilon: Any = None,
         within: float | None = None,
+        rho: Any = None,
         algorithm: str | None = None,
         **tunables: Any,
     ) -> Release:
@@ -254,15 +264,19 @@ class Table:
         A range is a pair of its first and its last value, such as (18, 64), and has all cells from the first value's to the
         last value's. You can pass a workload over the column's cells, too.
         """
-        return self.ask_ranges(column, ranges, algorithm=algorithm, **tunables).release(epsilon=epsilon, within=within)
+        tunables, rho = with_own_rho(tunables, rho, epsilon, within)
+        question = self.ask_ranges(column, ranges, algorithm=algorithm, **tunables)
+        return question.release(epsilon=epsilon, within=within, rho=rho)
 
-    def marginals(self, *columns: Sequence[str] | str, epsilon: Any = None, within: float | None = None) -> Marginals:
+    def marginals(
+        self, *columns: Sequence[str] | str, epsilon: Any = None, within: float | None = None, rho: Any = None
+    ) -> Marginals:
         """Histograms over several sets of columns, which agree: `marginals(("age", "sex"), ("sex", "race"))`.
 
         Each set is measured with a share of ε; the vector over all columns is never built. Rows that lack a cell in one of
         the columns do not count in any.
         """
-        return self.ask_marginals(*columns).release(epsilon=epsilon, within=within)
+        return self.ask_marginals(*columns).release(epsilon=epsilon, within=within, rho=rho)
 
     def quantiles(
         self,
@@ -271,20 +285,28 @@ class Table:
         *,
         epsilon: Any = None,
         within: float | None = None,
+        rho: Any = None,
         algorithm: str | None = None,
     ) -> Quantiles:
         """Values of a column below which given parts of the rows lie, such as [0.25, 0.5, 0.75]: any number for one price.
 
         They are read from the distribution function over up to 4,096 cells, which is measured once.
         """
-        return self.ask_quantiles(column, levels, algorithm=algorithm).release(epsilon=epsilon, within=within)
+        question = self.ask_quantiles(column, levels, algorithm=algorithm)
+        return question.release(epsilon=epsilon, within=within, rho=rho)
 
-    def median(self, column: str, *, epsilon: Any = None, within: float | None = None) -> Quantiles:
+    def median(self, column: str, *, epsilon: Any = None, within: float | None = None, rho: Any = None) -> Quantiles:
         """The value with half of the rows below it."""
-        return self.quantiles(column, [0.5], epsilon=epsilon, within=within)
+        return self.quantiles(column, [0.5], epsilon=epsilon, within=within, rho=rho)
 
     def top(
-        self, *columns: str, k: int = 10, epsilon: Any = None, within: float | None = None, algorithm: str | None = None
+        self,
+        *columns: str,
+        k: int = 10,
+        epsilon: Any = None,
+        within: float | None = None,
+        rho: Any = None,
+        algorithm: str | None = None,
     ) -> Top:
         """The k cells with most rows, and their counts.
 
@@ -293,7 +315,7 @@ class Table:
         cells = whole(k)
         if cells is None or cells < 1:
             raise BadInput("k", "must be a whole number of at least 1", "say how many cells, for instance k=10")
-        released = self.histogram(*columns, epsilon=epsilon, within=within, algorithm=algorithm)
+        released = self.histogram(*columns, epsilon=epsilon, within=within, rho=rho, algorithm=algorithm)
         return Top(release=released, k=cells, **released.price)
 
     def sum(

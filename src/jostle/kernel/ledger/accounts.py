@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from jostle.kernel.budget import PURE, Budget, Cost, Purse
+from jostle.kernel.budget import CONCENTRATED, PURE, Budget, Cost, Purse
 from jostle.kernel.errors import BadInput, Overdraft
+from jostle.kernel.ledger import limits
 from jostle.kernel.ledger.events import ROWS, Balance, Event
+from jostle.kernel.ledger.limits import Limit
+from jostle.kernel.measures import Remaining, Spending
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise
 
@@ -16,14 +20,24 @@ if TYPE_CHECKING:
 
 
 class Account:
-    """The budget of one data set. Its numbers are read from the ledger each time; its neighbours and unit never change."""
+    """The budget of one data set. Its numbers are read from the ledger each time.
+
+    Its neighbours, its unit and its measure never change.
+    """
 
     def __init__(self, ledger: Ledger, has: Balance) -> None:
         self.ledger, self.name, self.neighbours, self.unit = ledger, has.dataset, has.neighbours, has.unit
+        self.measure = has.measure
 
     @property
     def cap(self) -> Fraction:
+        """The ε of the cap; its ρ, in an account of ρ."""
         return self.ledger.balance(self.name).cap
+
+    @property
+    def limit(self) -> Limit:
+        """The whole cap: pure ε as a number, or another measure."""
+        return self.ledger.balance(self.name).limit
 
     @property
     def spent(self) -> Fraction:
@@ -31,10 +45,16 @@ class Account:
 
     @property
     def remaining(self) -> Fraction:
+        """The most that the next question may cost: in ρ in an account of ρ, else in pure ε."""
         return self.ledger.balance(self.name).remaining
 
+    @property
+    def left(self) -> Remaining:
+        """The most that the next question of each kind may cost."""
+        return self.ledger.balance(self.name).left
+
     def charge(
-        self, amount: Fraction, *, operator: str, neighbours: Neighbours | str, unit: str = ROWS, note: str = ""
+        self, amount: Fraction | Cost, *, operator: str, neighbours: Neighbours | str, unit: str = ROWS, note: str = ""
     ) -> Event:
         """Write a charge down, and return once it is on disk. If this raises, no noise may be drawn."""
         return self.ledger.charge(self.name, amount, operator=operator, neighbours=neighbours, unit=unit, note=note)
@@ -87,21 +107,34 @@ class AccountPurse(Purse):
 
     def __init__(self, account: Account, unit: str = ROWS) -> None:
         super().__init__(account.neighbours, ExactNoise())
-        self.account, self.unit = account, unit
+        self.account, self.unit, self.by_path = account, unit, account.measure == PURE
+        self.left_in = CONCENTRATED if account.measure == CONCENTRATED else PURE
+        self._has: Balance | None = None
         check_unit("account", account.name, account.unit, unit)
 
     def check(self, cost: Cost) -> None:
         """Raise an overdraft that is already certain. Others may still spend what is left before this charge is made."""
-        self.left = self.account.remaining
-        if cost.measure != PURE:
-            raise BadInput("rho", f"the account {self.account.name!r} is of pure ε", "pass epsilon=…")
-        if cost.amount > self.left:
-            raise Overdraft(requested=cost.amount, remaining=self.left, of=f"dataset {self.account.name!r}")
+        self._has = self.account.ledger.balance(self.account.name)
+        self.left = self._has.remaining
+        check_charge(self._has, cost)
 
     def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
-        event = self.account.charge(cost.amount, operator=operator, neighbours=neighbours, unit=self.unit, note=note)
+        event = self.account.charge(cost, operator=operator, neighbours=neighbours, unit=self.unit, note=note)
         self.charges.append(event)
-        self.left = None if self.left is None else max(self.left - event.amount, Fraction(0))
+        if self._has is not None:
+            spending = limits.after(self._has.limit, self._has.spending, event.cost)
+            self._has = self._has if not limits.allowed(self._has.limit, spending) else replace(self._has, spending=spending)
+            self.left = max(self._has.remaining, Fraction(0)) if self._has.spending is spending else Fraction(0)
+
+
+def check_charge(has: Balance, cost: Cost) -> Spending:
+    """The totals of an account after a charge; raise unless it pays for such a thing, and has enough left."""
+    limits.check_payable(has.limit, cost, has.dataset)
+    spending = limits.after(has.limit, has.spending, cost)
+    if not limits.allowed(has.limit, spending):
+        rest = limits.shown(has.limit, limits.left(has.limit, has.spending, cost.measure))
+        raise Overdraft(requested=cost.amount, remaining=rest, of=f"dataset {has.dataset!r}", measure=cost.measure)
+    return spending
 
 
 def check_unit(argument: str, name: str, kept: str, unit: str) -> None:

@@ -8,12 +8,15 @@ to change tables.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
-from jostle.kernel.budget import PURE
+from jostle.kernel.budget import PURE, Cost
 from jostle.kernel.errors import BadInput, LedgerError
+from jostle.kernel.ledger import limits
+from jostle.kernel.ledger.limits import Limit
+from jostle.kernel.measures import Approximate, Concentrated, Remaining, Spending, epsilon_of
 from jostle.kernel.neighbours import Neighbours
 
 VERSION: Final = 1
@@ -58,10 +61,10 @@ class Event:
     """Which private operator was paid for; empty unless the kind is `charge`."""
 
     measure: str = PURE
-    """The measure of privacy loss that the amount is in."""
+    """The measure of privacy loss that the amount is in; of an (ε, δ) cap and a selection of keys, with their δ."""
 
     amount: Fraction
-    """What was charged; or the cap from here on."""
+    """What was charged, in ε or ρ; or the cap from here on."""
 
     neighbours: str
     """The relation that the loss is under."""
@@ -73,10 +76,30 @@ class Event:
     """Who did it; empty if that was not recorded."""
 
     def __post_init__(self) -> None:
-        if self.version > VERSION or self.kind not in KINDS or self.measure != PURE:
+        if self.version > VERSION or self.kind not in KINDS or not self._is_known():
             raise newer(f"an event of kind {self.kind!r} in {self.measure!r}, version {self.version}")
         if not printable(self.dataset + self.operator + self.who) or not printable(self.note, LINES):
             raise LedgerError("an event holds control characters, which jostle never writes: others changed this ledger")
+
+    def _is_known(self) -> bool:
+        read = limits.read_cost if self.kind == "charge" else limits.read_limit
+        return self.measure == PURE or read(self.measure, self.amount) is not None
+
+    @property
+    def cost(self) -> Cost:
+        """What a charge was for, in every measure."""
+        found = limits.read_cost(self.measure, self.amount) if self.kind == "charge" else None
+        if found is None:
+            raise BadInput("event", "is no charge", "ask a charge")
+        return found
+
+    @property
+    def limit(self) -> Limit:
+        """The cap from here on, if the event sets one."""
+        found = None if self.kind == "charge" else limits.read_limit(self.measure, self.amount)
+        if found is None:
+            raise BadInput("event", "sets no cap", "ask one that opens an account or changes its cap")
+        return found
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -86,30 +109,57 @@ class Balance:
     dataset: str
     """The name of the account."""
 
-    measure: str = PURE
-    """The measure of privacy loss that the amounts are in."""
-
     neighbours: Neighbours
     """The relation that every loss of this account is under."""
 
-    cap: Fraction
-    """The most that may ever be spent."""
+    limit: Limit
+    """The most that may ever be lost: pure ε as a number, or another measure."""
 
-    spent: Fraction
-    """The exact sum of the charges."""
+    spending: Spending = field(default_factory=Spending)
+    """The exact sums of the charges. A pure account has only that of ε."""
 
     unit: str = ROWS
     """Whom every charge protects: `row` for single rows, else the column of persons."""
 
     def __post_init__(self) -> None:
-        if self.measure != PURE:
-            raise newer(f"an account in {self.measure!r}")
-        if not 0 <= self.spent <= self.cap:
+        if not limits.allowed(self.limit, self.spending):
             raise LedgerError(f"account {self.dataset!r} is damaged: it is spent beyond its cap. Restore it from a backup")
 
     @property
+    def measure(self) -> str:
+        """The name of the measure that the account is in."""
+        return limits.name_of(self.limit)
+
+    @property
+    def cap(self) -> Fraction:
+        """The ε of the cap; its ρ, in an account of ρ."""
+        return limits.amount_of(self.limit)
+
+    @property
+    def spent(self) -> Fraction:
+        """What all charges add up to: in ρ in an account of ρ, else in ε.
+
+        In an (ε, δ) account that is the sum of all ε while these stay within the cap; else the ε that follows from the sum
+        of all ρ, at the account's δ, rounded up.
+        """
+        if isinstance(self.limit, Concentrated):
+            return self.spending.rho
+        epsilon = self.spending.epsilon
+        if isinstance(self.limit, Approximate) and (epsilon is None or epsilon > self.limit.epsilon):
+            return min(epsilon_of(self.spending.rho, self.limit.delta - self.limit.for_keys), self.limit.epsilon)
+        return epsilon or Fraction(0)
+
+    @property
     def remaining(self) -> Fraction:
-        return self.cap - self.spent
+        """The most that the next question may cost: in ρ in an account of ρ, else in pure ε."""
+        return limits.left(self.limit, self.spending, self.measure)
+
+    @property
+    def left(self) -> Remaining:
+        """The most that the next question of each kind may cost."""
+        if isinstance(self.limit, Fraction):
+            return Remaining(self.remaining, self.remaining, Fraction(0), Fraction(0))
+        return self.spending.left(self.limit)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -133,17 +183,20 @@ class Statement:
 
 
 def _adds_up(balance: Balance, history: list[Event]) -> bool:
-    cap = spent = Fraction(0)
+    limit: Limit = Fraction(0)
+    spending = Spending()
     for position, event in enumerate(history):
         if (event.kind == "open") != (position == 0) or event.neighbours != str(balance.neighbours) or event.amount < 0:
             return False
-        if event.kind == "charge":
-            spent += event.amount
+        if event.kind != "charge":
+            limit = event.limit
+        elif isinstance(limit, Fraction) and event.measure == PURE:
+            spending = Spending((spending.epsilon or Fraction(0)) + event.amount)
         else:
-            cap = event.amount
-        if spent > cap:
+            spending = limits.after(limit, spending, event.cost)
+        if not limits.allowed(limit, spending):
             return False
-    return bool(history) and (cap, spent) == (balance.cap, balance.spent)
+    return bool(history) and limit == balance.limit and limits.same(limit, spending, balance.spending)
 
 
 def opening_note(unit: str, note: str) -> str:

@@ -9,7 +9,6 @@ difference, and the event says what was really charged.
 
 from __future__ import annotations
 
-import math
 import os
 import uuid
 from dataclasses import asdict
@@ -18,18 +17,17 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from jostle.kernel.budget import exact
-from jostle.kernel.errors import BadInput, BudgetError, LedgerError, Overdraft, show
-from jostle.kernel.ledger import accounts
+from jostle.kernel.budget import CONCENTRATED, PURE, Cost
+from jostle.kernel.errors import BadInput, BudgetError, LedgerError, show
+from jostle.kernel.ledger import accounts, limits
 from jostle.kernel.ledger.accounts import Account
 from jostle.kernel.ledger.events import ROWS, Balance, Event, Statement, check_text, newer, opening_note, spender, unit_of
+from jostle.kernel.ledger.limits import Limit, limit_of, number_text, text_number, words
 from jostle.kernel.ledger.store import ACCOUNTS, EVENTS, META, VERSION, now, open_store
 from jostle.kernel.neighbours import Neighbours
 
 LONGEST_NAME: Final = 200
 LONGEST_NOTE: Final = 1_000
-_LARGEST: Final = 10**100
-_FINEST: Final = 10**1_000  # far beyond what a plan's tokens need, and far below the digits that Python agrees to print
 
 
 class Ledger:
@@ -70,6 +68,9 @@ class Ledger:
     ) -> Account:
         """Open the account of a data set; or make it, which needs a cap.
 
+        A cap is a number of pure ε, `jostle.Approximate(epsilon, delta)` or `jostle.Concentrated(rho)`. The account stays
+        in that measure.
+
         A new account is under `add_remove` and protects single rows, unless you pass `neighbours` and `unit`. The unit is
         `"row"`, or the name of the column that says whose row it is. Neither ever changes, and the account pays for nothing
         that protects another unit. The note is kept with the account when it is made.
@@ -77,17 +78,20 @@ class Ledger:
         check_text(name, "name", LONGEST_NAME)
         _check_note(note)
         check_text(ROWS if unit is None else unit, "unit", LONGEST_NOTE)
-        limit = None if cap is None else _amount(cap, "cap")
+        limit = None if cap is None else limit_of(cap)
         relation = None if neighbours is None else Neighbours.of(neighbours)
         if relation is not None and (relation.part or relation.filtered):
             raise BadInput("neighbours", "no account is of a part or of filtered rows", "pass only relation and rows")
-        words = opening_note(unit or ROWS, note)
-        has = self.balance(name) if limit is None else self._opened(name, limit, relation or Neighbours(), words)
+        opening = opening_note(unit or ROWS, note)
+        has = self.balance(name) if limit is None else self._opened(name, limit, relation or Neighbours(), opening)
         if unit is not None:
             accounts.check_unit("unit", name, has.unit, unit)
-        if limit is not None and limit != has.cap:
+        if limit is not None and limits.name_of(limit) != has.measure:
+            remedy = f"leave it out, pass {limits.how_to_pass(has.limit)}, or make an account of another name"
+            raise BadInput("cap", f"account {name!r} is in another measure, with a cap of {words(has.limit)}", remedy)
+        if limit is not None and limit != has.limit:
             remedy = f"leave it out, or change the cap: ledger.set_cap({name!r}, …, note=…), or jostle budget cap"
-            raise BadInput("cap", f"account {name!r} has a cap of {show(has.cap)}, not {show(limit)}", remedy)
+            raise BadInput("cap", f"account {name!r} has a cap of {words(has.limit)}, not {words(limit)}", remedy)
         if relation is not None and not _same(relation, has.neighbours):
             remedy = "leave neighbours out, or make an account of another name"
             raise BadInput("neighbours", f"account {name!r} is kept under {has.neighbours}, not {relation}", remedy)
@@ -120,29 +124,42 @@ class Ledger:
 
         If you pass what the cap `was`, it changes only if that is still so.
         """
-        limit, before = _amount(cap, "cap", zero=True), None if was is None else _amount(was, "was", zero=True)
+        limit, before = limit_of(cap, zero=True), None if was is None else limit_of(was, "was", zero=True)
         _check_note(note)
         with self._store.transaction(write=True) as connection:
             has = _balance(connection, name, lock=True)
-            if before not in (None, has.cap):
-                raise BadInput("was", f"the cap of account {name!r} is {show(has.cap)} by now", "look, and decide anew")
-            if limit < has.spent:
-                raise BadInput("cap", f"{show(has.spent)} of account {name!r} is spent already", "pass at least that much")
-            event = _new_event("cap", has, limit, note=note, who=self._who)
-            _record(connection, event, cap=limit)
+            if before not in (None, has.limit):
+                raise BadInput("was", f"the cap of account {name!r} is {words(has.limit)} by now", "look, and decide anew")
+            if limits.name_of(limit) != has.measure:
+                remedy = f"pass {limits.how_to_pass(has.limit)}: an account stays in its measure"
+                raise BadInput("cap", f"account {name!r} has a cap of {words(has.limit)}", remedy)
+            if not limits.allowed(limit, has.spending):
+                spent = {PURE: "", CONCENTRATED: "ρ = "}.get(has.measure, "ε = ") + show(limits.shown(has.limit, has.spent))
+                raise BadInput("cap", f"{spent} of account {name!r} is spent already", "pass at least that much")
+            event = _new_event("cap", has, limits.amount_of(limit), limits.limit_text(limit), note=note, who=self._who)
+            _record(connection, event, cap=number_text(limits.amount_of(limit)), **limits.totals(limit, has.spending))
         return event
 
     def charge(
-        self, name: str, amount: Fraction, *, operator: str, neighbours: Neighbours | str, unit: str = ROWS, note: str = ""
+        self,
+        name: str,
+        amount: Fraction | Cost,
+        *,
+        operator: str,
+        neighbours: Neighbours | str,
+        unit: str = ROWS,
+        note: str = "",
     ) -> Event:
         """Write a charge down, and return once it is on disk. If this raises, no noise may be drawn.
 
-        `unit` is whom the computation protects; the account must protect the same. A failure of the database may leave open
-        whether the charge was recorded. If it was, it stays.
+        An amount is of pure ε, unless it is a cost in another measure. `unit` is whom the computation protects; the account
+        must protect the same. A failure of the database may leave open whether the charge was recorded. If it was, it stays.
         """
         check_text(operator, "operator", LONGEST_NAME)
         _check_note(note)
-        requested, relation = _amount(amount, "amount"), Neighbours.of(neighbours)
+        cost = amount if isinstance(amount, Cost) else Cost.pure(limits.amount(amount, "amount"))
+        limits.amount(cost.amount, "amount")
+        relation = Neighbours.of(neighbours)
         with self._store.transaction(write=True) as connection:
             has = _balance(connection, name, lock=True)
             accounts.check_unit("unit", name, has.unit, unit)
@@ -151,11 +168,12 @@ class Ledger:
                     f"dataset {name!r} is accounted for under {has.neighbours}, and this charge is under {relation}. Losses "
                     "under different neighbours do not add up: use the account's own, or make an account of another name"
                 )
-            if requested > has.remaining:
-                raise Overdraft(requested=requested, remaining=has.remaining, of=f"dataset {name!r}")
-            spent = _bounded(has.spent + requested, has.cap)
-            event = _new_event("charge", has, spent - has.spent, operator=operator, note=note, who=self._who)
-            _record(connection, event, spent=spent)
+            spending = accounts.check_charge(has, cost)
+            charged = cost.amount
+            if has.measure == PURE:  # a sum that was rounded up: the event says what was really charged
+                charged = (spending.epsilon or Fraction(0)) - (has.spending.epsilon or Fraction(0))
+            event = _new_event("charge", has, charged, limits.cost_text(cost), operator=operator, note=note, who=self._who)
+            _record(connection, event, **limits.totals(has.limit, spending))
         return event
 
     def verify(self) -> None:
@@ -176,7 +194,7 @@ class Ledger:
     def __repr__(self) -> str:
         return f"<Ledger at {self._store.where}>"
 
-    def _opened(self, name: str, cap: Fraction, neighbours: Neighbours, note: str) -> Balance:
+    def _opened(self, name: str, cap: Limit, neighbours: Neighbours, note: str) -> Balance:
         with self._store.transaction() as connection:
             found = _balances(connection, name)
         if found:
@@ -185,9 +203,9 @@ class Ledger:
             # Whoever makes an account waits here for others who do, and then sees the accounts that they made.
             _check_version(connection.execute(sa.select(META.c.version).with_for_update()).scalar_one_or_none())
             if not _balances(connection, name):
-                has = Balance(dataset=name, neighbours=neighbours, cap=cap, spent=Fraction(0))
-                event = _new_event("open", has, cap, note=note, who=self._who)
-                amounts = {"measure": has.measure, "cap": _text(cap), "spent": _text(has.spent)}
+                has = Balance(dataset=name, neighbours=neighbours, limit=cap)
+                event = _new_event("open", has, has.cap, limits.limit_text(cap), note=note, who=self._who)
+                amounts = {"measure": event.measure, "cap": number_text(has.cap)} | limits.totals(cap, has.spending)
                 who = {"name": name, "relation": neighbours.relation, "rows": neighbours.rows, "created": event.at}
                 connection.execute(ACCOUNTS.insert().values(who | amounts))
                 _record(connection, event)
@@ -222,55 +240,35 @@ def _balance_of(row: sa.Row[Any]) -> Balance:
         neighbours = Neighbours(row.relation, row.rows)
     except BadInput as error:
         raise newer(f"an account under {row.relation!r}") from error
-    amounts = {"cap": _parse(row.cap), "spent": _parse(row.spent)}
-    return Balance(dataset=row.name, measure=row.measure, neighbours=neighbours, unit=unit_of(row.opening), **amounts)
+    limit = limits.read_limit(row.measure, text_number(row.cap))
+    if limit is None:
+        raise newer(f"an account in {row.measure!r}")
+    spending = limits.read_totals(limit, row.measure, text_number(row.spent))
+    return Balance(dataset=row.name, neighbours=neighbours, unit=unit_of(row.opening), limit=limit, spending=spending)
 
 
 def _event_of(row: sa.Row[Any]) -> Event:
     fields = dict(row._mapping)
     del fields["id"]  # it orders the table, and is no part of the event
-    return Event(**fields | {"amount": _parse(row.amount)})
+    return Event(**fields | {"amount": text_number(row.amount)})
 
 
-def _new_event(kind: str, has: Balance, amount: Fraction, *, who: str, operator: str = "", note: str = "") -> Event:
-    what: dict[str, Any] = {"kind": kind, "operator": operator, "amount": amount, "note": note, "who": who}
+def _new_event(
+    kind: str, has: Balance, amount: Fraction, measure: str, *, who: str, operator: str = "", note: str = ""
+) -> Event:
+    what: dict[str, Any] = {"kind": kind, "operator": operator, "amount": amount, "measure": measure}
+    what |= {"note": note, "who": who}
     return Event(key=str(uuid.uuid4()), at=now(), dataset=has.dataset, neighbours=str(has.neighbours), **what)
 
 
-def _record(connection: sa.Connection, event: Event, **changed: Fraction) -> None:
+def _record(connection: sa.Connection, event: Event, **changed: str) -> None:
     """Write the event and what it changes in its account, in one transaction."""
-    fields = asdict(event) | {"amount": _text(event.amount)}
+    fields = asdict(event) | {"amount": number_text(event.amount)}
     if not event.who:
         del fields["who"]  # an older ledger has no such column, and in others it is empty by default
     connection.execute(EVENTS.insert().values(fields))
     if changed:
-        amounts = {column: _text(amount) for column, amount in changed.items()}
-        connection.execute(ACCOUNTS.update().where(ACCOUNTS.c.name == event.dataset).values(amounts))
-
-
-def _bounded(total: Fraction, cap: Fraction) -> Fraction:
-    """The total, or the next larger number of bounded size, which is never above the cap if the total is not."""
-    if total.denominator <= _FINEST:
-        return total
-    return min(cap, Fraction(math.ceil(total * _FINEST), _FINEST))
-
-
-def _amount(value: object, argument: str, *, zero: bool = False) -> Fraction:
-    amount = exact(value, argument, zero=zero)
-    if amount > _LARGEST:
-        raise BadInput(argument, "is above 10^100", "pass a number that means something for privacy, such as 1")
-    return amount
-
-
-def _text(amount: Fraction) -> str:
-    return f"{amount.numerator}/{amount.denominator}"
-
-
-def _parse(text: str) -> Fraction:
-    try:
-        return Fraction(text)
-    except (TypeError, ValueError, ZeroDivisionError):
-        raise LedgerError("an amount in the ledger is damaged. Restore it from a backup") from None
+        connection.execute(ACCOUNTS.update().where(ACCOUNTS.c.name == event.dataset).values(changed))
 
 
 def _same(one: Neighbours, other: Neighbours) -> bool:
