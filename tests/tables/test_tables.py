@@ -468,7 +468,8 @@ def test_a_preview_costs_nothing_and_within_keeps_its_word(people):
     assert question.preview(epsilon=released.spent).margin <= 20
     table = released.to_pandas()
     assert list(table.columns) == ["age", "count", "low", "high"]
-    assert table["age"].tolist() == SCHEMA["age"].labels
+    assert released.rows().columns["age"] == SCHEMA["age"].labels
+    assert [cell.left for cell in table["age"][:2]] == [0, 10]
 
 
 # ----------------------------------------------------------------------------------------------------- bad input
@@ -541,13 +542,15 @@ def test_what_cannot_be_opened(tmp_path, changes, argument):
 
 
 def test_an_account_is_kept_for_its_unit(people, tmp_path):
-    assert opened(FRAME, tmp_path, budget=None).remaining == 10
-    with pytest.raises(BadInput, match="protects single rows; you asked to protect each person"):
-        opened(FRAME, tmp_path, unit="person:3")
     with pytest.raises(Overdraft):
         people.histogram("age", epsilon=11)
+    assert not (tmp_path / "ledger.db").exists()
+    people.count(epsilon=1)
+    assert opened(FRAME, tmp_path, budget=None).remaining == 9
+    with pytest.raises(BadInput, match="protects single rows; you asked to protect each person"):
+        opened(FRAME, tmp_path, unit="person:3")
     with Ledger(tmp_path / "ledger.db") as book:
-        assert [event.kind for event in book.events("people")] == ["open"]
+        assert [event.kind for event in book.events("people")] == ["open", "charge"]
 
 
 def test_tables_do_not_leave_the_process(people):

@@ -77,9 +77,6 @@ class BudgetSource(ABC):
         """What is gone before anything is measured, so that a later refusal would lose it; None if there is nothing."""
         return None
 
-    def check(self, price: Price) -> None:
-        """Raise if it is already certain that the price cannot be paid."""
-
     def noted(self, what: str) -> str:
         """The ledger's note about a charge, given the question in words."""
         return legible(what)
@@ -125,9 +122,6 @@ class AccountBudget(BudgetSource):
     def noted(self, what: str) -> str:
         return f"{legible(what)} ({self._note})" if self._note else legible(what)
 
-    def check(self, price: Price) -> None:
-        self.account.purse(self._unit).check(price.cost)
-
     def is_same_account(self, other: BudgetSource) -> bool:
         if not isinstance(other, AccountBudget):
             return False
@@ -172,7 +166,7 @@ class PartBudget(BudgetSource):
             )
         return price
 
-    def check(self, price: Price) -> None:
+    def _check(self, price: Price) -> None:
         amount, measure = self._price(price).amount, self._token.measure
         if amount > self._left or not self._left:
             raise Overdraft(requested=amount, remaining=self._left, of=f"part {self._label!r}", measure=measure)
@@ -180,7 +174,7 @@ class PartBudget(BudgetSource):
     def _take(self, epsilon: Any) -> Budget:
         with self._lock:
             price = self._price(epsilon)
-            self.check(price)
+            self._check(price)
             amount = price.amount
             token, self._left = self._token, self._left - amount
             if self._left:
@@ -229,8 +223,10 @@ def ledger_if_there(ledger: Any) -> Ledger | None:
         if os.path.lexists(path):
             return ledger_at(ledger)
         folder = path.absolute().parent
-        if not folder.is_dir() or not os.access(folder, os.W_OK):
-            raise BadInput("ledger", f"{folder} is no folder that you may write to", "name a file in another, or make it")
+        if not folder.is_dir():
+            raise BadInput("ledger", f"there is no directory {folder}", "make it first")
+        if not os.access(folder, os.W_OK):
+            raise BadInput("ledger", f"{path} cannot be made", "pass a path that can be written")
         return None
     try:
         return ledger_at(ledger, create=False)
