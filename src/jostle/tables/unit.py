@@ -83,7 +83,7 @@ class Unit:
             return value
         column, _, bounds = value.rpartition(":") if isinstance(value, str) else ("", "", "")
         rows, *more = bounds.split(",")
-        given = dict(part.split("=", 1) if "=" in part else (part, "") for part in more)
+        given = {part.partition("=")[0]: part.partition("=")[2] for part in more}
         numbers = [rows, *given.values()]
         known = set(given) <= {"groups", "rows_per_group"} and len(given) == len(more)
         if not column or not known or not all(one.isascii() and one.isdigit() and len(one) < 10 for one in numbers):
