@@ -13,6 +13,7 @@ import pytest
 from jostle.answers.claim import PROOFS, Claim
 from jostle.kernel.errors import LedgerError
 from jostle.kernel.ledger import Ledger
+from jostle.kernel.measures import Approximate, Concentrated
 from jostle.kernel.neighbours import Neighbours
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,8 +37,8 @@ def test_the_page_has_what_an_officer_asks(ledger: Ledger) -> None:
         "From whom | everybody who sees what was released",
         "one has the rows of one unit more",
         "pure ε-differential privacy",
-        "Spent | 2/3 (about 0.666667)",
-        "The most that may ever be spent | 2",
+        "Spent | ε = 2/3 (about 0.666667)",
+        "The most that may ever be spent | ε = 2 |",
         "to 2 (agreed by the board)",
         "counts by ward",
         "a model \\| of \\*stays\\*",
@@ -51,6 +52,17 @@ def test_the_page_has_what_an_officer_asks(ledger: Ledger) -> None:
     ):
         assert said in page
     assert "rooms" not in page
+
+
+def test_other_measures_say_what_they_mean(ledger: Ledger) -> None:
+    ledger.account("approximate", cap=Approximate(1, "1e-6"))
+    ledger.account("concentrated", cap=Concentrated("1/10"))
+    first, second = (Claim.of(ledger.statement(name)).to_markdown() for name in ("approximate", "concentrated"))
+    assert "(ε, δ)-differential privacy" in first
+    assert "The most that may ever be spent | ε = 1, δ = 1e-06 |" in first
+    assert "ρ-zero-concentrated differential privacy" in second
+    assert "The most that may ever be spent | ρ = 0.1 |" in second
+    assert "-fold" not in first + second
 
 
 def test_the_odds_are_those_of_what_was_spent(ledger: Ledger) -> None:

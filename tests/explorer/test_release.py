@@ -311,7 +311,7 @@ def test_a_release_comes_with_what_can_be_claimed_of_its_account(curator, tmp_pa
     assert f"/release/{question}.claim" in shown.html
     text, kind, name = curator.desk.file(question, "claim")
     assert text.startswith("# Privacy claim: people\n")
-    assert "| Spent | 0.5 |" in text
+    assert "| Spent | ε = 0.5 |" in text
     assert (kind, name) == ("text/markdown; charset=utf-8", "privacy-claim.md")
     curator.desk.sent(question, "claim")
     assert len(curator.desk.rescue(tmp_path)) == 1  # the answers are not in it

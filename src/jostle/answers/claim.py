@@ -18,15 +18,17 @@ from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final
 
-from jostle.kernel.budget import CONCENTRATED, PURE, round_up
+from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, round_up
 from jostle.kernel.errors import show
 from jostle.kernel.ledger.events import ROWS
+from jostle.kernel.measures import Approximate
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger.events import Balance, Event, Statement
 
 MEASURES: Final[Mapping[str, str]] = {
     PURE: "pure ε-differential privacy: no output is more than e^ε times as likely for one data set as for a neighbour",
+    Approximate.name: "(ε, δ)-differential privacy: as pure ε, but for events that add up to a probability of at most δ",
     CONCENTRATED: "ρ-zero-concentrated differential privacy: Rényi divergences of order α are at most ρα for neighbours",
 }
 """What the amounts of a measure mean. An account in another one is described by its name."""
@@ -143,6 +145,7 @@ def _account(has: Balance, events: Sequence[Event]) -> dict[str, Any]:
         "measure": has.measure,
         "meaning": MEASURES.get(has.measure, f"the measure {has.measure!r}: see docs/proofs/measures.md"),
         "cap": str(has.cap),
+        "delta": str(getattr(has.limit, "delta", 0)),
         "spent": str(has.spent),
         "spent_float": round_up(has.spent),
         "opened": own[0].at[:10],
@@ -201,9 +204,11 @@ def _page(facts: dict[str, Any]) -> Iterator[str]:
 
 def _about(account: dict[str, Any]) -> Iterator[str]:
     several, odds = account["rows_per_unit"] > 1, math.exp(min(account["spent_float"], 700))
+    of_units, symbol = account["unit"] != "single rows", SYMBOLS.get(account["measure"], "ε")
+    delta = "" if account["delta"] == "0" else f", δ = {_amount(account['delta'])}"
     unit = _plain(account["unit"]) + (f", up to {account['rows_per_unit']:,} rows each" if several else "")
     relation = {
-        "add_remove": f"Two data sets are neighbours if one has the rows of one {'unit' if several else 'row'} more",
+        "add_remove": f"Two data sets are neighbours if one has {'the rows of one unit' if of_units else 'one row'} more",
         "replace": "Two data sets are neighbours if the rows of one unit differ; nobody comes or goes",
     }.get(account["neighbours"], account["neighbours"])
     yield from ("", f"## {_plain(account['name'])}", "", "| | |", "| --- | --- |")
@@ -211,8 +216,8 @@ def _about(account: dict[str, Any]) -> Iterator[str]:
     yield "| From whom | everybody who sees what was released |"
     yield f"| Neighbours | {relation} |"
     yield f"| Measure | {account['meaning']} |"
-    yield f"| Spent | {_amount(account['spent'])} |"
-    yield f"| The most that may ever be spent | {_amount(account['cap'])} |"
+    yield f"| Spent | {symbol} = {_amount(account['spent'])}{delta} |"
+    yield f"| The most that may ever be spent | {symbol} = {_amount(account['cap'])}{delta} |"
     if account["measure"] == PURE:
         yield f"| What that means | all releases together change the odds of a guess about a unit at most {odds:,.3g}-fold |"
     yield f"| Kept since | {account['opened']} |"
@@ -226,7 +231,7 @@ def _about(account: dict[str, Any]) -> Iterator[str]:
     for one in account["releases"]:
         amount = _amount(one["amount"]) + (f" ({_plain(one['measure'])})" if "measure" in one else "")
         yield f"| {one['day']} | {amount} | {_plain(one['operator'])} | {_plain(one['for'])} | {one['key'][:8]} |"
-    if account["rows_per_unit"] > 1 or account["unit"] != "single rows":
+    if several or of_units:
         yield from ("", "Rows of a unit beyond its limit, and rows that name no unit, were not used.")
 
 
