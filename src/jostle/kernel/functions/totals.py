@@ -32,8 +32,9 @@ STEPS = 2**30
 MOST_WHOLE = 2**61
 """Sums count as no more than this. Clipping does not move them further apart."""
 
-Codes, Exact = NDArray[np.integer], NDArray[np.object_]
-"""Codes of an attribute; and Python's whole numbers, which do not overflow."""
+Codes = NDArray[np.integer]
+Exact = NDArray[np.object_]
+"""Python's whole numbers, which do not overflow."""
 
 
 class Contribution(NamedTuple):
