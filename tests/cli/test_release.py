@@ -125,8 +125,8 @@ def test_a_preview_charges_nothing_and_needs_no_ledger(folder, jostle):
     ("arguments", "status", "complaint"),
     [
         (("--by", "agge", "--epsilon", 1, "--budget", 1), 2, "use one of age, sex"),
-        (("--by", "age", "--budget", 1), 2, "--epsilon 0.5 or --within 10"),
-        (("--by", "age", "--epsilon", 1, "--within", 3, "--budget", 1), 2, "--epsilon 0.5 or --within 10"),
+        (("--by", "age", "--budget", 1), 2, "--epsilon 0.5, --rho 0.01 or --within 10"),
+        (("--by", "age", "--epsilon", 1, "--within", 3, "--budget", 1), 2, "--epsilon 0.5, --rho 0.01 or --within 10"),
         (("--by", "age", "--epsilon", 1), 2, "budget: is missing"),
         (("--by", "age", "--epsilon", "x", "--budget", 1), 2, "epsilon"),
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--unit", "person"), 2, "unit"),

@@ -360,7 +360,7 @@ STAYS = [
     of(
         "SELECT ward, sex, COUNT(*) AS n, COUNT(DISTINCT patient), AVG(cost), STDDEV(cost), SUM(cost)/COUNT(*), "
         "MEDIAN(cost), QUANTILE_CONT(cost, .9) FROM stays WHERE age > 10 "
-        "GROUP BY ward, sex HAVING n > 50 ORDER BY n DESC LIMIT 10",
+        "GROUP BY ward, sex HAVING n > 50 ORDER BY n DESC, ward, sex LIMIT 10",
         near=0.06,
     ),
     of("SELECT ward, COUNT(*) AS n FROM stays GROUP BY ward ORDER BY n DESC LIMIT 2"),

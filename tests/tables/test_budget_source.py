@@ -30,7 +30,7 @@ def opened(people, **more):
 REFUSED = {
     "no such column": lambda t: t.histogram("agee", epsilon=1),
     "no such function": lambda t: t.where("frobnicate(age) = 1"),
-    "no SQL": lambda t: t.sql("SELECT MAX(age) FROM people", epsilon=1),
+    "no SQL": lambda t: t.sql("SELECT FROBNICATE(age) FROM people", epsilon=1),
     "too much": lambda t: t.histogram("age", epsilon=3),
     "too little": lambda t: t.histogram("age", epsilon=0),
     "no price": lambda t: t.histogram("age"),

@@ -36,12 +36,13 @@ def replayed(
         for verdict in catalogue.run(subjects, pairs=pairs, seed=seed, workers=workers or cores()):
             verdicts.append(verdict)
             progress.update(task, advance=1, description=f"replaying ({verdict.name})")
+            if out is not None:  # after each, so that nothing is lost if it is stopped
+                report = _report(verdicts, time.monotonic() - started)
+                out.write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", "utf-8")
             for problem in verdict.problems:
                 console.print(Text(f"DIVERGENCE {verdict.name}: {problem}", style="bold red"))
     verdicts.sort(key=lambda one: (one.family, one.name))
     report = _report(verdicts, time.monotonic() - started)
-    if out is not None:
-        out.write_text(json.dumps(report, ensure_ascii=False, indent=1) + "\n", "utf-8")
     if as_json:
         typer.echo(json.dumps(report, ensure_ascii=False))
     else:

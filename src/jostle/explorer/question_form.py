@@ -177,7 +177,8 @@ def previewed(priced: PricedQuestion, step: Callable[[int, int, str], None]) -> 
         points.append(_off(priced, epsilon))
     step(len(around), POINTS + 1, f"at ε = {wanted:g}")
     at = _off(priced, priced.epsilon)
-    lines = {name: (around, [point[name] for point in points]) for name in at} if points else {}
+    everywhere = [name for name in at if points and all(name in point for point in points)]
+    lines = {name: (around, [point[name] for point in points]) for name in everywhere}
     found = _preview(priced, priced.epsilon)
     return Previewed(found.epsilon, lines, at, _words(priced, at, found))
 

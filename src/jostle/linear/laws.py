@@ -33,6 +33,9 @@ _FITTED = (
 )
 """Row i, column j: the coefficient of w^(i+1)·v^(1+j/2), fitted to 576 quantiles; off by 0.03 % at most."""
 
+_NOUGHT = 1e-80
+"""Variances up to this count as 0."""
+
 _SMOOTH = 64.0
 """Sums of whole numbers whose standard deviation is above this have a law as smooth as their cumulants say."""
 
@@ -85,6 +88,7 @@ def margins(measured: Sequence[tuple[NoiseLaw, Vector]]) -> Vector:
         np.sum([(law.second, law.fourth, law.sixth)[order] * sums[order] for law, sums in measured], axis=0)
         for order in range(3)
     )
+    second = np.where(second > _NOUGHT, second, 0.0)  # powers of less would underflow
     spread = np.where(second > 0, second, 1.0)
     fourth, sixth = fourth / (3 * spread**2), sixth / (30 * spread**3)  # as parts of those of one Laplace variable
     ratio = np.clip(np.divide(sixth, fourth, out=np.zeros_like(fourth), where=fourth > 0), 0.0, 1.0)

@@ -31,8 +31,9 @@ Run: TypeAlias = tuple[Algorithm, Vector, Workload, Fraction | Price, Neighbours
 WIDENED: Final = {
     ("AHP", "prefix"): 1.35,
     ("AHP", "ranges"): 1.25,
-    ("DAWA", "ranges"): 1.25,
-    ("DPCube", "prefix"): 1.35,
+    ("DAWA", "ranges"): 1.15,
+    ("DPCube", "identity"): 1.1,
+    ("DPCube", "prefix"): 1.5,
     ("DPCube", "ranges"): 1.5,
     ("MWEM", "identity"): 4.3,
     ("MWEM", "prefix"): 1.25,

@@ -43,7 +43,7 @@ class Relation:
 
 
 @dataclass(frozen=True)
-class Scope:
+class StatementScope:
     """The relations that a statement's names are looked up in, by their aliases."""
 
     relations: Mapping[str, Relation]
@@ -52,7 +52,7 @@ class Scope:
     aliases: Mapping[str, Any] = field(default_factory=dict)
     """Names of the SELECT list, which are used where no column has the name."""
 
-    def named(self, aliases: Mapping[str, Any]) -> Scope:
+    def named(self, aliases: Mapping[str, Any]) -> StatementScope:
         return replace(self, aliases=aliases)
 
     def columns(self, table: str = "") -> dict[str, Any]:
@@ -203,7 +203,7 @@ class Reader:
     def __init__(self, table: Table, lookups: Mapping[str, PublicLookup]) -> None:
         self.table, self.lookups = table, lookups
 
-    def scope(self, select: Any, known: Mapping[str, Relation]) -> Scope:
+    def scope(self, select: Any, known: Mapping[str, Relation]) -> StatementScope:
         """What the names of a SELECT stand for."""
         known = dict(known)
         for one in (select.args.get("with_") or sge.With(expressions=[])).expressions:
@@ -216,12 +216,12 @@ class Reader:
         first, alias = self._source(source.this, known)
         if isinstance(first, PublicLookup):
             return self._from_lookup(select, known)
-        scope = Scope({alias: first}, first.conditions, first.released)
+        scope = StatementScope({alias: first}, first.conditions, first.released)
         for join in select.args.get("joins") or ():
             scope = self._joined(join, scope, known)
         return scope
 
-    def _from_lookup(self, select: Any, known: Mapping[str, Relation]) -> Scope:
+    def _from_lookup(self, select: Any, known: Mapping[str, Relation]) -> StatementScope:
         """FROM lookup JOIN people: the same as FROM people JOIN lookup."""
         joins = select.args.get("joins") or []
         if len(joins) != 1 or joins[0].side or isinstance(self._source(joins[0].this, known)[0], PublicLookup):
@@ -290,7 +290,7 @@ class Reader:
             columns[item.alias_or_name or tree.sql()] = scope.resolved(tree, "SELECT")
         return Relation(columns, conditions)
 
-    def _joined(self, join: Any, scope: Scope, known: Mapping[str, Relation]) -> Scope:
+    def _joined(self, join: Any, scope: StatementScope, known: Mapping[str, Relation]) -> StatementScope:
         lookup, alias = self._source(join.this, known)
         if not isinstance(lookup, PublicLookup):
             problem = f"JOIN {join.this.sql()} joins private rows: one may meet any number of others, which no noise hides"
@@ -306,7 +306,7 @@ class Reader:
         conditions = (*scope.conditions, met) if inner else scope.conditions
         return replace(scope, relations={**scope.relations, alias: relation}, conditions=conditions)
 
-    def _key(self, join: Any, lookup: PublicLookup, alias: str, scope: Scope) -> tuple[str, Any]:
+    def _key(self, join: Any, lookup: PublicLookup, alias: str, scope: StatementScope) -> tuple[str, Any]:
         """The key of the lookup, and the private value that meets it."""
         names = {name.lower(): name for name in lookup.columns}
         using = join.args.get("using")
@@ -325,7 +325,7 @@ class Reader:
         return refuse(f"JOIN {lookup.name} needs one equality with one of its columns", f"write {example}")
 
 
-def starred(item: Any, scope: Scope) -> dict[str, Any]:
+def starred(item: Any, scope: StatementScope) -> dict[str, Any]:
     """The columns that * stands for."""
     if any(value for key, value in item.args.items() if key not in ("this", "table")):
         refuse(f"SELECT {item.sql()} is not supported", "name the columns")

@@ -22,7 +22,7 @@ from jostle.tables.relations import (
     Lookups,
     Reader,
     Relation,
-    Scope,
+    StatementScope,
     aggregated,
     read_lookups,
     refuse,
@@ -119,7 +119,7 @@ def read(text: Any, table: Table, lookups: Lookups | None = None) -> SelectPlan:
 class _Parts:
     """A SELECT while it is read."""
 
-    scope: Scope
+    scope: StatementScope
     items: list[Item] = field(default_factory=list)
     groups: list[Any] = field(default_factory=list)
     having: list[Any] = field(default_factory=list)
@@ -170,7 +170,7 @@ class _Planner:
         self._after(select, parts, scope)
         return parts, conditions
 
-    def _over_released(self, select: Any, scope: Scope) -> tuple[_Parts, tuple[Any, ...]]:
+    def _over_released(self, select: Any, scope: StatementScope) -> tuple[_Parts, tuple[Any, ...]]:
         """A SELECT over one with aggregates: its rows are released numbers, and everything here is computed from them."""
         inner, conditions = self._parts(*scope.released)
         if select.args.get("group") or any(aggregated(item) for item in select.expressions):
@@ -179,7 +179,7 @@ class _Planner:
         if inner.limit is not None and any(select.args.get(key) for key in ("where", "order", "limit", "offset")):
             refuse("LIMIT in a sub-query is not supported with WHERE or ORDER BY outside", "write it in the outer SELECT")
         [alias] = scope.relations
-        outer = Scope({alias: Relation({one.name: one.tree for one in inner.items})})
+        outer = StatementScope({alias: Relation({one.name: one.tree for one in inner.items})})
         parts = _Parts(outer, groups=inner.groups, having=inner.having, order=inner.order, distinct=inner.distinct)
         parts.limit, parts.offset = inner.limit, inner.offset
         where = select.args.get("where")
@@ -234,7 +234,7 @@ class _Planner:
             refuse(f"{clause} {item.sql()} is not one of the {len(items)} selected columns", "name the column")
         return items[place - 1].tree
 
-    def _after(self, select: Any, parts: _Parts, scope: Scope) -> None:
+    def _after(self, select: Any, parts: _Parts, scope: StatementScope) -> None:
         """HAVING, ORDER BY, LIMIT and DISTINCT."""
         named = scope.named({one.name: one.tree for one in parts.items})
         having = select.args.get("having")
@@ -255,7 +255,7 @@ class _Planner:
             if select.args.get(key) is not None:
                 setattr(parts, key, _number_of_rows(select.args[key], key.upper()))
 
-    def _of_groups(self, tree: Any, named: Scope, parts: _Parts, clause: str) -> Any:
+    def _of_groups(self, tree: Any, named: StatementScope, parts: _Parts, clause: str) -> Any:
         """With names of columns where rows are grouped by these, else with names of the SELECT list."""
         by_alias = named.resolved(tree, clause, alias_first=True)
         if isinstance(tree, sge.Column):

@@ -15,6 +15,7 @@ import numpy as np
 import sqlglot.expressions as sge
 
 from jostle.answers.previews import Preview
+from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release
 from jostle.answers.released_numbers import ReleasedNumber, ReleasedNumbers
 from jostle.kernel.errors import BadInput
@@ -28,7 +29,6 @@ from jostle.tables.predicates import translated
 from jostle.tables.question import Question
 from jostle.tables.relations import Lookups, refuse
 from jostle.tables.select_plan import SelectPlan, read
-from jostle.tables.several_questions import QuantilesByGroup, SeveralAnswers, SeveralQuestions, quantiles_in
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -203,32 +203,23 @@ def _asked(rows: Table, groups: Sequence[str], measures: Sequence[Measure]) -> t
     if len(measures) == 1 and first.kind in ("sum", "mean") and len(groups) <= 1:
         rows, column = _value(rows, first)
         return rows.ask_total(first.kind, column, *groups), _read_single
-    ranked = [one for one in measures if one.kind in RANKED]
-    others = [place for place, one in enumerate(measures) if one.kind not in RANKED]
-    questions: list[Question[Any]] = []
-    readings: list[tuple[Sequence[int], Reading]] = []
-    if others:
-        aggregates: dict[str, Aggregate] = {}
-        for place in others:
-            rows, aggregate = _aggregate(rows, first if len(measures) == 1 else measures[place])
-            [name] = distinct_names([str(aggregate)], list(aggregates))
-            aggregates[name] = aggregate
-        questions.append(rows.ask_groups(groups, aggregates))
-        readings.append((others, _read_groups(list(aggregates))))
-    for value, condition in dict.fromkeys((one.value, one.condition) for one in ranked):
-        of_these = [one for one in ranked if (one.value, one.condition) == (value, condition)]
-        places = [place for place, one in enumerate(measures) if one in of_these]
-        with_column, column = _value(rows, measures[places[0]])
-        each = [_level_of(measures[place]) for place in places]
+    if not groups and _of_one_distribution(measures):
+        rows, column = _value(rows, first)
+        each = [_level_of(one) for one in measures]
         levels = sorted(set(each))
-        asked = (
-            QuantilesByGroup(with_column, groups, column, levels) if groups else with_column.ask_quantiles(column, levels)
-        )
-        questions.append(asked)
-        readings.append((places, _read_levels([levels.index(level) for level in each])))
-    if len(questions) == 1:
-        return questions[0], readings[0][1]
-    return SeveralQuestions(rows, questions), _read_several(readings, len(measures))
+        return rows.ask_quantiles(column, levels), _read_levels([levels.index(level) for level in each])
+    aggregates: dict[str, Aggregate] = {}
+    for one in measures if len(measures) > 1 else [first]:
+        rows, aggregate = _aggregate(rows, one)
+        [name] = distinct_names([str(aggregate)], list(aggregates))
+        aggregates[name] = aggregate
+    return rows.ask_groups(groups, aggregates), _read_groups(list(aggregates))
+
+
+def _of_one_distribution(measures: Sequence[Measure]) -> bool:
+    """Whether all are quantiles of one column."""
+    first = measures[0]
+    return all(one.kind in RANKED and (one.value, one.condition) == (first.value, first.condition) for one in measures)
 
 
 def _level_of(one: Measure) -> float:
@@ -299,34 +290,12 @@ def _read_single(
 
 
 def _read_levels(levels: Sequence[int]) -> Reading:
-    def reading(answer: Any) -> tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]:
-        groups = quantiles_in(answer)
-
+    def reading(answer: Quantiles) -> tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]:
         def ends() -> list[tuple[Any, Any]]:
-            each = [one.ends for one in groups]
-            return [([low[level] for low, _ in each], [high[level] for _, high in each]) for level in levels]
+            low, high = answer.ends
+            return [([low[level]], [high[level]]) for level in levels]
 
-        return [[one.values[level] for one in groups] for level in levels], ends
-
-    return reading
-
-
-def _read_several(readings: Sequence[tuple[Sequence[int], Reading]], measures: int) -> Reading:
-    def reading(answer: SeveralAnswers) -> tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]:
-        found = [(places, read(one)) for (places, read), one in zip(readings, answer.each, strict=True)]
-        values: list[Any] = [None] * measures
-        for places, (numbers, _) in found:
-            for place, number in zip(places, numbers, strict=True):
-                values[place] = number
-
-        def ends() -> list[tuple[Any, Any]]:
-            pairs: list[Any] = [None] * measures
-            for places, (_, of_these) in found:
-                for place, pair in zip(places, of_these(), strict=True):
-                    pairs[place] = pair
-            return pairs
-
-        return values, ends
+        return [[answer.values[level]] for level in levels], ends
 
     return reading
 

@@ -12,7 +12,7 @@ from jostle.audit.entries.records import CodedRows, of_records
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.records import Records
-from jostle.learn import Learner, Task
+from jostle.learn import Learner, Task, held_out
 from jostle.schema import Boolean, Category, Integer
 
 MIXED = Task(
@@ -36,8 +36,8 @@ attributes leave little to split below the second level."""
 
 
 def entries() -> list[Audited]:
-    """Every registered learner, a user's own included."""
-    return [_entry(found) for found in learn.every().values()]
+    """Every registered learner, a user's own included, and a model that is tested on records that were held out."""
+    return [*(_entry(found) for found in learn.every().values()), _held_out()]
 
 
 def pairs(task: Task) -> Pairs:
@@ -64,3 +64,22 @@ def _entry(found: Learner) -> Audited:
 
     runs = of_records(ask, task.sizes, filtered=True) | {"pace": "slow"}
     return Audited(name=f"classifier: {found.name}", family="classifier", pairs=pairs(task), **runs)
+
+
+def _held_out() -> Audited:
+    """What is released are the model's predictions and its accuracy. A record is learned from, or tested on."""
+    task, learner = MIXED, learn.get("Majority")
+    sizes = {**{name: task.sizes[name] for name in task.attributes}, held_out.PART: 2, task.label: task.sizes[task.label]}
+    codes = {name: np.zeros(1, dtype=np.int64) for name in task.attributes}
+
+    def ask(records: Any, budget: Budget) -> Vector:
+        found = held_out.learn_and_test(records, task, learner, budget.epsilon)
+        return np.array([found.accuracy, *found.model.scores(codes)[0, 1:]])
+
+    right: CodedRows = ((0, 0, 0, 0),) * 6 + ((0, 0, 1, 0),) * 6
+    pairs = by_relation(
+        [Pair("one more is learned from", right, (*right, (0, 0, 0, 1))), Pair("is tested", right, (*right, (0, 0, 1, 1)))],
+        [Pair("one is no longer right", right, (*right[:-1], (0, 0, 1, 1)))],
+    )
+    runs = of_records(ask, sizes, filtered=True) | {"pace": "slow"}
+    return Audited(name="learn_and_test", family="classifier", pairs=pairs, **runs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -195,7 +196,10 @@ def _randomized_response() -> Audited:
         family="mechanism",
         run=run,
         exact=exact,
-        pairs=lambda relation: [Pair("one answer and another", 0, 2), Pair("an answer and none", 0, -1)],
+        pairs=lambda relation: [
+            *(Pair("one answer and another", one, other) for one, other in combinations(range(3), 2)),
+            *(Pair("an answer and none", answer, -1) for answer in range(3)),
+        ],
         tight=("replace",),
         relations=("replace",),
         pace="batched",

@@ -53,8 +53,10 @@ QUESTIONS: dict[str, Ask] = {
     "histogram": lambda table: table.ask("g", algorithm="Laplace").release,
     "ranges": lambda table: table.ask_ranges("v", [(6, 7), (7, 8)], algorithm="Laplace").release,
     "sum": lambda table: table.ask_total("sum", "v").release,
+    "sum, bounds below 0": lambda table: _negative(table).ask_total("sum", "below").release,
     "sum by group": lambda table: table.ask_total("sum", "v", "g").release,
     "mean": lambda table: table.ask_total("mean", "v").release,
+    "mean by group": lambda table: table.ask_total("mean", "v", "g").release,
     "quantiles": lambda table: table.ask_quantiles("v", [0.5]).release,
     "marginals": lambda table: table.ask_marginals(("g",), ("v",)).release,
     "sql": lambda table: table.ask_sql(SQL.format(name=table.name)).release,
@@ -67,12 +69,13 @@ QUESTIONS: dict[str, Ask] = {
 FEW_GROUPS = "group_by by few groups"
 """The question for which a person counts in one group only, with one row."""
 
-BY_PERSON = ("count", "histogram", "sum", "partition", FEW_GROUPS)
+BY_PERSON = ("count", "histogram", "sum", "sum by group", "mean by group", "partition", FEW_GROUPS)
 """Questions that are also asked of people with several rows: counts, sums, and parts whose rows are drawn once."""
 
 UNKNOWN = {
     "ranges": "they are read from a measurement of all cells, and tell less",
     "mean": "a quotient of two noisy numbers tells less than both",
+    "mean by group": "a quotient of two noisy numbers tells less than both",
     "quantiles": "they are read from a measurement of all cells, and tell less",
     "marginals": "the answers are made to agree, and tell less than what was measured",
     "group_by": "what is read from the parts of a mixture tells less than all of them",
@@ -88,6 +91,11 @@ def _grouped(table: Table, *kinds: str) -> Callable[..., Any]:
     return table.ask_groups(["g"], asked).release
 
 
+def _negative(table: Table) -> Table:
+    """With the numbers below 0: then the lower bound is the one that is further away."""
+    return table.derive("below", "0 - v", Integer(-HIGH, -LOW))
+
+
 def _parts(table: Table, *, epsilon: Any) -> list[Any]:
     return [part.count() for part in table.partition("g", epsilon=epsilon).values()]
 
@@ -97,7 +105,7 @@ def entries() -> list[Audited]:
     return [*(_entry(name, 1) for name in QUESTIONS), *(_entry(name, MOST_ROWS) for name in BY_PERSON)]
 
 
-OF_GROUPS = ("histogram", "sum by group", "marginals", "partition", FEW_GROUPS)
+OF_GROUPS = ("histogram", "sum by group", "mean by group", "marginals", "partition", FEW_GROUPS)
 """Questions for which the hardest change is to another group; for others, a row that begins to count is the hardest."""
 
 

@@ -25,9 +25,9 @@ def every() -> dict[str, Subject]:
     >>> {"algorithm", "choice", "learner", "mechanism", "operator", "table"} <= {one.family for one in every().values()}
     True
     """
-    from jostle.audit.replay.subjects import counts, learners, mechanisms, tables
+    from jostle.audit.replay.subjects import counts, learners, mechanisms, operators, tables
 
-    modules = (tables, learners, counts, mechanisms)
+    modules = (tables, learners, counts, mechanisms, operators)
     return {subject.name: subject for module in modules for subject in module.subjects()} | _added
 
 

@@ -1,7 +1,7 @@
-"""Mechanisms that a person calls, and the kernel's operators, each by itself.
+"""Mechanisms that a person calls, each by itself.
 
 What a mechanism is handed has a sensitivity that the caller states, so that neighbours are values that are as far apart as
-it allows, or columns with a record more, less or changed. Operators get counts, and records.
+it allows, or columns with a record more, less or changed.
 """
 
 from __future__ import annotations
@@ -9,24 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from itertools import count, islice, product
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
 
 from jostle import mechanisms
-from jostle.audit.entries import operators, records
 from jostle.audit.replay.run import Case, Subject
-from jostle.audit.replay.subjects import counts
 from jostle.audit.replay.subjects.learners import neighbour
 from jostle.audit.replay.tape import TapeAccount
 from jostle.kernel.budget import Budget
-from jostle.kernel.functions.objective import Additive
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.partition import Partition
-from jostle.kernel.records import Records, ReleaseRecords
-from jostle.kernel.source import IntervalCost, ReleaseSource, Source
-from jostle.kernel.strategies import identity, total
 from jostle.mechanisms import AboveThreshold, GradualRelease
 
 Make = Callable[[np.random.Generator, Neighbours], tuple[Any, list[Any]]]
@@ -53,20 +46,21 @@ def _subject(
         return run(data, account.grant(case.epsilon))
 
     def cases(pairs: int) -> Iterator[Case]:
-        return islice((_case(number, make, relations) for number in count()), -(-pairs // NEIGHBOURS))
+        return islice((case_of(number, make, relations) for number in count()), -(-pairs // NEIGHBOURS))
 
     return Subject(name=f"mechanism: {name}", family="mechanism", run=asked, cases=cases)
 
 
-def _case(number: int, make: Make, relations: Sequence[Neighbours]) -> Case:
+def case_of(number: int, make: Make, relations: Sequence[Neighbours]) -> Case:
+    """The case of that number, of data that somebody makes."""
     relation, epsilon = relations[number % len(relations)], EPSILONS[number % len(EPSILONS)]
     data, others = make(np.random.default_rng(number), relation)
     return Case(name="values", data=data, others=others, neighbours=relation, epsilon=epsilon)
 
 
 def subjects() -> list[Subject]:
-    """Every mechanism that an account can pay for, and every operator."""
-    return [*_of_values(), *_of_columns(), *_selections(), *_operators(), *_record_operators()]
+    """Every mechanism that an account can pay for."""
+    return [*_of_values(), *_of_columns(), *_selections()]
 
 
 # ------------------------------------------------------------------------------------------------------- mechanisms
@@ -181,85 +175,3 @@ def _selections() -> Iterator[Subject]:
 
     yield _subject("exponential_line", line, _scores)
     yield _subject("stable_selection", stable, _scores)
-
-
-# -------------------------------------------------------------------------------------------------------- operators
-
-
-def _operator(name: str, ask: Callable[[Source, Budget], Any]) -> Subject:
-    def run(case: Case, x: Any, account: TapeAccount) -> Any:
-        source = ReleaseSource(x, purse=account.purse(), filtered=case.setting[1])
-        return ask(source, source.grant(case.epsilon))
-
-    over = counts.over(operators.CELLS)
-    return Subject(name=f"operator: {name}", family="operator", run=run, cases=over)
-
-
-def _operators() -> Iterator[Subject]:
-    def measured(strategy: Any) -> Callable[[Source, Budget], Any]:
-        return lambda source, budget: source.measure(strategy, budget)
-
-    def counted(statistic: Any) -> Callable[[Source, Budget], Any]:
-        return lambda source, budget: source.statistic(statistic, budget)
-
-    def picked(score: Any) -> Callable[[Source, Budget], Any]:
-        options = np.arange(score.values(np.zeros(operators.CELLS, dtype=np.int64)).size).tolist()
-        return lambda source, budget: source.choose(options, score, budget)
-
-    def cut(method: Any) -> Callable[[Source, Budget], Any]:
-        return lambda source, budget: source.partition(IntervalCost(price=1.0, method=method), budget)
-
-    def parts(source: Source, budget: Budget) -> Any:
-        found = source.split(Partition.of([0, 1, 2, 1]), budget)
-        return [part.reduce(Partition.of([0] * part.size)).measure(total(1), token) for part, token in found]
-
-    yield from (_operator(f"laplace, {name}", measured(one)) for name, one in operators.strategies().items())
-    yield from (_operator(f"statistic, {name}", counted(one)) for name, one in operators.statistics().items())
-    yield from (_operator(f"choose, {name}", picked(one)) for name, one in operators.scores().items())
-    yield from (_operator(f"partition, {method}", cut(method)) for method in ("noisy-minimum", "exponential"))
-    yield _operator("split and reduce", parts)
-
-
-def _record_operators() -> Iterator[Subject]:
-    sizes = {"group": 2, **records.SIZES}
-    every = list(product(*(range(size) for size in sizes.values())))
-
-    def coded(rng: np.random.Generator, relation: Neighbours) -> tuple[Any, list[Any]]:
-        rows = [every[int(rng.integers(len(every)))] for _ in range(int(rng.choice([1, 3, 12, 40])))]
-
-        def new() -> tuple[int, ...]:
-            return every[int(rng.integers(len(every)))]
-
-        return tuple(rows), [tuple(neighbour(rows, relation.relation, new, rng)) for _ in range(NEIGHBOURS)]
-
-    def subject(name: str, ask: Callable[[Records, Budget], Any]) -> Subject:
-        def run(case: Case, rows: Any, account: TapeAccount) -> Any:
-            source = ReleaseRecords(records.columns(rows, sizes), purse=account.purse())
-            return ask(source, source.grant(case.epsilon))
-
-        def cases(pairs: int) -> Iterator[Case]:
-            return islice((_case(number, coded, RELATIONS[:2]) for number in count()), -(-pairs // NEIGHBOURS))
-
-        return Subject(name=f"operator: records, {name}", family="operator", run=run, cases=cases)
-
-    def choices(criterion: Any, by: str | None) -> Callable[[Records, Budget], Any]:
-        how: dict[str, Any] = {"label": "class", "by": by}
-        return lambda source, budget: source.choose_each(records.SPLITS, criterion, budget, **how)
-
-    def vectors(source: Records, budget: Budget) -> Any:
-        first, second, third = budget.split(1, 1, 1)
-        same = source.derive("same", ("a", "b"), np.array([[0, 1], [1, 0]]))
-        judged = source.judged(("a", "b"), lambda codes: codes["a"] & codes["b"], 2)
-        kinds = ((source.vector("a", "class"), first), (same.vector("same"), second), (judged, third))
-        return [one.measure(identity(one.shape), token) for one, token in kinds]
-
-    def parts(source: Records, budget: Budget) -> Any:
-        return [part.vector("b").measure(total(2), token) for part, token in source.split("a", budget)]
-
-    for name, criterion in records.criteria().items():
-        yield subject(f"choose_each, {name}", choices(criterion, None))
-        yield subject(f"choose_each by group, {name}", choices(criterion, "group"))
-    yield subject("vectors", vectors)
-    yield subject("split", parts)
-    objective = Additive("class", {"a": np.eye(2), "b": np.eye(2)}, ridge=1.0)
-    yield subject("minimise", lambda source, budget: source.minimise(objective, budget))
