@@ -253,3 +253,11 @@ def test_an_empty_group_has_wide_intervals_of_quantiles(people):
     nobody = people.where("age > 98 AND age < 1").group_by().aggregate(epsilon=1, median=agg.quantiles("age", 0.5))
     low, high = nobody.ends["median"]
     assert high[0] - low[0] > 10  # a narrow one needs noise of many scales in all cells
+
+
+@pytest.mark.parametrize(
+    "text", ["p:3,", "p:3,groups", "p:3,groups=", "p:3,groups=x", "p:3,rows=2", "p:3,groups=2,groups=3", "p:,groups=2"]
+)
+def test_a_unit_that_cannot_be_read_is_refused(text):
+    with pytest.raises(BadInput, match="Remedy"):
+        Unit.of(text)

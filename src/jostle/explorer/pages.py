@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 from functools import cache
+from numbers import Real
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,13 +45,16 @@ def render(template: str, /, **values: Any) -> str:
     return _templates().get_template(template).render(**values)
 
 
-def brief(number: float) -> str:
-    """A number for people: three significant digits, with commas.
+def brief(number: Any) -> str:
+    """A number for people: three significant digits, with commas; anything else, such as a cell of numbers, as it is.
 
     >>> brief(12345.678), brief(0.012345), brief(4)
     ('12,346', '0.0123', '4')
     """
-    return f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}"
+    if not isinstance(number, Real):
+        return str(number)
+    value = float(number)
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def at_least(amount: Fraction) -> str:

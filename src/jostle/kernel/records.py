@@ -24,15 +24,7 @@ from jostle.kernel.arrays import domain_of
 from jostle.kernel.budget import Budget, Purse, check_token
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.criteria import Criterion
-from jostle.kernel.functions.totals import (
-    CellSums,
-    Contribution,
-    NoisyTotals,
-    SummedColumns,
-    WeightedTotals,
-    clipped_whole,
-    power_sums,
-)
+from jostle.kernel.functions.totals import CellSums, Contribution, NoisyTotals, SummedColumns, WeightedTotals, power_sums
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector, fixed
@@ -332,19 +324,15 @@ class Records(PrivateData):
             raise PlanError("`totals` measures WeightedTotals of records that can be added up")
         if not set(measured.points) <= set(self.__columns.numbers):
             raise BadInput("totals", "are about attributes that are no numbers of these records", "name declared numbers")
-        cells = math.prod(self.__shape(tuple(by))) if by else 1
-        held = Contribution() if self.__custody.in_part else self.__columns.contribution(by)
-        if any(total.of_persons for total in measured.totals) and not self.__columns.contribution(by).persons:
+        cells, held = math.prod(self.__shape(tuple(by))) if by else 1, self.__columns.contribution(by)
+        squares, persons = (any(getattr(one, name) for one in measured.totals) for name in ("squares", "of_persons"))
+        if persons and not held.persons:
             raise BadInput("totals", "count persons, and these records do not say whose they are", "count records")
+        held = Contribution() if self.__custody.in_part else held
         scales = measured.scales(cells, self.neighbours, held, budget.pure)
         self.__custody.spend(budget, "totals", f"{len(measured.totals)} totals of {cells} cells")
-        wants = {name: any(getattr(total, name) for total in measured.totals) for name in ("squares", "of_persons")}
-        sums = self.__columns.cell_sums(by, measured.points, squares=wants["squares"], persons=wants["of_persons"])
-        found = []
-        for total, scale in zip(measured.totals, scales, strict=True):
-            noisy = self.__custody.noise.discrete_laplace(np.ascontiguousarray(clipped_whole(total.values(sums))), scale)
-            found.append(NoisyTotals(np.asarray(noisy / total.unit, dtype=np.float64), float(scale / total.unit)))
-        return found
+        sums = self.__columns.cell_sums(by, measured.points, squares=squares, persons=persons)
+        return [one.noisy(sums, scale, self.__custody.noise) for one, scale in zip(measured.totals, scales, strict=True)]
 
     def minimise(self, objective: Additive, budget: Budget) -> Vector:
         """Coefficients of additive scores that nearly minimise the records' loss, by objective perturbation.

@@ -23,6 +23,8 @@ class Unit:
     Unit(column='person_id', max_rows=3)
     >>> Unit.of("person_id:3") == Unit("person_id", max_rows=3)
     True
+    >>> Unit.of("person_id:6,groups=2,rows_per_group=3") == Unit("person_id", 6, max_groups=2, max_rows_per_group=3)
+    True
 
     Questions about groups can bound more: `Unit("patient", max_rows=10, max_groups=2, max_rows_per_group=3)` lets a patient
     count in two groups, with three rows each. Noise follows from the smaller bound, here 6 rows.
@@ -79,7 +81,11 @@ class Unit:
         """The unit, or the one that the text `column:max_rows` says; None stands for single rows."""
         if value is None or isinstance(value, Unit):
             return value
-        column, _, rows = value.rpartition(":") if isinstance(value, str) else ("", "", "")
-        if not column or not (rows.isascii() and rows.isdigit() and len(rows) < 10):
+        column, _, bounds = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+        rows, *more = bounds.split(",")
+        given = {part.partition("=")[0]: part.partition("=")[2] for part in more}
+        numbers = [rows, *given.values()]
+        known = set(given) <= {"groups", "rows_per_group"} and len(given) == len(more)
+        if not column or not known or not all(one.isascii() and one.isdigit() and len(one) < 10 for one in numbers):
             raise BadInput("unit", "does not say whose rows are one person's", _EXAMPLE)
-        return cls(column, int(rows))
+        return cls(column, int(rows), **{f"max_{name}": int(most) for name, most in given.items()})

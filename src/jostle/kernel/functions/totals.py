@@ -20,8 +20,8 @@ from jostle.kernel.arguments import check_of_kernel, check_whole
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.noise import calibrate
-from jostle.kernel.partition import Counts, Vector
+from jostle.kernel.noise import Noise, calibrate
+from jostle.kernel.partition import Vector
 
 MOST_POINTS = 2**31
 """A record's whole number is at most this far above the lower bound: 64 bits then hold the sum over 2^32 records."""
@@ -32,6 +32,7 @@ STEPS = 2**30
 MOST_WHOLE = 2**61
 """Sums count as no more than this. Clipping does not move them further apart."""
 
+Codes = NDArray[np.integer]
 Exact = NDArray[np.object_]
 """Python's whole numbers, which do not overflow."""
 
@@ -117,6 +118,11 @@ class CellTotal(ABC):
     def values(self, sums: CellSums) -> Exact:
         """The numbers: one row per cell."""
 
+    def noisy(self, sums: CellSums, scale: Fraction, noise: Noise) -> NoisyTotals:
+        """The numbers, clipped to what can be measured, with discrete Laplace noise."""
+        clipped = np.ascontiguousarray(np.clip(self.values(sums), -MOST_WHOLE, MOST_WHOLE).astype(np.int64))
+        return NoisyTotals(np.asarray(noise.discrete_laplace(clipped, scale) / self.unit), float(scale / self.unit))
+
 
 @final
 @dataclass(frozen=True)
@@ -128,8 +134,7 @@ class RecordCount(CellTotal):
     def sensitivities(self, cells: int) -> tuple[int, int]:
         return 1, min(cells, 2)
 
-    def squared_sensitivities(self, cells: int) -> tuple[int, int]:
-        return 1, min(cells, 2)
+    squared_sensitivities = sensitivities
 
     def values(self, sums: CellSums) -> Exact:
         return (sums.persons if self.of_persons else sums.records)[:, np.newaxis]
@@ -238,30 +243,21 @@ class WeightedTotals:
 
     def scales(self, cells: int, neighbours: Neighbours, held: Contribution, epsilon: Fraction) -> list[Fraction]:
         """The scale of the noise of each: what one person moves it by / its share of ε. A public number."""
-        found = []
-        for total, share in zip(self.totals, self.shares, strict=True):
-            relation = neighbours.bounded(held.cells if total.of_persons else held.records)
-            found.append(calibrate(relation.sensitivity(*total.sensitivities(cells)), epsilon * share))
-        return found
+        relations = [neighbours.bounded(held.cells if one.of_persons else held.records) for one in self.totals]
+        moved = [by.sensitivity(*one.sensitivities(cells)) for one, by in zip(self.totals, relations, strict=True)]
+        return [calibrate(far, epsilon * share) for far, share in zip(moved, self.shares, strict=True)]
 
 
-def clipped_whole(numbers: Exact) -> Counts:
-    """Whole numbers of any size, clipped to what can be measured."""
-    clipped: Counts = np.clip(numbers, -MOST_WHOLE, MOST_WHOLE).astype(np.int64)
-    return clipped
-
-
-def power_sums(
-    cells: int, place: NDArray[np.integer], codes: Sequence[NDArray[np.integer]], points: Sequence[int]
-) -> tuple[Exact, list[PowerSums]]:
+def power_sums(cells: int, place: Codes, codes: Sequence[Codes], points: Sequence[int]) -> tuple[Exact, list[PowerSums]]:
     """In memory: the records of each cell, and the sums of each attribute's numbers, given each record's cell and codes."""
-    records = np.zeros(cells, dtype=object)
-    np.add.at(records, place, 1)
     found = []
     for code, most in zip(codes, points, strict=True):
         has, number = place[code <= most], code[code <= most].astype(object)
-        sums = PowerSums(*(np.zeros(cells, dtype=object) for _ in range(3)))
-        for name, amount in (("counted", 1), ("sums", number), ("squares", number**2)):
-            np.add.at(getattr(sums, name), has, amount)
-        found.append(sums)
-    return records, found
+        found.append(PowerSums(*(_added(cells, has, amount) for amount in (1, number, number**2))))
+    return _added(cells, place, 1), found
+
+
+def _added(cells: int, place: Codes, amounts: Exact | int) -> Exact:
+    sums = np.zeros(cells, dtype=object)
+    np.add.at(sums, place, amounts)
+    return sums
