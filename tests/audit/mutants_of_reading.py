@@ -106,7 +106,7 @@ OF_READING = [
     Mutant(
         "text files: whether a line is too long depends on where a block ends",
         attribute(lines, "_without_long", lambda block: block),
-        tested(a_line_changes_no_other, FOLDERS, [b"z" * 25], b"a" * 9, 0, b"\n"),
+        tested(a_line_changes_no_other, FOLDERS, [b"z" * 22], b"a" * 5, 0, b"\n"),
     ),
     Mutant(
         "text files: persons whose names are no UTF-8 share a sign",

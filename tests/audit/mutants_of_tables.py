@@ -254,7 +254,7 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: an account forgets whom it protects",
-        attribute(opening, "account_of", forgetful_account),
+        attribute(budget_source, "account_of", forgetful_account),
         tested(union_and_accounts.test_an_account_remembers_whom_it_protects, FOLDER),
     ),
     Mutant(

@@ -149,7 +149,6 @@ def test_views_of_a_database_file_are_refused(tmp_path):
 def test_attached_databases_of_other_kinds_are_refused(tmp_path, duck, monkeypatch):
     duck.con.execute(f"ATTACH '{tmp_path}/o.duckdb' AS o; CREATE TABLE o.t AS SELECT 2 AS x")
     assert exact(opened(there(duck, "t", database=("o", "main")), tmp_path)) == [0, 1, 0, 0]
-    (tmp_path / "ledger.db").unlink()
     # Extensions for other databases cannot be had without a network, so the catalog is made to say that it is one.
     monkeypatch.setattr(
         "jostle.tables.engines.catalogs._DATABASES", "SELECT database_name, 'sqlite' FROM duckdb_databases()"
