@@ -20,12 +20,14 @@ MOST_GROUPS = 4096
 
 def group_columns(table: Table, columns: Any) -> tuple[str, ...]:
     """The columns to group by: none, or declared ones, each once."""
-    names = (columns,) if isinstance(columns, str) else tuple(columns)
+    names = (columns,) if isinstance(columns, str) else columns
+    if not isinstance(names, (list, tuple)):
+        raise BadInput("columns", "must be a list of columns", 'pass for instance ["ward", "sex"], or [] for all rows')
     for name in names:
         table.schema.column(name)
     if len(set(names)) < len(names):
         raise BadInput("columns", "are twice the same", "name each column once")
-    return names
+    return tuple(names)
 
 
 def checked_aggregates(table: Table, aggregates: Any) -> dict[str, Aggregate]:

@@ -114,6 +114,8 @@ def open(  # the name is the product's, and callers say jostle.open
     called = name or opened.name
     if called is None:
         raise BadInput("name", "is missing: a frame has none of its own", "pass what the data set is called, name='people'")
+    if neighbours is not None:
+        neighbours = Neighbours(neighbours).relation  # which refuses what is neither
     found = existing_account(ledger, called)
     if found is not None:
         check_agreement(found, neighbours, whose)

@@ -9,7 +9,7 @@ import numpy as np
 
 from jostle.answers.previews import Preview
 from jostle.answers.released_numbers import ReleasedNumber, ReleasedNumbers
-from jostle.kernel.arguments import whole
+from jostle.kernel.arguments import check_one_of, whole
 from jostle.kernel.budget import Price
 from jostle.kernel.errors import BadInput
 from jostle.tables.aggregates import Aggregate
@@ -27,6 +27,7 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
     """A sum or a mean of a column, over all rows or per cell of another column."""
 
     def __init__(self, table: Table, kind: Literal["sum", "mean"], name: str, by: str | None = None) -> None:
+        check_one_of(kind, "kind", ("sum", "mean"))
         self.table, self.kind, self.name, self.by = table, kind, name, by
         declared = numeric(table.schema, name)
         if by is not None and table.schema.column(by).size > MOST_GROUPS:
