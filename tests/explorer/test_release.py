@@ -256,7 +256,7 @@ def test_what_was_charged_is_told_although_the_cap_was_raised(curator, monkeypat
 
     def surprised(asked, **_):
         with Ledger(curator.folder / "budget.db", create=False) as elsewhere:
-            account = elsewhere.account("people")
+            account = elsewhere.account("people", cap=10)
             account.charge(Fraction(1), operator="laplace", neighbours=account.neighbours)
             account.set_cap(11)
         raise RuntimeError
@@ -283,7 +283,7 @@ def test_who_is_told_apart_from_the_ledger(people, monkeypatch):
 def test_a_budget_that_others_spent_after_the_preview_is_not_overdrawn(curator):
     _, question = curator.preview(kind="count", epsilon="6")
     with Ledger(curator.folder / "budget.db", create=False) as elsewhere:
-        account = elsewhere.account("people")
+        account = elsewhere.account("people", cap=10)
         account.charge(Fraction(5), operator="laplace", neighbours=account.neighbours)
     with pytest.raises(JostleError, match=r"requested ε = 6, remaining 5.*Nothing was charged"):
         curator.pay(question)

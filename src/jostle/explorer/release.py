@@ -38,7 +38,7 @@ from jostle.explorer.question_form import (
 from jostle.explorer.released import FIRST_ROWS, HOLDS_ANSWERS, Released, save
 from jostle.kernel.errors import BadInput, JostleError, show
 from jostle.schema.schema import TextFormat
-from jostle.tables.budget_source import PlannedAccount
+from jostle.tables.budget_source import PlannedAccount, existing_account
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
@@ -279,8 +279,9 @@ class Desk:
         """The total spent from the account, if it can be read; what is left would also change with the cap."""
         account = _account(table)
         try:
-            if isinstance(account, PlannedAccount):
-                return Fraction(0)
+            if isinstance(account, PlannedAccount):  # others, or a question that failed, may have made it by now
+                account = existing_account(account.ledger, account.name)
+                return Fraction(0) if account is None else account.spent
             return None if account is None else account.ledger.balance(account.name).spent
         except JostleError:
             return None
