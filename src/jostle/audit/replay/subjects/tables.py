@@ -229,7 +229,7 @@ def _opened(data: Any, unit: Unit | None, account: TapeAccount, table: str | Non
     from jostle.tables.opening import open as open_table
 
     relation = account.neighbours.relation
-    how: dict[str, Any] = {"unit": unit, "neighbours": relation, "name": NAME, "budget": 1, "table": table}
+    how: dict[str, Any] = {"unit": unit, "neighbours": relation, "name": NAME, "budget": 10, "table": table}
     return open_table(data, schema=Schema(SCHEMA), ledger=TapeLedger(account), **how)
 
 
