@@ -152,7 +152,7 @@ def iso(value: date) -> str | None:
     """
     try:
         return value.isoformat()
-    except _BEYOND:
+    except BEYOND:
         return None
 
 
@@ -182,7 +182,7 @@ def _day(value: Any, form: DateForm | None = None) -> Any:
     if isinstance(value, date):
         try:
             return np.datetime64("NaT") if value != value else np.datetime64(date(value.year, value.month, value.day))
-        except _BEYOND:
+        except BEYOND:
             return np.datetime64("NaT")
     if isinstance(value, np.datetime64):
         return value.astype("datetime64[D]")
@@ -228,7 +228,7 @@ def _is_nan(value: Any) -> bool:
     return value.is_nan() if isinstance(value, Decimal) else isinstance(value, (float, np.floating)) and bool(value != value)
 
 
-_BEYOND = (ValueError, OverflowError, NotImplementedError)
+BEYOND = (ValueError, OverflowError, NotImplementedError)
 """What times of pandas raise where Python's calendar ends, before the year 1 and after 9999."""
 
 _INFINITY = re.compile(INFINITY)

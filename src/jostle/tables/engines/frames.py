@@ -17,7 +17,7 @@ import numpy as np
 
 from jostle.kernel.errors import BadInput
 from jostle.schema.arrow import OPAQUE, decoded, in_arrow, on_the_clock, one_by_one, plain
-from jostle.schema.values import as_number, is_missing_value, iso, text
+from jostle.schema.values import BEYOND, as_number, is_missing_value, iso, text
 from jostle.tables.cells.staged_columns import DAYS, NUMBERS, WHOSE
 from jostle.tables.engines.types import arrow_type, check_types, is_listed
 
@@ -29,6 +29,10 @@ MOST_PLACES = 5_000
 
 _COMPARABLE = (UUID, bytes, date, datetime, int, Decimal, Fraction)
 """Besides texts and numbers, persons may be of these types, which are compared without a failure. Others are nobody."""
+
+
+_EPOCH = date(1970, 1, 1).toordinal()
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def check_labels(frame: Any, wanted: Sequence[str]) -> None:
@@ -126,19 +130,24 @@ def _person(value: Any) -> bytes | None:
         return written.encode("utf-8", "surrogatepass") or None
     if type(value) not in _COMPARABLE and type(value).__name__ != "Timestamp":
         return None
-    # No text begins with that byte.
-    return b"\xff" + (b"b " + value if isinstance(value, bytes) else _canonical(value).encode())
+    try:  # no text begins with that byte
+        return b"\xff" + (b"b " + value if isinstance(value, bytes) else _canonical(value).encode())
+    except BEYOND:  # a zone that does not know its offset then
+        return None
 
 
 def _canonical(value: Any) -> str:
     """Equal values are written alike, and different ones differently."""
     if isinstance(value, UUID):
         return str(value)
+    if type(value).__name__ == "Timestamp":  # a count of its own unit since 1970, in UTC, far beyond the calendar too
+        since = int(value.asm8.astype(np.int64)) * _NANOSECONDS[value.unit]
+        return f"{'at' if value.tzinfo is None else 'UTC'} {since}"
     if isinstance(value, datetime):
-        offset, finer = value.utcoffset(), getattr(value, "nanosecond", 0)
-        since = timedelta(value.toordinal(), value.hour * 3600 + value.minute * 60 + value.second, value.microsecond)
-        since -= offset or timedelta()
-        return f"{'at' if offset is None else 'UTC'} {since.days} {since.seconds} {since.microseconds} {finer}"
+        offset = value.utcoffset()
+        seconds = (value.toordinal() - _EPOCH) * 86_400 + value.hour * 3600 + value.minute * 60 + value.second
+        late = 0 if offset is None else offset // timedelta(microseconds=1)
+        return f"{'at' if offset is None else 'UTC'} {(seconds * 10**6 + value.microsecond - late) * 1000}"
     return f"day {value.toordinal()}" if isinstance(value, date) else _ratio(value)
 
 
@@ -222,7 +231,10 @@ def _calendar_day(value: Any) -> date | None:
     """The day of a day or a time; None for all other values, and for times beyond the calendar."""
     if not isinstance(value, date) or is_missing_value(value) or iso(value) is None:
         return None
-    return date(value.year, value.month, value.day)
+    try:
+        return date(value.year, value.month, value.day)
+    except BEYOND:
+        return None
 
 
 def _clean(value: Any) -> str | None:
