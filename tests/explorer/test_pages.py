@@ -293,7 +293,7 @@ def test_a_table_is_released_and_no_private_value_is_shown(browser, place):
     browser.send("/release/preview")
     assert browser.figures("#preview") == 1
     assert "at ε = 0.25" in browser.text("#preview")
-    assert _events(place) == ["open"]  # a preview costs nothing
+    assert _events(place) == []  # a preview costs nothing, and makes no account
     browser.send("/release/pay")
     assert browser.figures("#released") == 2  # the answers, and how the algorithm was chosen
     assert "ε = 0.75 is left" in browser.text("#released")

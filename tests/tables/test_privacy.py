@@ -83,8 +83,8 @@ def test_neighbouring_and_adversarial_tables_look_alike(tmp_path_factory, values
     assert one == other
     assert one[1:] == ("", [])
     assert [what[0] for what in one[0][1:-1]] == [
-        *("Release", "Release", "ReleasedNumber", "ReleasedNumber", "ReleasedNumbers", "ReleasedNumbers"),
-        *("Release", "Release", "BadInput", "BadInput", "Overdraft"),
+        *("Release", "Release", "ReleasedNumber", "ReleasedNumber", "SelectAnswer", "ReleasedNumbers"),
+        *("Release", "Release", "SelectAnswer", "BadInput", "Overdraft"),
     ]
 
 

@@ -207,9 +207,7 @@ def tell(epsilon: float, ledger_file: Path, say: Say) -> Story:
         say("Previewing the error")
         previews = [question.preview(epsilon=one) for one in sorted({*EPSILONS, epsilon})]
         say("Counting rows and drawing noise")
-        before = len(ledger.events(NAME))
         released = question.release(epsilon=epsilon)
-        events = list(ledger.events(NAME)[before:])
     counts = np.bincount(income.encode(frame["income"].to_numpy()), minlength=CELLS)
     return Story(
         people=len(frame),
@@ -217,7 +215,7 @@ def tell(epsilon: float, ledger_file: Path, say: Say) -> Story:
         previews=previews,
         released=released,
         errors=_errors(counts, released, say),
-        events=events,
+        events=list(released.charges),
         ledger=ledger_file,
     )
 

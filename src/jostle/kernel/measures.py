@@ -117,7 +117,7 @@ def measure_from_json(record: Mapping[str, object]) -> Cap:
     True
     >>> measure_from_json({"measure": "pure", "rho": "1"})
     Traceback (most recent call last):
-    jostle.kernel.errors.BadInput: measure: is none that this jostle reads. Remedy: open it with the jostle that wrote it.
+    jostle.kernel.errors.BadInput: measure: is unknown to this version of jostle. Remedy: open it with the jostle that wrote it.
     """
     for kind in (Pure, Approximate, Concentrated):
         names = {field.name for field in fields(kind)}
