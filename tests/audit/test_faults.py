@@ -40,7 +40,7 @@ def test_no_fault_breaks_a_promise(fault, tmp_path):
 def test_a_release_without_its_charge_would_be_noticed(tmp_path, monkeypatch):
     """The check has teeth: a ledger that forgets its charges fails it."""
 
-    def forgetful(path, log):
+    def forgetful(path, log, price):
         handle = os.open(log, os.O_WRONLY | os.O_APPEND)
         while True:
             os.write(handle, b"5 0 7\n")

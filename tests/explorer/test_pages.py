@@ -296,7 +296,7 @@ def test_a_table_is_released_and_no_private_value_is_shown(browser, place):
     assert _events(place) == []  # a preview costs nothing, and makes no account
     browser.send("/release/pay")
     assert browser.figures("#released") == 2  # the answers, and how the algorithm was chosen
-    assert "ε = 0.75 is left" in browser.text("#released")
+    assert "0.75 of the budget is left" in browser.text("#released")
     assert browser.text("[data-budget] .big") == "0.75"
     assert set(_events(place)) == {"open", "charge"}
     assert not browser.find("form[data-run='/release/pay'] button").is_enabled()
@@ -310,7 +310,7 @@ def test_a_table_is_released_and_no_private_value_is_shown(browser, place):
     browser.send("/release/preview")
     browser.until(lambda: "at ε = 0.5" in browser.text("#preview"))
     browser.send("/release/pay")
-    browser.until(lambda: "ε = 0.25 is left" in browser.text("#released"))
+    browser.until(lambda: "0.25 of the budget is left" in browser.text("#released"))
     assert UNSEEN not in browser.driver.page_source
     assert {row["city"] for row in _download(browser, "#released a[href$='.csv']")} == {
         "Bern",
@@ -376,7 +376,7 @@ def test_without_budget_and_with_a_ledger_in_use_nothing_is_released(browser, pl
     assert "budget.db" in browser.text(alert)
     assert _events(place) == before
     browser.send("/release/pay")  # and it works once the other is done
-    browser.until(lambda: "ε = 0.23 is left" in browser.text("#released"))
+    browser.until(lambda: "0.23 of the budget is left" in browser.text("#released"))
 
 
 def test_classifiers_are_compared(browser):
