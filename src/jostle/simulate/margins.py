@@ -1,8 +1,8 @@
 """Error bars of a release: exact where the error does not depend on the data, and otherwise simulated and calibrated.
 
 Simulations run on the released numbers. These are public, so it costs no privacy. An estimate that was smoothed is easier to
-answer than the data behind it, and a simulation on it would be too sure. So the stand-ins for the data are rougher, and what
-is still missing was measured on public data, leaving one data set out (`jostle bench coverage`): see WIDENED.
+answer than the data behind it, and a simulation on it would be too sure. So the stand-ins for the data are rougher, and some
+algorithms' intervals are made wider (WIDENED). `jostle bench coverage` measures what they cover.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ WIDENED: Final = {
     ("Pruned", "prefix"): 1.1,
     ("Pruned", "ranges"): 1.4,
 }
-"""By algorithm and kind of workload: how much wider simulated intervals are made. Of the factors that single data sets of
-DPBench require, at ε of 0.1 and 1 over 256 cells, three quarters are below (`jostle bench coverage`)."""
+"""By algorithm and kind of workload: how much wider simulated intervals are made. Rough: read off a few releases of public
+data sets of DPBench, at ε of 0.1 and 1 over 256 cells, and not yet fitted with data sets left out. `jostle bench coverage --fit`
+prints the factors that each data set requires."""
 
 BLIND: Final = ("Uniform",)
 """Algorithms whose released numbers say nothing about how far off they are: an answer is only known to be between 0 and all
