@@ -45,8 +45,8 @@ WIDENED: Final = {
     ("Pruned", "ranges"): 1.4,
 }
 """By algorithm and kind of workload: how much wider simulated intervals are made. Rough: read off a few releases of public
-data sets of DPBench, at ε of 0.1 and 1 over 256 cells, and not yet fitted with data sets left out. `jostle bench coverage --fit`
-prints the factors that each data set requires."""
+data sets of DPBench, at ε of 0.1 and 1 over 256 cells, and not yet fitted with data sets left out.
+`jostle bench coverage --fit` prints the factors that each data set requires."""
 
 BLIND: Final = ("Uniform",)
 """Algorithms whose released numbers say nothing about how far off they are: an answer is only known to be between 0 and all
