@@ -205,7 +205,7 @@ OF_READING = [
     ),
     Mutant(
         "a day beyond Python's calendar fails, and is shown",
-        attribute(values, "_BEYOND", ()),
+        attribute(values, "BEYOND", ()),
         tested(test_frames.test_a_far_day_is_a_value_like_others_as_in_a_table, "objects with a zone", FOLDER),
     ),
     Mutant(

@@ -117,13 +117,13 @@ def measure_from_json(record: Mapping[str, object]) -> Cap:
     True
     >>> measure_from_json({"measure": "pure", "rho": "1"})
     Traceback (most recent call last):
-    jostle.kernel.errors.BadInput: measure: is unknown to this version of jostle. Remedy: open it with the jostle that wrote it.
+    jostle.kernel.errors.BadInput: measure: is unknown to this jostle. Remedy: open it with the jostle that wrote it.
     """
     for kind in (Pure, Approximate, Concentrated):
         names = {field.name for field in fields(kind)}
         if record.get("measure") == kind.name and record.keys() == names | {"measure"}:
             return kind(**{name: record[name] for name in names})
-    raise BadInput("measure", "is unknown to this version of jostle", "open it with the jostle that wrote it")
+    raise BadInput("measure", "is unknown to this jostle", "open it with the jostle that wrote it")
 
 
 @final
