@@ -86,6 +86,14 @@ def release(
         str | None, typer.Option(help='For a view of a database, if that is so: "each row comes from one row".')
     ] = None,
     engine: Annotated[str, typer.Option(help="duckdb, or spark to read files with Spark on this machine.")] = "duckdb",
+    data_version: Annotated[
+        str | None,
+        typer.Option(
+            help="Which state of the data this is, such as 2026-10: what was released of it is used again.",
+            show_default=False,
+        ),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ask anew, whatever is remembered of this version.")] = False,
     note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
     out: Annotated[
         Path | None,
@@ -127,7 +135,8 @@ def release(
         raise BadInput("rows", "is for the preview of a mean", "leave it out, or pass --preview")
     with Working() as working, ExitStack() as until_done:
         working.on("Opening the table")
-        if preview:  # nothing will be charged, so no ledger is needed, and none is written to
+        known = data_version is not None and ledger is not None and not fresh
+        if preview and not known:  # nothing will be charged, so no ledger is needed, and none is written to
             folder = until_done.enter_context(TemporaryDirectory(prefix="jostle-"))
             ledger, cap = str(Path(folder) / "preview.db"), "1"
         private = open_table(
@@ -149,6 +158,7 @@ def release(
             quoted_line_breaks=quoted_line_breaks or None,
             sheet=sheet,
             view=view,
+            version=None if fresh else data_version,
         )
         question = private.ask_sql(sql) if sql is not None else _question(private, groups, where, algorithm, aggregates)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")

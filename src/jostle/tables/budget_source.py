@@ -96,9 +96,7 @@ class AccountBudget(BudgetSource):
     `unit` is whom the table protects, and the account must protect the same.
     """
 
-    def __init__(
-        self, account: Account | PlannedAccount, unit: str, note: str = "", *, version: str | None = None
-    ) -> None:
+    def __init__(self, account: Account | PlannedAccount, unit: str, note: str = "", *, version: str | None = None) -> None:
         self._account, self._unit, self._note = account, unit, note
         self._making = threading.Lock()
         if version is not None:

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, InitVar, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -130,6 +130,18 @@ class CountsQuestion(Question[Release]):
         self.reason = self.reason or why
 
     def preview(self, *, epsilon: Any) -> Preview:
+        """How far off answers would be, at no cost; and how close they are by what was released before."""
+        expected = self._expected(epsilon=epsilon)
+        if self.table._budget.memory is None:
+            return expected
+        from jostle.tables.memory.counts import already_paid
+
+        return replace(expected, paid_for=already_paid(self))
+
+    def epsilon_within(self, within: Any) -> Fraction:
+        return epsilon_within(within, self._expected)
+
+    def _expected(self, *, epsilon: Any) -> Preview:
         return preview(self.algorithm, self.workload, epsilon, self._neighbours, self.tunables)
 
     def _release(self, epsilon: Any) -> Release:
@@ -147,7 +159,9 @@ class CountsQuestion(Question[Release]):
         """The cells with plain noise, and what is remembered of them: to be combined with what was released before."""
         from jostle.tables.memory.counts import bought_widely
 
-        return bought_widely(self, price, plain=True) or self._answered(algorithms.get("Laplace"), "to complete what is remembered", {}, price)
+        return bought_widely(self, price, plain=True) or self._answered(
+            algorithms.get("Laplace"), "to complete what is remembered", {}, price
+        )
 
     def _answered(
         self, plan: Algorithm, reason: str, tunables: dict[str, Any], epsilon: Any

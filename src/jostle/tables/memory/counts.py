@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jostle.algorithms import get as algorithm_named
-from jostle.answers.recalled import RecalledRelease, Reused, in_memory_words
 from jostle.answers.answer import remaining_after
+from jostle.answers.recalled import RecalledRelease, Reused, in_memory_words
 from jostle.answers.release import Release
 from jostle.kernel.budget import CONCENTRATED, PURE, Price
-from jostle.kernel.errors import JostleError
+from jostle.kernel.errors import InternalError, JostleError
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Measurement, ReleaseSource
 from jostle.kernel.strategies import Identity, identity
@@ -147,7 +147,9 @@ def _whole_answer(question: CountsQuestion, place: Place, release: Release) -> K
     amount = release.spent
     if isinstance(release, RecalledRelease):  # worth what the question may have cost, whatever was bought for it
         amount = release.paid.amount
-        arrays |= {"margins": release.margins} | ({} if release.workload.kind == "identity" else {"answers": release.answers})
+        arrays |= {"margins": release.margins} | (
+            {} if release.workload.kind == "identity" else {"answers": release.answers}
+        )
     return place.memory.kept_answer(f"{place.topic}:{release.measure}", amount, said, arrays)
 
 
@@ -296,11 +298,11 @@ def bought_widely(question: CountsQuestion, price: Price, *, plain: bool = False
         return None
     [(_, weights)] = reads.found.used
     once = bool((abs(weights).sum(axis=1) == 1).all() and (weights.sum(axis=1) == 1).all())
-    return _measured_widely(question, place, wide, price, weights, plain=plain) if once else None
+    return _measured_widely(question, place, wide, price, plain=plain) if once else None
 
 
 def _measured_widely(
-    question: CountsQuestion, place: Place, wide: Widened, price: Price, weights: Any, *, plain: bool
+    question: CountsQuestion, place: Place, wide: Widened, price: Price, *, plain: bool
 ) -> tuple[Release, Remembered]:
     from jostle.tables.question import of_domain, witnessed
 
@@ -310,11 +312,17 @@ def _measured_widely(
     records, budget = source.records(wide.columns, price, note=f"{plan.name}: {question.what}")
     cells = of_domain(records.vector(*wide.names), (wide.frame.size,))
     with witnessed() as seen:
-        noisy = cells.measure(identity(cells.shape), budget)
-    # The places of the cells that are left, in the order of the weights, are those of the whole frame.
-    estimate = np.asarray(weights @ noisy)
+        cells.measure(identity(cells.shape), budget)
+    [one] = seen
+    noise = {"unit": 1, "noise": one.noise.kind, "amount": one.noise.amount}
+    said = {"what": question.what, "price": str(price)}
+    raw = Remembered(place.rows, wide.frame, np.asarray(one.numbers, dtype=np.int64).reshape(-1), **noise, **said)
+    read = together(place.frame, [raw])
+    if read is None:
+        raise InternalError("what was planned before the charge does not hold after it")
+    estimate = read.found.estimates
     if plan.finish is not None:
-        estimate = plan.finish(estimate, float(cells_scale(seen)), question.workload)
+        estimate = plan.finish(estimate, one.noise.scale, question.workload)
     release = Release(
         answers=estimate,
         estimate=estimate.reshape(question.workload.domain),
@@ -330,15 +338,8 @@ def _measured_widely(
         charges=budget.charges,
         notes=question.notes,
     )
-    noise = {"unit": 1, "noise": seen[0].noise.kind, "amount": seen[0].noise.amount}
-    said = {"what": question.what, "price": str(price)}
-    raw = Remembered(place.rows, wide.frame, np.asarray(seen[0].numbers, dtype=np.int64).reshape(-1), **noise, **said)
     place.memory.keep([raw], [] if plain else [_whole_answer(question, place, release)])
     return release, raw
-
-
-def cells_scale(seen: list[Measurement]) -> float:
-    return seen[0].noise.scale
 
 
 def _promised(question: CountsQuestion, price: Price) -> Vector:

@@ -1,8 +1,8 @@
 """The memory of a table: which measurements say something about a question, and what they say together.
 
 Privacy: nothing here touches a row. All inputs were released before, and what is done with them is post-processing. What
-must be exact is that they are about the same rows: table, version, unit and neighbours are part of every topic, and conditions
-are compared state by state (`states`). Proof: docs/proofs/memory.md.
+must be exact is that they are about the same rows: table, version, unit and neighbours are part of every topic, and
+conditions are compared state by state (`states`). Proof: docs/proofs/memory.md.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from jostle.kernel.partition import Counts
 from jostle.linear.fitting.combined import Combined, NoisyCells, combined
 from jostle.tables.bounded_rows import BoundedSample
+from jostle.tables.budget_source import existing_account
 from jostle.tables.memory.bodies import Remembered, UnknownForm, packed, unpacked
 from jostle.tables.memory.frames import Frame
 from jostle.tables.memory.states import LEFT_OUT, digest
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from jostle.tables.view import View
 
 MOST_ATOMS = 2**20
-"""Questions whose columns have more combinations of values than this, as far as anything tells them apart, are asked anew."""
+"""Questions are asked anew if their columns have more combinations of values than this that are told apart."""
 
 NEAR = 16
 """How many measurements that do not tell all cells of a question apart have a part in it at most."""
@@ -56,9 +57,10 @@ class Memory:
     @property
     def store(self) -> MemoryStore | None:
         """Where it is; None as long as the account is not made, because nothing was released then."""
-        account = self._account()
-        if self._store is None and hasattr(account, "purse"):
-            self._store = MemoryStore(account.ledger, account.name)
+        if self._store is None:
+            planned = self._account()
+            account = planned if hasattr(planned, "purse") else existing_account(planned.ledger, planned.name)
+            self._store = None if account is None else MemoryStore(account.ledger, account.name)
         return self._store
 
     def rows_of(self, views: Sequence[View]) -> str | None:
@@ -121,7 +123,9 @@ class Memory:
             self.store.add_up(f"{SAVED}{measure}", Fraction(int(amount * 10**9), 10**9), free=free)
 
 
-def together(frame: Frame, measured: Sequence[Remembered], queries: Any = None, *, drawn: bool = False) -> Recollection | None:
+def together(
+    frame: Frame, measured: Sequence[Remembered], queries: Any = None, *, drawn: bool = False
+) -> Recollection | None:
     """The best estimates from some measurements; where persons' rows were drawn, from those of one draw of the same rows."""
     if not drawn:
         return _of_one_draw(frame, measured, queries)
@@ -144,9 +148,7 @@ def _of_one_draw(frame: Frame, measured: Sequence[Remembered], queries: Any) -> 
         signatures[root] = np.unique(np.stack(rows), axis=1)
     if np.prod([one.shape[1] for one in signatures.values()], dtype=np.float64) > MOST_ATOMS:
         return None
-    cells = [
-        _joint([one[place] for one in signatures.values()]) for place in range(len(reduced) + 1)
-    ]
+    cells = [_joint([one[place] for one in signatures.values()]) for place in range(len(reduced) + 1)]
     noisy = [
         NoisyCells(small.cell_of(place), small.values, one.law, small.summed)
         for place, (one, small) in zip(cells[1:], reduced, strict=True)

@@ -31,7 +31,7 @@ LEFT_OUT = -1
 Kind = Literal["number", "text", "truth", "day"]
 
 
-class Opaque(Exception):  # noqa: N818  # no error: it never leaves this package
+class Opaque(Exception):  # no error: it never leaves this package
     """A condition or a value that is not worked out here."""
 
 
@@ -377,6 +377,7 @@ def conjuncts(node: Any) -> list[Any]:
 
 
 def condition_states(node: Any, columns: Mapping[str, StateColumn]) -> tuple[str, NDArray[np.bool_]]:
+    """What a condition is about, and in which states of that it is true."""
     try:
         root, found = worked_out(node, columns)
         return root, _is(found, True)
@@ -385,6 +386,7 @@ def condition_states(node: Any, columns: Mapping[str, StateColumn]) -> tuple[str
 
 
 def derived_column(step: Derive, columns: Mapping[str, StateColumn]) -> StateColumn:
+    """A derived column, by the states of the one that it is computed from, or by its own."""
     try:
         root, found = worked_out(step.value, columns)
         plain, cells = _placed(step.column, found)

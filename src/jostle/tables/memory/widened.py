@@ -1,7 +1,7 @@
 """Conditions become columns: rows that a condition leaves out are counted in cells of their own, at the same price.
 
-A row is in one cell, so a histogram costs what one of its cells costs, with the same noise on each. Whoever asks for the rows
-of one ward pays for all wards. So all are measured, what was asked for is answered, and the next ward is free.
+A row is in one cell, so a histogram costs what one of its cells costs, with the same noise on each. Whoever asks for the
+rows of one ward pays for all wards. So all are measured, what was asked for is answered, and the next ward is free.
 
 Privacy: one measurement of counts with the sensitivity of a histogram. It is made only if its noise is that of the question.
 """
