@@ -31,7 +31,9 @@ def test_estimates_and_variances_are_those_of_generalised_least_squares(seed):
     a, b, c = atoms // 12, atoms // 4 % 3, atoms % 4
     frames = [a * 3 + b, b * 4 + c, c, np.where(a == 0, c, -1), np.zeros(24, dtype=int), atoms]
     measured = [
-        NoisyCells(cells, rng.normal(size=cells.max() + 1), NoiseLaw.gaussian(float(rng.uniform(1, 9))), int(rng.integers(1, 4)))
+        NoisyCells(
+            cells, rng.normal(size=cells.max() + 1), NoiseLaw.gaussian(float(rng.uniform(1, 9))), int(rng.integers(1, 4))
+        )
         for cells in frames
     ]
     for asked in (a, b, a * 4 + c, np.where(b == 1, c, -1)):
@@ -96,4 +98,5 @@ def test_numbers_with_hardly_any_noise_are_taken_as_they_are():
     exact = NoisyCells(np.arange(3), np.array([5.0, 6.0, 7.0]), NoiseLaw.discrete_laplace(0.1))
     rough = NoisyCells(np.arange(3), np.array([50.0, 60.0, 70.0]), NoiseLaw.discrete_laplace(10))
     found = combined(np.array([0, 0, 1]), 2, [exact, rough])
-    assert found.estimates.tolist() == [11.0, 7.0] and found.margins.tolist() == [0.0, 0.0]
+    assert found.estimates.tolist() == [11.0, 7.0]
+    assert found.margins.tolist() == [0.0, 0.0]

@@ -73,10 +73,6 @@ class RecalledRelease(Release):
     def _run(self) -> Run:
         return self.algorithm, self.estimate, self.workload, self.paid, self.neighbours, self.tunables
 
-    @property
-    def _at(self) -> str:
-        return f"{SYMBOLS[self.measure]} = {round_up(self.spent):g}" if self.spent else "no cost"
-
     def _explained(self) -> str:
         by = " and ".join(name for name in self.about if name != "figure")
         many = "1 answer" if len(self.answers) == 1 else f"{len(self.answers):,} answers"

@@ -301,28 +301,39 @@ class GroupsQuestion(Question[GroupedAnswers]):
 
     def _of_totals(self, epsilon: Fraction | None, found: dict[str, Found]) -> dict[str, Any]:
         """Measure the totals, read their aggregates, and say what was paid."""
-        source = self.table._budget
-        records, budget = source.records(self._columns, epsilon, note=self.what)
-        noisy = records.totals(self._by, self._totals, budget)
+        noisy, price = self._measure(epsilon)
         for one, numbers in zip(self._measured, noisy, strict=True):
             found |= {name: self._read(one.total, aggregate, numbers) for name, aggregate in one.aggregates.items()}
+        return price
+
+    def _measure(self, epsilon: Fraction | None) -> tuple[list[NoisyTotals], dict[str, Any]]:
+        """The noisy numbers of all totals, and what was paid; what was released before is not paid for again."""
+        source = self.table._budget
+        if source.memory is not None and epsilon is not None:
+            from jostle.tables.memory.totals import measured_totals
+
+            remembered = measured_totals(self, Price(epsilon))
+            if remembered is not None:
+                return remembered
+        records, budget = source.records(self._columns, epsilon, note=self.what)
+        noisy = records.totals(self._by, self._totals, budget)
         remaining = remaining_after(budget, lambda: source.remaining)
         price = {"spent": budget.amount, "remaining": remaining, "charges": budget.charges}
-        return price | {"neighbours": records.neighbours}
+        return noisy, price | {"neighbours": records.neighbours}
 
     def _answer(self, price: dict[str, Any], found: Mapping[str, Found], before: Sequence[Answer] = ()) -> GroupedAnswers:
         """The answer with what was found so far, and what was paid for all of it."""
         if before:
             price |= {"spent": before[-1].spent + price["spent"]}
             price |= {"charges": tuple(dict.fromkeys((*before[-1].charges, *price["charges"])))}
-        named = [name for name in self.aggregates if name in found]
+        named, reused = [name for name in self.aggregates if name in found], price.pop("reused", ())
         return GroupedAnswers(
             groups=self.groups,
             labels=self.labels,
             values={name: found[name][0] for name in named},
             ends={name: found[name][1:] for name in named},
             what={name: str(self.aggregates[name]) for name in named},
-            **price | {"notes": self._notes()},
+            **price | {"notes": (*self._notes(), *reused)},
         )
 
     def _notes(self) -> tuple[str, ...]:

@@ -146,7 +146,8 @@ class CountsQuestion(Question[Release]):
 
     def _release(self, epsilon: Any) -> Release:
         if self.table._budget.memory is not None and epsilon is not None:
-            from jostle.tables.memory.counts import bought_widely, recalled
+            from jostle.tables.memory.buying import bought_widely
+            from jostle.tables.memory.counts import recalled
 
             found = recalled(self, Price.of(epsilon))
             if found is not None:
@@ -157,7 +158,7 @@ class CountsQuestion(Question[Release]):
 
     def measured_cells(self, price: Price) -> tuple[Release, Remembered | None]:
         """The cells with plain noise, and what is remembered of them: to be combined with what was released before."""
-        from jostle.tables.memory.counts import bought_widely
+        from jostle.tables.memory.buying import bought_widely
 
         return bought_widely(self, price, plain=True) or self._answered(
             algorithms.get("Laplace"), "to complete what is remembered", {}, price

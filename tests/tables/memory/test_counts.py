@@ -17,9 +17,8 @@ from jostle.kernel.errors import LedgerError
 from jostle.linear.laws import whole_margins
 from jostle.tables.memory import counts, overview
 from jostle.tables.memory.bodies import Remembered, UnknownForm, packed, unpacked
-from jostle.tables.memory.counts import place_of
+from jostle.tables.memory.buying import place_of, wide_question
 from jostle.tables.memory.store import MEMORY, Kept, MemoryFault, MemoryStore
-from jostle.tables.memory.widened import widened
 
 RNG = np.random.default_rng(7)
 ROWS = 5_000
@@ -57,22 +56,30 @@ def test_the_same_question_costs_nothing_and_has_the_same_numbers(algorithm, tmp
     first = opened(tmp_path).histogram("age", epsilon=0.5, algorithm=algorithm)
     table = opened(tmp_path)  # as in another process
     again = table.histogram("age", epsilon=0.5, algorithm=algorithm)
-    assert (again.answers == first.answers).all() and again.spent == 0 and not again.charges
+    assert (again.answers == first.answers).all()
+    assert again.spent == 0
+    assert not again.charges
     assert spent(table) == Fraction(1, 2)
-    assert "costs nothing again" in again.explain() and "ε = 0.5 was saved" in str(again)
+    assert "costs nothing again" in again.explain()
+    assert "ε = 0.5 was saved" in str(again)
     np.testing.assert_allclose(again.margins, first.margins)
-    assert again.interval_kind == first.interval_kind and again.margins_together.shape == first.margins_together.shape
+    assert again.interval_kind == first.interval_kind
+    assert again.margins_together.shape == first.margins_together.shape
     cheaper = table.histogram("age", epsilon=0.1, algorithm=algorithm)
-    assert (cheaper.answers == first.answers).all() and cheaper.spent == 0
+    assert (cheaper.answers == first.answers).all()
+    assert cheaper.spent == 0
 
 
 def test_statements_and_quantiles_are_repeated_too(tmp_path):
     table = opened(tmp_path)
     text = "SELECT ward, COUNT(*) AS n FROM people WHERE age >= 50 GROUP BY ward ORDER BY n DESC"
     first, again = (table.sql(text, epsilon=0.5) for _ in range(2))
-    assert first.rows().columns == again.rows().columns and again.spent == 0
+    assert first.rows().columns == again.rows().columns
+    assert again.spent == 0
     one, other = (table.quantiles("age", [0.25, 0.5], epsilon=0.5) for _ in range(2))
-    assert (one.values == other.values).all() and other.spent == 0 and spent(table) == 1
+    assert (one.values == other.values).all()
+    assert other.spent == 0
+    assert spent(table) == 1
     assert table.quantiles("age", [0.9], epsilon=0.5).spent == 0, "all levels are read from one distribution"
 
 
@@ -80,7 +87,8 @@ def test_other_words_for_the_same_rows_are_the_same_question(tmp_path):
     table = opened(tmp_path)
     first = table.where("age >= 50 AND sex = 'F'").count(epsilon=1)
     again = table.where("sex IN ('F')").where("NOT (age < 50) AND age IS NOT NULL").count(epsilon=1)
-    assert again.spent == 0 and (again.answers == first.answers).all()
+    assert again.spent == 0
+    assert (again.answers == first.answers).all()
 
 
 def test_whoever_asks_anew_pays_anew(tmp_path):
@@ -99,13 +107,16 @@ def test_a_marginal_follows_from_a_joint_histogram(tmp_path):
     table = opened(tmp_path)
     joint = table.histogram("age", "sex", epsilon=1, algorithm="Laplace")
     ages = table.histogram("age", epsilon=0.4)
-    assert ages.spent == 0 and ages.interval_kind == "exact"
+    assert ages.spent == 0
+    assert ages.interval_kind == "exact"
     assert (ages.answers == joint.answers.reshape(-1, 4).sum(axis=1)).all()
     assert (ages.margins == whole_margins(np.array([4.0]), 1)[0]).all()
     women = table.where("sex = 'F'").histogram("age", epsilon=1)
-    assert women.spent == 0 and (women.answers == joint.answers.reshape(-1, 4)[:, 0]).all()
+    assert women.spent == 0
+    assert (women.answers == joint.answers.reshape(-1, 4)[:, 0]).all()
     old = table.where("age >= 80 AND sex <> 'F'").count(epsilon=0.4)
-    assert old.spent == 0 and old.answers[0] == joint.answers.reshape(-1, 4)[8:10, 1:3].sum()
+    assert old.spent == 0
+    assert old.answers[0] == joint.answers.reshape(-1, 4)[8:10, 1:3].sum()
     assert "1 earlier release, which is paid for" in old.explain()
 
 
@@ -121,17 +132,20 @@ def test_a_condition_is_paid_for_with_all_others_of_its_column(tmp_path):
     """The noise is that of one cell, and the next condition is free."""
     table = opened(tmp_path)
     question = table.where("ward = 'A'").ask("sex")
-    wide = widened(question, place_of(question))
-    assert wide is not None and wide.frame.size == 7 * 4
+    wide = wide_question(question, place_of(question))
+    assert wide is not None
+    assert wide.frame.size == 7 * 4
     first = question.release(epsilon=1)
-    assert first.spent == 1 and first.algorithm.name == "Bayes"
+    assert first.spent == 1
+    assert first.algorithm.name == "Bayes"
     for ward in "BCDE":
         other = table.where(f"ward = '{ward}'").histogram("sex", epsilon=1)
         assert other.spent == 0
         np.testing.assert_array_equal(other.margins, whole_margins(np.ones(1), 1)[0])
     assert spent(table) == 1
     above = table.where("age >= 65").count(epsilon=1)
-    assert above.spent == 1 and above.margins[0] == whole_margins(np.ones(1), 1)[0]
+    assert above.spent == 1
+    assert above.margins[0] == whole_margins(np.ones(1), 1)[0]
     assert table.where("age < 65").ask_count().preview(epsilon=1).paid_for is not None
 
 
@@ -153,12 +167,14 @@ def test_only_missing_precision_is_bought(tmp_path):
     table = opened(tmp_path)
     table.histogram("ward", epsilon=0.1, algorithm="Laplace")
     more = table.histogram("ward", epsilon=0.125, algorithm="Laplace")
-    assert 0 < more.spent < Fraction(9, 100) and "1 earlier release and one new measurement" in more.explain()
+    assert 0 < more.spent < Fraction(9, 100)
+    assert "1 earlier release and one new measurement" in more.explain()
     assert (more.margins <= whole_margins(np.ones(1), 8)[0]).all()
     assert more.reused.saved == Fraction(1, 8) - more.spent
     assert table.histogram("ward", epsilon=0.125, algorithm="Laplace").spent == 0
     saved = overview.savings(table._budget.account.ledger)
-    assert [(one.questions, one.free) for one in saved] == [(2, 1)] and saved[0].amount > Fraction(1, 8)
+    assert [(one.questions, one.free) for one in saved] == [(2, 1)]
+    assert saved[0].amount > Fraction(1, 8)
 
 
 def test_no_question_costs_more_than_without_memory(tmp_path):
@@ -180,7 +196,8 @@ def test_gaussian_measurements_are_completed_too(tmp_path):
     table = opened(tmp_path, budget=Approximate(1000, "1e-6"))
     table.histogram("ward", rho=1, algorithm="Laplace")
     more = table.histogram("ward", rho=1.5, algorithm="Laplace")
-    assert more.measure == "concentrated" and more.spent < Fraction(6, 10)
+    assert more.measure == "concentrated"
+    assert more.spent < Fraction(6, 10)
     assert table.histogram("ward", rho=1.5, algorithm="Laplace").spent == 0
 
 
@@ -191,7 +208,8 @@ def test_answers_agree_with_each_other_if_they_are_asked_to(tmp_path):
     assert (table.histogram("ward", epsilon=0.5, algorithm="Laplace").answers == first.answers).all()
     wards = table.ask("ward").release(epsilon=0.5, consistent=True)
     sexes = table.ask("sex").release(epsilon=0.5, consistent=True)
-    assert wards.spent == sexes.spent == 0 and (wards.answers != first.answers).any()
+    assert wards.spent == sexes.spent == 0
+    assert (wards.answers != first.answers).any()
     assert wards.answers.sum() == pytest.approx(sexes.answers.sum())
     assert wards.margins.max() < first.margins.max()
 
@@ -202,7 +220,8 @@ def test_previews_say_what_is_paid_for(tmp_path):
     table.histogram("age", epsilon=1, algorithm="Laplace")
     shown = str(table.ask("age").preview(epsilon=0.5))
     assert "±3 is already paid for. It would cost nothing." in shown
-    assert "±3 is already paid for." in str(table.ask("age").preview(epsilon=5)) and spent(table) == 1
+    assert "±3 is already paid for." in str(table.ask("age").preview(epsilon=5))
+    assert spent(table) == 1
 
 
 # ----------------------------------------------------------------------------------- what a remembered answer is not
@@ -241,11 +260,12 @@ def test_of_persons_only_one_draw_of_the_same_rows_is_used(tmp_path):
     table = opened(tmp_path, unit=Unit("person", 2))
     joint = table.histogram("ward", "sex", epsilon=4, algorithm="Laplace")
     wards = table.histogram("ward", epsilon=1)
-    assert wards.spent == 0 and (wards.answers == joint.answers.reshape(7, 4).sum(axis=1)).all()
+    assert wards.spent == 0
+    assert (wards.answers == joint.answers.reshape(7, 4).sum(axis=1)).all()
     assert table.where("sex = 'F'").histogram("ward", epsilon=1).spent == 1, "their rows are drawn from fewer"
     assert table.histogram("ward", epsilon=8, algorithm="Laplace").spent == 8, "another draw is of other rows"
     question = table.where("sex = 'F'").ask("ward")
-    assert widened(question, place_of(question)) is None
+    assert wide_question(question, place_of(question)) is None
 
 
 def test_adaptive_answers_are_kept_as_such_only(tmp_path):
@@ -311,8 +331,11 @@ def test_a_fault_after_a_purchase_loses_nothing_and_charges_nothing_more(tmp_pat
     monkeypatch.setattr(counts, "together", fails_after_the_charge)
     with pytest.warns(MemoryFault, match="could not be used"):
         found = table.histogram("ward", epsilon=0.125, algorithm="Laplace")
-    assert bought and found.spent < Fraction(1, 8) and spent(table) == Fraction(1, 10) + found.spent
-    assert found.answers.shape == (7,) and found.margins.shape == (7,)
+    assert bought
+    assert found.spent < Fraction(1, 8)
+    assert spent(table) == Fraction(1, 10) + found.spent
+    assert found.answers.shape == (7,)
+    assert found.margins.shape == (7,)
 
 
 def test_an_old_ledger_is_opened_unchanged_and_has_no_memory_until_something_is_kept(tmp_path):
@@ -343,7 +366,9 @@ def test_two_processes_share_what_is_remembered(tmp_path):
     command = [sys.executable, "-c", ASKS, str(tmp_path / "people.csv"), str(tmp_path / "b.db")]
     first = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     mine = table.histogram("ward", epsilon=1)
-    assert mine.spent == 0 and str(mine.answers.tolist()) == first.strip() and spent(table) == 1
+    assert mine.spent == 0
+    assert str(mine.answers.tolist()) == first.strip()
+    assert spent(table) == 1
 
 
 # --------------------------------------------------------------------------------------------------- size and upkeep
@@ -364,9 +389,11 @@ def test_it_can_be_exported_and_forgotten(tmp_path):
     first = table.histogram("sex", epsilon=1, algorithm="Laplace")
     ledger = table._budget.account.ledger
     measured = overview.remembered(ledger, "people", numbers=True)[0]
-    assert measured["values"] == first.answers.tolist() and measured["noise"] == "laplace"
+    assert measured["values"] == first.answers.tolist()
+    assert measured["noise"] == "laplace"
     assert overview.forget(ledger, "people", before="2000-01-01") == 0
-    assert overview.forget(ledger, "people") == 2 and overview.remembered(ledger, "people") == []
+    assert overview.forget(ledger, "people") == 2
+    assert overview.remembered(ledger, "people") == []
     assert table.histogram("sex", epsilon=1, algorithm="Laplace").spent == 1
 
 

@@ -1,4 +1,4 @@
-"""Conditions worked out on states keep exactly the rows that an engine keeps; what cannot be worked out equals nothing else."""
+"""Conditions worked out on states keep exactly the rows that an engine keeps; all others equal only themselves."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ def test_the_cells_of_states_are_those_of_the_schema(name):
 
 def test_other_bins_are_other_cells_of_the_same_states():
     one, other = (declared_column("age", Integer(0, 99, bins=bins)) for bins in (10, 5))
-    assert one.root == other.root and one.cells.max() == 9 and other.cells.max() == 4
+    assert one.root == other.root
+    assert one.cells.max() == 9
+    assert other.cells.max() == 4
     assert declared_column("age", Integer(0, 98, bins=10)).root != one.root
     assert declared_column("ages", Integer(0, 99, bins=10)).root != one.root
     assert declared_column("age", Integer(0, 99, bins=10, missing=["7"])).root != one.root
@@ -117,10 +119,12 @@ def test_a_derived_column_is_a_function_of_the_states_or_has_its_own(tmp_path):
     table = opened(tmp_path, n=VALUES["n"], c=VALUES["c"])
     ages = declared_column("n", COLUMNS["n"])
     coarse = known_rows(table.bin("n", Integer(-3, 12, bins=2))._views[0]).columns["n"]
-    assert coarse.root == ages.root and coarse.cells[:16].tolist() == [0] * 8 + [1] * 8
+    assert coarse.root == ages.root
+    assert coarse.cells[:16].tolist() == [0] * 8 + [1] * 8
     named = table.derive("k", lambda t: (t.n > 3).ifelse("big", "small"), Category(["big", "small"]))
     big = known_rows(named._views[0]).columns["k"]
-    assert big.root == ages.root and big.cells[:8].tolist() == [1] * 7 + [0]
+    assert big.root == ages.root
+    assert big.cells[:8].tolist() == [1] * 7 + [0]
     double = known_rows(table.derive("k", lambda t: t.n * 2, Integer(-6, 24, bins=5))._views[0]).columns["k"]
     assert double.root != ages.root
 
@@ -140,8 +144,10 @@ def test_frames_tell_which_rows_are_counted(tmp_path):
 
     whole = frame(table._views[0], "c")
     some = frame(table.where("c <> 'b'")._views[0], "c")
-    assert whole.size == some.size == 5 and whole.key != some.key
-    assert not whole.counts_same_rows(some) and whole.counts_same_rows(frame(table._views[0]))
+    assert whole.size == some.size == 5
+    assert whole.key != some.key
+    assert not whole.counts_same_rows(some)
+    assert whole.counts_same_rows(frame(table._views[0]))
     by_n = frame(table._views[0], "n")
     assert not by_n.counts_same_rows(whole), "rows beyond the bounds of n are left out"
     assert (by_n.offsets[declared_column("n", COLUMNS["n"]).root] == LEFT_OUT).sum() == 2

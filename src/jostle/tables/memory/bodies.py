@@ -61,7 +61,7 @@ class Remembered:
         if self.unit != 1:
             scale = float(self.amount) / (self.unit if self.noise == "laplace" else self.unit**2)
             if self.noise == "laplace":
-                return NoiseLaw(2 * scale**2, 12 * scale**4, 240 * scale**6, scale)
+                return NoiseLaw(2 * scale**2, 12 * scale**4, 240 * scale**6)  # in steps that do not matter
             return NoiseLaw.gaussian(scale)
         if self.noise == "laplace":
             return NoiseLaw.discrete_laplace(self.amount)

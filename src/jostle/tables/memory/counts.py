@@ -8,7 +8,6 @@ Privacy: a purchase is one measurement of cells, charged as any other. Its price
 
 from __future__ import annotations
 
-import json
 import math
 import uuid
 import warnings
@@ -20,23 +19,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jostle.algorithms import get as algorithm_named
-from jostle.answers.answer import remaining_after
 from jostle.answers.recalled import RecalledRelease, Reused, in_memory_words
 from jostle.answers.release import Release
 from jostle.kernel.budget import CONCENTRATED, PURE, Price
-from jostle.kernel.errors import InternalError, JostleError
+from jostle.kernel.errors import JostleError
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Measurement, ReleaseSource
-from jostle.kernel.strategies import Identity, identity
+from jostle.kernel.strategies import Identity
 from jostle.linear.fitting.combined import Combined
 from jostle.simulate.margins import within_95
 from jostle.tables.memory.asking import CONSISTENT, FRESH
 from jostle.tables.memory.bodies import Remembered
-from jostle.tables.memory.frames import Frame, frame_of
-from jostle.tables.memory.memory import Memory, Recollection, together
-from jostle.tables.memory.states import StateColumn, digest, known_rows
-from jostle.tables.memory.store import Kept, MemoryFault
-from jostle.tables.memory.widened import Widened, widened
+from jostle.tables.memory.buying import Place, place_of, planned, whole_answer
+from jostle.tables.memory.memory import Recollection, together
+from jostle.tables.memory.store import MemoryFault
 
 if TYPE_CHECKING:
     from jostle.tables.question import CountsQuestion
@@ -54,52 +50,6 @@ _SEARCHED = 9
 _DIGITS = 3
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a question is among what is remembered."""
-
-    memory: Memory
-    rows: str
-    frame: Frame
-    drawn: bool
-    """Whether persons' rows are drawn anew for each measurement."""
-
-    topic: str
-    """That of whole answers."""
-
-
-def place_of(question: CountsQuestion) -> Place | None:
-    """None if nothing is remembered of the table, or if it is not certain which rows the question is about."""
-    memory, columns = question.table._budget.memory, question.columns
-    rows = None if memory is None else memory.rows_of(columns.views)
-    odd = columns.keeping or columns.leaves_out or columns.among or columns.only or columns.numbers
-    if memory is None or rows is None or odd:
-        return None
-    [view] = columns.views
-    known = known_rows(view)
-    axes: list[tuple[StateColumn, int]] = []
-    for name in question.names:
-        if name in columns.tables:
-            if columns.tables[name][1] or columns.sizes[name] != 1:
-                return None
-            continue  # all rows are in one cell
-        axes.append((known.columns[name], columns.sizes[name]))
-    frame = frame_of(known, axes)
-    if frame.size != math.prod(question.workload.domain):
-        return None
-    queries = "" if question.workload.kind == "identity" else _fingerprint(question)
-    said = json.dumps({name: repr(value) for name, value in sorted(question.tunables.items())})
-    about = digest("counts", frame.key, list(question.workload.domain), queries, question.algorithm.name, said)
-    return Place(memory, rows, frame, view.unit is not None, f"a:{rows}:{about}")
-
-
-def _fingerprint(question: CountsQuestion) -> str:
-    """What tells the queries from others."""
-    queries = question.workload.queries
-    probes = np.random.default_rng(0).integers(0, 2**20, size=(2, queries.size))
-    return digest(queries.rows, queries.unit, np.asarray(queries.apply(probes)).tolist())
-
-
 # ------------------------------------------------------------------------------------------------------- remembering
 
 
@@ -112,7 +62,7 @@ def remember(
         place = place_of(question)
         if place is not None:
             raw = _unbiased(question, place, source, seen, Price(release.spent, release.measure))
-            place.memory.keep([raw] if raw else [], [_whole_answer(question, place, release)] if whole else [])
+            place.memory.keep([raw] if raw else [], [whole_answer(question, place, release)] if whole else [])
     except Exception as failure:  # noqa: BLE001
         warnings.warn(f"What was released could not be kept for later questions: {failure}", MemoryFault, stacklevel=2)
     return raw
@@ -135,22 +85,6 @@ def _unbiased(
     said = {"what": question.what, "price": str(price)}
     noise = {"unit": one.strategy.unit, "noise": one.noise.kind, "amount": one.noise.amount}
     return Remembered(place.rows, place.frame, numbers, draw=draw, **noise, **said)
-
-
-def _whole_answer(question: CountsQuestion, place: Place, release: Release) -> Kept:
-    said = {"measure": release.measure, "reason": release.reason, "what": question.what}
-    if release.trace is not None:
-        said |= {"chose": str(release.trace.choice)}
-    estimate = release.estimate.reshape(-1)
-    whole = bool((estimate == np.round(estimate)).all() and np.abs(estimate).max(initial=0.0) < 2**53)
-    arrays: dict[str, Any] = {"estimate": estimate.astype(np.int64) if whole else estimate}
-    amount = release.spent
-    if isinstance(release, RecalledRelease):  # worth what the question may have cost, whatever was bought for it
-        amount = release.paid.amount
-        arrays |= {"margins": release.margins} | (
-            {} if release.workload.kind == "identity" else {"answers": release.answers}
-        )
-    return place.memory.kept_answer(f"{place.topic}:{release.measure}", amount, said, arrays)
 
 
 # ------------------------------------------------------------------------------------------------------------ recalling
@@ -212,7 +146,7 @@ def _from_measurements(question: CountsQuestion, place: Place, price: Price) -> 
         reused = Reused(in_memory_words(len(found.sources), None, price), price.amount, price.measure)
         release = _combined_release(question, found, cells, price, reused)
         if not CONSISTENT.get():
-            place.memory.keep([], [_whole_answer(question, place, release)])
+            place.memory.keep([], [whole_answer(question, place, release)])
         return release
     if place.drawn or queries is not None:  # a new draw is of other rows
         return None
@@ -227,7 +161,7 @@ def _missing(
     most = _few_digits(price.amount * (WORTH_IT_OF_ADAPTIVE if question.algorithm.data_dependent else WORTH_IT))
 
     def enough(amount: Fraction) -> bool:
-        found = together(place.frame, [*remembered, _planned(question, place, Price(amount, price.measure))])
+        found = together(place.frame, [*remembered, planned(question, place, Price(amount, price.measure))])
         return found is not None and len(found.sources) > 1 and _suffices(found.found.margins, wanted)
 
     if not enough(most):
@@ -258,88 +192,9 @@ def _completed(question: CountsQuestion, purchase: Purchase) -> RecalledRelease:
     words = in_memory_words(sum(one is not raw for one in found.sources), paid, price)
     reused = Reused(words, price.amount - paid.amount, price.measure)
     release = _combined_release(question, found, found, price, reused, bought)
-    place.memory.keep([], [_whole_answer(question, place, release)])
+    place.memory.keep([], [whole_answer(question, place, release)])
     place.memory.note_saving(price.measure, reused.saved, free=False)
     return release
-
-
-def _planned(question: CountsQuestion, place: Place, price: Price, wide: Widened | None = None) -> Remembered:
-    """A measurement of the cells as it would be at a price, without numbers."""
-    from jostle.tables.question import no_rows
-
-    frame, columns = (place.frame, question.columns) if wide is None else (wide.frame, wide.columns)
-    relation = question.table.neighbours
-    shape = question.workload.domain if wide is None else (frame.size,)
-    empty = no_rows(shape, relation.among_filtered() if columns.filtered else relation)
-    token = empty.grant(price)
-    scale = Fraction(empty.noise_scale(identity(empty.shape), token))
-    amount, noise = (scale, "laplace") if price.measure == PURE else (2 * scale**2, "gaussian")
-    numbers = np.zeros(frame.size, dtype=np.int64)
-    return Remembered(place.rows, frame, numbers, unit=1, noise=noise, amount=amount)
-
-
-# ------------------------------------------------------------------------------------------------------- buying widely
-
-
-def bought_widely(question: CountsQuestion, price: Price, *, plain: bool = False) -> tuple[Release, Remembered] | None:
-    """The answer from a measurement with cells also for rows that the conditions leave out; None if it is not the same.
-
-    Every answer has the noise of one cell, as if only the question's cells had been measured. All that can fail for the
-    question's sake is tried before the charge.
-    """
-    by_cells = question.workload.kind == "identity" and (plain or question.by_cells)
-    place = place_of(question) if by_cells and not FRESH.get() else None
-    wide = None if place is None else widened(question, place)
-    if place is None or wide is None:
-        return None
-    planned = _planned(question, place, price, wide)
-    reads = together(place.frame, [planned])
-    if reads is None or planned.amount != _planned(question, place, price).amount:
-        return None
-    [(_, weights)] = reads.found.used
-    once = bool((abs(weights).sum(axis=1) == 1).all() and (weights.sum(axis=1) == 1).all())
-    return _measured_widely(question, place, wide, price, plain=plain) if once else None
-
-
-def _measured_widely(
-    question: CountsQuestion, place: Place, wide: Widened, price: Price, *, plain: bool
-) -> tuple[Release, Remembered]:
-    from jostle.tables.question import of_domain, witnessed
-
-    plan = algorithm_named("Laplace" if plain or not question.algorithm.data_dependent else "Bayes")
-    source = question.table._budget
-    wide.columns.check(wide.names)
-    records, budget = source.records(wide.columns, price, note=f"{plan.name}: {question.what}")
-    cells = of_domain(records.vector(*wide.names), (wide.frame.size,))
-    with witnessed() as seen:
-        cells.measure(identity(cells.shape), budget)
-    [one] = seen
-    noise = {"unit": 1, "noise": one.noise.kind, "amount": one.noise.amount}
-    said = {"what": question.what, "price": str(price)}
-    raw = Remembered(place.rows, wide.frame, np.asarray(one.numbers, dtype=np.int64).reshape(-1), **noise, **said)
-    read = together(place.frame, [raw])
-    if read is None:
-        raise InternalError("what was planned before the charge does not hold after it")
-    estimate = read.found.estimates
-    if plan.finish is not None:
-        estimate = plan.finish(estimate, one.noise.scale, question.workload)
-    release = Release(
-        answers=estimate,
-        estimate=estimate.reshape(question.workload.domain),
-        workload=question.workload,
-        algorithm=plan,
-        reason=question.reason or "" if plan is question.algorithm else "because it costs the same for all conditions",
-        neighbours=question._neighbours,
-        spent=budget.amount,
-        measure=budget.measure,
-        remaining=remaining_after(budget, lambda: source.remaining),
-        left_in=budget.left_in,
-        about=question.about,
-        charges=budget.charges,
-        notes=question.notes,
-    )
-    place.memory.keep([raw], [] if plain else [_whole_answer(question, place, release)])
-    return release, raw
 
 
 def _promised(question: CountsQuestion, price: Price) -> Vector:

@@ -9,10 +9,10 @@ Privacy: one measurement of counts with the sensitivity of a histogram. It is ma
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ibis.expr.operations as ops
 import numpy as np
@@ -33,10 +33,6 @@ from jostle.tables.memory.states import (
     known_rows,
 )
 from jostle.tables.view import Derive, Step, View, Where
-
-if TYPE_CHECKING:
-    from jostle.tables.memory.counts import Place
-    from jostle.tables.question import CountsQuestion
 
 LARGEST = 2**13
 """At most this many cells are measured where fewer were asked for: exact noise takes some microseconds each."""
@@ -65,22 +61,32 @@ class Absorbed:
 
 
 @dataclass(frozen=True)
-class Widened:
-    """The columns to count in place of a question's, and the frame of their cells."""
+class WideRows:
+    """Rows without some conditions, and a column per absorbed one that says which of its values a row has."""
 
     columns: EngineColumns
-    names: tuple[str, ...]
-    frame: Frame
+    """Some columns to count by, and the labels."""
+
+    labels: tuple[str, ...]
+    known: KnownRows
+    axes: tuple[tuple[StateColumn, int], ...]
+    """Of the labels."""
+
+    def frame(self, *more: tuple[StateColumn, int]) -> Frame:
+        """The cells by the labels, and then by more columns."""
+        return frame_of(self.known, [*self.axes, *more])
 
 
-def widened(question: CountsQuestion, place: Place) -> Widened | None:
-    """The question with cells also for rows that its conditions leave out; None if there are none, or too many."""
-    [view] = question.columns.views
-    if place.drawn:  # a person's rows are drawn from all that count: with others among them, others would be drawn
+def widened(view: View, names: Sequence[str], cells: int) -> WideRows | None:
+    """The rows of a view by some columns, with cells also for rows that its conditions leave out.
+
+    None if there are no such conditions, or too many cells. `cells` is the number of those that are asked for.
+    """
+    if view.unit is not None:  # a person's rows are drawn from all that count: with others among them, others would be drawn
         return None
-    axes = [name for name in question.names if name not in question.columns.tables]
-    taken = {known_rows(view).columns[name].root for name in axes}
-    room = min(LARGEST, FEW_TIMES * place.frame.size) // max(place.frame.size, 1)
+    known = known_rows(view)
+    taken = {known.columns[name].root for name in names}
+    room = min(LARGEST, FEW_TIMES * cells) // max(cells, 1)
     absorbed: dict[str, Absorbed] = {}
     for one in sorted(_candidates(view, taken), key=lambda each: each.size):
         if one.size * math.prod(other.size for other in absorbed.values()) <= room:
@@ -88,15 +94,11 @@ def widened(question: CountsQuestion, place: Place) -> Widened | None:
     if not absorbed:
         return None
     wide = _without_conditions(view, absorbed)
-    known = known_rows(wide)
-    columns = EngineColumns.of([wide], [*axes, *(one.copy.name for one in absorbed.values())])
-    names: list[str] = []
+    columns = EngineColumns.of([wide], [*names, *(one.copy.name for one in absorbed.values())])
     for number, one in enumerate(absorbed.values()):
         columns = columns.with_table(f"{LABEL}{number}", (one.copy.name,), one.labels)
-        names.append(f"{LABEL}{number}")
-    cells = [(one.seen, one.size) for one in absorbed.values()]
-    cells += [(known.columns[name], question.columns.sizes[name]) for name in axes]
-    return Widened(columns, (*names, *axes), frame_of(KnownRows(known.columns, known.kept), cells))
+    labels = tuple(f"{LABEL}{number}" for number in range(len(absorbed)))
+    return WideRows(columns, labels, known_rows(wide), tuple((one.seen, one.size) for one in absorbed.values()))
 
 
 def _candidates(view: View, taken: set[str]) -> list[Absorbed]:
