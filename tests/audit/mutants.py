@@ -26,6 +26,7 @@ from tests.algorithms import test_php, test_ugrid
 from tests.audit import test_protected_unit
 from tests.audit.mutants_of_glue import OF_GLUE
 from tests.audit.mutants_of_measures import OF_MEASURES
+from tests.audit.mutants_of_memory import OF_MEMORY
 from tests.audit.mutants_of_reading import OF_READING
 from tests.audit.mutants_of_records import OF_RECORDS
 from tests.audit.mutants_of_tables import OF_TABLES
@@ -443,6 +444,7 @@ MUTANTS = [
     ),
     *OF_RECORDS,
     *OF_TABLES,
+    *OF_MEMORY,
     *OF_READING,
     *OF_MEASURES,
     *OF_GLUE,

@@ -13,11 +13,12 @@ import sqlalchemy as sa
 
 import jostle
 from jostle import Approximate, Category, Integer, Ledger, Unit
+from jostle.kernel.budget import Price
 from jostle.kernel.errors import LedgerError
 from jostle.linear.laws import whole_margins
 from jostle.tables.memory import counts, overview
 from jostle.tables.memory.bodies import Remembered, UnknownForm, packed, unpacked
-from jostle.tables.memory.buying import place_of, wide_question
+from jostle.tables.memory.buying import place_of, planned, wide_question
 from jostle.tables.memory.store import MEMORY, Kept, MemoryFault, MemoryStore
 
 RNG = np.random.default_rng(7)
@@ -147,6 +148,22 @@ def test_a_condition_is_paid_for_with_all_others_of_its_column(tmp_path):
     assert above.spent == 1
     assert above.margins[0] == whole_margins(np.ones(1), 1)[0]
     assert table.where("age < 65").ask_count().preview(epsilon=1).paid_for is not None
+
+
+def test_no_more_cells_are_measured_where_they_have_more_noise(tmp_path):
+    """Under `replace`, a count of all rows has no noise, and one of some rows less than a histogram's cells."""
+    table = opened(tmp_path, neighbours="replace")
+    question = table.where("ward = 'A'").ask_count()
+    promised = question._expected(epsilon=1).margin
+    found = question.release(epsilon=1)
+    assert found.spent == 1
+    assert found.margins[0] == promised
+    noise = [one for one in overview.remembered(table._budget.account.ledger, "people") if one["kind"] == "measurement"]
+    assert [one["scale or variance"] for one in noise] == [str(question_scale(question))]
+
+
+def question_scale(question):
+    return planned(question, place_of(question), Price.of(1)).amount
 
 
 def test_wide_measurements_count_what_was_asked_for(tmp_path):

@@ -147,11 +147,16 @@ def bought_widely(question: CountsQuestion, price: Price, *, plain: bool = False
         return None
     wished = planned(question, place, price, wide)
     reads = together(place.frame, [wished])
-    if reads is None or wished.amount != planned(question, place, price).amount:
+    if reads is None or not same_noise(wished, planned(question, place, price)):
         return None
     [(_, weights)] = reads.found.used
     once = bool((abs(weights).sum(axis=1) == 1).all() and (weights.sum(axis=1) == 1).all())
     return _measured_widely(question, place, wide, price, plain=plain) if once else None
+
+
+def same_noise(one: Remembered, other: Remembered) -> bool:
+    """Whether numbers of two measurements have noise of the same law."""
+    return (one.noise, one.unit, one.amount) == (other.noise, other.unit, other.amount)
 
 
 def _measured_widely(

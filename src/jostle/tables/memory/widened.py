@@ -82,7 +82,7 @@ def widened(view: View, names: Sequence[str], cells: int) -> WideRows | None:
 
     None if there are no such conditions, or too many cells. `cells` is the number of those that are asked for.
     """
-    if view.unit is not None:  # a person's rows are drawn from all that count: with others among them, others would be drawn
+    if known_unit(view) is not None:  # a person's rows are drawn from all that count: with others, others would be drawn
         return None
     known = known_rows(view)
     taken = {known.columns[name].root for name in names}
@@ -99,6 +99,11 @@ def widened(view: View, names: Sequence[str], cells: int) -> WideRows | None:
         columns = columns.with_table(f"{LABEL}{number}", (one.copy.name,), one.labels)
     labels = tuple(f"{LABEL}{number}" for number in range(len(absorbed)))
     return WideRows(columns, labels, known_rows(wide), tuple((one.seen, one.size) for one in absorbed.values()))
+
+
+def known_unit(view: View) -> Any:
+    """Whose rows are bounded when they are counted, if anybody's are."""
+    return view.unit
 
 
 def _candidates(view: View, taken: set[str]) -> list[Absorbed]:
