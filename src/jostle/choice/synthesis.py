@@ -161,12 +161,12 @@ class FormulaLearner:
         self, judged: Outcomes, start: Predictions, formulas: dict[str, Formula], order: list[str]
     ) -> dict[str, LossModel]:
         """The formulas that lower the regret, one after the other, those that fit best first."""
-        taken, least = dict[str, LossModel](), float(self._by_group(judged, start).mean())
+        taken, least = dict[str, LossModel](), self._by_group(judged, start)
         for option in order:
             trial: dict[str, LossModel] = {**taken, option: formulas[option]}
-            regret = float(self._by_group(judged, Predictions(start.options, {**start.models, **trial})).mean())
-            if regret < least:
-                taken, least = trial, regret
+            regrets = self._by_group(judged, Predictions(start.options, {**start.models, **trial}))
+            if is_better(least, regrets):
+                taken, least = trial, regrets
         return taken
 
     def _by_group(self, judged: Outcomes, rule: DecisionRule) -> Vector:
