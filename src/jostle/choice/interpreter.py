@@ -96,8 +96,13 @@ def _called(node: Call, names: Mapping[str, Any]) -> Asking:
     arity, function = FUNCTIONS[node.name]
     if len(node.arguments) != arity:
         raise wrong(node.at, f"{node.name} takes {arity}, not {len(node.arguments)}", "leave out or add arguments")
-    first = yield from evaluate(node.arguments[0], names)
-    return function(first) if arity == 1 else function(first, (yield from evaluate(node.arguments[1], names)))
+    values = [(yield from evaluate(node.arguments[0], names))]
+    if arity == 2:
+        values.append((yield from evaluate(node.arguments[1], names)))
+    try:
+        return function(*values)
+    except TypeError:
+        raise wrong(node.at, f"{node.name} does not go with these values", "use numbers") from None
 
 
 def _asked(node: PrivateAnswer, names: Mapping[str, Any]) -> Asking:
