@@ -55,14 +55,14 @@ class Token:
 
 
 @dataclass(frozen=True)
-class Lines:
+class TokenList:
     """The tokens of some lines, with what was read more kindly than it was written."""
 
     tokens: list[Token]
     notes: list[str] = field(default_factory=list)
 
 
-def tokens_of(text: str, at: Place) -> Lines:
+def tokens_of(text: str, at: Place) -> TokenList:
     """Cut a text into tokens. A comment ends with its line; within the braces of a set, it also ends before the closing one.
 
     >>> [token.text for token in tokens_of("a = {{select 1}} / 2 # half", Place(1, 1)).tokens]
@@ -102,7 +102,7 @@ def tokens_of(text: str, at: Place) -> Lines:
             found.append(Token(kind, word, here))
             index = match.end()
     found.append(Token("end", "", Place(line, max(index - start + 1, 1))))
-    return Lines(found, notes)
+    return TokenList(found, notes)
 
 
 def _end_of_answer(text: str, start: int, at: Place) -> int:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from jostle.choice.programs import Program
+from jostle.choice.programs import ChoiceProgram
 from jostle.choice.public_databases import PublicDatabase
 from jostle.datasets.shapes import data_folder, public_shapes, rebin, scaled, smoothed
 from jostle.kernel.errors import BadInput
@@ -43,7 +43,7 @@ def queries_of(name: str | None, dimensions: int) -> Callable[[Any], Workload]:
 
 
 def training_databases(
-    program: Program, shape: tuple[int, ...], folder: Path | None = None
+    program: ChoiceProgram, shape: tuple[int, ...], folder: Path | None = None
 ) -> tuple[list[PublicDatabase], list[str]]:
     """The public databases of a program over a domain like this one, and notes about names that are not there.
 

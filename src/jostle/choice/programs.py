@@ -85,7 +85,7 @@ class EntryPoint:
 
 
 @dataclass(frozen=True)
-class Program:
+class ChoiceProgram:
     """A program that was read, and not yet trained."""
 
     sets: Mapping[str, tuple[tuple[str, ...], bool]]
@@ -185,7 +185,7 @@ class _Statement:
     block: list[_Statement] = field(default_factory=list)
 
 
-def read(text: str) -> Program:
+def read(text: str) -> ChoiceProgram:
     """Read a program."""
     if not isinstance(text, str) or len(text) > LONGEST:
         raise BadInput("program", f"must be a text of at most {LONGEST:,} characters", "split it")
@@ -300,17 +300,17 @@ class _ProgramReader:
                 )
         self.classes[name.text] = OptionDefinition(name.text, methods.get("predict"), name.at)
 
-    def program(self) -> Program:
+    def program(self) -> ChoiceProgram:
         for function in reversed(self.functions.values()):
             called = [line.value for line in function.body if getattr(line.value, "name", "") in self.makers]
             if called:
                 maker = str(getattr(called[-1], "name", ""))
                 entry = EntryPoint(function.name, self.makers[maker], maker)
-                return Program(self.sets, self.functions, self.classes, self.makers, entry, tuple(self.notes))
+                return ChoiceProgram(self.sets, self.functions, self.classes, self.makers, entry, tuple(self.notes))
         if len(self.makers) == 1:  # a program may end with its choice maker
             (maker,) = self.makers
             entry = EntryPoint(maker, self.makers[maker], maker)
-            return Program(self.sets, self.functions, self.classes, self.makers, entry, tuple(self.notes))
+            return ChoiceProgram(self.sets, self.functions, self.classes, self.makers, entry, tuple(self.notes))
         remedy = "end it with: def name(db, queries): answers = choice(db, queries)"
         raise BadInput("program", "has no function that calls a choice maker", remedy)
 
