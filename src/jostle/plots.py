@@ -250,7 +250,7 @@ def bars(
 def heat(
     values: Any, *, title: str = "", x: str = "", y: str = "", labels: Sequence[Sequence[str]] | None = None
 ) -> go.Figure:
-    """Counts over a grid: the second axis runs to the right, the first upwards, or downwards if it has labels, as in a table.
+    """Counts over a grid: the second axis runs to the right, the first upwards (with labels: downwards, as in a table).
 
     >>> heat([[1, 2], [3, 4]]).data[0].type
     'heatmap'

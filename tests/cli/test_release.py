@@ -135,7 +135,7 @@ def test_a_preview_charges_nothing_and_needs_no_ledger(folder, jostle):
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "nowhere/ages.csv"), 2, "cannot be written"),
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "ages.xls"), 2, "does not end in .csv or .json"),
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--note", "x" * 301), 2, "note: must be a text of at most 300"),
-        (("--by", "age", "--epsilon", 1, "--budget", 1, "--plot", "ages.gif"), 2, ".html or .png"),
+        (("--by", "age", "--epsilon", 1, "--budget", 1, "--plot", "ages.gif"), 2, ".svg or .html or .png"),
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "people.csv"), 2, "out: people.csv is the data as well"),
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "linked.csv"), 2, "out: linked.csv is the data as well"),
         (
