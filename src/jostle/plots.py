@@ -103,6 +103,27 @@ def colours(names: Sequence[str], chosen: str = "") -> list[str]:
     return [marked.get(name, MUTED) for name in names]
 
 
+def with_plain_ticks(figure: go.Figure) -> go.Figure:
+    """The same figure with whole numbers along logarithmic axes, where Plotly writes single digits between powers of ten.
+
+    >>> list(with_plain_ticks(new(log_x=True).add_scatter(x=[0.02, 1.5], y=[1, 2])).layout.xaxis.ticktext)
+    ['0.02', '0.05', '0.1', '0.2', '0.5', '1']
+    """
+    from jostle import svg
+
+    for name in "xy":
+        axis = figure.layout[f"{name}axis"]
+        values = [float(v) for one in figure.data for v in (one[name] if one[name] is not None else ()) if _is_positive(v)]
+        if axis.type == "log" and axis.tickvals is None and values:
+            marks = svg.log_ticks(min(values) / 1.2, max(values) * 1.2)
+            axis.update(tickmode="array", tickvals=marks, ticktext=[svg.number(mark) for mark in marks])
+    return figure
+
+
+def _is_positive(value: Any) -> bool:
+    return not isinstance(value, str) and value is not None and math.isfinite(value) and value > 0
+
+
 def heading(words: str) -> str:
     """The words as a title: with a capital letter, and safe for Plotly.
 
