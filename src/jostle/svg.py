@@ -388,8 +388,8 @@ def _map(trace: Mapping[str, Any], across: _Axis, up: _Axis, traces: Sequence[An
         raise CannotDraw
     low, high = float(np.nanmin(z)), float(np.nanmax(z))
     wide, tall = (axis.length / (axis.high - axis.low) for axis in (across, up))
-    rows = np.arange(z.shape[0]) if trace.get("y") is None else [up.place(one) for one in trace["y"]]
-    columns = np.arange(z.shape[1]) if trace.get("x") is None else [across.place(one) for one in trace["x"]]
+    rows = [*map(float, range(z.shape[0]))] if trace.get("y") is None else [up.place(one) for one in trace["y"]]
+    columns = [*map(float, range(z.shape[1]))] if trace.get("x") is None else [across.place(one) for one in trace["x"]]
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
             if not math.isfinite(z[i, j]):
