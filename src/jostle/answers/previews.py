@@ -43,20 +43,24 @@ class Preview:
     measure: str = PURE
     """What the charge would be in."""
 
-    paid_for: float | None = None
-    """How close a typical answer is by what was released before, at no cost; None if it does not follow from that."""
-
     def __str__(self) -> str:
-        if self.paid_for is not None:
-            free = "It would cost nothing." if self.paid_for <= self.margin * (1 + 1e-9) else ""
-            return " ".join(filter(None, [self._expected, f"±{self.paid_for:.3g} is already paid for.", free]))
-        return self._expected
-
-    @property
-    def _expected(self) -> str:
         so = "" if self.stand_in == self.algorithm else f", expected to be no worse than {self.stand_in}"
         off = f"±{self.margin:.3g} at 95 % (at most ±{self.widest:.3g})"
         return f"At {SYMBOLS[self.measure]} = {round_up(self.epsilon):g}, {off}, by {self.algorithm}{so}."
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewWithMemory(Preview):
+    """What to expect where something was released before."""
+
+    paid_for: float | None
+    """How close a typical answer is by what was released before, at no cost; None if it does not follow from that."""
+
+    def __str__(self) -> str:
+        if self.paid_for is None:
+            return super().__str__()
+        free = " It would cost nothing." if self.paid_for <= self.margin * (1 + 1e-9) else ""
+        return f"{super().__str__()} ±{self.paid_for:.3g} is already paid for.{free}"
 
 
 @dataclass(frozen=True, kw_only=True)

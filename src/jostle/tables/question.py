@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -15,7 +15,7 @@ import numpy as np
 from jostle import algorithms, workloads
 from jostle.algorithms import Algorithm
 from jostle.answers.answer import Answer
-from jostle.answers.previews import Preview, epsilon_within, preview
+from jostle.answers.previews import Preview, PreviewWithMemory, epsilon_within, preview
 from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release, answered, plan_for
 from jostle.kernel.budget import Price
@@ -136,7 +136,7 @@ class CountsQuestion(Question[Release]):
             return expected
         from jostle.tables.memory.counts import already_paid
 
-        return replace(expected, paid_for=already_paid(self))
+        return PreviewWithMemory(**vars(expected), paid_for=already_paid(self))
 
     def epsilon_within(self, within: Any) -> Fraction:
         return epsilon_within(within, self._expected)

@@ -73,7 +73,7 @@ class Combined:
 
     @property
     def variances(self) -> Vector:
-        return np.sum([_row_sums(_power(weights, 2)) * cells.variance for cells, weights in self.used], axis=0)
+        return np.asarray(np.sum([_row_sums(_power(weights, 2)) * cells.variance for cells, weights in self.used], axis=0))
 
     def simulated_errors(self, trials: int, seed: int = 0) -> Vector:
         """How far off the estimates would be in some runs, by noise of the same variances: one row per run."""

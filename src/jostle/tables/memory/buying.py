@@ -19,6 +19,7 @@ from jostle.answers.recalled import RecalledRelease
 from jostle.answers.release import Release
 from jostle.kernel.budget import PURE, Price
 from jostle.kernel.errors import InternalError
+from jostle.kernel.source import Measurement
 from jostle.kernel.strategies import identity
 from jostle.tables.columns import EngineColumns
 from jostle.tables.memory.asking import FRESH
@@ -159,6 +160,15 @@ def same_noise(one: Remembered, other: Remembered) -> bool:
     return (one.noise, one.unit, one.amount) == (other.noise, other.unit, other.amount)
 
 
+def remembered(
+    question: CountsQuestion, rows: str, frame: Frame, one: Measurement, price: Price, draw: str = ""
+) -> Remembered:
+    """A measurement of cells, as it was released."""
+    numbers = np.asarray(one.numbers, dtype=np.int64).reshape(-1)
+    noise: dict[str, Any] = {"unit": one.strategy.unit, "noise": one.noise.kind, "amount": one.noise.amount}
+    return Remembered(rows, frame, numbers, draw=draw, what=question.what, price=str(price), **noise)
+
+
 def _measured_widely(
     question: CountsQuestion, place: Place, wide: Widened, price: Price, *, plain: bool
 ) -> tuple[Release, Remembered]:
@@ -172,9 +182,7 @@ def _measured_widely(
     with witnessed() as seen:
         cells.measure(identity(cells.shape), budget)
     [one] = seen
-    noise = {"unit": 1, "noise": one.noise.kind, "amount": one.noise.amount}
-    said = {"what": question.what, "price": str(price)}
-    raw = Remembered(place.rows, wide.frame, np.asarray(one.numbers, dtype=np.int64).reshape(-1), **noise, **said)
+    raw = remembered(question, place.rows, wide.frame, one, price)
     read = together(place.frame, [raw])
     if read is None:
         raise InternalError("what was planned before the charge does not hold after it")

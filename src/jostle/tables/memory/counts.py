@@ -30,7 +30,7 @@ from jostle.linear.fitting.combined import Combined
 from jostle.simulate.margins import within_95
 from jostle.tables.memory.asking import CONSISTENT, FRESH
 from jostle.tables.memory.bodies import Remembered
-from jostle.tables.memory.buying import Place, place_of, planned, whole_answer
+from jostle.tables.memory.buying import Place, place_of, planned, remembered, whole_answer
 from jostle.tables.memory.memory import Recollection, together
 from jostle.tables.memory.store import MemoryFault
 
@@ -81,10 +81,7 @@ def _unbiased(
         return None
     [one] = released
     draw = uuid.uuid4().hex[:12] if place.drawn else ""
-    numbers = np.asarray(one.numbers, dtype=np.int64).reshape(-1)
-    said = {"what": question.what, "price": str(price)}
-    noise = {"unit": one.strategy.unit, "noise": one.noise.kind, "amount": one.noise.amount}
-    return Remembered(place.rows, place.frame, numbers, draw=draw, **noise, **said)
+    return remembered(question, place.rows, place.frame, one, price, draw)
 
 
 # ------------------------------------------------------------------------------------------------------------ recalling

@@ -95,8 +95,9 @@ def _reading(column: Column) -> dict[str, Any]:
 def _over(root: str, column: Column) -> StateColumn:
     found = _plain_states(column)
     if found is None:  # by cells, then values outside, then nulls
-        cells = [*range(column.values), *([] if column.outside == "clip" else [column.other]), column.absent]
-        return StateColumn(root, root, np.array(cells, dtype=np.int64), None)
+        outside = [] if column.outside == "clip" else [column.other]
+        listed = np.array([*range(column.values), *outside, column.absent], dtype=np.int64)
+        return StateColumn(root, root, listed, None)
     plain, cells = found
     return StateColumn(root, root, cells, plain)
 
@@ -140,7 +141,7 @@ def _placed(column: Column, plain: Plain) -> tuple[Plain | None, Counts]:
         return Plain.of(seen, "text"), np.where(plain.null, column.absent, cells)
     if isinstance(column, Boolean):
         return plain, np.where(plain.null, column.absent, plain.values.astype(np.int64))
-    low, high = (float(one.toordinal() if isinstance(one, date) else one) for one in (column.low, column.high))  # type: ignore[attr-defined]
+    low, high = (float(one.toordinal() if isinstance(one, date) else one) for one in (column.low, column.high))
     inside = np.clip(plain.values, low, high)
     inside = np.floor(inside) if isinstance(column, Integer) else inside
     values = plain.values if plain.kind == "number" else [date.fromordinal(int(max(one, 1))) for one in plain.values]

@@ -79,7 +79,7 @@ def _numbers_of(question: GroupsQuestion, total: CellTotal, known: KnownRows) ->
         raise TypeError("a total that is not known")
     column, lattice = known.columns[total.attribute], question._numbers[total.attribute]
     declared = {key: str(value) for key, value in lattice.declared.to_dict().items()}
-    said = [column.key, column.root, declared]
+    said: list[Any] = [column.key, column.root, declared]
     if isinstance(lattice, NumberLattice):
         said += [lattice.points, repr(lattice.rate), repr(lattice.start), lattice.first]
     if isinstance(total, Sum):  # no count follows from a sum: its second state stands for that, and is always left out

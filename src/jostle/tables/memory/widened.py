@@ -127,7 +127,8 @@ def _absorbed(number: int, name: str, column: Column, seen: StateColumn, kept: A
     copied = derived_column(copy, {name: seen})
     if copied.root != seen.root:
         return None
-    labels, others = np.full(every.size, -1, dtype=np.int64), {}
+    labels = np.full(every.size, -1, dtype=np.int64)
+    others: dict[int, int] = {}
     for cell, keeps, declared in zip(copied.cells.tolist(), kept.tolist(), seen.cells.tolist(), strict=True):
         label = 0 if keeps else others.setdefault(declared, len(others) + 1)
         if labels[cell] not in (-1, label) and (labels[cell] == 0 or label == 0):
