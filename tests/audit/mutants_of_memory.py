@@ -49,7 +49,7 @@ def by_its_kind(original: Any, node: Any, columns: Any) -> str:
 
 
 def all_are_measurements(original: Any, question: Any, place: Any, source: Any, seen: Any, price: Any) -> Any:
-    return original(question, place, source, [one._replace(source=source) for one in seen[-1:]], price)
+    return buying.planned(question, place, price)
 
 
 def any_draw(original: Any, frame: Any, measured: Any, queries: Any = None, *, drawn: bool = False) -> Any:
@@ -99,7 +99,7 @@ OF_MEMORY = [
         noticed_by(test_counts.test_other_conditions_and_other_columns_share_nothing_that_does_not_follow, FOLDER),
     ),
     Mutant(
-        "memory: a later stage of an adaptive algorithm is taken for a measurement of the cells",
+        "memory: an answer that adapted to the data is taken for a measurement",
         wrapped(counts, "_unbiased", all_are_measurements),
         noticed_by(test_counts.test_adaptive_answers_are_kept_as_such_only, FOLDER),
     ),

@@ -19,7 +19,7 @@ from jostle.linear.laws import whole_margins
 from jostle.tables.memory import counts, overview
 from jostle.tables.memory.bodies import Remembered, UnknownForm, packed, unpacked
 from jostle.tables.memory.buying import place_of, planned, wide_question
-from jostle.tables.memory.store import MEMORY, Kept, MemoryFault, MemoryStore
+from jostle.tables.memory.store import MEMORY, Keepsake, MemoryFault, MemoryStore
 
 RNG = np.random.default_rng(7)
 ROWS = 5_000
@@ -420,7 +420,7 @@ def test_a_thing_is_found_beside_ten_thousand_others(tmp_path):
     table.histogram("ward", epsilon=1, algorithm="Laplace")
     store, [row] = table._budget.memory.store, [one for one in rows_of(tmp_path) if one.topic.startswith("m:")]
     noise = Remembered.of_bytes(row.body)
-    store.add([Kept("people", f"m:{noise.rows}:{number:012d}", 1.0, b"") for number in range(10_000)])
+    store.add([Keepsake("people", f"m:{noise.rows}:{number:012d}", 1.0, b"") for number in range(10_000)])
     found = table._budget.memory.measurements(noise.rows, noise.frame)
     assert [one.numbers.tolist() for one in found] == [noise.numbers.tolist()]
 

@@ -27,7 +27,7 @@ from jostle.tables.memory.bodies import Remembered
 from jostle.tables.memory.frames import Frame, frame_of
 from jostle.tables.memory.memory import Memory, together
 from jostle.tables.memory.states import StateColumn, digest, known_rows
-from jostle.tables.memory.store import Kept
+from jostle.tables.memory.store import Keepsake
 from jostle.tables.memory.widened import widened
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
+class CountsPlace:
     """Where a question is among what is remembered."""
 
     memory: Memory
@@ -48,7 +48,7 @@ class Place:
     """That of whole answers."""
 
 
-def place_of(question: CountsQuestion) -> Place | None:
+def place_of(question: CountsQuestion) -> CountsPlace | None:
     """None if nothing is remembered of the table, or if it is not certain which rows the question is about."""
     memory, columns = question.table._budget.memory, question.columns
     rows = None if memory is None else memory.rows_of(columns.views)
@@ -70,7 +70,7 @@ def place_of(question: CountsQuestion) -> Place | None:
     queries = "" if question.workload.kind == "identity" else _fingerprint(question)
     said = json.dumps({name: repr(value) for name, value in sorted(question.tunables.items())})
     about = digest("counts", frame.key, list(question.workload.domain), queries, question.algorithm.name, said)
-    return Place(memory, rows, frame, view.unit is not None, f"a:{rows}:{about}")
+    return CountsPlace(memory, rows, frame, view.unit is not None, f"a:{rows}:{about}")
 
 
 def _fingerprint(question: CountsQuestion) -> str:
@@ -80,7 +80,7 @@ def _fingerprint(question: CountsQuestion) -> str:
     return digest(queries.rows, queries.unit, np.asarray(queries.apply(probes)).tolist())
 
 
-def whole_answer(question: CountsQuestion, place: Place, release: Release) -> Kept:
+def whole_answer(question: CountsQuestion, place: CountsPlace, release: Release) -> Keepsake:
     """A released answer as it stands, for when the same question is asked again."""
     said = {"measure": release.measure, "reason": release.reason, "what": question.what}
     if release.trace is not None:
@@ -97,7 +97,7 @@ def whole_answer(question: CountsQuestion, place: Place, release: Release) -> Ke
     return place.memory.kept_answer(f"{place.topic}:{release.measure}", amount, said, arrays)
 
 
-def planned(question: CountsQuestion, place: Place, price: Price, wide: Widened | None = None) -> Remembered:
+def planned(question: CountsQuestion, place: CountsPlace, price: Price, wide: Widened | None = None) -> Remembered:
     """A measurement of the cells as it would be at a price, without numbers."""
     from jostle.tables.question import no_rows
 
@@ -124,7 +124,7 @@ class Widened:
     frame: Frame
 
 
-def wide_question(question: CountsQuestion, place: Place) -> Widened | None:
+def wide_question(question: CountsQuestion, place: CountsPlace) -> Widened | None:
     """The question with cells also for rows that its conditions leave out, if there are such conditions."""
     [view] = question.columns.views
     axes = [name for name in question.names if name not in question.columns.tables]
@@ -170,7 +170,7 @@ def remembered(
 
 
 def _measured_widely(
-    question: CountsQuestion, place: Place, wide: Widened, price: Price, *, plain: bool
+    question: CountsQuestion, place: CountsPlace, wide: Widened, price: Price, *, plain: bool
 ) -> tuple[Release, Remembered]:
     from jostle.tables.question import of_domain, witnessed
 

@@ -30,7 +30,7 @@ from jostle.linear.fitting.combined import Combined
 from jostle.simulate.margins import within_95
 from jostle.tables.memory.asking import CONSISTENT, FRESH
 from jostle.tables.memory.bodies import Remembered
-from jostle.tables.memory.buying import Place, place_of, planned, remembered, whole_answer
+from jostle.tables.memory.buying import CountsPlace, place_of, planned, remembered, whole_answer
 from jostle.tables.memory.memory import Recollection, together
 from jostle.tables.memory.store import MemoryFault
 
@@ -69,7 +69,7 @@ def remember(
 
 
 def _unbiased(
-    question: CountsQuestion, place: Place, source: ReleaseSource, seen: list[Measurement], price: Price
+    question: CountsQuestion, place: CountsPlace, source: ReleaseSource, seen: list[Measurement], price: Price
 ) -> Remembered | None:
     """The measurement of the cells, if it is the only one of the release.
 
@@ -91,7 +91,7 @@ def _unbiased(
 class Purchase:
     """What is missing: cells at this price, to be combined with what is remembered."""
 
-    place: Place
+    place: CountsPlace
     remembered: list[Remembered]
     price: Price
     instead_of: Price
@@ -115,7 +115,7 @@ def _looked_up(question: CountsQuestion, price: Price) -> RecalledRelease | Purc
     return found or _from_measurements(question, place, price)
 
 
-def _as_before(question: CountsQuestion, place: Place, price: Price) -> RecalledRelease | None:
+def _as_before(question: CountsQuestion, place: CountsPlace, price: Price) -> RecalledRelease | None:
     found = place.memory.answer(f"{place.topic}:{price.measure}", price.amount)
     if found is None:
         return None
@@ -130,7 +130,7 @@ def _as_before(question: CountsQuestion, place: Place, price: Price) -> Recalled
     return _release(question, estimate, paid, reused, arrays.get("answers"), arrays.get("margins"))
 
 
-def _from_measurements(question: CountsQuestion, place: Place, price: Price) -> RecalledRelease | Purchase | None:
+def _from_measurements(question: CountsQuestion, place: CountsPlace, price: Price) -> RecalledRelease | Purchase | None:
     queries = _queries(question)
     remembered = place.memory.measurements(place.rows, place.frame)
     if not remembered or queries is False:
@@ -152,7 +152,7 @@ def _from_measurements(question: CountsQuestion, place: Place, price: Price) -> 
 
 
 def _missing(
-    question: CountsQuestion, place: Place, remembered: list[Remembered], price: Price, wanted: Vector
+    question: CountsQuestion, place: CountsPlace, remembered: list[Remembered], price: Price, wanted: Vector
 ) -> Fraction | None:
     """The least price of cells that make the answers as close as wanted; None if that is not worth it."""
     most = _few_digits(price.amount * (WORTH_IT_OF_ADAPTIVE if question.algorithm.data_dependent else WORTH_IT))

@@ -23,7 +23,7 @@ from jostle.tables.budget_source import existing_account
 from jostle.tables.memory.bodies import Remembered, UnknownForm, packed, unpacked
 from jostle.tables.memory.frames import Frame
 from jostle.tables.memory.states import LEFT_OUT, digest
-from jostle.tables.memory.store import Kept, MemoryFault, MemoryStore
+from jostle.tables.memory.store import Keepsake, MemoryFault, MemoryStore
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Account
@@ -73,11 +73,11 @@ class Memory:
 
     # ---------------------------------------------------------------------------------------------- measurements
 
-    def keep(self, measured: Iterable[Remembered], answers: Iterable[Kept] = ()) -> None:
+    def keep(self, measured: Iterable[Remembered], answers: Iterable[Keepsake] = ()) -> None:
         """Keep what was released. A failure is a warning: what was paid for is not lost by it."""
         account, store = self._account(), self.store
         rows = [
-            Kept(account.name, _topic(one.rows, one.frame), _rank(one.law.second, one.frame.size), one.to_bytes())
+            Keepsake(account.name, _topic(one.rows, one.frame), _rank(one.law.second, one.frame.size), one.to_bytes())
             for one in measured
         ]
         if store is not None:
@@ -102,7 +102,7 @@ class Memory:
 
     # --------------------------------------------------------------------------------------------- whole answers
 
-    def answer(self, topic: str, least: Fraction) -> tuple[Mapping[str, Any], Mapping[str, Any], Kept] | None:
+    def answer(self, topic: str, least: Fraction) -> tuple[Mapping[str, Any], Mapping[str, Any], Keepsake] | None:
         """An answer to the same question that was paid for with at least as much: the dearest, and of these the oldest."""
         for kept in [] if self.store is None else self.store.fetch([topic], 4):
             try:
@@ -113,9 +113,9 @@ class Memory:
                 _ignored(kept)
         return None
 
-    def kept_answer(self, topic: str, amount: Fraction, said: Mapping[str, Any], arrays: Mapping[str, Any]) -> Kept:
+    def kept_answer(self, topic: str, amount: Fraction, said: Mapping[str, Any], arrays: Mapping[str, Any]) -> Keepsake:
         body = packed({**said, "amount": str(amount)}, arrays)
-        return Kept(self._account().name, topic, float(amount), body)
+        return Keepsake(self._account().name, topic, float(amount), body)
 
     def note_saving(self, measure: str, amount: Fraction, *, free: bool) -> None:
         """Add to what was saved so far."""
@@ -215,7 +215,7 @@ def _rank(variance: float, size: int) -> float:
     return 1 / (max(variance, 1e-12) * size)
 
 
-def _read(kept: Kept) -> Remembered | None:
+def _read(kept: Keepsake) -> Remembered | None:
     try:
         return Remembered.of_bytes(kept.body)
     except (UnknownForm, KeyError, ValueError):
@@ -223,6 +223,6 @@ def _read(kept: Kept) -> Remembered | None:
         return None
 
 
-def _ignored(kept: Kept) -> None:
+def _ignored(kept: Keepsake) -> None:
     said = f"Something remembered of account {kept.dataset!r} is in a form that this jostle does not know, and is ignored."
     warnings.warn(said, MemoryFault, stacklevel=3)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from jostle.tables.memory.bodies import Remembered, UnknownForm, unpacked
 from jostle.tables.memory.memory import SAVED
-from jostle.tables.memory.store import Kept, MemoryStore
+from jostle.tables.memory.store import Keepsake, MemoryStore
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
@@ -57,7 +57,7 @@ def forget(ledger: Ledger, account: str, *, before: str | None = None) -> int:
     return MemoryStore(ledger, account).forget(before=before)
 
 
-def _facts(kept: Kept, *, numbers: bool) -> dict[str, Any] | None:
+def _facts(kept: Keepsake, *, numbers: bool) -> dict[str, Any] | None:
     at = f"{kept.at[:19]}+00:00"
     try:
         if kept.topic.startswith("m:"):

@@ -44,7 +44,7 @@ class MemoryFault(UserWarning):
 
 
 @dataclass(frozen=True)
-class Kept:
+class Keepsake:
     """One thing that is remembered."""
 
     dataset: str
@@ -75,7 +75,7 @@ class MemoryStore:
     def __init__(self, ledger: Ledger, dataset: str) -> None:
         self._ledger, self._dataset, self._there = ledger, dataset, False
 
-    def add(self, rows: Sequence[Kept]) -> None:
+    def add(self, rows: Sequence[Keepsake]) -> None:
         """Keep some things. A failure is a warning: the answer is there, and paid for."""
         try:
             with self._ledger.store.transaction(write=True) as connection:
@@ -91,7 +91,7 @@ class MemoryStore:
         query = sa.select(MEMORY.c.topic).where(MEMORY.c.dataset == self._dataset)
         return [row[0] for row in self._all(query.where(MEMORY.c.topic.between(beginning, high)).distinct())]
 
-    def fetch(self, topics: Iterable[str], most: int = MOST_FETCHED) -> list[Kept]:
+    def fetch(self, topics: Iterable[str], most: int = MOST_FETCHED) -> list[Keepsake]:
         """What is kept under some topics, that of highest rank first, and the oldest first of equal ones."""
         wanted = list(topics)[:500]
         if not wanted:
@@ -99,7 +99,7 @@ class MemoryStore:
         query = sa.select(MEMORY).where(MEMORY.c.dataset == self._dataset, MEMORY.c.topic.in_(wanted))
         return self._sound(self._all(query.order_by(MEMORY.c.rank.desc(), MEMORY.c.id).limit(most)))
 
-    def everything(self) -> list[Kept]:
+    def everything(self) -> list[Keepsake]:
         """All of it, oldest first."""
         return self._sound(self._all(sa.select(MEMORY).where(MEMORY.c.dataset == self._dataset).order_by(MEMORY.c.id)))
 
@@ -120,19 +120,19 @@ class MemoryStore:
                 before = self._sound(connection.execute(sa.select(MEMORY).where(mine)).all())
                 total, times, without = before[-1].body.decode().split() if before else ("0", "0", "0")
                 body = f"{Fraction(total) + amount} {int(times) + 1} {int(without) + free}".encode()
-                row = Kept(self._dataset, topic, 0.0, body)
+                row = Keepsake(self._dataset, topic, 0.0, body)
                 connection.execute(sa.delete(MEMORY).where(mine))
                 connection.execute(MEMORY.insert(), [vars(row) | {"checksum": row.checksum}])
         except LedgerError as failure:
             _warn(f"What was saved could not be added up: {failure}")
 
-    def _sound(self, rows: Iterable[Any]) -> list[Kept]:
+    def _sound(self, rows: Iterable[Any]) -> list[Keepsake]:
         found = []
         for row in rows:
             fields = dict(row._mapping)
             del fields["id"]
             checksum = fields.pop("checksum")
-            kept = Kept(**fields | {"body": bytes(row.body)})
+            kept = Keepsake(**fields | {"body": bytes(row.body)})
             if kept.checksum == checksum or not self.checked:
                 found.append(kept)
             else:
