@@ -63,9 +63,6 @@ def checked_weights(aggregates: Mapping[str, Aggregate], weights: Any) -> dict[s
 def listed_groups(keys: Any, schema: Schema, groups: tuple[str, ...]) -> tuple[list[int], dict[str, list[Any]]]:
     """The flat cells of listed groups, and their labels."""
     if isinstance(keys, str):
-        if keys == "private":
-            problem = "groups that nobody listed can be found only with an account that has a δ"
-            raise BadInput("keys", problem, "list the groups, keys=[…], or leave them out to use all cells of the schema")
         raise BadInput("keys", "must be a list of groups", f"pass for instance keys=[{keys!r}]")
     try:
         listed = [tuple(key) if isinstance(key, (tuple, list)) else (key,) for key in keys]

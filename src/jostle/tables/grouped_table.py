@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from jostle.answers.grouped import GroupedAnswers
 from jostle.tables.aggregates import Aggregate
 from jostle.tables.groups import GroupsQuestion
+from jostle.tables.private_keys import groups_question
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -21,25 +22,29 @@ class GroupedTable:
     table: Table
     columns: tuple[str, ...]
     keys: Any = None
+    keys_delta: Any = None
 
     def aggregate(
         self,
         *,
         epsilon: Any = None,
         within: float | None = None,
+        rho: Any = None,
         weights: Mapping[str, float] | None = None,
         **named: Aggregate,
     ) -> GroupedAnswers:
-        """Aggregates of every group, by names of your choice, at one price.
+        """Aggregates of every group, by names of your choice, at one price: `epsilon`, or `rho` with Gaussian noise.
 
-        ε is divided so that the sum of squared errors, each relative to its column's range, is least. `weights` say how much
-        an aggregate's squared error counts, `weights={"average": 4}`.
+        It is divided so that the sum of squared errors, each relative to its column's range, is least. `weights` say how much
+        an aggregate's squared error counts, `weights={"average": 4}`. In an (ε, δ) account, an `epsilon` buys Laplace or
+        Gaussian noise, whichever has the smaller error.
         """
-        return self.ask(weights=weights, **named).release(epsilon=epsilon, within=within)
+        return self.ask(weights=weights, **named).release(epsilon=epsilon, within=within, rho=rho)
 
     def ask(self, *, weights: Mapping[str, float] | None = None, **named: Aggregate) -> GroupsQuestion:
         """The question behind `aggregate`, to preview before it is paid for."""
-        return GroupsQuestion(self.table, self.columns, named, weights=weights, keys=self.keys)
+        how: dict[str, Any] = {"weights": weights, "keys": self.keys, "keys_delta": self.keys_delta}
+        return groups_question(self.table, self.columns, named, **how)
 
     def __repr__(self) -> str:
         return f"<{self.table.name!r} grouped by {', '.join(self.columns) or 'nothing'}>"

@@ -394,11 +394,15 @@ class GroupsQuestion(Question[GroupedAnswers]):
             **price | {"notes": self._notes()},
         )
 
+    @property
+    def _noted_columns(self) -> Sequence[str]:
+        return self.groups
+
     def _notes(self) -> tuple[str, ...]:
         """What is left out, by the schema and the question."""
         unit, schema = self.table.unit, self.table.schema
         added = [name for name, one in self._numbers.items() if isinstance(one, NumberLattice)]
-        found = [*notes_on(schema, unit, self.groups)]
+        found = [*notes_on(schema, unit, self._noted_columns)]
         if unit is not None and self.groups and unit.bounds_groups and all(view.unit for view in self.table._views):
             bounds = {"groups per": unit.max_groups, "rows per group and": unit.max_rows_per_group}
             said = " and ".join(f"{most:,} {what} {unit.column}" for what, most in bounds.items() if most is not None)
