@@ -76,6 +76,11 @@ class EngineColumns:
         keeping = frozenset(name for name, size in sizes.items() if name != label and size > schema.column(name).size)
         return cls(tuple(view.foreseen(label) for view in views), dict(sizes), keeping=keeping)
 
+    def in_groups(self, by: Sequence[str]) -> EngineColumns:
+        """The same, with each person bounded in groups where rows are counted, if the unit says so."""
+        units = [view.unit for view in self.views]
+        return replace(self, grouped_by=tuple(by)) if any(unit and unit.bounds_groups for unit in units) else self
+
     def check(self, counted: Sequence[str] | None = None) -> None:
         """Raise if an engine would refuse to count these attributes, or, by default, to list all. No row is looked at.
 

@@ -65,7 +65,7 @@ class GroupQuantiles:
         [name] = distinct_names([f"{column} in cells"], table.schema)
         rows = table._with([view.foreseen(column) for view in table._views]).derive(name, lambda form: form[column], cells)
         columns, by = grouped([*rows._views], name)
-        return cls(table, column, aggregates, cells, name, columns, by)
+        return cls(table, column, aggregates, cells, name, columns.in_groups(by), by)
 
     def check(self) -> None:
         """Raise if an engine would refuse to count. No row is looked at."""

@@ -36,7 +36,7 @@ from jostle.tables.columns import EngineColumns
 from jostle.tables.group_arguments import MOST_GROUPS, checked_aggregates, checked_weights, group_columns, listed_groups
 from jostle.tables.group_quantiles import ERROR, GroupQuantiles
 from jostle.tables.lattices import NumberLattice, Presence
-from jostle.tables.question import Question, cell_labels, notes_on, numeric
+from jostle.tables.question import Question, cell_labels, note_on_groups, notes_on, numeric
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -403,10 +403,8 @@ class GroupsQuestion(Question[GroupedAnswers]):
         unit, schema = self.table.unit, self.table.schema
         added = [name for name, one in self._numbers.items() if isinstance(one, NumberLattice)]
         found = [*notes_on(schema, unit, self._noted_columns)]
-        if unit is not None and self.groups and unit.bounds_groups and all(view.unit for view in self.table._views):
-            bounds = {"groups per": unit.max_groups, "rows per group and": unit.max_rows_per_group}
-            said = " and ".join(f"{most:,} {what} {unit.column}" for what, most in bounds.items() if most is not None)
-            found.append(f"At most {said} are counted.")
+        if self.groups and all(view.unit for view in self.table._views):
+            found += note_on_groups(unit)
         if self._by != self.groups:
             found.append(f"Rows of other groups than the {len(next(iter(self.labels.values()))):,} listed are left out.")
         if any(one.kind in EXTREMES for one in self.aggregates.values()):

@@ -374,7 +374,7 @@ class Table:
 
     def ask_count(self) -> CountsQuestion:
         """The question behind `count`, to preview before it is paid for."""
-        columns = EngineColumns(self._views, {}).with_table(ROWS, (), np.zeros(1, dtype=np.int64))
+        columns = EngineColumns(self._views, {}).with_table(ROWS, (), np.zeros(1, dtype=np.int64)).in_groups(())
         about, reason = {"figure": ["count"]}, "because one number is asked for"
         one = workloads.identity(1)
         return CountsQuestion(self, columns, [ROWS], one, "count", about=about, named="Laplace", reason=reason)
@@ -391,7 +391,7 @@ class Table:
             raise BadInput("columns", problem, remedy)
         return CountsQuestion(
             self,
-            EngineColumns.of(self._views, columns),
+            EngineColumns.of(self._views, columns).in_groups(columns),
             columns,
             workloads.identity(shape if len(shape) == AXES else cells),
             f"histogram of {' and '.join(columns)}",
