@@ -12,12 +12,14 @@ import pytest
 
 import jostle
 from jostle.kernel.budget import Price
-from jostle.kernel.errors import BadInput, Overdraft
-from jostle.kernel.functions.totals import Contribution
+from jostle.kernel.errors import BadInput, Overdraft, PlanError
+from jostle.kernel.functions.totals import Contribution, RecordCount, WeightedTotals
 from jostle.kernel.key_selection import KeySelection, best_method, gaussian_selection, optimal_selection, rule_for
 from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.schema import Category, Real, Schema, Text
 from jostle.tables import aggregates as agg
+from jostle.tables.columns import EngineColumns
 from jostle.tables.opening import open as open_table
 from jostle.tables.unit import Unit
 
@@ -151,11 +153,10 @@ def test_in_rho_and_by_least_error(tmp_path):
     assert found.measure == "concentrated"
     assert found.spent <= Fraction(1, 50)
     assert found.charges[0].amount == pytest.approx(np.sqrt(0.02))
-    with pytest.raises(BadInput, match="δ"):
-        opened(frame(ROWS), tmp_path, name="pure", budget=1).group_by("code", keys="private").ask(n=agg.count())
-    with pytest.raises(BadInput, match="δ"):
-        given = {"name": "rho", "budget": jostle.Concentrated(1)}
-        opened(frame(ROWS), tmp_path, **given).group_by("code", keys="private").ask(n=agg.count())
+    for name, budget in (("pure", 1), ("rho", jostle.Concentrated(1))):
+        grouped = opened(frame(ROWS), tmp_path, name=name, budget=budget).group_by("code", keys="private")
+        with pytest.raises(BadInput, match="δ"):
+            grouped.ask(n=agg.count())
 
 
 @pytest.mark.parametrize(
@@ -222,3 +223,44 @@ def test_in_sql_and_with_declared_columns_beside(tmp_path):
     declared = table.group_by("sex", keys="private").aggregate(n=agg.count(), epsilon=LOTS)
     assert declared.labels["sex"] == ["F"]  # cells without rows are selected with no chance at all
     assert Counter(declared.groups) == Counter(["sex"])
+
+
+def test_missing_values_are_selected_like_any_group(tmp_path):
+    rows = [*crowd("flu", 300), (None, 1.0, "F", 900), ("", 1.0, "F", 901)]
+    table = opened(frame(rows), tmp_path, schema=Schema(dict(SCHEMA) | {"code": Text(null="own")}))
+    found = table.group_by("code", keys="private").aggregate(n=agg.count(), epsilon=1)
+    assert found.labels["code"] == ["flu"]  # but with a chance of some 10⁻⁷
+
+
+def test_selected_groups_have_an_order_of_their_own(tmp_path, monkeypatch):
+    """Whatever the order is in which an engine finds them."""
+    original = EngineColumns.keyed_sums
+
+    def reversed_sums(self, *asked, **how):
+        keys, sums = original(self, *asked, **how)
+        order = sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
+        return [keys[place] for place in order], sums.of(np.array(order, dtype=np.int64))
+
+    monkeypatch.setattr(EngineColumns, "keyed_sums", reversed_sums)
+    found = opened(frame(ROWS), tmp_path).group_by("code", keys="private").aggregate(n=agg.count(), epsilon=LOTS)
+    assert found.labels["code"] == sorted(found.labels["code"])
+    known = dict(zip(found.labels["code"], found.values["n"], strict=True))
+    assert (known["flu"], known["cold"]) == pytest.approx((300, 200), abs=1.5)
+
+
+def test_a_token_with_a_delta_pays_for_nothing_else():
+    data = ArrayColumns({"g": np.array([0, 1])}, {"g": 2})
+    source = SimulatedRecords(data, seed=0)
+    token = source.grant(1, delta=1e-6)
+    with pytest.raises(PlanError, match="selection of keys"):
+        source.totals(["g"], WeightedTotals([RecordCount()], [1]), token)
+    for refused in (lambda: token.split(1, 1), lambda: token.draw(operator="laplace"), lambda: token.epsilon):
+        with pytest.raises(PlanError):
+            refused()
+    with pytest.raises(PlanError, match="selection of keys"):
+        source.select_keys(["g"], WeightedTotals([RecordCount()], [1]), source.grant(1))
+    with pytest.raises(PlanError, match="can be listed"):
+        source.select_keys(["g"], WeightedTotals([RecordCount()], [1]), token)
+    [(part, share), _] = source.split("g", source.grant(1))
+    with pytest.raises(PlanError):
+        part.grant(share.amount, delta=1e-6)

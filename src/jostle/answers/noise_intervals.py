@@ -154,9 +154,7 @@ def share(numbers: Any) -> Any:
     return np.clip(np.where(whole > 0, above / np.where(whole > 0, whole, 1), 0.5), 0.0, 1.0)
 
 
-def share_ends(
-    numbers: Vector, scale: float, missed: float = MISSED, *, gaussian: bool = False
-) -> tuple[Vector, Vector]:
+def share_ends(numbers: Vector, scale: float, missed: float = MISSED, *, gaussian: bool = False) -> tuple[Vector, Vector]:
     """Per row of such numbers, between which means the true one lies.
 
     >>> low, high = share_ends(np.array([[30_000.0, 10_000.0], [3.0, -1.0]]), scale=10)

@@ -370,7 +370,7 @@ class Budget:
 
     __slots__ = ("_amount", "_delta", "_measure", "_purse", "_used")
 
-    def __init__(self, amount: Fraction, purse: Purse, measure: str = PURE, delta: Fraction = Fraction(0)) -> None:  # noqa: B008
+    def __init__(self, amount: Fraction, purse: Purse, measure: str = PURE, delta: Fraction = Fraction(0)) -> None:
         self._amount, self._measure, self._purse, self._used, self._delta = amount, measure, purse, "", delta
 
     @property

@@ -25,7 +25,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.functions.totals import CellSums, Contribution
 from jostle.kernel.measures import gaussian_delta_between, gaussian_sigma
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.partition import Counts, Vector
+from jostle.kernel.partition import Counts
 
 CERTAIN: Final = 2**63
 """The probability 1, in the units of tables."""
@@ -91,22 +91,6 @@ class KeySelection:
         words = [np.frombuffer(int(word).to_bytes(8 * bar.size, "little"), dtype="<u8") >> np.uint64(1) for word in trials]
         chosen = np.array(words, dtype=np.uint64).reshape(len(words), bar.size) < bar
         return chosen if isinstance(drawn, np.ndarray) else chosen[0]
-
-
-def optimal_probability(people: object, epsilon: float, delta: float) -> Vector:
-    """π(n), the largest probability with which a key of n people may be released, one key per person: the closed form.
-
-    For previews; the probabilities that are drawn are those of `optimal_selection`.
-
-    >>> optimal_probability([0, 1, 14, 30], 1.0, 1e-6).round(6).tolist()
-    [0.0, 1e-06, 0.699887, 1.0]
-    """
-    n = np.asarray(people, dtype=np.float64)
-    growth = math.expm1(epsilon)
-    turn = 1 + math.floor(math.log((growth + 2 * delta) / (delta * (growth + 2))) / epsilon)
-    rising = delta * np.expm1(np.minimum(n, turn) * epsilon) / growth
-    left = np.exp(-np.maximum(n - turn, 0) * epsilon)
-    return np.asarray(np.minimum((1 - left) * (1 + delta / growth) + left * rising, 1.0))
 
 
 def optimal_selection(epsilon: object, delta: object, groups_per_person: int = 1) -> KeySelection:

@@ -357,14 +357,10 @@ class Records(PrivateData):
         self.__custody.spend(budget, "select_keys", f"{rule.method} rule, {rule.groups_per_person} groups per person")
         squares = any(one.squares for one in measured.totals)
         keys, sums = self.__columns.keyed_sums(by, measured.points, squares=squares)
-        people = np.minimum(sums.persons, len(rule.table)).astype(np.int64)
-        noise = self.__custody.noise
-        named = noise.outcome(
-            "keys", rule, dict(zip(keys, people.tolist(), strict=True)), lambda: _named(rule.select(people, noise), keys)
-        )
-        places = {key: place for place, key in enumerate(keys)}
-        kept = sums.of(np.array([places[key] for key in named], dtype=np.int64))
-        selected = SelectedColumns({"keys": len(named)}, kept, held)
+        chosen = rule.select(np.minimum(sums.persons, len(rule.table)).astype(np.int64), self.__custody.noise)
+        places = _in_order(np.flatnonzero(chosen), keys)
+        selected = SelectedColumns({"keys": places.size}, sums.of(places), held)
+        named = [keys[place] for place in places]
         return named, self.__over(selected, self.__custody)  # type: ignore[arg-type]  # they can be added up, and no more
 
     def minimise(self, objective: Additive, budget: Budget) -> Vector:
@@ -427,9 +423,9 @@ def _merged(counts: Counts, split: Split) -> Counts:
     return np.asarray(goes_to @ counts)
 
 
-def _named(chosen: NDArray[np.bool_], keys: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The selected keys, sorted by themselves: the order in which an engine finds keys may depend on all of them."""
-    return sorted(key for key, is_chosen in zip(keys, chosen.tolist(), strict=True) if is_chosen)
+def _in_order(places: Counts, keys: Sequence[tuple[Any, ...]]) -> Counts:
+    """Selected keys in an order of their own: that in which an engine finds keys may depend on all of them."""
+    return np.array(sorted(places.tolist(), key=keys.__getitem__), dtype=np.int64)
 
 
 def _handicaps(handicaps: Counts | Vector | None, splits: int, unit: int) -> Counts:

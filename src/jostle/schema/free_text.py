@@ -1,4 +1,4 @@
-"""A column of free text: its values are not listed anywhere, so it has no cells until groups of it are selected privately."""
+"""A column of free text: nobody lists its values, so it has no cells until some of them are selected privately."""
 
 from __future__ import annotations
 

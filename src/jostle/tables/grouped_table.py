@@ -35,9 +35,9 @@ class GroupedTable:
     ) -> GroupedAnswers:
         """Aggregates of every group, by names of your choice, at one price: `epsilon`, or `rho` with Gaussian noise.
 
-        It is divided so that the sum of squared errors, each relative to its column's range, is least. `weights` say how much
-        an aggregate's squared error counts, `weights={"average": 4}`. In an (ε, δ) account, an `epsilon` buys Laplace or
-        Gaussian noise, whichever has the smaller error.
+        It is divided so that the sum of squared errors, each relative to its column's range, is least. `weights` say how
+        much an aggregate's squared error counts, `weights={"average": 4}`. In an (ε, δ) account, an `epsilon` buys Laplace
+        or Gaussian noise, whichever has the smaller error.
         """
         return self.ask(weights=weights, **named).release(epsilon=epsilon, within=within, rho=rho)
 

@@ -244,7 +244,7 @@ class GroupsQuestion(Question[GroupedAnswers]):
         return sum(each / (2 * part) for each, part in zip(prices, parts, strict=True))
 
     def _least_error(self, price: Price | None) -> Price | None:
-        """What to pay: in an (ε, δ) account, an ε may be paid in pure ε, or in the ρ that is worth as much at the account's δ.
+        """What to pay: in an (ε, δ) account, pure ε, or the ρ that is worth as much at the account's δ.
 
         The choice is public: it depends on the question, the unit, and what the account has left.
         """
@@ -478,4 +478,3 @@ def _numbers_of(total: CellTotal) -> int:
 
 def _degree(total: CellTotal) -> int:
     return total.degree if isinstance(total, Mixture) else 0
-

@@ -166,5 +166,3 @@ def _delta(table: Table, said: Any) -> Fraction:
         return in_unit_interval(said)
     except BadInput as refused:
         raise BadInput("keys_delta", refused.problem, refused.remedy) from None
-
-

@@ -76,7 +76,6 @@ class CellSums:
     numbers: Mapping[str, PowerSums] = field(default_factory=dict)
     """By attribute."""
 
-
     def of(self, places: Counts) -> CellSums:
         """Those of some cells, and nothing of any other."""
         numbers = {
