@@ -51,7 +51,7 @@ OF_KEYS = [
         "keys: a person counts in any number of groups",
         attribute(view, "bounded_in_groups", lambda rows, *bounds: rows),
         tested(
-            test_private_keys.test_a_persons_groups_are_bounded_before_anybody_counts_in_every_engine,
+            test_private_keys.test_a_persons_groups_are_bounded_before_anybody_counts,
             IN_DUCKDB,
             FOLDER,
             PATCH,

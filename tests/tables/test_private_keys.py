@@ -70,7 +70,7 @@ def test_frequent_groups_are_selected_with_their_numbers_in_every_engine(load, t
     assert counted["(missing)"] == pytest.approx(390, abs=1.5)  # NULL, an empty text, and the word itself
 
 
-def test_a_persons_groups_are_bounded_before_anybody_counts_in_every_engine(load, tmp_path, monkeypatch):
+def test_a_persons_groups_are_bounded_before_anybody_counts(load, tmp_path, monkeypatch):
     """Everybody has twenty groups, of which two count: the sums that the kernel gets say so."""
     seen = {}
     original = KeySelection.select
