@@ -19,7 +19,16 @@ import numpy as np
 
 from jostle.answers.answer import Answer, remaining_after
 from jostle.answers.grouped import GroupedAnswers
-from jostle.answers.noise_intervals import margin, share, share_ends, spread, spread_ends, whole_margin
+from jostle.answers.noise_intervals import (
+    margin,
+    of_sample,
+    ratio_of,
+    share,
+    share_ends,
+    spread,
+    spread_ends,
+    whole_margin,
+)
 from jostle.answers.previews import GroupPreviews
 from jostle.kernel.arguments import whole
 from jostle.kernel.budget import Budget, Price, exact
@@ -30,7 +39,14 @@ from jostle.schema import Numeric
 from jostle.schema.rows import distinct_names
 from jostle.tables.aggregates import EXTREMES, Aggregate
 from jostle.tables.columns import EngineColumns
-from jostle.tables.group_arguments import MOST_GROUPS, checked_aggregates, checked_weights, group_columns, listed_groups
+from jostle.tables.group_arguments import (
+    MOST_GROUPS,
+    checked_aggregates,
+    checked_weights,
+    expanded,
+    group_columns,
+    listed_groups,
+)
 from jostle.tables.group_prices import Measured, PricedGroups
 from jostle.tables.group_quantiles import GroupQuantiles
 from jostle.tables.lattices import NumberLattice, Presence
@@ -64,7 +80,9 @@ class GroupsQuestion(PricedGroups):
         what: str | None = None,
     ) -> None:
         self.table, self.groups = table, group_columns(table, columns)
-        self.aggregates = checked_aggregates(table, aggregates)
+        plain, weights, self._ratios, self._ratios_in_words = expanded(aggregates, weights)
+        self._asked = tuple(aggregates) if isinstance(aggregates, Mapping) else ()
+        self.aggregates = checked_aggregates(table, plain)
         self._weights = checked_weights(self.aggregates, weights)
         self._numbers: dict[str, NumberLattice | Presence] = {}
         self._measured = self._plan()
@@ -282,13 +300,15 @@ class GroupsQuestion(PricedGroups):
         if before:
             price |= {"spent": before[-1].spent + price["spent"]}
             price |= {"charges": tuple(dict.fromkeys((*before[-1].charges, *price["charges"])))}
-        named = [name for name in self.aggregates if name in found]
+        found = {**found, **{name: ratio_of(*(found[part] for part in parts)) for name, parts in self._ratios.items()}}
+        in_words = {name: str(one) for name, one in self.aggregates.items()} | self._ratios_in_words
+        named = [name for name in self._asked if name in found]
         return GroupedAnswers(
             groups=self.groups,
             labels=self.labels,
             values={name: found[name][0] for name in named},
             ends={name: found[name][1:] for name in named},
-            what={name: str(self.aggregates[name]) for name in named},
+            what={name: in_words[name] for name in named},
             why=self._why(Price(price["spent"], price["measure"])),
             **price | {"notes": self._notes()},
         )
@@ -333,6 +353,8 @@ class GroupsQuestion(PricedGroups):
             if one.kind == "mean":
                 return tuple(low + width * each for each in (share(of_column), *share_ends(of_column, **law)))  # type: ignore[return-value]
             squared = tuple(width**2 * each for each in (spread(of_column), *spread_ends(of_column, **law)))
+            if one.ddof:
+                squared = of_sample(squared, of_column, **law)
             return tuple(map(np.sqrt, squared)) if one.kind == "std" else squared  # type: ignore[return-value]
         lattice = self._numbers.get(one.column or "")
         rate = lattice.rate if isinstance(total, Sum) and isinstance(lattice, NumberLattice) else 1.0

@@ -271,7 +271,7 @@ def _aggregate(rows: Table, one: Measure) -> tuple[Table, Aggregate]:
         rows, name = _derived(rows, _short(one.condition), case, value_column(case, rows.schema))
         return rows, Aggregate("sum", name)
     rows, name = _value(rows, one)
-    return rows, Aggregate(one.kind, name, one.level)
+    return rows, Aggregate(one.kind, name, one.level, one.ddof)
 
 
 def _not_null(condition: Any) -> str | None:
