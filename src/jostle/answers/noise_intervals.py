@@ -240,7 +240,7 @@ def ratio_of(over: Ends, under: Ends) -> Ends:
 
     >>> ten, four, zero = ((np.array([a]), np.array([a - 1]), np.array([a + 1])) for a in (10.0, 4.0, 0.0))
     >>> [each.round(2).tolist() for each in ratio_of(ten, four)], ratio_of(ten, zero)[2].tolist()
-    ([[2.5], [1.67], [4.06]], [inf])
+    ([[2.5], [1.68], [4.06]], [inf])
     """
     value = over[0] / np.where(under[0] == 0, np.nan, under[0])
     ends = [[one[0] + WIDENED * (end - one[0]) for end in one[1:]] for one in (over, under)]
