@@ -64,7 +64,7 @@ class GroupPreviews(Preview):
         known = [one for one in margins.values() if not math.isnan(one)]
         widest, first = max(known, default=math.nan), next(iter(margins.values()))
         noise = "Laplace" if price.measure == PURE else "Gaussian"
-        named = {"algorithm": noise, "stand_in": noise, "measure": price.measure}
+        named: dict[str, Any] = {"algorithm": noise, "stand_in": noise, "measure": price.measure}
         return cls(epsilon=price.amount, margin=first, widest=widest, margins=dict(margins), **named, **more)
 
     def __str__(self) -> str:

@@ -238,6 +238,9 @@ class KeyedColumns(Protocol):
         What a person has is bounded as `contribution` says. Where each record is a person of its own, it counts as one.
         """
 
+    def contribution(self, by: Sequence[str]) -> Contribution:
+        """What `keyed_sums` by these attributes holds every person to."""
+
 
 @final
 @dataclass(frozen=True)

@@ -331,7 +331,7 @@ def _key_values(answer: Any, name: str) -> list[Any]:
     return [_decoded(value) if isinstance(value, (bytes, bytearray)) else int(value) for value in answer[name].to_pylist()]
 
 
-def _decoded(value: bytes) -> str | None:
+def _decoded(value: bytes | bytearray) -> str | None:
     try:
         return bytes(value).decode("utf-8")
     except UnicodeDecodeError:

@@ -37,7 +37,7 @@ from jostle.kernel.functions.totals import CellTotal, Mixture, NoisyTotals, Reco
 from jostle.kernel.partition import Vector
 from jostle.schema import Numeric
 from jostle.schema.rows import distinct_names
-from jostle.tables.aggregates import EXTREMES, Aggregate
+from jostle.tables.aggregates import EXTREMES, Aggregate, Ratio
 from jostle.tables.columns import EngineColumns
 from jostle.tables.group_arguments import (
     MOST_GROUPS,
@@ -73,7 +73,7 @@ class GroupsQuestion(PricedGroups):
         self,
         table: Table,
         columns: Sequence[str],
-        aggregates: Mapping[str, Aggregate],
+        aggregates: Mapping[str, Aggregate | Ratio],
         *,
         weights: Mapping[str, float] | None = None,
         keys: Any = None,

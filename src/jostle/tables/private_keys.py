@@ -24,7 +24,7 @@ from jostle.tables.columns import EngineColumns
 from jostle.tables.groups import Found, GroupsQuestion
 
 if TYPE_CHECKING:
-    from jostle.tables.aggregates import Aggregate
+    from jostle.tables.aggregates import Aggregate, Ratio
     from jostle.tables.table import Table
     from jostle.tables.view import View
 
@@ -42,7 +42,7 @@ AT = "keys"
 def groups_question(
     table: Table,
     columns: Sequence[str],
-    aggregates: Mapping[str, Aggregate],
+    aggregates: Mapping[str, Aggregate | Ratio],
     *,
     weights: Mapping[str, float] | None = None,
     keys: Any = None,
@@ -63,7 +63,7 @@ class PrivateGroupsQuestion(GroupsQuestion):
         self,
         table: Table,
         columns: Sequence[str],
-        aggregates: Mapping[str, Aggregate],
+        aggregates: Mapping[str, Aggregate | Ratio],
         *,
         weights: Mapping[str, float] | None = None,
         keys_delta: Any = None,

@@ -27,7 +27,7 @@ from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.schema import Boolean, Category, Column, Integer, Schema
-from jostle.tables.aggregates import Aggregate
+from jostle.tables.aggregates import Aggregate, Ratio
 from jostle.tables.budget_source import BudgetSource, PartBudget
 from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.columns import EngineColumns
@@ -423,7 +423,7 @@ class Table:
     def ask_groups(
         self,
         columns: Sequence[str],
-        aggregates: Mapping[str, Aggregate],
+        aggregates: Mapping[str, Aggregate | Ratio],
         *,
         weights: Mapping[str, float] | None = None,
         keys: Any = None,
