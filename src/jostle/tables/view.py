@@ -26,7 +26,9 @@ from jostle.tables.cells.staged_columns import DAYS, NUMBERS, RESERVED, Expressi
 from jostle.tables.run_in_engine import Query
 from jostle.tables.unit import Unit
 
-CELL, COUNT, VALUE, SQUARES, PERSONS = (f"{RESERVED}{name}" for name in ("cell", "count", "value", "squares", "persons"))
+CELL, COUNT, VALUE, SQUARES, PERSONS, GROUP = (
+    f"{RESERVED}{name}" for name in ("cell", "count", "value", "squares", "persons", "group")
+)
 MOST_READINGS = 16
 """How many readings of a table are kept. Ibis takes longer to write one down than most engines take to count its rows."""
 
@@ -223,15 +225,15 @@ class View:
         kept = [kept for kept in rows.table.columns if kept not in (step.name, name)]
         return EngineRows(table.select(*kept, *made), {**rows.cells, step.name: name})
 
-    def bounded(self, table: Any, group: str | None = None) -> Any:
+    def bounded(self, table: Any, by: Sequence[str] = ()) -> Any:
         """At most `max_rows` rows of each person, by a fresh key; rows without a person are dropped.
 
-        With a column of groups, of at most `max_groups` of these, and at most `max_rows_per_group` rows of each.
+        With columns of groups, of at most `max_groups` of these, and at most `max_rows_per_group` rows of each.
         """
         if self.unit is None:
             return table
-        if group is not None and self.unit.bounds_groups:
-            table = bounded_in_groups(table, group, self.unit.max_groups, self.unit.max_rows_per_group, self.backend)
+        if by and self.unit.bounds_groups:
+            table = bounded_in_groups(table, by, self.unit.max_groups, self.unit.max_rows_per_group, self.backend)
             if self.unit.groups_bound_rows:
                 return table
         return bounded(table, self.unit.max_rows, self.backend)
@@ -242,14 +244,22 @@ class View:
         return self.unit is not None or self.of_persons
 
     def count_query(
-        self, names: Sequence[str], keys: Callable[[EngineRows], tuple[Expression, dict[str, Expression]]]
+        self,
+        names: Sequence[str],
+        keys: Callable[[EngineRows], tuple[Expression, dict[str, Expression]]],
+        group: Callable[[EngineRows], Expression] | None = None,
     ) -> Query:
-        """How many rows have each combination of some numbers, given which rows count and the numbers."""
+        """How many rows have each combination of some numbers, given which rows count, the numbers, and rows' groups.
+
+        Where rows have groups, persons are bounded in these first.
+        """
 
         def write() -> Any:
             rows = self.rows(names)
             counting, numbers = keys(rows)
-            table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **numbers))
+            groups = {} if group is None else {GROUP: group(rows).cast("int64")}
+            chosen = rows.table.filter(counting).select(rows.table[PERSON], **numbers, **groups)
+            table = self.bounded(chosen, [*groups])
             return table.group_by(*(table[name] for name in numbers)).agg(**{COUNT: table.count()})
 
         return Query("counting rows", write, self.backend, drawn=isinstance(self.base, BoundedSample))
@@ -257,21 +267,21 @@ class View:
     def sums_query(
         self,
         names: Sequence[str],
-        summands: Callable[[EngineRows], tuple[Expression, Expression, list[Expression]]],
+        summands: Callable[[EngineRows], tuple[Expression, dict[str, Expression], list[Expression]]],
         *,
         squares: bool,
         persons: bool,
     ) -> Query:
-        """Per group, the rows that count and the exact sums of some points, given which count, their group and points.
+        """Per group, the rows that count and the exact sums of some points, given which count, their groups and points.
 
         A negative point stands for a missing value and is not added. Persons are bounded in groups and rows of groups first.
         """
 
         def write() -> Any:
             rows = self.rows(names)
-            counting, group, points = summands(rows)
-            chosen = {CELL: group, **{f"{VALUE}_{number}": point for number, point in enumerate(points)}}
-            table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **chosen), CELL)
+            counting, groups, points = summands(rows)
+            chosen = {**groups, **{f"{VALUE}_{number}": point for number, point in enumerate(points)}}
+            table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **chosen), [*groups])
             sums = {COUNT: table.count(), **({PERSONS: table[PERSON].nunique()} if persons else {})}
             for number in range(len(points)):
                 point = table[f"{VALUE}_{number}"]
@@ -281,7 +291,7 @@ class View:
                     above = known * known >> LOWER_BITS
                     sums |= {f"{SQUARES}_{number}_0": (known * known - (above << LOWER_BITS)).sum()}
                     sums |= {f"{SQUARES}_{number}_1": above.sum()}
-            return table.group_by(table[CELL]).agg(**sums)
+            return table.group_by(*(table[name] for name in groups)).agg(**sums)
 
         return Query("adding up", write, self.backend, drawn=isinstance(self.base, BoundedSample))
 
@@ -317,7 +327,7 @@ def check_names(schema: Schema, unit: Unit | None) -> None:
 
 def plain_type(column: Column) -> str:
     """The type of a column's plain values."""
-    return {"category": "string", "date": "date", "boolean": "boolean"}.get(column.kind, "float64")
+    return {"category": "string", "text": "string", "date": "date", "boolean": "boolean"}.get(column.kind, "float64")
 
 
 def fields(node: Any) -> set[str]:
