@@ -1,6 +1,6 @@
 """What the default choice costs where people count: a few cells, some hundred records, a small ε.
 
-Inputs are drawn from made-up shapes. All algorithms see the same inputs and, as far as they measure the same, the same noise.
+Inputs are drawn from made-up shapes. All algorithms see the same inputs, and the same noise as far as they measure the same.
 """
 
 from __future__ import annotations

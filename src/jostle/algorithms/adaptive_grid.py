@@ -16,8 +16,8 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategies import blocks, total
+from jostle.linear.shrinkage import few_cells
 from jostle.linear.shrinkage.bayes import shrink_by_scale
-from jostle.linear.shrinkage.few_cells import MOST
 from jostle.linear.shrinkage.fusion import Sums, fuse_nested, shared_errors
 from jostle.linear.shrinkage.leaves import BoxLeaves, cut, regular
 from jostle.workloads import Workload
@@ -50,7 +50,7 @@ def adaptive_grid(
     """
     number, rest = (stages, budget) if stages is not None else _usual_stages(x, workload, budget)
     if number == 1:
-        sums = x.size <= MOST or (x.size <= LARGEST and workload.average_length > FEW_CELLS)
+        sums = x.size <= few_cells.MOST or (x.size <= LARGEST and workload.average_length > FEW_CELLS)
         plan = opt_bayes if sums else bayes
         return plan.plan(x, workload, rest)
     return _in_stages(x, rest)
@@ -65,7 +65,7 @@ SHARES = (0.15, 0.25, 0.6)
 RECORDS = 6.0
 """How many records a piece that is not empty is to hold, in units of 1/ε of the next stage."""
 
-MOST_PIECES = 3
+MOST = 3
 """Into how many pieces along each axis the first stage's boxes are cut at most. The last stage may go down to cells."""
 
 LEAST = 0.6
@@ -126,7 +126,7 @@ def _in_stages(x: Source, budget: Budget) -> Vector:
         if following is not None:
             dimension = dimension_of(boxes, noisy, noise, dimension)
             pieces = _pieces(noisy, RECORDS / following.rate, dimension)
-            boxes = cut(boxes, np.minimum(pieces, MOST_PIECES) if len(stages) == 1 else pieces)
+            boxes = cut(boxes, np.minimum(pieces, MOST) if len(stages) == 1 else pieces)
     if noise == 0:
         return boxes.partition.spread(noisy)
     for coarse, fine in pairwise(stages):

@@ -77,8 +77,8 @@ def bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
     """Discrete Laplace noise on every cell, then the posterior mean under a prior fitted to all noisy cells (Section 4).
 
     Cells are distinguished by the noisy density around them, or taken to differ little from it, where the likelihood pays
-    for it; and cells in a row may share a level. The two are averaged by how well they foretell a cell from the others. Up to
-    64 cells are too few to fit a prior to: there the posterior mean is averaged over many priors.
+    for it; and cells in a row may share a level. The two are averaged by how well they foretell a cell from the others. Up
+    to 64 cells are too few to fit a prior to: there the posterior mean is averaged over many priors.
     Made for single cells: sums over long ranges inherit the prior's error, and `Adaptive` or a hierarchy serves them better.
 
     Privacy: one Laplace measurement of the cells; the prior is fitted to what was released.

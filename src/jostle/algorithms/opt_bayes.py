@@ -55,7 +55,7 @@ def opt_bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
 
 
 def _few_cells(x: Source, workload: Workload, budget: Budget) -> Vector:
-    """The same with OPT's strategy, which is better than tents on few cells: cells under many priors, fused with the sums."""
+    """The same with OPT's strategy, better than tents on few cells: cells under many priors, fused with the sums."""
     queries = best_strategy(workload).queries
     rows = queries.dense()
     single = (rows != 0).sum(axis=1) == 1

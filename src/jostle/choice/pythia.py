@@ -84,9 +84,9 @@ def pythia(
 ) -> Vector:
     """Walk a selector from its root, paying for each feature when it is needed, and run the option at the end (Algorithm 3).
 
-    `selector` is one that was trained, a file, or the name of a shipped one; without it the one shipped for the task is
-    used. Where there is none, and on at most 64 cells, a public rule decides. `rho` is the share of the budget that all private features together may
-    use; without it, the share that the selector was trained for.
+    `selector` is one that was trained, a file, or the name of a shipped one. Without it, the one shipped for the task is
+    used; where there is none, and on at most 64 cells, a public rule decides. `rho` is the share of the budget that all
+    private features together may use; without it, the share that the selector was trained for.
 
     Privacy: each private feature is one statistic of the kernel, with a fixed share of the budget: rho over the number of
     private features that the selector can ask. Which feature is asked next, which option is run and with how much depends on

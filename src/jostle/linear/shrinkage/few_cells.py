@@ -206,8 +206,7 @@ def _rise(scales: Vector) -> Vector:
 
 
 def exponential(noisy: Vector, scales: Vector) -> tuple[Vector, Vector, Vector]:
-    """Under an exponential prior of each scale and Laplace noise of scale 1: the density of a noisy count, and the posterior
-    mean of the count and of its square.
+    """Under an exponential prior and Laplace noise of scale 1: the density, the posterior mean and that of the square.
 
     >>> density, mean, square = exponential(np.array([[4.0]]), np.array([1e6]))
     >>> round(float(mean[0, 0]), 2), round(float(square[0, 0] - mean[0, 0] ** 2), 1)
