@@ -133,7 +133,8 @@ def measure(
     found = {name: np.empty((len(SHAPES), number)) for name in plans}
     for kind, draw, counts in draws(domain, records, number, seed):
         for name, plan in plans.items():
-            alike = replace(plan, name="small")  # noise goes by the name: under one name, all plans get the same
+            # Noise goes by the name and the batch: under one name, and one run at a time, all plans get the same.
+            alike = replace(plan, name="small", batched=False)
             runs = errors(alike, counts, workload, epsilon, trials=trials, seed=seed)
             found[name][SHAPES.index(kind), draw] = runs.mean()
     return Measured(queries=queries, domain=domain, records=records, errors=found)
