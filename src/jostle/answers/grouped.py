@@ -38,6 +38,9 @@ class GroupedAnswers(Answer):
     what: Mapping[str, str]
     """Per aggregate, what it is in words, such as "mean of cost"."""
 
+    why: str = "Laplace noise"
+    """The noise, and why it is of this kind."""
+
     @cached_property
     def margins(self) -> dict[str, Vector]:
         """Per aggregate and group, how far the farther end of the interval is from the number."""
@@ -50,11 +53,12 @@ class GroupedAnswers(Answer):
 
     def _explained(self) -> str:
         by = f" by {' and '.join(self.groups)}" if self.groups else ""
-        found = "; ".join(f"{self.what[name]} ± {np.median(self.margins[name]):.3g}" for name in self.values)
+        found = "; ".join(f"{self.what[name]} ± {np.median(self.margins[name]):.3g}" for name in self.values if len(self))
         rows = f"{len(self):,} groups" if self.groups else "one group"
+        typical = f", typically within (95 %): {found}" if found else ""
         return (
-            f"{', '.join(self.values)}{by}: {rows} at {self._at}, typically within (95 %): {found}. "
-            f"Laplace noise, {self.neighbours} neighbours. {self._left}"
+            f"{', '.join(self.values)}{by}: {rows} at {self._at}{typical}. {self.why}; "
+            f"{self.neighbours} neighbours. {self._left}"
         )
 
     def rows(self) -> Rows:
@@ -68,14 +72,15 @@ class GroupedAnswers(Answer):
 
     def plot(self, name: str | None = None) -> Any:
         """One aggregate, by default the first, as a Plotly figure: bars with intervals."""
-        return plots.noted(self._drawn(name), self.notes)
+        return plots.captioned(self._drawn(name), self._terms, self.notes)
 
     def _drawn(self, name: str | None = None) -> Any:
         shown = name or next(iter(self.values))
         if shown not in self.values:
             raise BadInput("name", f"{shown!r} is not among the aggregates", f"use one of {', '.join(self.values)}")
         labels = [", ".join(map(str, parts)) for parts in zip(*self.labels.values(), strict=True)] or ["all rows"]
-        title, x = f"{self.what[shown]}, {self._at}", ", ".join(self.groups)
+        by = " and ".join(self.groups)
+        title, x = plots.heading(f"{self.what[shown]} by {by}" if by else self.what[shown]), ", ".join(self.groups)
         figure = plots.bars(self.values[shown], self.margins[shown], labels=labels, title=title, x=x)
         return figure.update_yaxes(title_text=shown)
 

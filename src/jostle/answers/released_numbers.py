@@ -11,6 +11,7 @@ import numpy as np
 
 from jostle import plots
 from jostle.answers.answer import Answer, labelled
+from jostle.kernel.budget import PURE
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.linear.fitting.marginals import Axes
@@ -18,8 +19,8 @@ from jostle.schema.rows import Rows, distinct_names
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ByLaplace(Answer):
-    """Numbers with Laplace noise of known scale, so that their intervals are known at once."""
+class _ByNoise(Answer):
+    """Numbers with noise of a known scale, so that their intervals are known at once."""
 
     what: str
     """The numbers in words, such as "sum of income" or "mean of income by sex"."""
@@ -29,11 +30,12 @@ class _ByLaplace(Answer):
 
     @property
     def _price_in_words(self) -> str:
-        return f"by Laplace noise at {self._at} ({self.neighbours} neighbours). {self._left}"
+        noise = "Laplace" if self.measure == PURE else "Gaussian"
+        return f"by {noise} noise at {self._at} ({self.neighbours} neighbours). {self._left}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleasedNumber(_ByLaplace):
+class ReleasedNumber(_ByNoise):
     """One released number, and everything public about it."""
 
     value: float
@@ -52,14 +54,16 @@ class ReleasedNumber(_ByLaplace):
 
     def _drawn(self) -> Any:
         """A bar with its 95 % interval."""
-        return plots.bars([self.value], [self.margin], labels=[self.what], title=self._at)
+        return plots.bars(
+            [self.value], [self.margin], labels=[self.what], title=plots.heading(self.what), between=self.between
+        )
 
     def __float__(self) -> float:
         return self.value
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ReleasedNumbers(_ByLaplace):
+class ReleasedNumbers(_ByNoise):
     """One released number per cell of a column or several, and everything public about them."""
 
     name: str
@@ -85,12 +89,14 @@ class ReleasedNumbers(_ByLaplace):
 
     def _drawn(self) -> Any:
         """Bars with their 95 % intervals, or a grid of two columns' cells."""
-        title = f"{self.what}, {self._at}"
+        title = plots.heading(self.what)
         if len(self.about) == 2:
             (y, rows), (x, columns) = ((by, list(dict.fromkeys(labels))) for by, labels in self.about.items())
             return plots.heat(self.answers.reshape(len(rows), -1), title=title, x=x, y=y, labels=(rows, columns))
         labels = [", ".join(parts) for parts in zip(*self.about.values(), strict=True)]
-        figure = plots.bars(self.answers, self.margins, labels=labels, title=title, x=", ".join(self.about))
+        figure = plots.bars(
+            self.answers, self.margins, labels=labels, title=title, x=", ".join(self.about), between=self.between
+        )
         return figure.update_yaxes(title_text=self.name)
 
     def __repr__(self) -> str:

@@ -39,6 +39,10 @@ def release(
         list[str] | None,
         typer.Option(help="Per group, such as average=mean(cost) or p90=quantile(cost, 0.9); repeat it for several."),
     ] = None,
+    keys: Annotated[
+        Literal["private"] | None,
+        typer.Option(help="private: show the groups that enough people have, where nobody can list them; needs a δ."),
+    ] = None,
     wide: Annotated[
         bool, typer.Option("--wide", help="Print two group columns as a cross table, without intervals.")
     ] = False,
@@ -92,7 +96,7 @@ def release(
         typer.Option(help="Write the answers to this .csv, .parquet, .xlsx or (with the charge) .json file."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the answers, with error bars, into this .html or .png file.")
+        Path | None, typer.Option(help="Draw the answers, with error bars, into this .svg, .html or .png file.")
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="What is printed: text, csv or json.")] = "text",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
@@ -129,7 +133,7 @@ def release(
         working.on("Opening the table")
         if preview:  # nothing will be charged, so no ledger is needed, and none is written to
             folder = until_done.enter_context(TemporaryDirectory(prefix="jostle-"))
-            ledger, cap = str(Path(folder) / "preview.db"), "1"
+            ledger, cap = str(Path(folder) / "preview.db"), cap_of("1,1e-6") if keys and cap is None else cap or "1"
         private = open_table(
             data,
             schema=schema,
@@ -150,7 +154,11 @@ def release(
             sheet=sheet,
             view=view,
         )
-        question = private.ask_sql(sql) if sql is not None else _question(private, groups, where, algorithm, aggregates)
+        question = (
+            private.ask_sql(sql, keys=keys)
+            if sql is not None
+            else _question(private, groups, where, algorithm, aggregates, keys)
+        )
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
             _show_preview(question, epsilon if rho is None else Price.of(None, rho), within, rows, form)
@@ -185,7 +193,7 @@ def _check_destination(to: Destination, ledger: str | None, data: str, schema: P
     if ledger is None:
         raise BadInput("ledger", "is missing: it records charges", "pass --ledger budget.db, and --budget 1 the first time")
     others: dict[str, str | Path | None] = {"data": data, "schema": schema, "ledger": ledger}
-    for option, path, endings in (("out", to.out, FILES), ("plot", to.plot, (".html", ".png"))):
+    for option, path, endings in (("out", to.out, FILES), ("plot", to.plot, (".svg", ".html", ".png"))):
         if path is None:
             continue
         if path.suffix not in endings:
@@ -201,11 +209,16 @@ def _check_destination(to: Destination, ledger: str | None, data: str, schema: P
 
 
 def _question(
-    private: Table, groups: Sequence[str], where: str | None, algorithm: str | None, aggregates: Mapping[str, Aggregate]
+    private: Table,
+    groups: Sequence[str],
+    where: str | None,
+    algorithm: str | None,
+    aggregates: Mapping[str, Aggregate],
+    keys: str | None,
 ) -> Any:
     rows = private if where is None else private.where(where)
-    if aggregates:
-        return rows.ask_groups(groups, aggregates)
+    if aggregates or keys is not None:
+        return rows.ask_groups(groups, aggregates or parse_aggregates(["count"]), keys=keys)
     if groups:
         return rows.ask(*groups, algorithm=algorithm)
     if algorithm is not None:
