@@ -1,0 +1,265 @@
+"""The plan behind synthetic tables: measure, fit, choose what the model explains worst, measure that, and so on.
+
+Privacy: the plan spends one token, whole, through three kinds of operators of the kernel. First one histogram per column;
+then, in every round, one choice among histograms (`choose_marginal`) and one measurement of the chosen one (`measure`).
+Their tokens add up to the one that it was given. Everything else (which cells are put together, estimates, candidates, when
+to stop, the records) follows from what was released before, and from public facts. Proof: docs/proofs/synthetic.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from jostle.kernel.budget import PURE, Budget
+from jostle.kernel.functions.gaps import GRAIN, gap_sensitivities
+from jostle.kernel.records import Records
+from jostle.kernel.strategies import identity
+from jostle.schema import Column, Date, Numeric, Schema
+from jostle.synthetic.bounds import GapBound, gap_bounds
+from jostle.synthetic.domain import CoarseColumn, coarse_column
+from jostle.synthetic.draw import IntArray, draw_records
+from jostle.synthetic.estimate import Fitted, NoisyMarginal, fit, total_of
+from jostle.synthetic.junction_tree import Clique, JunctionTree
+from jostle.synthetic.select import default_workload, offer, that_fit, weighted_candidates
+
+TICKS = 100_000
+"""Budgets are divided into this many equal parts, so that shares stay exact."""
+
+ROUNDING_STEPS, LAST_STEPS = 25, 200
+"""Steps of a fit between rounds, and of the last one."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How the plan divides its budget and how fine its model is: public, found on public tables."""
+
+    singles: float = 0.1
+    """The share of the budget for one histogram per column."""
+
+    rounds: float = 4.0
+    """The number of rounds per column that the budget is first divided by; it falls as soon as rounds gain little."""
+
+    choice: float = 0.1
+    """The share of each round's budget for its choice."""
+
+    penalty: float = 1.0
+    """How much of the noise's absolute value is taken off a candidate's gap."""
+
+    fine: float = 1.0
+    """Cells of ordered columns are put together until they have fine · √(records × noise) records."""
+
+    rare: float = 3.0
+    """Categories with fewer than this many standard deviations of noise are put together."""
+
+    most_groups: int = 64
+    """The most groups of an ordered column."""
+
+    cells: int = 2**18
+    """The most cells of all cliques together."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One measurement, and what was paid for it."""
+
+    names: tuple[str, ...]
+    cells: int
+    amount: Fraction
+    """ε or ρ, that of the choice included."""
+
+    deviation: float
+    """The standard deviation of the noise on each count."""
+
+
+@dataclass(frozen=True, eq=False)
+class Synthesis:
+    """A released model of a table: public, like everything that is computed from it."""
+
+    columns: Mapping[str, Column]
+    coarse: Mapping[str, CoarseColumn]
+    fitted: Fitted
+    measured: tuple[NoisyMarginal, ...]
+    singles: Mapping[str, NoisyMarginal]
+    """The first histogram of each column, over all of its cells."""
+
+    steps: tuple[Step, ...]
+    bounds: Mapping[Clique, GapBound]
+    """How far the model is off at most, in 95 of 100 cases, for the histograms that the last choice was among."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    @property
+    def total(self) -> float:
+        """About how many records there are."""
+        return self.fitted.total
+
+    def draw(self, rows: int | None, rng: np.random.Generator) -> dict[str, IntArray]:
+        """The cells of so many records, by default about as many as the table has."""
+        groups = draw_records(self.fitted.model, round(self.total) if rows is None else rows, rng)
+        return {name: self.coarse[name].cells(codes, rng) for name, codes in zip(self.names, groups, strict=True)}
+
+
+def coarse_name(name: str) -> str:
+    """The name of the attribute with a column's cells in groups."""
+    return f"({name} in groups)"
+
+
+def synthesize(
+    records: Records,
+    columns: Schema | Mapping[str, Column],
+    budget: Budget,
+    *,
+    workload: Sequence[Clique] | None = None,
+    tuning: Tuning | None = None,
+) -> Synthesis:
+    """A model of all columns, from histograms that are chosen privately. The token is spent whole."""
+    how = tuning or Tuning()
+    wanted = list(workload or default_workload(len(columns)))
+    purse = _Ticks(budget)
+    singles = _measure_singles(records, columns, purse, how)
+    total = float(records.total) if records.total is not None else total_of([*singles.values()])
+    plan = _Plan(records, columns, singles, max(total, 1.0), purse, how)
+    plan.run(weighted_candidates(wanted))
+    return plan.result()
+
+
+class _Ticks:
+    """What is left of a token, in ticks."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.left, self._rest, self._unit = TICKS, budget, budget.amount / TICKS
+        self.measure, self.price = budget.measure, budget.price
+
+    def take(self, *ticks: int) -> tuple[Budget, ...]:
+        """Tokens of so many ticks each."""
+        left = self.left - sum(ticks)
+        if left:
+            *taken, self._rest = self._rest.split(*ticks, left)
+        else:
+            taken = list(self._rest.split(*ticks))
+        self.left = left
+        return tuple(taken)
+
+    def amount(self, *ticks: int) -> Fraction:
+        return self._unit * sum(ticks)
+
+
+def _measure_singles(
+    records: Records, columns: Mapping[str, Column], purse: _Ticks, how: Tuning
+) -> dict[str, NoisyMarginal]:
+    each = max(1, int(TICKS * how.singles / len(columns)))
+    found = {}
+    for place, name in enumerate(columns):
+        vector = records.vector(name)
+        (token,) = purse.take(each)
+        cells = identity(vector.shape)
+        variance = vector.noise_variance(cells, token)
+        found[name] = NoisyMarginal((place,), vector.measure(cells, token), max(variance, 1e-9))
+    return found
+
+
+class _Plan:
+    """The rounds: what is known so far, and what is left to spend."""
+
+    def __init__(
+        self,
+        records: Records,
+        columns: Mapping[str, Column],
+        singles: Mapping[str, NoisyMarginal],
+        total: float,
+        purse: _Ticks,
+        how: Tuning,
+    ) -> None:
+        self.columns, self.singles, self.total, self.purse, self.how = columns, singles, total, purse, how
+        self.round = max(2, int(purse.left / (how.rounds * len(columns))))
+        self.relation = records.neighbours
+        later = self._deviation(self.round)
+        self.coarse = {
+            name: coarse_column(column, singles[name].values, self._least(column, later, singles[name]), how.most_groups)
+            for name, column in columns.items()
+        }
+        for name, column in self.coarse.items():
+            records = records.derive(coarse_name(name), [name], column.groups)
+        self.records = records
+        self.attributes = [coarse_name(name) for name in columns]
+        self.sizes = [column.size for column in self.coarse.values()]
+        self.measured = [self._grouped(name, single) for name, single in singles.items()]
+        self.steps = [
+            Step((name,), single.values.size, purse.amount(max(1, int(TICKS * how.singles / len(columns)))), single.variance**0.5)
+            for name, single in singles.items()
+        ]
+        self.fitted = self._fit(ROUNDING_STEPS * 4)
+        self.bounds: Mapping[Clique, GapBound] = {}
+
+    def _least(self, column: Column, deviation: float, single: NoisyMarginal) -> float:
+        rare = self.how.rare * math.sqrt(single.variance)
+        if isinstance(column, (Numeric, Date)):
+            return max(rare, self.how.fine * math.sqrt(self.total * deviation))
+        return rare
+
+    def _deviation(self, ticks: int) -> float:
+        """The standard deviation of the noise on a count that so many ticks pay for; for heuristics."""
+        price = self.purse.price.times(Fraction(ticks, TICKS))
+        return math.sqrt(2) * float(self.relation.sensitivity(1, 2)) / price.rate
+
+    def _grouped(self, name: str, single: NoisyMarginal) -> NoisyMarginal:
+        """A first histogram over groups. Their noise differs with the number of cells: about that of the average group."""
+        groups = self.coarse[name].groups
+        values = np.bincount(groups, weights=single.values, minlength=self.coarse[name].size)
+        return NoisyMarginal(single.axes, values, single.variance * groups.size / self.coarse[name].size)
+
+    def _fit(self, steps: int) -> Fitted:
+        tree = JunctionTree.over(self.sizes, [one.axes for one in self.measured])
+        start = self.fitted.potentials if hasattr(self, "fitted") else None
+        return fit(tree, self.measured, self.total, start, steps=steps)
+
+    def run(self, candidates: Mapping[Clique, int]) -> None:
+        if len(self.columns) == 1:
+            candidates = {(0,): 1}
+        while self.purse.left:
+            self._one_round(candidates)
+        self.fitted = self._fit(LAST_STEPS)
+
+    def _one_round(self, candidates: Mapping[Clique, int]) -> None:
+        ticks = self.round if self.purse.left >= 2 * self.round else self.purse.left
+        choosing = max(1, int(ticks * self.how.choice))
+        used = 1 - (self.purse.left - ticks) / TICKS
+        axes = that_fit(self.sizes, candidates, [one.axes for one in self.measured], self.how.cells * used)
+        choice, token = self.purse.take(choosing, ticks - choosing)
+        probe = self.records.vector(self.attributes[0])
+        deviation = math.sqrt(probe.noise_variance(identity(probe.shape), token))
+        absolute = deviation * (math.sqrt(0.5) if token.measure == PURE else math.sqrt(2 / math.pi))
+        offered = offer(self.fitted, candidates, axes, self.attributes, self.how.penalty * absolute)
+        spread = self.relation.sensitivity(*gap_sensitivities(offered.gaps)) / choice.exponential
+        chosen = self.records.choose_marginal(offered.gaps, choice)
+        found = axes[chosen]
+        vector = self.records.vector(*(self.attributes[axis] for axis in found))
+        noisy = vector.measure(identity(vector.shape), token)
+        before = self.fitted.counts(found)
+        shaped = noisy.reshape(before.shape)
+        self.measured.append(NoisyMarginal(found, shaped, max(deviation**2, 1e-9), before))
+        names = tuple(list(self.columns)[axis] for axis in found)
+        self.steps.append(Step(names, noisy.size, self.purse.amount(ticks), deviation))
+        if not self.purse.left:
+            self.bounds = gap_bounds(offered, chosen, noisy, deviation, float(spread) / GRAIN)
+        self.fitted = self._fit(ROUNDING_STEPS)
+        if float(np.abs(self.fitted.counts(found) - before).sum()) <= absolute * noisy.size:
+            self.round *= 2 if token.measure == PURE else 4
+
+    def result(self) -> Synthesis:
+        return Synthesis(
+            columns=dict(self.columns),
+            coarse=self.coarse,
+            fitted=self.fitted,
+            measured=tuple(self.measured),
+            singles=dict(self.singles),
+            steps=tuple(self.steps),
+            bounds={axes: bound.against(self.fitted) for axes, bound in self.bounds.items()},
+        )
