@@ -128,7 +128,7 @@ class ArrayColumns:
         found = self._kept.get(tuple(names))
         if found is None:
             cells = math.prod(self._sizes[name] for name in names)
-            found = fixed(np.bincount(self._place(names), minlength=cells).astype(np.int64, copy=False))
+            found = np.bincount(self._place(names), minlength=cells).astype(np.int64, copy=False)
             if sum(one.size for one in self._kept.values()) + cells <= KEPT_CELLS:
                 self._kept[tuple(names)] = found
         return found

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.kernel.partition import Counts
-from jostle.schema import Boolean, Category, Column, Date, Integer, Numeric, Schema
+from jostle.schema import Boolean, Category, Column, Date, Integer, Numeric
 from jostle.schema.columns import OTHER
 from jostle.synthetic.draw import IntArray, shared_out
 from jostle.synthetic.model import FloatArray
@@ -89,22 +89,20 @@ def _runs(counts: FloatArray, least: float) -> Counts:
 
 
 def plain_values(column: Column, cells: IntArray, rng: np.random.Generator) -> NDArray[Any]:
-    """A value in each cell, each as likely: a number between the cell's borders, a day, a category; None where it is missing.
+    """A value in each cell, each as likely: a number between its borders, a day, a category; None where it is missing.
 
-    A category that the schema does not list is called (other). Numbers and days beyond the declared bounds are missing,
-    because nothing is known of them.
+    Where categories are texts, one that the schema does not list is called (other). Other values that are not foreseen are
+    missing, because nothing is known of them.
 
     >>> plain_values(Integer(0, 9, bins=2), np.array([0, 1]), np.random.default_rng(0)).tolist()
     [4, 8]
     """
     known = cells < column.values
-    inside = np.where(known, cells, 0)
     values = np.empty(cells.size, dtype=object)
-    values[:] = _inside(column, inside, rng)
-    if not known.all():
-        values[~known] = [
-            OTHER if cell == column.other and isinstance(column, (Category, Boolean)) else None for cell in cells[~known]
-        ]
+    values[:] = _inside(column, np.where(known, cells, 0), rng)
+    values[~known] = None
+    if isinstance(column, Category) and all(isinstance(one, str) for one in column.categories):
+        values[(cells == column.other) & ~known] = OTHER
     return values
 
 
@@ -139,14 +137,3 @@ def first_days(column: Date) -> IntArray:
     cells = column.encode(days)
     starts = np.flatnonzero(np.diff(cells, prepend=-1))
     return np.append(starts, days.size).astype(np.int64) + column.low.toordinal()
-
-
-def frame_of(schema: Schema, cells: dict[str, IntArray], rng: np.random.Generator) -> Any:
-    """Synthetic records as a frame of pandas, with the schema's columns and plain values."""
-    import pandas as pd
-
-    columns = {}
-    for name, codes in cells.items():
-        values = pd.Series(plain_values(schema[name], codes, rng), dtype=object)
-        columns[name] = values.convert_dtypes() if len(values) else values
-    return pd.DataFrame(columns)

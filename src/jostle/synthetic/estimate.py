@@ -126,11 +126,10 @@ def fit(
 
     known = combined(measured)
     problem = _Problem(tree, known, total)
-    first = [(start or {}).get(one.axes) for one in known]
-    begin = np.concatenate([(np.zeros(one.values.size) if given is None else given.reshape(-1)) for one, given in zip(known, first, strict=True)])
+    begin = [(start or {}).get(one.axes, np.zeros(one.values.size)).reshape(-1) for one in known]
     found = minimize(
         problem.value,
-        begin * problem.units,
+        np.concatenate(begin) * problem.units,
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": steps, "maxcor": 12, "ftol": 1e-10, "gtol": 1e-7},

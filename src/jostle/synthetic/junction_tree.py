@@ -41,9 +41,7 @@ class JunctionTree:
         order, parents = _spanning_forest(sizes, cliques)
         placed = {clique: place for place, clique in enumerate(order)}
         kept = tuple(() if parents[c] is None else _common(c, parents[c]) for c in order)  # type: ignore[arg-type]
-        return cls(
-            tuple(sizes), tuple(order), tuple(-1 if parents[c] is None else placed[parents[c]] for c in order), kept
-        )
+        return cls(tuple(sizes), tuple(order), tuple(-1 if parents[c] is None else placed[parents[c]] for c in order), kept)
 
     @cached_property
     def cells(self) -> int:
@@ -53,9 +51,11 @@ class JunctionTree:
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
         """The places of each clique's children."""
-        return tuple(
-            tuple(child for child, parent in enumerate(self.parents) if parent == place) for place in range(len(self.cliques))
-        )
+        below: list[list[int]] = [[] for _ in self.cliques]
+        for place, parent in enumerate(self.parents):
+            if parent >= 0:
+                below[parent].append(place)
+        return tuple(map(tuple, below))
 
     def home(self, axes: Iterable[int]) -> int | None:
         """The smallest clique that has all these attributes; None if there is none."""

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.synthetic.junction_tree import Clique, JunctionTree, cells_of
+from jostle.synthetic.junction_tree import Clique, JunctionTree
 
 FloatArray = NDArray[np.float64]
 
@@ -67,14 +67,17 @@ class CliqueModel:
         log_sum = 0.0
         for place in reversed(range(count)):
             clique, parent = tree.cliques[place], tree.parents[place]
-            top = float(logs[place].max())
+            separator = tree.separators[place]
+            out = tuple(at for at, axis in enumerate(clique) if axis not in separator)
+            top = logs[place].max(axis=out, keepdims=True)  # per value of what is shared, so that no sum vanishes
             np.subtract(logs[place], top, out=logs[place])
             weights[place] = np.exp(logs[place], out=logs[place])
-            sums[place] = np.maximum(summed(weights[place], clique, tree.separators[place]), TINY)
+            sums[place] = summed(weights[place], clique, separator)
+            told = np.log(sums[place]) + top.reshape(sums[place].shape)
             if parent < 0:
-                log_sum += top + float(np.log(sums[place]))
+                log_sum += float(told)
             else:
-                logs[parent] += spread(np.log(sums[place]) + top, tree.separators[place], tree.cliques[parent])
+                logs[parent] += spread(told, separator, tree.cliques[parent])
         for place in range(count):
             clique, parent = tree.cliques[place], tree.parents[place]
             above: FloatArray = np.ones(())
@@ -97,6 +100,45 @@ class CliqueModel:
         home = self.tree.home(wanted)
         found = self._eliminated(wanted) if home is None else summed(self.beliefs[home], self.tree.cliques[home], wanted)
         return found if wanted == tuple(axes) else np.transpose(found, [wanted.index(axis) for axis in axes])
+
+    def pairs(self, wanted: Iterable[tuple[int, int]]) -> dict[tuple[int, int], FloatArray]:
+        """The joint probabilities of many pairs of attributes at once: what leads to one serves all behind it."""
+        others: dict[int, set[int]] = {}
+        for one, other in wanted:
+            others.setdefault(one, set()).add(other)
+        found: dict[tuple[int, int], FloatArray] = {}
+        for one, partners in others.items():
+            found |= self._with(one, partners)
+        return found
+
+    def _with(self, one: int, partners: set[int]) -> dict[tuple[int, int], FloatArray]:
+        """Along the tree from a clique with the attribute to those with its partners."""
+        tree, left, found = self.tree, set(partners), {}
+        home = tree.home((one,))
+        queue: list[tuple[int, int, Clique, FloatArray | None]] = [(home or 0, -1, (), None)]
+        while queue and left:
+            place, before, shared, given = queue.pop(0)
+            clique, belief = tree.cliques[place], self.beliefs[place]
+            for other in sorted(left & set(clique)):
+                found[one, other] = _told(clique, belief, one, shared, given, (other,))
+                left.discard(other)
+            for near, separator in self._near(place):
+                if near != before and one in tree.cliques[near]:
+                    queue.append((near, place, (), None))
+                elif near != before:
+                    told = _told(clique, belief, one, shared, given, separator)
+                    alone = np.maximum(summed(belief, clique, separator), TINY)
+                    queue.append((near, place, separator, told / alone))
+        for other in left:  # in another tree
+            found[one, other] = np.multiply.outer(self.marginal((one,)), self.marginal((other,)))
+        return found
+
+    def _near(self, place: int) -> Iterable[tuple[int, Clique]]:
+        tree = self.tree
+        if tree.parents[place] >= 0:
+            yield tree.parents[place], tree.separators[place]
+        for child in tree.children[place]:
+            yield child, tree.separators[child]
 
     def _eliminated(self, wanted: Clique) -> FloatArray:
         """From the leaves to the roots; cliques that add nothing to what is wanted are left out."""
@@ -122,13 +164,29 @@ class CliqueModel:
         return result[1]
 
 
+def _told(
+    clique: Clique, belief: FloatArray, one: int, shared: Clique, given: FloatArray | None, wanted: Clique
+) -> FloatArray:
+    """The joint probabilities of an attribute and others in a clique: it is in it too, or known given what is shared."""
+    if given is None:
+        if one in wanted:
+            raise ValueError("the attribute is among those that it is paired with")
+        joint = summed(belief, clique, {one, *wanted})
+        order = [axis for axis in clique if axis == one or axis in wanted]
+        return np.moveaxis(joint, order.index(one), 0)
+    axes = [axis for axis in clique if axis in shared or axis in wanted]
+    joint = summed(belief, clique, axes)
+    places = {axis: place + 1 for place, axis in enumerate(axes)}
+    return np.einsum(
+        given, [0, *(places[axis] for axis in shared)], joint, [*places.values()], [0, *(places[axis] for axis in wanted)]
+    )
+
+
 def _reduced(axes: Clique, values: FloatArray, kept: set[int]) -> tuple[Clique, FloatArray]:
     return tuple(axis for axis in axes if axis in kept), summed(values, axes, kept)
 
 
-def _joined(
-    one: tuple[Clique, FloatArray], other: tuple[Clique, FloatArray], kept: set[int]
-) -> tuple[Clique, FloatArray]:
+def _joined(one: tuple[Clique, FloatArray], other: tuple[Clique, FloatArray], kept: set[int]) -> tuple[Clique, FloatArray]:
     """The product of two factors, added up over what is not kept."""
     axes = tuple(sorted({*one[0], *other[0]} & kept))
     places = {axis: place for place, axis in enumerate(sorted({*one[0], *other[0]}))}
@@ -146,8 +204,3 @@ def independent(tables: Sequence[FloatArray]) -> CliqueModel:
     tree = JunctionTree.over([table.size for table in tables], [])
     logs = [np.log(np.maximum(tables[clique[0]], TINY)) for clique in tree.cliques]
     return CliqueModel.of(tree, logs)
-
-
-def largest_clique(model: CliqueModel) -> int:
-    """The cells of the largest clique."""
-    return max(cells_of(model.tree.sizes, clique) for clique in model.tree.cliques)

@@ -12,7 +12,7 @@ from itertools import combinations
 
 from jostle.kernel.functions.gaps import MarginalGap
 from jostle.synthetic.estimate import Fitted
-from jostle.synthetic.junction_tree import Clique, adjacency, cells_of, model_cells
+from jostle.synthetic.junction_tree import Clique, JunctionTree, adjacency, cells_of, model_cells
 
 HEAVIEST = 2**10
 """The weight of the candidate that matters most."""
@@ -54,21 +54,24 @@ def weighted_candidates(workload: Iterable[Clique]) -> dict[Clique, int]:
 
 
 def that_fit(
-    sizes: Sequence[int], candidates: Mapping[Clique, int], measured: Iterable[Clique], most_cells: float
+    tree: JunctionTree, candidates: Mapping[Clique, int], measured: Iterable[Clique], most_cells: float
 ) -> list[Clique]:
-    """Candidates that lie in a clique already, or with which the model stays within so many cells.
+    """Candidates that lie in a clique already, and pairs with which the model stays within so many cells.
 
-    >>> that_fit([10, 10, 10], {(0,): 1, (0, 1): 1, (1, 2): 1, (0, 2): 1}, [(0, 1), (1, 2)], 300)
+    >>> tree = JunctionTree.over([10, 10, 10], [(0, 1), (1, 2)])
+    >>> that_fit(tree, {(0,): 1, (0, 1): 1, (1, 2): 1, (0, 2): 1, (0, 1, 2): 1}, [(0, 1), (1, 2)], 300)
     [(0,), (0, 1), (1, 2)]
     """
-    known = list(measured)
-    near = adjacency(len(sizes), known)
-    free = {part for axes in known for size in range(1, len(axes) + 1) for part in combinations(axes, size)}
-    return [
-        axes
-        for axes in candidates
-        if axes in free or (cells_of(sizes, axes) <= LARGEST_CANDIDATE and model_cells(sizes, near, axes) <= most_cells)
-    ]
+    near = adjacency(len(tree.sizes), measured)
+    cliques = [set(clique) for clique in tree.cliques]
+    found = []
+    for axes in candidates:
+        if cells_of(tree.sizes, axes) > LARGEST_CANDIDATE:
+            continue
+        free = any(clique.issuperset(axes) for clique in cliques)
+        if free or (len(axes) == 2 and model_cells(tree.sizes, near, axes) <= most_cells):
+            found.append(axes)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +82,12 @@ class Offer:
     gaps: list[MarginalGap]
 
 
-def offer(
-    fitted: Fitted, candidates: Mapping[Clique, int], axes: list[Clique], names: Sequence[str], noise: float
-) -> Offer:
+def offer(fitted: Fitted, candidates: Mapping[Clique, int], axes: list[Clique], names: Sequence[str], noise: float) -> Offer:
     """Each candidate with its present estimate; what noise would add to its gap, `noise` per cell, is taken off."""
+    pairs = fitted.model.pairs((one[0], one[1]) for one in axes if len(one) == 2)
     gaps = []
     for one in axes:
-        counts = fitted.counts(one).reshape(-1)
+        shares = pairs[one[0], one[1]] if len(one) == 2 else fitted.model.marginal(one)
+        counts = fitted.total * shares.reshape(-1)
         gaps.append(MarginalGap(tuple(names[axis] for axis in one), counts, candidates[one], noise * counts.size))
     return Offer(axes, gaps)

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from jostle.algorithms.bayes import shrunk
 from jostle.kernel.budget import PURE, Budget
 from jostle.kernel.functions.gaps import GRAIN, gap_sensitivities
 from jostle.kernel.records import Records
@@ -25,12 +26,20 @@ from jostle.synthetic.domain import CoarseColumn, coarse_column
 from jostle.synthetic.draw import IntArray, draw_records
 from jostle.synthetic.estimate import Fitted, NoisyMarginal, fit, total_of
 from jostle.synthetic.junction_tree import Clique, JunctionTree
+from jostle.synthetic.model import FloatArray
 from jostle.synthetic.select import default_workload, offer, that_fit, weighted_candidates
+from jostle.workloads import identity as identity_workload
 
 TICKS = 100_000
 """Budgets are divided into this many equal parts, so that shares stay exact."""
 
-ROUNDING_STEPS, LAST_STEPS = 25, 200
+FEW_CELLS = 16
+"""Below this many cells, there is nothing to learn about a cell from the others."""
+
+LEAST_VARIANCE = 1e-9
+"""Noise may have none: under `replace`, the count of a histogram with one cell is public."""
+
+STEPS_BETWEEN, LAST_STEPS = 25, 200
 """Steps of a fit between rounds, and of the last one."""
 
 
@@ -41,7 +50,7 @@ class Tuning:
     singles: float = 0.1
     """The share of the budget for one histogram per column."""
 
-    rounds: float = 4.0
+    rounds: float = 1.5
     """The number of rounds per column that the budget is first divided by; it falls as soon as rounds gain little."""
 
     choice: float = 0.1
@@ -154,15 +163,37 @@ class _Ticks:
 def _measure_singles(
     records: Records, columns: Mapping[str, Column], purse: _Ticks, how: Tuning
 ) -> dict[str, NoisyMarginal]:
-    each = max(1, int(TICKS * how.singles / len(columns)))
     found = {}
-    for place, name in enumerate(columns):
+    for place, (name, ticks) in enumerate(_shares_of_singles(columns, purse.measure, how).items()):
         vector = records.vector(name)
-        (token,) = purse.take(each)
+        (token,) = purse.take(ticks)
         cells = identity(vector.shape)
         variance = vector.noise_variance(cells, token)
-        found[name] = NoisyMarginal((place,), vector.measure(cells, token), max(variance, 1e-9))
+        found[name] = NoisyMarginal((place,), vector.measure(cells, token), max(variance, LEAST_VARIANCE))
     return found
+
+
+def _shares_of_singles(columns: Mapping[str, Column], measure: str, how: Tuning) -> dict[str, int]:
+    """Ticks for each column's first histogram, so that the noise on all cells together is least in absolute value.
+
+    With shares w it is Σ cells/w under ε, and Σ cells/√w under ρ.
+    """
+    power = 1 / 2 if measure == PURE else 2 / 3
+    weights = {name: column.size**power for name, column in columns.items()}
+    whole = TICKS * how.singles / sum(weights.values())
+    return {name: max(1, int(whole * weight)) for name, weight in weights.items()}
+
+
+def share_of_singles(columns: Mapping[str, Column], measure: str) -> dict[str, Fraction]:
+    """The share of the budget that pays for each column's first histogram."""
+    return {name: Fraction(ticks, TICKS) for name, ticks in _shares_of_singles(columns, measure, Tuning()).items()}
+
+
+def denoised(single: NoisyMarginal) -> FloatArray:
+    """The counts of a column's cells, each drawn to what cells like it seem to hold."""
+    if single.values.size < FEW_CELLS:
+        return single.values
+    return shrunk(single.values, math.sqrt(single.variance / 2), identity_workload(single.values.size))
 
 
 class _Plan:
@@ -182,7 +213,7 @@ class _Plan:
         self.relation = records.neighbours
         later = self._deviation(self.round)
         self.coarse = {
-            name: coarse_column(column, singles[name].values, self._least(column, later, singles[name]), how.most_groups)
+            name: coarse_column(column, denoised(singles[name]), self._least(column, later, singles[name]), how.most_groups)
             for name, column in columns.items()
         }
         for name, column in self.coarse.items():
@@ -191,11 +222,12 @@ class _Plan:
         self.attributes = [coarse_name(name) for name in columns]
         self.sizes = [column.size for column in self.coarse.values()]
         self.measured = [self._grouped(name, single) for name, single in singles.items()]
+        shares = _shares_of_singles(columns, purse.measure, how)
         self.steps = [
-            Step((name,), single.values.size, purse.amount(max(1, int(TICKS * how.singles / len(columns)))), single.variance**0.5)
+            Step((name,), single.values.size, purse.amount(shares[name]), math.sqrt(single.variance))
             for name, single in singles.items()
         ]
-        self.fitted = self._fit(ROUNDING_STEPS * 4)
+        self.fitted = self._fit(STEPS_BETWEEN * 4)
         self.bounds: Mapping[Clique, GapBound] = {}
 
     def _least(self, column: Column, deviation: float, single: NoisyMarginal) -> float:
@@ -231,9 +263,9 @@ class _Plan:
         ticks = self.round if self.purse.left >= 2 * self.round else self.purse.left
         choosing = max(1, int(ticks * self.how.choice))
         used = 1 - (self.purse.left - ticks) / TICKS
-        axes = that_fit(self.sizes, candidates, [one.axes for one in self.measured], self.how.cells * used)
+        axes = that_fit(self.fitted.model.tree, candidates, [one.axes for one in self.measured], self.how.cells * used)
         choice, token = self.purse.take(choosing, ticks - choosing)
-        probe = self.records.vector(self.attributes[0])
+        probe = self.records.vector(max(self.attributes, key=self.records.sizes.__getitem__))
         deviation = math.sqrt(probe.noise_variance(identity(probe.shape), token))
         absolute = deviation * (math.sqrt(0.5) if token.measure == PURE else math.sqrt(2 / math.pi))
         offered = offer(self.fitted, candidates, axes, self.attributes, self.how.penalty * absolute)
@@ -241,15 +273,16 @@ class _Plan:
         chosen = self.records.choose_marginal(offered.gaps, choice)
         found = axes[chosen]
         vector = self.records.vector(*(self.attributes[axis] for axis in found))
+        variance = max(vector.noise_variance(identity(vector.shape), token), LEAST_VARIANCE)
         noisy = vector.measure(identity(vector.shape), token)
         before = self.fitted.counts(found)
         shaped = noisy.reshape(before.shape)
-        self.measured.append(NoisyMarginal(found, shaped, max(deviation**2, 1e-9), before))
+        self.measured.append(NoisyMarginal(found, shaped, variance, before))
         names = tuple(list(self.columns)[axis] for axis in found)
-        self.steps.append(Step(names, noisy.size, self.purse.amount(ticks), deviation))
+        self.steps.append(Step(names, noisy.size, self.purse.amount(ticks), math.sqrt(variance)))
         if not self.purse.left:
             self.bounds = gap_bounds(offered, chosen, noisy, deviation, float(spread) / GRAIN)
-        self.fitted = self._fit(ROUNDING_STEPS)
+        self.fitted = self._fit(STEPS_BETWEEN)
         if float(np.abs(self.fitted.counts(found) - before).sum()) <= absolute * noisy.size:
             self.round *= 2 if token.measure == PURE else 4
 
