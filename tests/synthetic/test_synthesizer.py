@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -92,12 +93,12 @@ def test_cells_are_put_together_by_noisy_counts_only() -> None:
     """The groups are a function of what was released: the same noisy counts give the same groups, whatever the records."""
     source = records()
     found = synthesize(source, SCHEMA, source.grant(rho="1/50"))
-    plan = object.__new__(synthesizer._Plan)
-    plan.how, plan.total = Tuning(), found.total
-    for name, column in SCHEMA.items():
-        released = found.singles[name]
-        assert np.array_equal(np.maximum(synthesizer.denoised(released), 0), found.coarse[name].shares)
-        assert column.size == released.values.size
+    ticks = int((TICKS - sum(share_of_singles(SCHEMA, "concentrated").values()) * TICKS) / (Tuning().rounds * len(SCHEMA)))
+    deviation = 1 / math.sqrt(2 * ticks / TICKS / 50)
+    again = synthesizer.coarse_columns(SCHEMA, found.singles, found.total, deviation, Tuning())
+    for name, column in again.items():
+        assert np.array_equal(column.groups, found.coarse[name].groups)
+        assert np.array_equal(column.shares, found.coarse[name].shares)
 
 
 def test_what_depends_on_each_other_is_found_and_kept() -> None:

@@ -305,23 +305,21 @@ class Records(PrivateData):
                 scores[:, place] = criterion.scores(_merged(counts, splits[place])) - away[place]
         return [self.__pick(row, open_, scale, budget) for row, open_ in zip(scores, mask, strict=True)]
 
-    def choose_marginal(self, gaps: Sequence[MarginalGap], budget: Budget) -> int:
+    def choose_marginal(self, gaps: Sequence[MarginalGap], budget: Budget) -> Any:
         """The number of a histogram that public estimates are nearly worst for: one noisy maximum over all of them.
 
-        Each score is a weighted L1 distance, which one record moves up or down by its weight.
+        Each score is a weighted L1 distance, which one record moves up or down by its weight. With trials, one per trial.
         """
         check_token(budget)
         if not gaps or any(type(gap) is not MarginalGap for gap in gaps):
             raise BadInput("gaps", "must be of class MarginalGap", "pass at least one")
-        if self.trials is not None:
-            raise PlanError("`choose_marginal` decides between paths: plans that use it run one trial at a time")
         for gap in gaps:
             if math.prod(self.__shape(gap.names)) != gap.estimate.size:
                 raise BadInput("gaps", "need one estimate per combination of values", "make them fit")
         scale = self.__custody.scale(gap_sensitivities(gaps), budget.exponential)
         self.__custody.spend(budget, "choose", f"gap among {len(gaps)} histograms")
         scores = np.array([gap.score(self.__columns.counts(gap.names)) for gap in gaps], dtype=np.int64)
-        return int(self.__custody.maximum(scores, scale, budget))
+        return self.__custody.maximum(scores, scale, budget)
 
     def __pick(self, scores: Counts, allowed: NDArray[np.bool_], scale: Fraction, budget: Budget) -> Any:
         places = np.flatnonzero(allowed)

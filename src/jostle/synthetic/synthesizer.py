@@ -196,6 +196,22 @@ def denoised(single: NoisyMarginal) -> FloatArray:
     return shrunk(single.values, math.sqrt(single.variance / 2), identity_workload(single.values.size))
 
 
+def coarse_columns(
+    columns: Mapping[str, Column], singles: Mapping[str, NoisyMarginal], total: float, deviation: float, how: Tuning
+) -> dict[str, CoarseColumn]:
+    """Columns whose cells are put together where later histograms, with noise of that deviation, could not tell them apart.
+
+    Privacy: from what was released, and from public numbers, only.
+    """
+    found = {}
+    for name, column in columns.items():
+        least = how.rare * math.sqrt(singles[name].variance)
+        if isinstance(column, (Numeric, Date)):
+            least = max(least, how.fine * math.sqrt(total * deviation))
+        found[name] = coarse_column(column, denoised(singles[name]), least, how.most_groups)
+    return found
+
+
 class _Plan:
     """The rounds: what is known so far, and what is left to spend."""
 
@@ -211,11 +227,7 @@ class _Plan:
         self.columns, self.singles, self.total, self.purse, self.how = columns, singles, total, purse, how
         self.round = max(2, int(purse.left / (how.rounds * len(columns))))
         self.relation = records.neighbours
-        later = self._deviation(self.round)
-        self.coarse = {
-            name: coarse_column(column, denoised(singles[name]), self._least(column, later, singles[name]), how.most_groups)
-            for name, column in columns.items()
-        }
+        self.coarse = coarse_columns(columns, singles, total, self._deviation(self.round), how)
         for name, column in self.coarse.items():
             records = records.derive(coarse_name(name), [name], column.groups)
         self.records = records
@@ -229,12 +241,6 @@ class _Plan:
         ]
         self.fitted = self._fit(STEPS_BETWEEN * 4)
         self.bounds: Mapping[Clique, GapBound] = {}
-
-    def _least(self, column: Column, deviation: float, single: NoisyMarginal) -> float:
-        rare = self.how.rare * math.sqrt(single.variance)
-        if isinstance(column, (Numeric, Date)):
-            return max(rare, self.how.fine * math.sqrt(self.total * deviation))
-        return rare
 
     def _deviation(self, ticks: int) -> float:
         """The standard deviation of the noise on a count that so many ticks pay for; for heuristics."""

@@ -56,8 +56,8 @@ class SynthesisQuestion(Question[SyntheticTable]):
     ) -> None:
         self.table = table
         names = tuple(columns) or tuple(table.schema)
-        if len(set(names)) < len(names):
-            raise BadInput("columns", "are named more than once", "name each once, or none for all of them")
+        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise BadInput("columns", "must be names, each once", "name some columns, or none for all of them")
         self.columns: dict[str, Column] = {name: table.schema.column(name) for name in names}
         for name, column in self.columns.items():
             if column.size > MOST_CELLS:
@@ -114,7 +114,7 @@ def _workload(names: Sequence[str], workload: Any, label: Any) -> list[Clique]:
     if workload is not None and label is not None:
         raise BadInput("label", "chooses a workload, and so does workload", "pass one of them")
     if label is not None:
-        if label not in names:
+        if not isinstance(label, str) or label not in names:
             raise BadInput("label", f"{label!r} is not among the columns", f"use one of {', '.join(names)}")
         place = names.index(label)
         sets = default_workload(len(names))
@@ -128,7 +128,8 @@ def _workload(names: Sequence[str], workload: Any, label: Any) -> list[Clique]:
 
 def _placed(names: Sequence[str], one: Any) -> Clique:
     listed = [one] if isinstance(one, str) else list(one) if isinstance(one, Sequence) else [None]
-    if not listed or len(set(map(str, listed))) < len(listed) or any(name not in names for name in listed):
+    known = all(isinstance(name, str) and name in names for name in listed)
+    if not listed or not known or len(set(listed)) < len(listed):
         raise BadInput("workload", "has a set that is not of the table's columns, each once", f"use {', '.join(names)}")
     if len(listed) > MOST_TOGETHER:
         raise BadInput("workload", f"has a set of more than {MOST_TOGETHER} columns", "ask for smaller sets")
