@@ -47,10 +47,10 @@ STEPS_BETWEEN, LAST_STEPS = 25, 200
 class Tuning:
     """How the plan divides its budget and how fine its model is: public, found on public tables."""
 
-    singles: float = 0.1
+    singles: float = 0.35
     """The share of the budget for one histogram per column."""
 
-    rounds: float = 1.5
+    rounds: float = 3.0
     """The number of rounds per column that the budget is first divided by; it falls as soon as rounds gain little."""
 
     choice: float = 0.1
