@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jostle import plots
-from jostle.answers.answer import Answer, IntervalKind
+from jostle.answers.answer import Answer, IntervalKind, labelled
 from jostle.kernel.budget import PURE, SYMBOLS, round_up
 from jostle.kernel.errors import BadInput
 from jostle.linear.laws import NoiseLaw, margins
@@ -49,7 +49,7 @@ class SyntheticMarginal:
 
     def rows(self) -> Rows:
         """One row per combination of groups."""
-        return Rows({**self.about, "count": self.counts, "low": self.low, "high": self.high})
+        return labelled(self.about, {"count": self.counts, "low": self.low, "high": self.high})
 
     def to_pandas(self) -> Any:
         """The rows as a frame of pandas."""

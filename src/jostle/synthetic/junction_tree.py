@@ -39,9 +39,8 @@ class JunctionTree:
         """A tree whose cliques hold all sets; each attribute is in one at least."""
         cliques = maximal_cliques(sizes, sets)
         order, parents = _spanning_forest(sizes, cliques)
-        placed = {clique: place for place, clique in enumerate(order)}
-        kept = tuple(() if parents[c] is None else _common(c, parents[c]) for c in order)  # type: ignore[arg-type]
-        return cls(tuple(sizes), tuple(order), tuple(-1 if parents[c] is None else placed[parents[c]] for c in order), kept)
+        kept = [() if parent < 0 else _common(one, order[parent]) for one, parent in zip(order, parents, strict=True)]
+        return cls(tuple(sizes), tuple(order), tuple(parents), tuple(kept))
 
     @cached_property
     def cells(self) -> int:
@@ -100,7 +99,7 @@ def maximal_cliques(sizes: Sequence[int], sets: Iterable[Sequence[int]]) -> list
     >>> maximal_cliques([2, 2, 2, 2], [(0, 1), (1, 2), (2, 3), (0, 3)])
     [(0, 1, 3), (1, 2, 3)]
     """
-    found = []
+    found: list[int] = []
     for clique in _eliminated([math.log(max(size, 1)) for size in sizes], adjacency(len(sizes), sets)):
         if not any(clique & ~other == 0 for other in found):
             found.append(clique)
@@ -147,20 +146,17 @@ def _bits(mask: int) -> list[int]:
     return found
 
 
-def _spanning_forest(sizes: Sequence[int], cliques: list[Clique]) -> tuple[list[Clique], dict[Clique, Clique | None]]:
-    """Parents that have most in common, from the largest clique on: a maximum spanning tree has the running intersection."""
+def _spanning_forest(sizes: Sequence[int], cliques: Sequence[Clique]) -> tuple[list[Clique], list[int]]:
+    """Cliques and their parents, which have most in common: a maximum spanning tree has the running intersection."""
     order: list[Clique] = []
-    parents: dict[Clique, Clique | None] = {}
-    left = sorted(cliques, key=lambda clique: (-cells_of(sizes, clique), clique))
-    nearest: dict[Clique, Clique | None] = dict.fromkeys(left)
-    shared = dict.fromkeys(left, 0)
+    parents: list[int] = []
+    left = dict.fromkeys(cliques, (0, -1))  # how much each has in common with whom
     while left:
-        new = max(left, key=lambda clique: (shared[clique], cells_of(sizes, clique), clique))
-        left.remove(new)
+        new = max(left, key=lambda clique: (left[clique][0], cells_of(sizes, clique), clique))
         order.append(new)
-        parents[new] = nearest[new]
-        for other in left:
+        parents.append(left.pop(new)[1])
+        for other, (shared, _) in left.items():
             common = len(_common(other, new))
-            if common > shared[other]:
-                shared[other], nearest[other] = common, new
+            if common > shared:
+                left[other] = common, len(order) - 1
     return order, parents

@@ -173,13 +173,17 @@ def _told(
             raise ValueError("the attribute is among those that it is paired with")
         joint = summed(belief, clique, {one, *wanted})
         order = [axis for axis in clique if axis == one or axis in wanted]
-        return np.moveaxis(joint, order.index(one), 0)
+        return np.asarray(np.moveaxis(joint, order.index(one), 0))
     axes = [axis for axis in clique if axis in shared or axis in wanted]
     joint = summed(belief, clique, axes)
     places = {axis: place + 1 for place, axis in enumerate(axes)}
-    return np.einsum(
-        given, [0, *(places[axis] for axis in shared)], joint, [*places.values()], [0, *(places[axis] for axis in wanted)]
-    )
+    told = [0, *(places[axis] for axis in shared)]
+    return _product((given, told), (joint, [*places.values()]), [0, *(places[axis] for axis in wanted)])
+
+
+def _product(one: tuple[FloatArray, list[int]], other: tuple[FloatArray, list[int]], kept: list[int]) -> FloatArray:
+    """The product of two arrays whose axes are numbered, added up over axes that are not kept."""
+    return np.asarray(np.einsum(*one, *other, kept))  # type: ignore[arg-type]  # NumPy's types lack this form
 
 
 def _reduced(axes: Clique, values: FloatArray, kept: set[int]) -> tuple[Clique, FloatArray]:
@@ -192,7 +196,7 @@ def _joined(one: tuple[Clique, FloatArray], other: tuple[Clique, FloatArray], ke
     places = {axis: place for place, axis in enumerate(sorted({*one[0], *other[0]}))}
     numbered = [[places[axis] for axis in factor[0]] for factor in (one, other)]
     out = [places[axis] for axis in axes]
-    return axes, np.einsum(one[1], numbered[0], other[1], numbered[1], out)
+    return axes, _product((one[1], numbered[0]), (other[1], numbered[1]), out)
 
 
 def independent(tables: Sequence[FloatArray]) -> CliqueModel:

@@ -73,7 +73,7 @@ class Tuning:
 
 
 @dataclass(frozen=True)
-class Step:
+class PaidStep:
     """One measurement, and what was paid for it."""
 
     names: tuple[str, ...]
@@ -96,7 +96,7 @@ class Synthesis:
     singles: Mapping[str, NoisyMarginal]
     """The first histogram of each column, over all of its cells."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[PaidStep, ...]
     bounds: Mapping[Clique, GapBound]
     """How far the model is off at most, in 95 of 100 cases, for the histograms that the last choice was among."""
 
@@ -236,7 +236,7 @@ class _Plan:
         self.measured = [self._grouped(name, single) for name, single in singles.items()]
         shares = _shares_of_singles(columns, purse.measure, how)
         self.steps = [
-            Step((name,), single.values.size, purse.amount(shares[name]), math.sqrt(single.variance))
+            PaidStep((name,), single.values.size, purse.amount(shares[name]), math.sqrt(single.variance))
             for name, single in singles.items()
         ]
         self.fitted = self._fit(STEPS_BETWEEN * 4)
@@ -250,7 +250,8 @@ class _Plan:
     def _grouped(self, name: str, single: NoisyMarginal) -> NoisyMarginal:
         """A first histogram over groups. Their noise differs with the number of cells: about that of the average group."""
         groups = self.coarse[name].groups
-        values = np.bincount(groups, weights=single.values, minlength=self.coarse[name].size)
+        values = np.zeros(self.coarse[name].size)
+        np.add.at(values, groups, single.values)
         return NoisyMarginal(single.axes, values, single.variance * groups.size / self.coarse[name].size)
 
     def _fit(self, steps: int) -> Fitted:
@@ -285,7 +286,7 @@ class _Plan:
         shaped = noisy.reshape(before.shape)
         self.measured.append(NoisyMarginal(found, shaped, variance, before))
         names = tuple(list(self.columns)[axis] for axis in found)
-        self.steps.append(Step(names, noisy.size, self.purse.amount(ticks), math.sqrt(variance)))
+        self.steps.append(PaidStep(names, noisy.size, self.purse.amount(ticks), math.sqrt(variance)))
         if not self.purse.left:
             self.bounds = gap_bounds(offered, chosen, noisy, deviation, float(spread) / GRAIN)
         self.fitted = self._fit(STEPS_BETWEEN)

@@ -20,6 +20,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.measures import largest_rho
 from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.linear.fitting.marginals import margins_of_cells
+from jostle.linear.laws import NoiseLaw
 from jostle.schema import Column
 from jostle.schema.rows import Rows
 from jostle.synthetic.domain import plain_values
@@ -71,7 +72,7 @@ class SynthesisQuestion(Question[SyntheticTable]):
         """How far off counts of single columns would be; those of several columns depend on the data."""
         price = Price.of(epsilon)
         neighbours = self.table.neighbours.among_filtered()
-        laws = {
+        laws: dict[tuple[str, ...], NoiseLaw] = {
             (name,): law_of_a_cell(neighbours, price.times(share))
             for name, share in share_of_singles(self.columns, price.measure).items()
         }
