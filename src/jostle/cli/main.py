@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Final = (
     *("demo", "schema", "release", "synthesize", "budget", "claim"),
-    *("classify", "audit", "train", "explore", "bench"),
+    *("classify", "run", "audit", "train", "explore", "bench"),
 )
 """In the order of `jostle --help`. Each is in the module of its name."""
 
