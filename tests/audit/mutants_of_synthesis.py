@@ -54,7 +54,7 @@ OF_SYNTHESIS = [
     ),
     Mutant(
         "synthetic tables: cells are put together by true counts",
-        wrapped(synthesizer._Plan, "__init__", grouped_by_true_counts),
+        wrapped(synthesizer._Rounds, "__init__", grouped_by_true_counts),
         tested(test_synthesizer.test_cells_are_put_together_by_noisy_counts_only),
     ),
     Mutant(

@@ -134,7 +134,7 @@ def synthesize(
     purse = _Ticks(budget)
     singles = _measure_singles(records, columns, purse, how)
     total = float(records.total) if records.total is not None else total_of([*singles.values()])
-    plan = _Plan(records, columns, singles, max(total, 1.0), purse, how)
+    plan = _Rounds(records, columns, singles, max(total, 1.0), purse, how)
     plan.run(weighted_candidates(wanted))
     return plan.result()
 
@@ -212,7 +212,7 @@ def coarse_columns(
     return found
 
 
-class _Plan:
+class _Rounds:
     """The rounds: what is known so far, and what is left to spend."""
 
     def __init__(

@@ -140,8 +140,8 @@ def _placed(names: Sequence[str], one: Any) -> Clique:
 def price_of(epsilon: Any, delta: Any, rho: Any) -> Any:
     """What to charge: with a δ, the ρ that (ε, δ) allows.
 
-    >>> price_of(1, None, None), str(price_of(1, "1e-9", None))
-    (1, 'ρ = 0.014973...')
+    >>> price_of(1, None, None), price_of(1, "1e-9", None).measure, round(float(price_of(1, "1e-9", None).amount), 4)
+    (1, 'concentrated', 0.015)
     """
     if delta is None:
         return epsilon if rho is None else Price.of(epsilon, rho)
