@@ -39,6 +39,10 @@ def release(
         list[str] | None,
         typer.Option(help="Per group, such as average=mean(cost) or p90=quantile(cost, 0.9); repeat it for several."),
     ] = None,
+    keys: Annotated[
+        Literal["private"] | None,
+        typer.Option(help="private: show the groups that enough people have, where nobody can list them; needs a δ."),
+    ] = None,
     wide: Annotated[
         bool, typer.Option("--wide", help="Print two group columns as a cross table, without intervals.")
     ] = False,
@@ -130,7 +134,7 @@ def release(
         raise BadInput("wide", "is for aggregates by two columns", "name both, --by ward,sex, and an --aggregate")
     aggregates = parse_aggregates(aggregate) if aggregate else {}
     if not preview:
-        _check_destination(to, ledger, data, schema)
+        check_destination(to, ledger, data, schema)
     if rows is not None and not preview:
         raise BadInput("rows", "is for the preview of a mean", "leave it out, or pass --preview")
     with Working() as working, ExitStack() as until_done:
@@ -138,7 +142,7 @@ def release(
         known = data_version is not None and ledger is not None and not fresh
         if preview and not known:  # nothing will be charged, so no ledger is needed, and none is written to
             folder = until_done.enter_context(TemporaryDirectory(prefix="jostle-"))
-            ledger, cap = str(Path(folder) / "preview.db"), "1"
+            ledger, cap = str(Path(folder) / "preview.db"), cap_of("1,1e-6") if keys and cap is None else cap or "1"
         private = open_table(
             data,
             schema=schema,
@@ -160,19 +164,23 @@ def release(
             view=view,
             version=None if fresh else data_version,
         )
-        question = private.ask_sql(sql) if sql is not None else _question(private, groups, where, algorithm, aggregates)
+        question = (
+            private.ask_sql(sql, keys=keys)
+            if sql is not None
+            else _question(private, groups, where, algorithm, aggregates, keys)
+        )
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
             _show_preview(question, epsilon if rho is None else Price.of(None, rho), within, rows, form)
             return
         _check_lines(question, to)
         with stoppable():
-            status = _paid(question, to, working, epsilon=epsilon, within=within, rho=rho)
+            status = paid(question, to, working, epsilon=epsilon, within=within, rho=rho)
     if status:
         raise typer.Exit(status)
 
 
-def _paid(question: Any, to: Destination, working: Working, **price: Any) -> int:
+def paid(question: Any, to: Destination, working: Working, **price: Any) -> int:
     """Release, deliver, and return the exit status."""
     answer = None
     try:
@@ -188,7 +196,7 @@ def _paid(question: Any, to: Destination, working: Working, **price: Any) -> int
         return STOPPED
 
 
-def _check_destination(to: Destination, ledger: str | None, data: str, schema: Path) -> None:
+def check_destination(to: Destination, ledger: str | None, data: str, schema: Path) -> None:
     """Refuse, before anything is charged, a missing ledger and files that cannot or must not be written."""
     from jostle.schema.rows import FILES, check_writer
 
@@ -211,11 +219,16 @@ def _check_destination(to: Destination, ledger: str | None, data: str, schema: P
 
 
 def _question(
-    private: Table, groups: Sequence[str], where: str | None, algorithm: str | None, aggregates: Mapping[str, Aggregate]
+    private: Table,
+    groups: Sequence[str],
+    where: str | None,
+    algorithm: str | None,
+    aggregates: Mapping[str, Aggregate],
+    keys: str | None,
 ) -> Any:
     rows = private if where is None else private.where(where)
-    if aggregates:
-        return rows.ask_groups(groups, aggregates)
+    if aggregates or keys is not None:
+        return rows.ask_groups(groups, aggregates or parse_aggregates(["count"]), keys=keys)
     if groups:
         return rows.ask(*groups, algorithm=algorithm)
     if algorithm is not None:

@@ -24,7 +24,9 @@ from jostle.kernel.arrays import domain_of
 from jostle.kernel.budget import Budget, Purse, check_token
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.criteria import Criterion
+from jostle.kernel.functions.gaps import MarginalGap, gap_sensitivities
 from jostle.kernel.functions.totals import CellSums, Contribution, NoisyTotals, SummedColumns, WeightedTotals, power_sums
+from jostle.kernel.key_selection import KeyedColumns, SelectedColumns, rule_for
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector, fixed
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 
 LARGEST_VECTOR = 2**26
 """The most cells that a histogram of records may have."""
+
+KEPT_CELLS = 2**23
+"""Records in memory keep counts of up to this many cells, for plans that look at the same histograms again and again."""
 
 
 class Columns(Protocol):
@@ -83,6 +88,7 @@ class ArrayColumns:
         self._sizes = dict(sizes)
         self._filtered = False
         self._rows = lengths.pop() if lengths else 0
+        self._kept: dict[tuple[str, ...], Counts] = {}
         self._codes = {name: _narrow(np.asarray(column), sizes[name]) for name, column in codes.items()}
 
     @classmethod
@@ -120,8 +126,13 @@ class ArrayColumns:
         return self._codes[name]
 
     def counts(self, names: Sequence[str]) -> Counts:
-        cells = math.prod(self._sizes[name] for name in names)
-        return np.bincount(self._place(names), minlength=cells).astype(np.int64, copy=False)
+        found = self._kept.get(tuple(names))
+        if found is None:
+            cells = math.prod(self._sizes[name] for name in names)
+            found = np.bincount(self._place(names), minlength=cells).astype(np.int64, copy=False)
+            if sum(one.size for one in self._kept.values()) + cells <= KEPT_CELLS:
+                self._kept[tuple(names)] = found
+        return found
 
     def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
         return {name: self._codes[name] for name in names}, np.ones(self._rows, dtype=np.int64)
@@ -139,7 +150,7 @@ class ArrayColumns:
     def with_table(self, name: str, of: Sequence[str], table: Counts) -> ArrayColumns:
         derived = object.__new__(ArrayColumns)
         size = int(table.max()) + 1
-        derived._rows, derived._filtered = self._rows, self._filtered
+        derived._rows, derived._filtered, derived._kept = self._rows, self._filtered, {}
         derived._sizes = self._sizes | {name: size}
         derived._codes = self._codes | {name: _narrow(table.reshape(-1)[self._place(of)], size)}
         return derived
@@ -219,12 +230,16 @@ class Records(PrivateData):
     def vector(self, *names: str) -> Source:
         """Counts over the combinations of these attributes' values, as a source. They are counted when first needed.
 
-        A record is in one cell, so the vector's lemmas hold; same purse, same neighbours.
+        A record is in one cell, so the vector's lemmas hold; same purse, same neighbours, but for what columns hold every
+        person to where they count. All parts of the vector come from that one count, so the bound is one of all together.
         """
-        shape = self.__shape(names)
+        shape, custody = self.__shape(names), self.__custody
+        if not custody.in_part:
+            person = self.neighbours.bounded(getattr(self.__columns, "most_counted", None))
+            custody = replace(custody, neighbours=person, charged=self.neighbours)
         kind = ReleaseSource if isinstance(self, ReleaseRecords) else SimulatedSource
         rows = partial(getattr, self.__columns, "rows")  # where it is public, no value has to be looked at for it
-        return source_over(kind, partial(self.__columns.counts, names), shape, self.__custody, rows)
+        return source_over(kind, partial(self.__columns.counts, names), shape, custody, rows)
 
     def judged(self, names: Sequence[str], rule: Callable[[Mapping[str, NDArray[np.integer]]], Any], size: int) -> Source:
         """Counts of what a public rule says of each record, as a source: for a rule that no table holds, such as a model.
@@ -295,6 +310,22 @@ class Records(PrivateData):
                 scores[:, place] = criterion.scores(_merged(counts, splits[place])) - away[place]
         return [self.__pick(row, open_, scale, budget) for row, open_ in zip(scores, mask, strict=True)]
 
+    def choose_marginal(self, gaps: Sequence[MarginalGap], budget: Budget) -> Any:
+        """The number of a histogram that public estimates are nearly worst for: one noisy maximum over all of them.
+
+        Each score is a weighted L1 distance, which one record moves up or down by its weight. With trials, one per trial.
+        """
+        check_token(budget)
+        if not gaps or any(type(gap) is not MarginalGap for gap in gaps):
+            raise BadInput("gaps", "must be of class MarginalGap", "pass at least one")
+        for gap in gaps:
+            if math.prod(self.__shape(gap.names)) != gap.estimate.size:
+                raise BadInput("gaps", "need one estimate per combination of values", "make them fit")
+        scale = self.__custody.scale(gap_sensitivities(gaps), budget.exponential)
+        self.__custody.spend(budget, "choose", f"gap among {len(gaps)} histograms")
+        scores = np.array([gap.score(self.__columns.counts(gap.names)) for gap in gaps], dtype=np.int64)
+        return self.__custody.maximum(scores, scale, budget)
+
     def __pick(self, scores: Counts, allowed: NDArray[np.bool_], scale: Fraction, budget: Budget) -> Any:
         places = np.flatnonzero(allowed)
         return places[self.__custody.maximum(scores[places], scale, budget)].tolist() if places.size else -1
@@ -329,10 +360,34 @@ class Records(PrivateData):
         if persons and not held.persons:
             raise BadInput("totals", "count persons, and these records do not say whose they are", "count records")
         held = Contribution() if self.__custody.in_part else held
-        scales = measured.scales(cells, self.neighbours, held, budget.pure)
+        noises = measured.noises(cells, self.neighbours, held, budget.price)
         self.__custody.spend(budget, "totals", f"{len(measured.totals)} totals of {cells} cells")
         sums = self.__columns.cell_sums(by, measured.points, squares=squares, persons=persons)
-        return [one.noisy(sums, scale, self.__custody.noise) for one, scale in zip(measured.totals, scales, strict=True)]
+        return [one.noisy(sums, added, self.__custody.noise) for one, added in zip(measured.totals, noises, strict=True)]
+
+    def select_keys(
+        self, by: Sequence[str], measured: WeightedTotals, budget: Budget
+    ) -> tuple[list[tuple[Any, ...]], Records]:
+        """The groups that may be named, in an order of their own, and records of these groups only, for `totals`.
+
+        The token has a δ. A group is selected by the number of its people, who are held to a number of groups each. Of all
+        others nothing is left: neither in sums nor in the order. The attribute `keys` is a group's place in the list.
+        """
+        check_token(budget, of_keys=True)
+        if type(measured) is not WeightedTotals or not isinstance(self.__columns, KeyedColumns):
+            raise PlanError("`select_keys` is for WeightedTotals of records whose groups can be listed")
+        if self.trials is not None or self.__custody.in_part:
+            raise PlanError("`select_keys` selects once, among all records: neither in several trials nor in a part")
+        held = self.__columns.contribution(by)
+        rule = rule_for(budget.price, self.neighbours, held)
+        self.__custody.spend(budget, "select_keys", f"{rule.method} rule, {rule.groups_per_person} groups per person")
+        squares = any(one.squares for one in measured.totals)
+        keys, sums = self.__columns.keyed_sums(by, measured.points, squares=squares)
+        chosen = rule.select(np.minimum(sums.persons, len(rule.table)).astype(np.int64), self.__custody.noise)
+        places = _in_order(np.flatnonzero(chosen), keys)
+        selected = SelectedColumns({"keys": places.size}, sums.of(places), held)
+        named = [keys[place] for place in places]
+        return named, self.__over(selected, self.__custody)  # type: ignore[arg-type]  # they can be added up, and no more
 
     def minimise(self, objective: Additive, budget: Budget) -> Vector:
         """Coefficients of additive scores that nearly minimise the records' loss, by objective perturbation.
@@ -392,6 +447,11 @@ def _merged(counts: Counts, split: Split) -> Counts:
         return counts
     goes_to = (np.arange(split.arity)[:, None] == split.branches).astype(np.int64)
     return np.asarray(goes_to @ counts)
+
+
+def _in_order(places: Counts, keys: Sequence[tuple[Any, ...]]) -> Counts:
+    """Selected keys in an order of their own: that in which an engine finds keys may depend on all of them."""
+    return np.array(sorted(places.tolist(), key=keys.__getitem__), dtype=np.int64)
 
 
 def _handicaps(handicaps: Counts | Vector | None, splits: int, unit: int) -> Counts:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 
@@ -27,8 +27,13 @@ from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.schema import Boolean, Category, Column, Integer, Schema
+<<<<<<< HEAD
 from jostle.tables.aggregates import Aggregate
 from jostle.tables.budget_source import AccountBudget, BudgetSource, PartBudget
+=======
+from jostle.tables.aggregates import Aggregate, Ratio
+from jostle.tables.budget_source import BudgetSource, PartBudget
+>>>>>>> main
 from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import Condition, looked_up_column, operation
@@ -37,6 +42,7 @@ from jostle.tables.grouped_table import GroupedTable
 from jostle.tables.groups import GroupsQuestion
 from jostle.tables.marginals import MarginalsQuestion
 from jostle.tables.post_processing import SelectAnswer
+from jostle.tables.private_keys import groups_question
 from jostle.tables.question import CountsQuestion, QuantilesQuestion, cell_labels
 from jostle.tables.relations import Lookups
 from jostle.tables.sql import SelectQuestion, parse_select
@@ -44,6 +50,10 @@ from jostle.tables.sums_and_means import SumOrMeanQuestion
 from jostle.tables.unit import Unit
 from jostle.tables.view import Derive, InCell, View, Where
 from jostle.workloads import Workload
+
+if TYPE_CHECKING:
+    from jostle.answers.synthetic_table import SyntheticTable
+    from jostle.tables.synthesis import SynthesisQuestion
 
 MOST_PARTS = 1024
 """A table is partitioned into at most this many parts."""
@@ -324,47 +334,83 @@ class Table:
         return Top(release=released, k=cells, **released.price)
 
     def sum(
-        self, column: str, *, by: str | None = None, epsilon: Any = None, within: float | None = None
+        self, column: str, *, by: str | None = None, epsilon: Any = None, within: float | None = None, rho: Any = None
     ) -> ReleasedNumber | ReleasedNumbers:
         """The sum of a column, clipped to its declared bounds; with `by`, for each cell of another column, at one price.
 
         Rows without a number between the bounds count as 0.
         """
-        return self.ask_total("sum", column, by).release(epsilon=epsilon, within=within)
+        return self.ask_total("sum", column, by).release(epsilon=epsilon, within=within, rho=rho)
 
-    def mean(self, column: str, *, by: str | None = None, epsilon: Any = None) -> ReleasedNumber | ReleasedNumbers:
+    def mean(
+        self, column: str, *, by: str | None = None, epsilon: Any = None, rho: Any = None
+    ) -> ReleasedNumber | ReleasedNumbers:
         """The mean of a column, clipped to its declared bounds, over the rows that have a number between them.
 
         With `by`, for each cell of another column, at one price. How far the values are above the lower bound and how far
         below the upper one are measured together, at the price of one, as in `jostle.mechanisms.clipped_mean`.
         """
-        return self.ask_total("mean", column, by).release(epsilon=epsilon)
+        return self.ask_total("mean", column, by).release(epsilon=epsilon, rho=rho)
 
-    def group_by(self, *columns: str, keys: Any = None) -> GroupedTable:
+    def synthesize(
+        self,
+        *columns: str,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        rows: int | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
+        label: str | None = None,
+    ) -> SyntheticTable:
+        """Synthetic records with these columns, or with all of them: one price for any question that may follow.
+
+        Pay in `epsilon`, in `rho`, or with `epsilon` and `delta` in the ρ that these allow, which is better for more than a
+        few columns. By default, there are about as many records as the table has, and all sets of up to three columns count
+        alike; `workload` lists sets that matter, `label` names a column that is to be predicted. Rows that lack a cell in
+        one of the columns are left out.
+        """
+        from jostle.tables.synthesis import price_of  # few need it
+
+        question = self.ask_synthesis(*columns, rows=rows, workload=workload, label=label)
+        return question.release(epsilon=price_of(epsilon, delta, rho))
+
+    def group_by(self, *columns: str, keys: Any = None, keys_delta: Any = None) -> GroupedTable:
         """Group rows by the cells of some columns: `table.group_by("ward", "sex").aggregate(n=count(), epsilon=1)`.
 
         Without columns, all rows are one group. By default, every combination of the columns' cells is a group, also one
         without rows. `keys` lists some of them, `keys=["north", "south"]` or `keys=[("north", "F"), …]`; rows of other
-        groups are left out.
+        groups are left out. `keys="private"` is for groups that nobody can list, such as free text: in an account with a δ,
+        those are shown that have enough people. Half of the price, and `keys_delta` of the account's δ for keys (by default
+        a tenth of it), pay for the selection.
         """
-        return GroupedTable(self, columns, keys)
+        return GroupedTable(self, columns, keys, keys_delta)
 
     def sql(
-        self, text: str, *, epsilon: Any = None, within: float | None = None, lookups: Lookups | None = None
+        self,
+        text: str,
+        *,
+        epsilon: Any = None,
+        within: float | None = None,
+        rho: Any = None,
+        lookups: Lookups | None = None,
+        keys: str | None = None,
+        keys_delta: Any = None,
     ) -> SelectAnswer:
         """Answer a SELECT statement: `SELECT age, COUNT(*) AS n FROM people WHERE sex = 'F' GROUP BY age ORDER BY n DESC`.
 
         All aggregates share one price. Arithmetic on them, HAVING, ORDER BY and LIMIT are computed from what is released,
         and free. Every cell of the columns after GROUP BY has an answer, also those without rows. `lookups` are public
-        tables to join, by name: frames, or dictionaries. What is not supported is refused by its name.
+        tables to join, by name: frames, or dictionaries. What is not supported is refused by its name. With
+        `keys="private"`, only those groups have an answer that have enough people, as in `group_by`.
         """
-        return self.ask_sql(text, lookups=lookups).release(epsilon=epsilon, within=within)
+        question = self.ask_sql(text, lookups=lookups, keys=keys, keys_delta=keys_delta)
+        return question.release(epsilon=epsilon, within=within, rho=rho)
 
     # ----------------------------------------------------------------------------------------------------- questions
 
     def ask_count(self) -> CountsQuestion:
         """The question behind `count`, to preview before it is paid for."""
-        columns = EngineColumns(self._views, {}).with_table(ROWS, (), np.zeros(1, dtype=np.int64))
+        columns = EngineColumns(self._views, {}).with_table(ROWS, (), np.zeros(1, dtype=np.int64)).in_groups(())
         about, reason = {"figure": ["count"]}, "because one number is asked for"
         one = workloads.identity(1)
         return CountsQuestion(self, columns, [ROWS], one, "count", about=about, named="Laplace", reason=reason)
@@ -381,7 +427,7 @@ class Table:
             raise BadInput("columns", problem, remedy)
         return CountsQuestion(
             self,
-            EngineColumns.of(self._views, columns),
+            EngineColumns.of(self._views, columns).in_groups(columns),
             columns,
             workloads.identity(shape if len(shape) == AXES else cells),
             f"histogram of {' and '.join(columns)}",
@@ -402,6 +448,12 @@ class Table:
         """The question behind `marginals`, to preview before it is paid for."""
         return MarginalsQuestion(self, columns)
 
+    def ask_synthesis(self, *columns: str, rows: Any = None, workload: Any = None, label: Any = None) -> SynthesisQuestion:
+        """The question behind `synthesize`, to preview before it is paid for: how far off counts by one column would be."""
+        from jostle.tables.synthesis import SynthesisQuestion
+
+        return SynthesisQuestion(self, columns, rows=rows, workload=workload, label=label)
+
     def ask_quantiles(self, column: str, levels: Sequence[float], *, algorithm: str | None = None) -> QuantilesQuestion:
         """The question behind `quantiles`, to preview before it is paid for: how many *rows* off the ranks would be."""
         return QuantilesQuestion(self, column, levels, algorithm)
@@ -413,17 +465,20 @@ class Table:
     def ask_groups(
         self,
         columns: Sequence[str],
-        aggregates: Mapping[str, Aggregate],
+        aggregates: Mapping[str, Aggregate | Ratio],
         *,
         weights: Mapping[str, float] | None = None,
         keys: Any = None,
+        keys_delta: Any = None,
     ) -> GroupsQuestion:
         """The question behind `group_by(…).aggregate(…)`, to preview before it is paid for."""
-        return GroupsQuestion(self, columns, aggregates, weights=weights, keys=keys)
+        return groups_question(self, columns, aggregates, weights=weights, keys=keys, keys_delta=keys_delta)
 
-    def ask_sql(self, text: str, *, lookups: Lookups | None = None) -> SelectQuestion:
+    def ask_sql(
+        self, text: str, *, lookups: Lookups | None = None, keys: str | None = None, keys_delta: Any = None
+    ) -> SelectQuestion:
         """The question behind `sql`, to preview before it is paid for."""
-        return parse_select(text, self, lookups)
+        return parse_select(text, self, lookups, keys=keys, keys_delta=keys_delta)
 
     # ------------------------------------------------------------------------------------------------------ the rest
 
