@@ -446,11 +446,8 @@ MUTANTS = [
     ),
     *OF_RECORDS,
     *OF_TABLES,
-<<<<<<< HEAD
-    *OF_MEMORY,
-=======
     *OF_KEYS,
->>>>>>> main
+    *OF_MEMORY,
     *OF_READING,
     *OF_MEASURES,
     *OF_GLUE,

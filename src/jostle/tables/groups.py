@@ -276,27 +276,13 @@ class GroupsQuestion(PricedGroups):
 
     def _of_totals(self, price: Price | None, found: dict[str, Found]) -> dict[str, Any]:
         """Measure the totals, read their aggregates, and say what was paid."""
-<<<<<<< HEAD
-        noisy, price = self._measure(epsilon)
-        for one, numbers in zip(self._measured, noisy, strict=True):
-            found |= {name: self._read(one.total, aggregate, numbers) for name, aggregate in one.aggregates.items()}
-        return price
-
-    def _measure(self, epsilon: Fraction | None) -> tuple[list[NoisyTotals], dict[str, Any]]:
-        """The noisy numbers of all totals, and what was paid; what was released before is not paid for again."""
-        source = self.table._budget
-        if source.memory is not None and epsilon is not None:
+        if self.table._budget.memory is not None and price is not None:
             from jostle.tables.memory.totals import measured_totals
 
-            remembered = measured_totals(self, Price(epsilon))
+            remembered = measured_totals(self, price)
             if remembered is not None:
-                return remembered
-        records, budget = source.records(self._columns, epsilon, note=self.what)
-        noisy = records.totals(self._by, self._totals, budget)
-        remaining = remaining_after(budget, lambda: source.remaining)
-        price = {"spent": budget.amount, "remaining": remaining, "charges": budget.charges}
-        return noisy, price | {"neighbours": records.neighbours}
-=======
+                self._read_all(remembered[0], found)
+                return remembered[1]
         source = self.table._budget
         records, budget = source.records(self._columns, price, note=self.what)
         totals = self._weighted(budget.measure)
@@ -315,33 +301,24 @@ class GroupsQuestion(PricedGroups):
             "measure": budget.measure,
             "left_in": budget.left_in,
         }
->>>>>>> main
 
     def _answer(self, price: dict[str, Any], found: Mapping[str, Found], before: Sequence[Answer] = ()) -> GroupedAnswers:
         """The answer with what was found so far, and what was paid for all of it."""
         if before:
             price |= {"spent": before[-1].spent + price["spent"]}
             price |= {"charges": tuple(dict.fromkeys((*before[-1].charges, *price["charges"])))}
-<<<<<<< HEAD
-        named, reused = [name for name in self.aggregates if name in found], price.pop("reused", ())
-=======
         found = {**found, **{name: ratio_of(*(found[part] for part in parts)) for name, parts in self._ratios.items()}}
         in_words = {name: str(one) for name, one in self.aggregates.items()} | self._ratios_in_words
         named = [name for name in self._asked if name in found]
->>>>>>> main
+        reused = price.pop("reused", ())
         return GroupedAnswers(
             groups=self.groups,
             labels=self.labels,
             values={name: found[name][0] for name in named},
             ends={name: found[name][1:] for name in named},
-<<<<<<< HEAD
-            what={name: str(self.aggregates[name]) for name in named},
-            **price | {"notes": (*self._notes(), *reused)},
-=======
             what={name: in_words[name] for name in named},
             why=self._why(Price(price["spent"], price["measure"])),
-            **price | {"notes": self._notes()},
->>>>>>> main
+            **price | {"notes": (*self._notes(), *reused)},
         )
 
     @property

@@ -27,13 +27,8 @@ from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.schema import Boolean, Category, Column, Integer, Schema
-<<<<<<< HEAD
-from jostle.tables.aggregates import Aggregate
-from jostle.tables.budget_source import AccountBudget, BudgetSource, PartBudget
-=======
 from jostle.tables.aggregates import Aggregate, Ratio
-from jostle.tables.budget_source import BudgetSource, PartBudget
->>>>>>> main
+from jostle.tables.budget_source import AccountBudget, BudgetSource, PartBudget
 from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import Condition, looked_up_column, operation

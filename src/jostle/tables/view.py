@@ -121,13 +121,11 @@ class View:
     live: bool = False
     """Whether the table's rows may change while it is open, as those of a database that others write to."""
 
-<<<<<<< HEAD
     source: str = ""
     """What tells the table from others, if what is released of it is to be remembered: a digest of public things."""
-=======
+
     readings: dict[tuple[str, ...], EngineRows] = field(default_factory=dict, compare=False)
     """How columns of the base are read, by their names. Views of the same base share them; they hold no rows."""
->>>>>>> main
 
     @classmethod
     def of(

@@ -17,7 +17,7 @@ from jostle.algorithms import get as algorithm_named
 from jostle.answers.answer import remaining_after
 from jostle.answers.recalled import RecalledRelease
 from jostle.answers.release import Release
-from jostle.kernel.budget import PURE, Price
+from jostle.kernel.budget import CONCENTRATED, PURE, Price
 from jostle.kernel.errors import InternalError
 from jostle.kernel.source import Measurement
 from jostle.kernel.strategies import identity
@@ -31,6 +31,7 @@ from jostle.tables.memory.store import Keepsake
 from jostle.tables.memory.widened import widened
 
 if TYPE_CHECKING:
+    from jostle.tables.budget_source import BudgetSource
     from jostle.tables.question import CountsQuestion
 
 
@@ -153,6 +154,12 @@ def bought_widely(question: CountsQuestion, price: Price, *, plain: bool = False
     [(_, weights)] = reads.found.used
     once = bool((abs(weights).sum(axis=1) == 1).all() and (weights.sum(axis=1) == 1).all())
     return _measured_widely(question, place, wide, price, plain=plain) if once else None
+
+
+def left_in(budget: BudgetSource) -> str:
+    """The measure of what an account has left."""
+    measure = getattr(getattr(budget, "account", None), "measure", PURE)
+    return CONCENTRATED if measure == CONCENTRATED else PURE
 
 
 def same_noise(one: Remembered, other: Remembered) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 from jostle.algorithms import get as algorithm_named
 from jostle.answers.recalled import RecalledRelease, Reused, in_memory_words
 from jostle.answers.release import Release
-from jostle.kernel.budget import CONCENTRATED, PURE, Price
+from jostle.kernel.budget import Price
 from jostle.kernel.errors import JostleError
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Measurement, ReleaseSource
@@ -30,7 +30,7 @@ from jostle.linear.fitting.combined import Combined
 from jostle.simulate.margins import within_95
 from jostle.tables.memory.asking import CONSISTENT, FRESH
 from jostle.tables.memory.bodies import Remembered
-from jostle.tables.memory.buying import CountsPlace, place_of, planned, remembered, whole_answer
+from jostle.tables.memory.buying import CountsPlace, left_in, place_of, planned, remembered, whole_answer
 from jostle.tables.memory.memory import Recollection, together
 from jostle.tables.memory.store import MemoryFault
 
@@ -255,8 +255,7 @@ def _release(
     budget, as_before = question.table._budget, margins is None
     price: Mapping[str, Any]
     if bought is None:
-        left_in = CONCENTRATED if getattr(getattr(budget, "account", None), "measure", PURE) == CONCENTRATED else PURE
-        price = {"spent": Fraction(0), "remaining": budget.remaining, "measure": paid.measure, "left_in": left_in}
+        price = {"spent": Fraction(0), "remaining": budget.remaining, "measure": paid.measure, "left_in": left_in(budget)}
         price |= {"neighbours": question._neighbours, "notes": question.notes}
     else:
         price = bought.price

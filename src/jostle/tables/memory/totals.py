@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jostle.answers.answer import remaining_after
 from jostle.answers.recalled import Reused
-from jostle.kernel.budget import PURE, Price
+from jostle.kernel.budget import Price
 from jostle.kernel.errors import JostleError
 from jostle.kernel.functions.totals import CellTotal, Mixture, NoisyTotals, RecordCount, Sum, WeightedTotals
+from jostle.kernel.source import AddedNoise
 from jostle.tables.columns import EngineColumns
 from jostle.tables.lattices import NumberLattice
 from jostle.tables.memory.asking import FRESH
 from jostle.tables.memory.bodies import Remembered
+from jostle.tables.memory.buying import left_in
 from jostle.tables.memory.frames import Frame, frame_of
 from jostle.tables.memory.memory import Memory, together
 from jostle.tables.memory.states import LEFT_OUT, KnownRows, StateColumn, digest, known_rows
@@ -96,46 +97,46 @@ def _numbers_of(question: GroupsQuestion, total: CellTotal, known: KnownRows) ->
 
 def measured_totals(question: GroupsQuestion, price: Price) -> tuple[list[NoisyTotals], dict[str, Any]] | None:
     """The noisy numbers of all totals, from before or bought now, and what was paid; None if nothing can be remembered."""
-    if FRESH.get() or price.measure != PURE:
+    if FRESH.get():
         return None
     try:
         place = totals_place(question)
-        found = {} if place is None else _recalled(question, place, price.amount)
-        wide = None if place is None else _wide(question, place, price.amount)
+        found = {} if place is None else _recalled(question, place, price)
+        wide = None if place is None else _wide(question, place, price)
     except (JostleError, ArithmeticError, LookupError, TypeError, ValueError) as failure:  # nothing is charged yet: ask anew
         warnings.warn(f"What is remembered could not be used: {failure}", MemoryFault, stacklevel=2)
         return None
     if place is None:
         return None
     missing = [number for number in range(len(question._measured)) if number not in found]
-    shares = question._totals.shares
+    shares = question._weighted(price.measure).shares
     part = sum((Fraction(shares[number]) for number in missing), Fraction(0))
-    paid = _nothing_paid(question)
+    paid = _nothing_paid(question, price)
     if missing:
-        bought, paid = _bought(question, place, wide, missing, price.amount * part)
+        bought, paid = _bought(question, place, wide, missing, price.times(part))
         found |= dict(zip(missing, bought, strict=True))
     saved = price.amount * (1 - part)
     if saved:
-        place.memory.note_saving(PURE, saved, free=not missing)
+        place.memory.note_saving(price.measure, saved, free=not missing)
         words = "All of it was released before." if not missing else "Some of the numbers were released before."
-        paid |= {"reused": (str(Reused(words, saved, PURE)),)}
+        paid |= {"reused": (str(Reused(words, saved, price.measure)),)}
     return [found[number] for number in range(len(question._measured))], paid
 
 
-def _recalled(question: GroupsQuestion, place: TotalsPlace, epsilon: Fraction) -> dict[int, NoisyTotals]:
+def _recalled(question: GroupsQuestion, place: TotalsPlace, price: Price) -> dict[int, NoisyTotals]:
     """The totals that are remembered with no more noise than they would have, number by number as they were released."""
     if place.memory.store is None:
         return {}
-    scales = question._scales(epsilon)
     found = {}
-    for number, (one, scale) in enumerate(zip(question._measured, scales, strict=True)):
+    for number, (one, noise) in enumerate(zip(question._measured, question._noises(price), strict=True)):
         frame = place.frame(question, one.total)
         for remembered in place.memory.measurements(place.rows, frame):
-            noise = remembered.amount / remembered.unit
-            if remembered.noise == "laplace" and remembered.unit == one.total.unit and noise <= scale / one.total.unit:
+            alike = (remembered.noise, remembered.unit) == (noise.kind, one.total.unit)
+            if alike and remembered.amount <= noise.amount:
                 values = _number_by_number(frame, remembered, drawn=place.view.unit is not None)
                 if values is not None:
-                    found[number] = NoisyTotals(values.reshape(question._size, -1), float(noise))
+                    law = AddedNoise(noise.kind, remembered.amount).law(one.total.unit)
+                    found[number] = NoisyTotals(values.reshape(question._size, -1), *law)
                     break
     return found
 
@@ -153,7 +154,7 @@ def _number_by_number(frame: Frame, remembered: Remembered, *, drawn: bool) -> A
 # ---------------------------------------------------------------------------------------------------------------- buying
 
 
-def _wide(question: GroupsQuestion, place: TotalsPlace, epsilon: Fraction) -> WideRows | None:
+def _wide(question: GroupsQuestion, place: TotalsPlace, price: Price) -> WideRows | None:
     """The rows with cells for what conditions leave out, if the noise is the same, and every number is still one number."""
     numbers = sum(place.frame(question, one.total).size for one in question._measured)
     wide = widened(place.view, question.groups, numbers)
@@ -163,7 +164,8 @@ def _wide(question: GroupsQuestion, place: TotalsPlace, epsilon: Fraction) -> Wi
     by = (*wide.labels, *question.groups)
     cells = int(np.prod([columns.sizes[name] for name in by]))
     relation = question.table.neighbours.among_filtered() if columns.filtered else question.table.neighbours
-    if question._totals.scales(cells, relation, columns.contribution(by), epsilon) != question._scales(epsilon):
+    totals = question._weighted(price.measure)
+    if totals.noises(cells, relation, columns.contribution(by), price) != question._noises(price):
         return None
     for one in question._measured:
         asked, measured = place.frame(question, one.total), place.frame(question, one.total, wide)
@@ -179,36 +181,36 @@ def _wide_columns(question: GroupsQuestion, wide: WideRows) -> EngineColumns:
 
 
 def _bought(
-    question: GroupsQuestion, place: TotalsPlace, wide: WideRows | None, missing: Sequence[int], epsilon: Fraction
+    question: GroupsQuestion, place: TotalsPlace, wide: WideRows | None, missing: Sequence[int], price: Price
 ) -> tuple[list[NoisyTotals], dict[str, Any]]:
     """Measure some of the totals, keep what was released, and read what was asked for."""
     source = question.table._budget
     totals = [question._measured[number].total for number in missing]
-    weighted = WeightedTotals(totals, [question._totals.shares[number] for number in missing])
+    weighted = WeightedTotals(totals, [question._weighted(price.measure).shares[number] for number in missing])
     columns = question._columns if wide is None else _wide_columns(question, wide)
     columns = replace(columns, numbers={name: one for name, one in columns.numbers.items() if name in weighted.points})
     by = question._by if wide is None else (*wide.labels, *question.groups)
     columns.check_sums(by, squares=any(one.squares for one in totals), persons=False)
-    records, budget = source.records(columns, epsilon, note=question.what)
+    records, budget = source.records(columns, price, note=question.what)
     cells = int(np.prod([columns.sizes[name] for name in by], dtype=object)) if by else 1
-    held = columns.contribution(by)
-    scales = weighted.scales(cells, records.neighbours, held, budget.pure)
+    noises = weighted.noises(cells, records.neighbours, columns.contribution(by), budget.price)
     noisy = records.totals(by, weighted, budget)
     draw = uuid.uuid4().hex[:12] if place.view.unit is not None else ""
     kept, answers = [], []
-    for total, numbers, scale in zip(totals, noisy, scales, strict=True):
+    for total, numbers, noise in zip(totals, noisy, noises, strict=True):
         frame = place.frame(question, total, wide)
         whole = np.rint(numbers.values * total.unit).astype(np.int64).reshape(-1)
-        said = {"draw": draw, "what": question.what, "price": str(Price(epsilon))}
-        one = Remembered(place.rows, frame, whole, total.unit, "laplace", scale, **said)
+        said = {"draw": draw, "what": question.what, "price": str(price)}
+        one = Remembered(place.rows, frame, whole, total.unit, noise.kind, noise.amount, **said)
         kept.append(one)
         read = numbers.values if wide is None else _number_by_number(place.frame(question, total), one, drawn=False)
-        answers.append(NoisyTotals(np.asarray(read).reshape(question._size, -1), numbers.scale))
+        answers.append(numbers._replace(values=np.asarray(read).reshape(question._size, -1)))
     place.memory.keep(kept)
-    price = {"spent": budget.amount, "remaining": remaining_after(budget, lambda: source.remaining)}
-    return answers, price | {"charges": budget.charges, "neighbours": records.neighbours}
+    return answers, question._paid(budget) | {"spent": budget.amount, "neighbours": records.neighbours}
 
 
-def _nothing_paid(question: GroupsQuestion) -> dict[str, Any]:
+def _nothing_paid(question: GroupsQuestion, price: Price) -> dict[str, Any]:
+    budget = question.table._budget
     relation = question.table.neighbours.among_filtered() if question._columns.filtered else question.table.neighbours
-    return {"spent": Fraction(0), "remaining": question.table._budget.remaining, "charges": (), "neighbours": relation}
+    paid = {"spent": Fraction(0), "remaining": budget.remaining, "charges": (), "neighbours": relation}
+    return paid | {"measure": price.measure, "left_in": left_in(budget)}
