@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from jostle.schema import Boolean, Category, Date, Integer, Real
+from jostle.schema.free_text import Text
 from jostle.tables.columns import EngineColumns
 from jostle.tables.memory.frames import frame_of
 from jostle.tables.memory.states import LEFT_OUT, declared_column, known_rows
@@ -127,6 +128,14 @@ def test_a_derived_column_is_a_function_of_the_states_or_has_its_own(tmp_path):
     assert big.cells[:8].tolist() == [1] * 7 + [0]
     double = known_rows(table.derive("k", lambda t: t.n * 2, Integer(-6, 24, bins=5))._views[0]).columns["k"]
     assert double.root != ages.root
+
+
+def test_free_text_is_no_obstacle(tmp_path):
+    schema = {"c": COLUMNS["c"], "words": Text()}
+    frame = pd.DataFrame({"c": ["a", "b"], "words": ["some", "more"]})
+    table = open_table(frame, schema=schema, ledger=tmp_path / "b.db", budget=10, name="t", version="1")
+    assert table.histogram("c", epsilon=1).spent == 1
+    assert table.histogram("c", epsilon=1).spent == 0
 
 
 def test_a_derived_column_in_the_place_of_another_is_not_taken_for_it(tmp_path):

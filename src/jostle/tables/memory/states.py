@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from jostle.kernel.partition import Counts
 from jostle.schema import OTHER, Boolean, Category, Column, Date, Integer, Numeric
+from jostle.schema.free_text import Text
 from jostle.tables.view import Derive, InCell, View, Where
 
 MOST_STATES = 2**15
@@ -93,6 +94,8 @@ def _reading(column: Column) -> dict[str, Any]:
 
 
 def _over(root: str, column: Column) -> StateColumn:
+    if isinstance(column, Text):  # it has no cells; conditions on it are known by their expressions
+        return StateColumn(root, root, np.array([LEFT_OUT]), None)
     found = _plain_states(column)
     if found is None:  # by cells, then values outside, then nulls
         outside = [] if column.outside == "clip" else [column.other]
