@@ -21,8 +21,7 @@ import numpy as np
 from jostle.answers.answer import Answer, remaining_after
 from jostle.answers.grouped import GroupedAnswers
 from jostle.answers.noise_intervals import margin, share, share_ends, spread, spread_ends, whole_margin
-from jostle.answers.previews import GroupPreviews
-from jostle.kernel.arguments import whole
+from jostle.answers.previews import GroupPreviews, checked_rows
 from jostle.kernel.budget import PURE, Price, exact
 from jostle.kernel.errors import BadInput, InternalError, Overdraft
 from jostle.kernel.functions.totals import CellTotal, Mixture, NoisyTotals, RecordCount, Sum, WeightedTotals
@@ -219,20 +218,26 @@ class GroupsQuestion(Question[GroupedAnswers]):
             self._scales(share)
 
     def preview(self, *, epsilon: Any, rows: int | None = None) -> GroupPreviews:
-        """How far off each aggregate would be, at no cost. Means and variances need a number of rows per group: `rows`."""
-        amount, expected = exact(epsilon), whole(rows)
+        """How far off each aggregate would be, at no cost. Means and variances need a number of rows in total: `rows`.
+
+        They are taken to be spread evenly over the groups.
+        """
+        amount, total = exact(epsilon), checked_rows(rows)
+        expected = None if total is None else max(round(total / self._size), 1)
         scales: dict[CellTotal, float] = {}
         if self._measured:
             found = self._scales(self._shares(amount)[0] or amount)
             scales = {one.total: float(scale / one.total.unit) for one, scale in zip(self._measured, found, strict=True)}
-        if rows is not None and (expected is None or not 1 <= expected <= 2**61):
-            raise BadInput("rows", "must be a whole number of at least 1", "say about how many rows a group has")
         margins: dict[str, float] = {}
         for one in self._measured:
             for name, aggregate in one.aggregates.items():
                 margins[name] = self._expected(one.total, aggregate, scales[one.total], expected)
         ordered = {name: margins.get(name, math.nan) for name in self.aggregates}
-        return GroupPreviews.of(amount, ordered)
+        counted = {"count", "count_units", "sum"}.issuperset(one.kind for one in self.aggregates.values())
+        given = "" if total is None or counted else f"if there are {total:,} rows"
+        if given and self._size > 1:
+            given += f" in all, {expected:,} in each of {self._size:,} groups"
+        return GroupPreviews.of(amount, ordered, given)
 
     def _expected(self, total: CellTotal, one: Aggregate, scale: float, rows: int | None) -> float:
         """The margin of an aggregate; NaN if it depends on a number of rows that is not given."""

@@ -107,6 +107,12 @@ def _records(table: Table, epsilon: Fraction) -> Any:
     return source.measure(identity(source.shape), token)
 
 
+def _checked(table: Table, epsilon: Fraction) -> Any:
+    from jostle.tables.check_bounds import check_bounds
+
+    return check_bounds(table, epsilon=epsilon)
+
+
 QUESTIONS: dict[str, Ask] = {
     "count": lambda table, epsilon: table.where("v >= 2").count(epsilon=epsilon),
     "count, within": lambda table, epsilon: table.count(within=9 * MOST_ROWS / float(epsilon)),
@@ -128,11 +134,12 @@ QUESTIONS: dict[str, Ask] = {
     "partition": _parts,
     "transformed": _transformed,
     "records": _records,
+    "check_bounds": _checked,
 }
 """Every question that can be asked of a table, and what can be done to it before."""
 
 IN_FORMS: dict[Form, tuple[str, ...]] = {
-    "sqlite": ("count", "histogram of two", "mean by group"),
+    "sqlite": ("count", "histogram of two", "mean by group", "check_bounds"),
     "arrow": ("open", "count"),
     "frame": ("open", "histogram"),
     "text": ("open", "count"),
