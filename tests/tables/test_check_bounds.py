@@ -26,7 +26,9 @@ def _visits(folder, unit="who:2", budget=10**6, **more):
     frame = pd.DataFrame({"who": rows, "cost": np.resize([-5.0, 50.0, 100.0, 100.5, np.nan], rows.size)})
     frame["ward"] = np.resize(["A", "B", "C", None], rows.size)
     schema = {"cost": jostle.Real(0, 100, bins=4), "ward": jostle.Category(["A", "B"])}
-    return jostle.open(frame, schema=schema, unit=unit, ledger=folder / f"{unit}{more}.db", budget=budget, name="visits", **more)
+    return jostle.open(
+        frame, schema=schema, unit=unit, ledger=folder / f"{unit}{more}.db", budget=budget, name="visits", **more
+    )
 
 
 def test_counts_are_right_but_for_the_noise(visits):
@@ -93,6 +95,8 @@ def test_bounds_of_all_kinds_of_columns(tmp_path):
     frame = pd.DataFrame({"n": [-1, 0, 7, 8, 99], "d": ["2023-12-31", "2024-01-01", "2024-06-01", "x", "2025-01-01"]})
     frame.to_csv(tmp_path / "kinds.csv", index=False)
     schema = {"n": jostle.Integer(0, 7), "d": jostle.Date("2024-01-01", "2024-12-31")}
-    found = check_bounds(jostle.open(tmp_path / "kinds.csv", schema=schema, ledger=tmp_path / "budget.db", budget=LOTS), epsilon=LOTS)
+    found = check_bounds(
+        jostle.open(tmp_path / "kinds.csv", schema=schema, ledger=tmp_path / "budget.db", budget=LOTS), epsilon=LOTS
+    )
     assert found.columns[0].counts.tolist() == [1, 1, 0, 0, 0, 0, 0, 0, 1, 2, 0]
     assert found.columns[1].counts.tolist() == [2, 2, 1]

@@ -119,7 +119,9 @@ def checked_rows(rows: Any) -> int | None:
     """About how many rows there are, if the caller says so."""
     expected = whole(rows)
     if rows is not None and (expected is None or not 1 <= expected <= MOST_ROWS):
-        raise BadInput("rows", "must be a whole number of at least 1", "say about how many there are in all, for instance rows=1000")
+        raise BadInput(
+            "rows", "must be a whole number of at least 1", "say about how many there are in all, for instance rows=1000"
+        )
     return expected
 
 

@@ -103,7 +103,16 @@ def _show(found: Sequence[Coverage], foretold: dict[Cell, float]) -> None:
     from jostle.kernel.budget import SYMBOLS
     from jostle_bench.coverage.measuring import summary
 
-    about = ("algorithm", "workload", "price", "releases", "covered", "± (standard error)", "narrowest quarter", "width / ideal")
+    about = (
+        "algorithm",
+        "workload",
+        "price",
+        "releases",
+        "covered",
+        "± (standard error)",
+        "narrowest quarter",
+        "width / ideal",
+    )
     headings = (*about, *(["preview / released"] if foretold else []))
     table = new_table("Coverage of 95 % intervals", headings, left=("algorithm", "workload", "price"))
     lines = summary(found)
@@ -121,7 +130,14 @@ def _show_fit(found: Sequence[Coverage], file: Path | None) -> None:
     from jostle_bench.coverage.fitting import fitted, write
 
     fits = fitted(found)
-    about = ("algorithm, workload", "releases", "factors by signal", "covered on data sets left out", "narrowest", "width / ideal")
+    about = (
+        "algorithm, workload",
+        "releases",
+        "factors by signal",
+        "covered on data sets left out",
+        "narrowest",
+        "width / ideal",
+    )
     table = new_table("Fitted with each data set left out in turn", about, left=("algorithm, workload", "factors by signal"))
     for name, one in fits.items():
         factors = " ".join(f"{factor:.2f}" for factor in one.numbers[1:])

@@ -1,4 +1,4 @@
-"""Factors that make simulated intervals hold, fitted to public data and checked on each data set with the others' factors."""
+"""Factors that make simulated intervals hold, fitted to public data, and checked on each data set with the others'."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _typical(of: Sequence[Coverage], numbers: tuple[float, ...]) -> tuple[float,
         near = np.maximum(1 - np.abs(np.clip(strengths, KNOTS[0], KNOTS[-1]) - knot), 0.0)[order] + ELSEWHERE / 10
         reached = np.cumsum(near) / near.sum()
         out.append(round(float(max(ratios[order][np.searchsorted(reached, 0.5)], 1e-3)), 3))
-    return tuple(out)
+    return tuple(np.maximum.accumulate(out).tolist())  # the more there is to see, the less is left to shrink
 
 
 @cache

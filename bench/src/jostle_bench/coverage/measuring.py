@@ -117,7 +117,9 @@ def measure(cell: Cell, asked: Workload, x: Counts, *, dataset: str, releases: i
     off, raw, by, signals = [], [], [], []
     for number in range(releases):
         with collect_traces() as traces:
-            (estimate,) = next(iter(estimates(plan, x, asked, cell.price, trials=1, seed=seed + number, neighbours=relation)))
+            (estimate,) = next(
+                iter(estimates(plan, x, asked, cell.price, trials=1, seed=seed + number, neighbours=relation))
+            )
         run = run_of(plan, estimate, asked, cell.price, relation, {}, traces[-1] if traces else None)
         off.append(np.abs(asked @ estimate - right))
         raw.append(raw_margins(*run))
