@@ -108,7 +108,7 @@ def preview(
     part = None
     if expected is not None:
         strength = signal(np.full(workload.shape[1], expected / workload.shape[1]), price)
-        part = calibration.typical(settled.name, (workload.kind, len(workload.domain)), strength)
+        part = calibration.typical(settled.name, (workload.kind, workload.domain), strength)
     if part is None:
         return Preview(epsilon=price.amount, margin=typical, widest=widest, stand_in=stand_in.name, **named)
     given = f"if there are {expected:,} rows, and data like public ones"

@@ -8,6 +8,7 @@ is to see. So there is a factor per algorithm, kind of workload and strength of 
 from __future__ import annotations
 
 import json
+import math
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -20,8 +21,11 @@ from jostle.kernel.partition import Vector
 KNOTS: Final = (-2.0, -1.0, 0.0, 1.0, 2.0, 3.0)
 """The strengths that there are factors for. Between them, they go along straight lines."""
 
-Kind = tuple[str, int]
-"""A kind of workload, and the number of dimensions."""
+Kind = tuple[str, tuple[int, ...]]
+"""A kind of workload, and the shape of its domain."""
+
+FEW: Final = 64
+"""Up to this many cells, which say little about one another, factors are others."""
 
 SINGLE: Final = ("identity", "prefix")
 """The workloads with factors of their own. All others share those of ranges."""
@@ -39,19 +43,20 @@ def signal(estimate: Vector, price: Price) -> float:
 def key(algorithm: str, kind: Kind) -> str:
     """Under which name the factors are kept.
 
-    >>> key("DAWA", ("prefix", 1)), key("DAWA", ("rectangles", 2))
-    ('DAWA, prefix, 1D', 'DAWA, ranges, 2D')
+    >>> key("DAWA", ("prefix", (11,))), key("DAWA", ("rectangles", (32, 32)))
+    ('DAWA, prefix, 1D, few cells', 'DAWA, ranges, 2D')
     """
-    return f"{algorithm}, {kind[0] if kind[0] in SINGLE else 'ranges'}, {kind[1]}D"
+    few = ", few cells" if math.prod(kind[1]) <= FEW else ""
+    return f"{algorithm}, {kind[0] if kind[0] in SINGLE else 'ranges'}, {len(kind[1])}D{few}"
 
 
 def widened(raw: Vector, algorithm: str, kind: Kind, strength: float) -> Vector:
     """The margins of a data-dependent algorithm, widened.
 
-    >>> float(widened(np.ones(1), "an algorithm of your own", ("identity", 1), 0.0)[0])
+    >>> float(widened(np.ones(1), "an algorithm of your own", ("identity", (9,)), 0.0)[0])
     1.0
     """
-    found = factors().get(key(algorithm, kind))
+    found = _of(factors(), key(algorithm, kind))
     return raw if found is None else apply(raw, found, strength)
 
 
@@ -71,13 +76,18 @@ def typical(algorithm: str, kind: Kind, strength: float) -> float | None:
 
     That is Laplace for cells, and HB for everything else. None for algorithms that were not measured.
     """
-    found = _read()["typical"].get(key(algorithm, kind))
+    found = _of(_read()["typical"], key(algorithm, kind))
     return None if found is None else float(np.exp(np.interp(strength, KNOTS, np.log(found))))
 
 
 def factors() -> dict[str, tuple[float, ...]]:
     """By how much intervals are widened, by name."""
     return _read()["factors"]
+
+
+def _of(known: dict[str, tuple[float, ...]], name: str) -> tuple[float, ...] | None:
+    """What is known of few cells, or of many."""
+    return known.get(name, known.get(name.removesuffix(", few cells")))
 
 
 @cache

@@ -75,7 +75,7 @@ def within_95(
     raw = raw_margins(plan, estimate, asked, epsilon, neighbours, tunables)
     if not plan.data_dependent or plan.name in BLIND:
         return raw
-    return widened(raw, plan.name, (asked.kind, len(asked.domain)), signal(estimate, Price.of(epsilon)))
+    return widened(raw, plan.name, (asked.kind, asked.domain), signal(estimate, Price.of(epsilon)))
 
 
 def raw_margins(

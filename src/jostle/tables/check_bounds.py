@@ -138,8 +138,8 @@ class BoundsReport(Answer):
                 found.append((self.persons.unit.column, f"persons with {said}", float(number), off))
         for one in self.columns:
             found += [(one.name, place, float(n), one.margin) for place, n in zip(one.places, one.counts, strict=True)]
-        about, places, counts, off = (list(values) for values in zip(*found, strict=True))
-        ends = [np.array(counts) + sign * np.array(off) for sign in (-1, 1)]
+        about, places, counts, margins = (list(values) for values in zip(*found, strict=True))
+        ends = [np.array(counts) + sign * np.array(margins) for sign in (-1, 1)]
         return Rows({"column": about, "values": places, "count": counts, "low": ends[0], "high": ends[1]})
 
     def _drawn(self) -> Any:

@@ -76,8 +76,8 @@ def fitted(found: Sequence[Coverage]) -> dict[str, Fitted]:
                     narrow.append(_narrowest(one, made))
                     width.append(made.mean() / max(one.ideal.mean(), 1e-9))
         releases, numbers = sum(len(one.raw) for one in of), _numbers(of)
-        means = (float(np.mean(values)) for values in (held, narrow, width))
-        out[name] = Fitted(numbers, _typical(of, numbers), *means, releases)
+        means = [float(np.mean(values)) for values in (held, narrow, width)]
+        out[name] = Fitted(numbers, _typical(of, numbers), means[0], means[1], means[2], releases)
     return out
 
 

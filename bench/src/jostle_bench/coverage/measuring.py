@@ -77,9 +77,9 @@ class Coverage:
         return np.array([widened(row, name, self.kind, strength) for row, name, strength in rows])
 
     @property
-    def kind(self) -> tuple[str, int]:
-        """The kind of workload and the dimension."""
-        return self.cell.workload, len(self.cell.shape)
+    def kind(self) -> tuple[str, tuple[int, ...]]:
+        """The kind of workload and the domain."""
+        return self.cell.workload, self.cell.shape
 
     @property
     def ratios(self) -> Vector:
@@ -124,7 +124,7 @@ def measure(cell: Cell, asked: Workload, x: Counts, *, dataset: str, releases: i
         off.append(np.abs(asked @ estimate - right))
         raw.append(raw_margins(*run))
         by.append(run[0].name)
-        signals.append(signal(estimate, run[3]))
+        signals.append(signal(estimate, Price.of(run[3])))
     runs = estimates(plan, x, asked, cell.price, trials=RUNS, seed=seed + releases, neighbours=relation)
     ideal = np.quantile(np.abs((asked @ np.concatenate(list(runs))) - right), 0.95, axis=0)
     return Coverage(

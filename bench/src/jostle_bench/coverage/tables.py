@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jostle.kernel.partition import Vector
 from jostle.schema import Category, Real, Schema
@@ -36,7 +37,7 @@ class Held:
     asked: int = 0
     by_release: list[float] = field(default_factory=list)
 
-    def add(self, within: Vector) -> None:
+    def add(self, within: NDArray[np.bool_]) -> None:
         self.held += int(within.sum())
         self.asked += within.size
         self.by_release.append(float(within.mean()))
