@@ -41,6 +41,9 @@ def coverage(
     write: Annotated[
         Path | None, typer.Option(help="With --fit, write the factors to this file: src/jostle/simulate/calibration.json.")
     ] = None,
+    tables: Annotated[
+        bool, typer.Option("--tables", help="Questions to a made-up table: sums, means, variances, quantiles, marginals.")
+    ] = False,
     previews: Annotated[bool, typer.Option("--previews", help="Also compare with the margins that previews show.")] = False,
 ) -> None:
     """How often 95 % intervals hold on public data: in the mean, and among the narrowest quarter; and how wide they are.
@@ -54,6 +57,9 @@ def coverage(
     from jostle_bench.coverage import inputs
     from jostle_bench.coverage.measuring import Cell, kept, measure
 
+    if tables:
+        _show_tables(releases, epsilon or [0.1, 1.0])
+        return
     shape = (cells, cells) if grid else (cells,)
     known = algorithms.names(task="range-2d" if grid else "range-1d")
     named = algorithm or (QUICK if quick else known)
@@ -124,6 +130,18 @@ def _show(found: Sequence[Coverage], foretold: dict[Cell, float]) -> None:
     Console().print(table)
     held = [line.covered for line in lines.values()]
     Console().print(f"In the mean over lines: {sum(held) / len(held):.1%}; the least: {min(held):.1%}.")
+
+
+def _show_tables(releases: int, prices: Sequence[float]) -> None:
+    from jostle_bench.coverage.tables import measured
+
+    headings = ("figure", "ε", "intervals", "covered", "standard error")
+    table = new_table("Coverage of 95 % intervals of questions to tables", headings, left=("figure",))
+    for price in prices:
+        for figure, found in measured(round(2000 / price), price, releases).items():
+            shown = (f"{found.asked:,}", f"{found.covered:.1%}", f"{found.doubt:.1%}")
+            table.add_row(figure, f"{price:g}", *shown)
+    Console().print(table)
 
 
 def _show_fit(found: Sequence[Coverage], file: Path | None) -> None:
