@@ -18,7 +18,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.simulate import calibration
 from jostle.simulate.calibration import signal
-from jostle.simulate.margins import settled_plan, within_95
+from jostle.simulate.margins import BLIND, settled_plan, within_95
 from jostle.workloads import Workload
 
 MOST_ROWS = 2**61
@@ -105,14 +105,18 @@ def preview(
     stand_in = algorithms.get("Laplace" if workload.kind == "identity" else "HB")
     each = within_95(stand_in, np.zeros(workload.domain), workload, price, neighbours, {})
     typical, widest = float(np.median(each)), float(each.max())
-    part = None
+    margin = None
     if expected is not None:
-        strength = signal(np.full(workload.shape[1], expected / workload.shape[1]), price)
-        part = calibration.typical(settled.name, (workload.kind, workload.domain), strength)
-    if part is None:
+        even = np.full(workload.shape[1], expected / workload.shape[1])
+        if settled.name in BLIND:  # its intervals depend on nothing else
+            margin = float(np.median(within_95(settled, even, workload, price, neighbours, own)))
+        else:
+            part = calibration.typical(settled.name, (workload.kind, workload.domain), signal(even, price))
+            margin = None if part is None else part * typical
+    if margin is None:
         return Preview(epsilon=price.amount, margin=typical, widest=widest, stand_in=stand_in.name, **named)
     given = f"if there are {expected:,} rows, and data like public ones"
-    return Preview(epsilon=price.amount, margin=part * typical, widest=widest, stand_in=plan.name, assumed=given, **named)
+    return Preview(epsilon=price.amount, margin=margin, widest=widest, stand_in=plan.name, assumed=given, **named)
 
 
 def checked_rows(rows: Any) -> int | None:
