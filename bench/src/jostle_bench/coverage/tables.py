@@ -78,7 +78,7 @@ def measured(rows: int, epsilon: float, releases: int) -> dict[str, Held]:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Path(folder) / "budget.db"
         budget = 100 * epsilon * releases
-        table = open_table(data, schema=schema, ledger=ledger, budget=budget, name="made up")
+        table = open_table(data, schema=schema, ledger=ledger, budget=budget, name="made_up")
         for _ in range(releases):
             for ask in QUESTIONS:
                 for figure, (low, high) in ask(table, epsilon).items():
@@ -133,9 +133,7 @@ def _of_all(table: Table, epsilon: float) -> Ends:
 def _ratio(table: Table, epsilon: float) -> Ends:
     text = "SELECT g, SUM(v) / COUNT(*) AS r FROM made_up GROUP BY g"
     rows = table.sql(text, epsilon=epsilon).rows().by_name()
-    low, high = (
-        np.array([np.nan if x is None else x for x in rows[f"r: {end}"]], dtype=np.float64) for end in ("low", "high")
-    )
+    low, high = (np.array([np.nan if x is None else x for x in rows[end]], dtype=np.float64) for end in ("low", "high"))
     return {"ratio of sums": (np.nan_to_num(low, nan=-np.inf), np.nan_to_num(high, nan=np.inf))}
 
 
