@@ -11,6 +11,7 @@ import numpy as np
 
 from jostle import plots
 from jostle.answers.answer import Answer, labelled
+from jostle.kernel.budget import PURE
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.linear.fitting.marginals import Axes
@@ -18,8 +19,8 @@ from jostle.schema.rows import Rows, distinct_names
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ByLaplace(Answer):
-    """Numbers with Laplace noise of known scale, so that their intervals are known at once."""
+class _ByNoise(Answer):
+    """Numbers with noise of a known scale, so that their intervals are known at once."""
 
     what: str
     """The numbers in words, such as "sum of income" or "mean of income by sex"."""
@@ -29,11 +30,12 @@ class _ByLaplace(Answer):
 
     @property
     def _price_in_words(self) -> str:
-        return f"by Laplace noise at {self._at} ({self.neighbours} neighbours). {self._left}"
+        noise = "Laplace" if self.measure == PURE else "Gaussian"
+        return f"by {noise} noise at {self._at} ({self.neighbours} neighbours). {self._left}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleasedNumber(_ByLaplace):
+class ReleasedNumber(_ByNoise):
     """One released number, and everything public about it."""
 
     value: float
@@ -61,7 +63,7 @@ class ReleasedNumber(_ByLaplace):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ReleasedNumbers(_ByLaplace):
+class ReleasedNumbers(_ByNoise):
     """One released number per cell of a column or several, and everything public about them."""
 
     name: str

@@ -39,6 +39,10 @@ def release(
         list[str] | None,
         typer.Option(help="Per group, such as average=mean(cost) or p90=quantile(cost, 0.9); repeat it for several."),
     ] = None,
+    keys: Annotated[
+        Literal["private"] | None,
+        typer.Option(help="private: show the groups that enough people have, where nobody can list them; needs a δ."),
+    ] = None,
     wide: Annotated[
         bool, typer.Option("--wide", help="Print two group columns as a cross table, without intervals.")
     ] = False,
@@ -129,7 +133,7 @@ def release(
         working.on("Opening the table")
         if preview:  # nothing will be charged, so no ledger is needed, and none is written to
             folder = until_done.enter_context(TemporaryDirectory(prefix="jostle-"))
-            ledger, cap = str(Path(folder) / "preview.db"), "1"
+            ledger, cap = str(Path(folder) / "preview.db"), cap_of("1,1e-6") if keys and cap is None else cap or "1"
         private = open_table(
             data,
             schema=schema,
@@ -150,7 +154,11 @@ def release(
             sheet=sheet,
             view=view,
         )
-        question = private.ask_sql(sql) if sql is not None else _question(private, groups, where, algorithm, aggregates)
+        question = (
+            private.ask_sql(sql, keys=keys)
+            if sql is not None
+            else _question(private, groups, where, algorithm, aggregates, keys)
+        )
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
             _show_preview(question, epsilon if rho is None else Price.of(None, rho), within, rows, form)
@@ -201,11 +209,16 @@ def _check_destination(to: Destination, ledger: str | None, data: str, schema: P
 
 
 def _question(
-    private: Table, groups: Sequence[str], where: str | None, algorithm: str | None, aggregates: Mapping[str, Aggregate]
+    private: Table,
+    groups: Sequence[str],
+    where: str | None,
+    algorithm: str | None,
+    aggregates: Mapping[str, Aggregate],
+    keys: str | None,
 ) -> Any:
     rows = private if where is None else private.where(where)
-    if aggregates:
-        return rows.ask_groups(groups, aggregates)
+    if aggregates or keys is not None:
+        return rows.ask_groups(groups, aggregates or parse_aggregates(["count"]), keys=keys)
     if groups:
         return rows.ask(*groups, algorithm=algorithm)
     if algorithm is not None:

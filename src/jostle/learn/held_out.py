@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.answers.noise_intervals import interval
+from jostle.answers.noise_intervals import share_ends
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.records import ArrayColumns, Records, ReleaseRecords, SimulatedRecords
@@ -133,7 +133,7 @@ def tested(model: Model, records: Records, task: Task, budget: Budget) -> Tested
     noisy = counts.measure(identity((2,)), budget)
     wrong, correct = np.maximum(noisy, 0.0)
     accuracy = float(correct) / max(float(wrong + correct), 1.0)
-    low, high = interval(noisy[::-1], scale) if scale > 0 else (accuracy, accuracy)
+    low, high = (float(end[0]) for end in share_ends(noisy[np.newaxis, ::-1], scale)) if scale > 0 else (accuracy, accuracy)
     return Tested(model, accuracy, max(accuracy - low, high - accuracy))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from jostle.kernel.budget import CONCENTRATED, SYMBOLS, Budget, Price
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.ledger.accounts import check_charge
 from jostle.kernel.ledger.events import ROWS, Balance, check_text, printable
-from jostle.kernel.ledger.limits import amount_of, limit_of
+from jostle.kernel.ledger.limits import Limit, amount_of, limit_of
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.kernel.records import Columns, ReleaseRecords
 
@@ -77,6 +77,25 @@ class BudgetSource(ABC):
         """What is gone before anything is measured, so that a later refusal would lose it; None if there is nothing."""
         return None
 
+    @property
+    def limit(self) -> Limit | None:
+        """What the account may lose in all; None if there is no account, as in a part."""
+        return None
+
+    def check_all(self, prices: Sequence[Price]) -> None:
+        """Raise unless there is enough for all of these, one after the other."""
+        whole = sum((price.amount for price in prices), Fraction(0))
+        if whole > self.remaining:
+            raise Overdraft(requested=whole, remaining=self.remaining, of="this part", measure=prices[0].measure)
+
+    def pays(self, price: Price) -> bool:
+        """Whether there is enough for it."""
+        try:
+            self.check_all([price])
+        except (BadInput, Overdraft):
+            return False
+        return True
+
     def noted(self, what: str) -> str:
         """The ledger's note about a charge, given the question in words."""
         return legible(what)
@@ -108,6 +127,15 @@ class AccountBudget(BudgetSource):
     @property
     def remaining(self) -> Fraction:
         return self._account.remaining
+
+    @property
+    def limit(self) -> Limit | None:
+        return self._account.limit
+
+    def check_all(self, prices: Sequence[Price]) -> None:
+        has = self._account.balance
+        for price in prices:
+            has = replace(has, spending=check_charge(has, price.cost))
 
     def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """With a purse of its own."""
@@ -265,11 +293,20 @@ class PlannedAccount:
         made = existing_account(self.ledger, self.name)
         return amount_of(limit_of(self.budget, "budget")) if made is None else made.remaining
 
-    def made_for(self, epsilon: Any) -> Account:
-        """Make the account, to be charged at once: refused if the charge would be."""
+    @property
+    def limit(self) -> Limit:
+        return self.balance.limit
+
+    @property
+    def balance(self) -> Balance:
+        """How the account will stand when it is made; or stands, if another table's question made it."""
         made = existing_account(self.ledger, self.name)
         planned = Balance(dataset=self.name, neighbours=self.neighbours, limit=limit_of(self.budget, "budget"))
-        check_charge(planned if made is None else made.ledger.balance(self.name), Price.of(epsilon).cost)
+        return planned if made is None else made.balance
+
+    def made_for(self, epsilon: Any) -> Account:
+        """Make the account, to be charged at once: refused if the charge would be."""
+        check_charge(self.balance, Price.of(epsilon).cost)
         return account_of(ledger_at(self.ledger), self.name, self.budget, self.neighbours, self.whose)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from jostle import plots
 from jostle.answers.answer import Answer, remaining_after
-from jostle.kernel.budget import exact
+from jostle.kernel.budget import Price, exact
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.strategies import identity
@@ -209,7 +209,8 @@ def check_bounds(table: Table, *, epsilon: Any, columns: Sequence[str] | None = 
     report: dict[str, Any] = {"spent": Fraction(0), "charges": (), "persons": None}
     if persons is not None and table.unit is not None:
         answer = persons.release(epsilon=price / parts)
-        scale = float(persons._scales(price / parts)[0])
+        [noise] = persons._noises(Price(price / parts))
+        scale = noise.law()[0]
         found = CheckedRows(unit=table.unit, most=_most(table.unit), persons=answer.values[ROWS], scale=scale)
         report = {"spent": answer.spent, "charges": answer.charges, "persons": found}
     records, token = source.records(placed.engine, price - report["spent"], note=f"check of {', '.join(names)}")
@@ -238,7 +239,14 @@ def _most(unit: Unit) -> Counts:
     return np.array([*sorted({*STEPS, unit.max_rows}), LARGEST_ROWS], dtype=np.int64)
 
 
-def _persons(table: Table, unit: Unit) -> GroupsQuestion:
+class _PersonsQuestion(GroupsQuestion):
+    """It is paid for in pure ε, also where an account would take ρ: a person is in one cell."""
+
+    def _least_error(self, price: Price | None) -> Price | None:
+        return price
+
+
+def _persons(table: Table, unit: Unit) -> _PersonsQuestion:
     """How many persons have how many rows: a table with one row per person, made of that person's rows."""
     (view,) = table._views
     rows = view.rows([]).table
@@ -249,7 +257,7 @@ def _persons(table: Table, unit: Unit) -> GroupsQuestion:
     once = Unit(unit.column, unit.max_rows, max_groups=1, max_rows_per_group=1)
     view = View.of(each, Schema({ROWS: column}), once, filtered=True, whose=PERSON, live=view.live)
     of_persons = Table([view], table._budget, table.name, once)
-    return GroupsQuestion(of_persons, [ROWS], {ROWS: count()}, what=f"rows per {unit.column}")
+    return _PersonsQuestion(of_persons, [ROWS], {ROWS: count()}, what=f"rows per {unit.column}")
 
 
 # ---------------------------------------------------------------------------------------------------- where values lie

@@ -30,6 +30,11 @@ class Account:
         self.measure = has.measure
 
     @property
+    def balance(self) -> Balance:
+        """How it stands now."""
+        return self.ledger.balance(self.name)
+
+    @property
     def cap(self) -> Fraction:
         """The ε of the cap; its ρ, in an account of ρ."""
         return self.ledger.balance(self.name).cap
