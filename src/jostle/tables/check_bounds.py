@@ -23,7 +23,7 @@ from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.strategies import identity
 from jostle.linear.laws import whole_margins
-from jostle.schema import Column, Date, Integer, Numeric, Real, Schema
+from jostle.schema import Column, Date, Integer, Numeric, Real, Schema, Text
 from jostle.schema.rows import Rows, distinct_names
 from jostle.tables.aggregates import count
 from jostle.tables.bounded_rows import PERSON
@@ -191,10 +191,12 @@ def check_bounds(table: Table, *, epsilon: Any, columns: Sequence[str] | None = 
         raise BadInput("table", "must be a private table", "pass what jostle.open returned")
     if any(view.steps or view.placed is not None for view in table._views):
         raise BadInput("table", "is a part of a table, or changed", "check the table as it was opened")
-    names = tuple(table.schema) if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
+    names = (columns,) if isinstance(columns, str) else tuple(columns or ())
+    if columns is None:
+        names = tuple(name for name, column in table.schema.items() if not isinstance(column, Text))
     declared = {name: table.schema.column(name) for name in names}
-    if not names:
-        raise BadInput("columns", "are missing", f"name some of {', '.join(table.schema)}")
+    if not names or any(isinstance(column, Text) for column in declared.values()):
+        raise BadInput("columns", "must be declared with bounds or lists", f"name some of {', '.join(table.schema)}")
     price = exact(epsilon)
     parts = len(names) + (table.unit is not None)
     persons = None if table.unit is None else _persons(table, table.unit)
