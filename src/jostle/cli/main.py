@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     """All commands."""
 
 COMMANDS: Final = (
-    *("demo", "schema", "release", "check-bounds", "budget", "claim", "classify", "run", "audit", "train", "explore"),
-    "bench",
+    *("demo", "schema", "release", "check-bounds", "synthesize", "budget", "claim"),
+    *("classify", "run", "audit", "train", "explore", "bench"),
 )
 """In the order of `jostle --help`. Each is in the module of its name, with _ in place of -."""
 
