@@ -18,6 +18,7 @@ from jostle.choice.traces import Trace, collect_traces
 from jostle.kernel.arrays import counts
 from jostle.kernel.budget import Budget, Price
 from jostle.kernel.errors import BadInput
+from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import ReleaseSource
 from jostle.schema.rows import Rows
@@ -102,7 +103,7 @@ class Release(Answer):
     @property
     def _run(self) -> Run:
         price = Price(self.spent, self.measure)
-        return self.algorithm, self.estimate, self.workload, price, self.neighbours, self.tunables
+        return run_of(self.algorithm, self.estimate, self.workload, price, self.neighbours, self.tunables, self.trace)
 
     def _explained(self) -> str:
         """What was counted, how far off it may be, what answered, and what is left."""
@@ -147,6 +148,25 @@ class Release(Answer):
 
     def __repr__(self) -> str:
         return f"<Release of {self.workload!r} by {self.algorithm.name}, at {self._at}>"
+
+
+def run_of(
+    plan: Algorithm,
+    estimate: Vector,
+    workload: Workload,
+    price: Price,
+    neighbours: Neighbours,
+    tunables: dict[str, Any],
+    trace: Trace | None,
+) -> Run:
+    """What decides how far off a release is: of a choosing algorithm, the one that it chose, with what was left for it.
+
+    The choice saw only noise that the chosen algorithm's estimate has no part in. So given the choice, the error has the law
+    that it always has, unless the estimate was then projected on what the choice saw.
+    """
+    if trace is not None and plan.choosing and not trace.projection:
+        plan, price, tunables = algorithms.get(trace.choice), Price(trace.remainder, price.measure), {}
+    return plan, estimate, workload, price, neighbours, tunables
 
 
 def _without_traces(counts: Vector) -> Vector:

@@ -54,7 +54,7 @@ def release(
     rho: Annotated[str | None, typer.Option(help="Instead of ε: the ρ to spend, with Gaussian noise, such as 0.01.")] = None,
     within: Annotated[float | None, typer.Option(help="Instead of ε: the largest error to accept, at 95 %.")] = None,
     preview: Annotated[bool, typer.Option("--preview", help="Show the expected error, and charge nothing.")] = False,
-    rows: Annotated[int | None, typer.Option(help="With --preview of a mean: about how many rows you expect.")] = None,
+    rows: Annotated[int | None, typer.Option(help="With --preview: about how many rows you expect in all.")] = None,
     budget: Annotated[
         str | None, typer.Option(help="The total ε that may ever be spent on these data, or ε,δ as 1,1e-6; first time only.")
     ] = None,
@@ -128,7 +128,7 @@ def release(
     if not preview:
         check_destination(to, ledger, data, schema)
     if rows is not None and not preview:
-        raise BadInput("rows", "is for the preview of a mean", "leave it out, or pass --preview")
+        raise BadInput("rows", "is for a preview", "leave it out, or pass --preview")
     with Working() as working, ExitStack() as until_done:
         working.on("Opening the table")
         if preview:  # nothing will be charged, so no ledger is needed, and none is written to
@@ -235,8 +235,6 @@ def _check_lines(question: Any, to: Destination) -> None:
 
 def _show_preview(question: Any, epsilon: str | Price | None, within: float | None, rows: int | None, form: Format) -> None:
     price = epsilon if epsilon is not None else question.epsilon_within(within)
-    if rows is not None and getattr(question, "kind", None) != "mean" and not hasattr(question, "aggregates"):
-        raise BadInput("rows", "is for the preview of a mean", "leave it out")
     shown = question.preview(epsilon=price) if rows is None else question.preview(epsilon=price, rows=rows)
     if form == "text":
         typer.echo(f"{question.what}: {shown}\nNothing was charged.")
@@ -249,6 +247,8 @@ def _show_preview(question: Any, epsilon: str | Price | None, within: float | No
         "algorithm": shown.algorithm,
         "reckoned_by": shown.stand_in,
     }
+    if shown.assumed:
+        facts["assumed"] = shown.assumed
     if shown.measure != PURE:
         facts = {"what": facts["what"], "measure": shown.measure, "rho": facts.pop("epsilon")} | facts
     margins = getattr(shown, "margins", None)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jostle.answers.answer import remaining_after
-from jostle.answers.previews import Preview
+from jostle.answers.previews import Preview, checked_rows
 from jostle.answers.released_numbers import Marginals, ReleasedNumbers
 from jostle.kernel.budget import PURE, Price
 from jostle.kernel.errors import BadInput
@@ -75,7 +75,8 @@ class MarginalsQuestion(Question[Marginals]):
         """
         return [round(1000 * math.prod(self._shape(axes)) ** (1 / 3)) for axes in self.sets]
 
-    def preview(self, *, epsilon: Any) -> Preview:
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+        checked_rows(rows)  # it makes no difference
         price, shares = Price.of(epsilon), self._weights
         neighbours = self.table.neighbours.among_filtered()
         laws = {

@@ -47,8 +47,8 @@ class Question(ABC, Generic[Answered]):
     """Whether it can be paid for in ρ, with Gaussian noise."""
 
     @abstractmethod
-    def preview(self, *, epsilon: Any) -> Preview:
-        """How far off answers would be: from public things only, at no cost."""
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+        """How far off answers would be: from public things only, at no cost. `rows`: about how many there are in total."""
 
     def epsilon_within(self, within: Any) -> Fraction:
         """The ε at which answers are expected to be that close, in 95 of 100 cases."""
@@ -107,8 +107,8 @@ class CountsQuestion(Question[Release]):
         self.algorithm, why = plan_for(self.workload, named, self.tunables)
         self.reason = self.reason or why
 
-    def preview(self, *, epsilon: Any) -> Preview:
-        return preview(self.algorithm, self.workload, epsilon, self._neighbours, self.tunables)
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+        return preview(self.algorithm, self.workload, epsilon, self._neighbours, self.tunables, rows)
 
     def _release(self, epsilon: Any) -> Release:
         source = self.table._budget
@@ -273,8 +273,8 @@ class QuantilesQuestion(Question[Quantiles]):
             reason=None if algorithm else "because its error is the same on all data, so that the intervals are right",
         )
 
-    def preview(self, *, epsilon: Any) -> Preview:
-        return self.counted.preview(epsilon=epsilon)
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+        return self.counted.preview(epsilon=epsilon, rows=rows)
 
     def _release(self, epsilon: Any) -> Quantiles:
         released = self.counted.release(epsilon=epsilon)

@@ -107,6 +107,12 @@ def _records(table: Table, epsilon: Fraction) -> Any:
     return source.measure(identity(source.shape), token)
 
 
+def _checked(table: Table, epsilon: Fraction) -> Any:
+    from jostle.tables.check_bounds import check_bounds
+
+    return check_bounds(table, epsilon=epsilon)
+
+
 def _synthesized(table: Table, epsilon: Fraction) -> Any:
     """Everything that was released and what was made of it, but the records: those are drawn with coins of their own."""
     found = table.synthesize("g", "b", "v", epsilon=epsilon).synthesis
@@ -141,11 +147,12 @@ QUESTIONS: dict[str, Ask] = {
     "partition": _parts,
     "transformed": _transformed,
     "records": _records,
+    "check_bounds": _checked,
 }
 """Every question that can be asked of a table, and what can be done to it before."""
 
 IN_FORMS: dict[Form, tuple[str, ...]] = {
-    "sqlite": ("count", "histogram of two", "mean by group"),
+    "sqlite": ("count", "histogram of two", "mean by group", "check_bounds"),
     "arrow": ("open", "count"),
     "frame": ("open", "histogram"),
     "text": ("open", "count"),
