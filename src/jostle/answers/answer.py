@@ -135,7 +135,7 @@ class Answer(ABC):
 
     @property
     def _at(self) -> str:
-        return f"{SYMBOLS[self.measure]} = {round_up(self.spent):g}"
+        return "no cost" if not self.spent else f"{SYMBOLS[self.measure]} = {round_up(self.spent):g}"
 
     @property
     def _left(self) -> str:

@@ -60,6 +60,20 @@ class Preview:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PreviewWithMemory(Preview):
+    """What to expect where something was released before."""
+
+    paid_for: float | None
+    """How close a typical answer is by what was released before, at no cost; None if it does not follow from that."""
+
+    def __str__(self) -> str:
+        if self.paid_for is None:
+            return super().__str__()
+        free = " It would cost nothing." if self.paid_for <= self.margin * (1 + 1e-9) else ""
+        return f"{super().__str__()} ±{self.paid_for:.3g} is already paid for.{free}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class GroupPreviews(Preview):
     """What to expect of several aggregates: `margin` is that of the first, `widest` the largest that is known."""
 

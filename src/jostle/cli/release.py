@@ -90,6 +90,14 @@ def release(
         str | None, typer.Option(help='For a view of a database, if that is so: "each row comes from one row".')
     ] = None,
     engine: Annotated[str, typer.Option(help="duckdb, or spark to read files with Spark on this machine.")] = "duckdb",
+    data_version: Annotated[
+        str | None,
+        typer.Option(
+            help="Which state of the data this is, such as 2026-10: what was released of it is used again.",
+            show_default=False,
+        ),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ask anew, whatever is remembered of this version.")] = False,
     note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
     out: Annotated[
         Path | None,
@@ -131,7 +139,8 @@ def release(
         raise BadInput("rows", "is for a preview", "leave it out, or pass --preview")
     with Working() as working, ExitStack() as until_done:
         working.on("Opening the table")
-        if preview:  # nothing will be charged, so no ledger is needed, and none is written to
+        known = data_version is not None and ledger is not None and not fresh
+        if preview and not known:  # nothing will be charged, so no ledger is needed, and none is written to
             folder = until_done.enter_context(TemporaryDirectory(prefix="jostle-"))
             ledger, cap = str(Path(folder) / "preview.db"), cap_of("1,1e-6") if keys and cap is None else cap or "1"
         private = open_table(
@@ -153,6 +162,7 @@ def release(
             quoted_line_breaks=quoted_line_breaks or None,
             sheet=sheet,
             view=view,
+            version=None if fresh else data_version,
         )
         question = (
             private.ask_sql(sql, keys=keys)

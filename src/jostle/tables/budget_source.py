@@ -21,6 +21,7 @@ from jostle.kernel.records import Columns, ReleaseRecords
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Account, Ledger
+    from jostle.tables.memory.memory import Memory
     from jostle.tables.unit import Unit
 
 LONGEST_NOTE = 300
@@ -58,6 +59,9 @@ class BudgetSource(ABC):
 
     is_shared = False
     """Whether all questions share one purse, from which others may spend at the same time."""
+
+    memory: Memory | None = None
+    """What was released before, if it is to be used again."""
 
     @property
     @abstractmethod
@@ -111,9 +115,16 @@ class AccountBudget(BudgetSource):
     `unit` is whom the table protects, and the account must protect the same.
     """
 
-    def __init__(self, account: Account | PlannedAccount, unit: str, note: str = "") -> None:
+    def __init__(self, account: Account | PlannedAccount, unit: str, note: str = "", *, version: str | None = None) -> None:
         self._account, self._unit, self._note = account, unit, note
         self._making = threading.Lock()
+        if version is not None:
+            from jostle.tables.memory.memory import Memory
+
+            self.memory = Memory(lambda: self._account, version)
+
+    def without_memory(self) -> AccountBudget:
+        return AccountBudget(self._account, self._unit, self._note)
 
     @property
     def account(self) -> Account | PlannedAccount:

@@ -286,6 +286,13 @@ class GroupsQuestion(PricedGroups):
 
     def _of_totals(self, price: Price | None, found: dict[str, Found]) -> dict[str, Any]:
         """Measure the totals, read their aggregates, and say what was paid."""
+        if self.table._budget.memory is not None and price is not None:
+            from jostle.tables.memory.totals import measured_totals
+
+            remembered = measured_totals(self, price)
+            if remembered is not None:
+                self._read_all(remembered[0], found)
+                return remembered[1]
         source = self.table._budget
         records, budget = source.records(self._columns, price, note=self.what)
         totals = self._weighted(budget.measure)
@@ -313,6 +320,7 @@ class GroupsQuestion(PricedGroups):
         found = {**found, **{name: ratio_of(*(found[part] for part in parts)) for name, parts in self._ratios.items()}}
         in_words = {name: str(one) for name, one in self.aggregates.items()} | self._ratios_in_words
         named = [name for name in self._asked if name in found]
+        reused = price.pop("reused", ())
         return GroupedAnswers(
             groups=self.groups,
             labels=self.labels,
@@ -320,7 +328,7 @@ class GroupsQuestion(PricedGroups):
             ends={name: found[name][1:] for name in named},
             what={name: in_words[name] for name in named},
             why=self._why(Price(price["spent"], price["measure"])),
-            **price | {"notes": self._notes()},
+            **price | {"notes": (*self._notes(), *reused)},
         )
 
     @property

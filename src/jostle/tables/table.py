@@ -28,7 +28,7 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.schema import Boolean, Category, Column, Integer, Schema
 from jostle.tables.aggregates import Aggregate, Ratio
-from jostle.tables.budget_source import BudgetSource, PartBudget
+from jostle.tables.budget_source import AccountBudget, BudgetSource, PartBudget
 from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import Condition, looked_up_column, operation
@@ -108,6 +108,11 @@ class Table:
         some rows is refused.
         """
         return self._with([view.then(Where(operation(view, condition, "where"))) for view in self._views])
+
+    def fresh(self) -> Table:
+        """The same rows, whose questions are asked anew: nothing that was released before is used, and nothing is kept."""
+        budget = self._budget.without_memory() if isinstance(self._budget, AccountBudget) else self._budget
+        return Table(self._views, budget, self._name, self._unit)
 
     def select(self, *columns: str) -> Table:
         """Only these columns."""
