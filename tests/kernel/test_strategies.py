@@ -23,6 +23,7 @@ from jostle.kernel.strategies import (
     Identity,
     Matrix,
     Prefix,
+    Residual,
     Stack,
     Strategy,
     Total,
@@ -35,6 +36,7 @@ from jostle.kernel.strategies import (
     lattice,
     matrix,
     prefix,
+    residual,
     stack,
     total,
     wavelet,
@@ -86,8 +88,11 @@ def hierarchies(draw: st.DrawFn, shape: tuple[int, ...]) -> Hierarchy:
 @st.composite
 def single_strategies(draw: st.DrawFn, shape: tuple[int, ...]) -> Strategy:
     kind = draw(
-        st.sampled_from(["identity", "total", "prefix", "blocks", "grid", "boxes", "matrix", "hierarchy", "wavelet"])
+        st.sampled_from(["identity", "total", "prefix", "blocks", "grid", "boxes", "matrix", "hierarchy", "wavelet", "residual"])
     )
+    if kind == "residual":
+        kept = draw(st.lists(st.sampled_from(range(len(shape))), unique=True))
+        return residual(shape, kept, draw(st.lists(st.sampled_from(kept), unique=True)) if kept else [])
     if kind == "prefix" and len(shape) == 1:
         return prefix(shape[0])
     if kind == "blocks":
@@ -144,7 +149,7 @@ def test_a_strategy_is_its_dense_matrix(strategy: Strategy, random: Any) -> None
     apart = max(int(((a - b) ** 2).sum()) for a, b in itertools.product(entries.T, repeat=2))
     assert added == squares.max()
     assert replaced >= apart
-    if isinstance(strategy, (*EXACT_DIAMETERS, Wavelet)):
+    if isinstance(strategy, (*EXACT_DIAMETERS, Wavelet, Residual)):
         assert replaced == apart
     assert {type(added), type(replaced)} == {int}
 

@@ -18,8 +18,8 @@ from jostle.schema.rows import Rows, distinct_names
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ByLaplace(Answer):
-    """Numbers with Laplace noise of known scale, so that their intervals are known at once."""
+class _WithNoise(Answer):
+    """Numbers with noise of known scale, so that their intervals are known at once."""
 
     what: str
     """The numbers in words, such as "sum of income" or "mean of income by sex"."""
@@ -29,11 +29,11 @@ class _ByLaplace(Answer):
 
     @property
     def _price_in_words(self) -> str:
-        return f"by Laplace noise at {self._at} ({self.neighbours} neighbours). {self._left}"
+        return f"by {self._noise} at {self._at} ({self.neighbours} neighbours). {self._left}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleasedNumber(_ByLaplace):
+class ReleasedNumber(_WithNoise):
     """One released number, and everything public about it."""
 
     value: float
@@ -59,7 +59,7 @@ class ReleasedNumber(_ByLaplace):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ReleasedNumbers(_ByLaplace):
+class ReleasedNumbers(_WithNoise):
     """One released number per cell of a column or several, and everything public about them."""
 
     name: str
@@ -121,7 +121,7 @@ class Marginals(Answer, Mapping[Axes, ReleasedNumbers]):
         off = "; ".join(f"{', '.join(axes)} ± {table.margins[0]:.3g}" for axes, table in self.tables.items())
         return (
             f"{len(self)} histograms, consistent with each other by least squares, off at 95 % by: {off}. "
-            f"Measured with Laplace noise at {self._at} ({self.neighbours} neighbours). {self._left}"
+            f"Measured with {self._noise} at {self._at} ({self.neighbours} neighbours). {self._left}"
         )
 
     def rows(self) -> Rows:

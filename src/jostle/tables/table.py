@@ -35,7 +35,7 @@ from jostle.tables.conditions import Condition, looked_up_column, operation
 from jostle.tables.engines.sources import share_files
 from jostle.tables.grouped_table import GroupedTable
 from jostle.tables.groups import GroupsQuestion
-from jostle.tables.marginals import MarginalsQuestion
+from jostle.tables.marginals import Aim, MarginalsQuestion
 from jostle.tables.post_processing import SelectAnswer
 from jostle.tables.question import CountsQuestion, QuantilesQuestion, cell_labels
 from jostle.tables.relations import Lookups
@@ -269,14 +269,22 @@ class Table:
         return question.release(epsilon=epsilon, within=within, rho=rho)
 
     def marginals(
-        self, *columns: Sequence[str] | str, epsilon: Any = None, within: float | None = None, rho: Any = None
+        self,
+        *columns: Sequence[str] | str,
+        epsilon: Any = None,
+        within: float | None = None,
+        rho: Any = None,
+        weights: Sequence[float] | None = None,
+        least: Aim = "total",
     ) -> Marginals:
         """Histograms over several sets of columns, which agree: `marginals(("age", "sex"), ("sex", "race"))`.
 
-        Each set is measured with a share of ε; the vector over all columns is never built. Rows that lack a cell in one of
-        the columns do not count in any.
+        The vector over all columns is never built. Rows that lack a cell in one of the columns do not count in any. By
+        default, the sum of all cells' variances is least, which leaves small histograms more noise than large ones.
+        `weights`, one per set, count some more, and `least="largest"` makes the largest variance of any cell least.
         """
-        return self.ask_marginals(*columns).release(epsilon=epsilon, within=within, rho=rho)
+        question = self.ask_marginals(*columns, weights=weights, least=least)
+        return question.release(epsilon=epsilon, within=within, rho=rho)
 
     def quantiles(
         self,
@@ -393,9 +401,11 @@ class Table:
         columns, what = EngineColumns.of(self._views, [column]), f"ranges of {column}"
         return CountsQuestion(self, columns, [column], workload, what, about=about, named=algorithm, tunables=tunables)
 
-    def ask_marginals(self, *columns: Sequence[str] | str) -> MarginalsQuestion:
+    def ask_marginals(
+        self, *columns: Sequence[str] | str, weights: Sequence[float] | None = None, least: Aim = "total"
+    ) -> MarginalsQuestion:
         """The question behind `marginals`, to preview before it is paid for."""
-        return MarginalsQuestion(self, columns)
+        return MarginalsQuestion(self, columns, weights=weights, least=least)
 
     def ask_quantiles(self, column: str, levels: Sequence[float], *, algorithm: str | None = None) -> QuantilesQuestion:
         """The question behind `quantiles`, to preview before it is paid for: how many *rows* off the ranks would be."""

@@ -32,6 +32,7 @@ from jostle.kernel.strategies import (
     identity,
     matrix,
     prefix,
+    residual,
     stack,
     total,
     wavelet,
@@ -99,6 +100,7 @@ def large_strategies() -> dict[str, Strategy]:
         "hierarchy": hierarchy(LARGEST, 7),
         "weighted hierarchy": hierarchy(300, 3, root=False, weights=[1, 1.7, 0.4, 2, 1, 1][: _levels(300, 3)]),
         "wavelet": wavelet(4_096),
+        "residual": residual((7, 11, 13), kept=[0, 2]),
     }
 
 
