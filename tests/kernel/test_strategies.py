@@ -87,9 +87,8 @@ def hierarchies(draw: st.DrawFn, shape: tuple[int, ...]) -> Hierarchy:
 
 @st.composite
 def single_strategies(draw: st.DrawFn, shape: tuple[int, ...]) -> Strategy:
-    kind = draw(
-        st.sampled_from(["identity", "total", "prefix", "blocks", "grid", "boxes", "matrix", "hierarchy", "wavelet", "residual"])
-    )
+    kinds = ["identity", "total", "prefix", "blocks", "grid", "boxes", "matrix", "hierarchy", "wavelet", "residual"]
+    kind = draw(st.sampled_from(kinds))
     if kind == "residual":
         kept = draw(st.lists(st.sampled_from(range(len(shape))), unique=True))
         return residual(shape, kept, draw(st.lists(st.sampled_from(kept), unique=True)) if kept else [])
@@ -428,7 +427,7 @@ def test_a_tree_has_one_weight_a_level() -> None:
 def test_names_tell_public_facts_alone(name: str) -> None:
     strategy = all_strategies()[name]
     kind = type(strategy).__name__.lower()
-    assert strategy.name == f"{kind} of {strategy.rows} over 8"
+    assert strategy.name == f"{kind} of {strategy.rows} over {'2×4' if kind == 'residual' else '8'}"
     assert repr(strategy) == f"<{strategy.name}>"
 
 

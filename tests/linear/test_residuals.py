@@ -19,6 +19,9 @@ ADULT = (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
 """The sizes of Adult's columns."""
 
 
+some_sets = st.lists(st.sampled_from([("a",), ("b", "a"), ("a", "c"), ("c", "b", "d"), ("d",)]), min_size=1, unique=True)
+
+
 def marginals(*ways: int, sizes: tuple[int, ...] = ADULT) -> dict[Axes, tuple[int, ...]]:
     """All histograms of so many columns."""
     picks = [pick for k in ways for pick in itertools.combinations(range(len(sizes)), k)]
@@ -59,14 +62,13 @@ def test_the_largest_variance_is_least_where_all_are_equal() -> None:
 
 def test_weights_lower_the_error_of_what_counts_more() -> None:
     shapes = marginals(2, sizes=(5, 6, 7))
-    plain, weighted = (
-        spread(plan_residuals(shapes, weights=weights)) for weights in (None, dict.fromkeys(shapes, 1.0) | {("c0", "c1"): 50.0})
-    )
+    heavy = dict.fromkeys(shapes, 1.0) | {("c0", "c1"): 50.0}
+    plain, weighted = (spread(plan_residuals(shapes, weights=weights)) for weights in (None, heavy))
     assert weighted["c0", "c1"] < 0.8 * plain["c0", "c1"]
     assert weighted["c1", "c2"] > plain["c1", "c2"]
 
 
-@given(st.lists(st.sampled_from([("a",), ("b", "a"), ("a", "c"), ("c", "b", "d"), ("d",)]), min_size=1, unique=True), st.data())
+@given(some_sets, st.data())
 @settings(max_examples=30)
 def test_no_other_division_of_rho_has_less_total_variance(sets: list[Axes], data: st.DataObject) -> None:
     sizes = {"a": 2, "b": 3, "c": 4, "d": 1}
@@ -80,7 +82,7 @@ def test_no_other_division_of_rho_has_less_total_variance(sets: list[Axes], data
     assert root_mean(shapes, plan.variances(noise)) <= root_mean(shapes, plan.variances(other)) * (1 + 1e-9)
 
 
-@given(st.lists(st.sampled_from([("a",), ("b", "a"), ("a", "c"), ("c", "b", "d"), ("d",)]), min_size=1, unique=True))
+@given(some_sets)
 def test_histograms_from_exact_residues_are_exact_and_variances_those_of_the_linear_map(sets: list[Axes]) -> None:
     sizes = {"a": 2, "b": 3, "c": 4, "d": 1}
     x = np.random.default_rng(0).integers(0, 9, tuple(sizes.values()))

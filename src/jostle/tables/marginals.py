@@ -29,7 +29,7 @@ from jostle.kernel.partition import Vector
 from jostle.kernel.records import Records
 from jostle.kernel.source import simulation
 from jostle.kernel.strategies import identity
-from jostle.linear.design.residuals import Aim, Residue, ResidualPlan, check_marginal_weights, plan_residuals
+from jostle.linear.design.residuals import Aim, ResidualPlan, Residue, check_marginal_weights, plan_residuals
 from jostle.linear.fitting.marginals import Axes, consistent, margins_of_cells
 from jostle.linear.laws import NORMAL_95, NoiseLaw
 from jostle.tables.columns import EngineColumns
@@ -51,7 +51,12 @@ class MarginalsQuestion(Question[Marginals]):
     in_rho = True
 
     def __init__(
-        self, table: Table, sets: Sequence[Sequence[str] | str], *, weights: Sequence[float] | None = None, least: Aim = "total"
+        self,
+        table: Table,
+        sets: Sequence[Sequence[str] | str],
+        *,
+        weights: Sequence[float] | None = None,
+        least: Aim = "total",
     ) -> None:
         self.table = table
         self.sets = [(one,) if isinstance(one, str) else _names(one) for one in sets]
@@ -89,7 +94,8 @@ class MarginalsQuestion(Question[Marginals]):
         """
         each = [1.0 if self.weights is None else self.weights[axes] for axes in self.sets]
         if self.least == "total":
-            found = [(weight * math.prod(self._shape(axes))) ** (1 / 3) for weight, axes in zip(each, self.sets, strict=True)]
+            cells = [math.prod(self._shape(axes)) for axes in self.sets]
+            found = [(weight * many) ** (1 / 3) for weight, many in zip(each, cells, strict=True)]
         else:
             found = [math.sqrt(weight) for weight in each]
         return [max(1, round(1000 * share / min(found))) for share in found]

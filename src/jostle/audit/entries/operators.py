@@ -174,7 +174,7 @@ def _laplace(name: str, strategy: Strategy) -> Audited:
     def moved(x: Counts, other: Counts) -> float:
         return float(np.abs(dense @ (x - other)).sum())
 
-    unknown = {"total": NOTHING_MOVES, "boxes": "twice the norm is a bound from above", "residual": "twice the norm is a bound from above"}
+    unknown = {"total": NOTHING_MOVES} | dict.fromkeys(("boxes", "residual"), "twice the norm is a bound from above")
     return _entry(f"laplace: {name}", ask, worst_pairs(moved), unknown=unknown.get(name, ""))
 
 

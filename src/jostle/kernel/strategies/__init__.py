@@ -25,7 +25,7 @@ from jostle.kernel.strategies.trees import Hierarchy, Wavelet, hierarchy, wavele
 # fmt: off
 __all__ = [
     "LARGEST_ENTRY", "Blocks", "Boxes", "Hierarchy", "Identity", "Matrix", "Prefix", "Residual", "Stack", "Strategy",
-    "Total", "Wavelet", "blocks", "boxes", "check_measurable", "grid", "hierarchy", "identity", "lattice", "matrix", "prefix",
-    "residual", "stack", "total", "wavelet",
+    "Total", "Wavelet", "blocks", "boxes", "check_measurable", "grid", "hierarchy", "identity", "lattice", "matrix",
+    "prefix", "residual", "stack", "total", "wavelet",
 ]
 # fmt: on

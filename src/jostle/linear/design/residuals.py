@@ -1,12 +1,12 @@
 """What to measure for histograms over several sets of axes under Gaussian noise, in closed form.
 
-A histogram is a sum of components, one for each subset A of its axes: what depends on the axes of A together and on no fewer.
-The component of A is measured once, by a `residual` of the kernel, however many histograms have it. Its noise has the
-variance s_A in each cell before it is centred. A cell of a histogram over B then has the variance Σ_{A⊆B} s_A p_A / Π_{i∈B∖A} nᵢ²
-with p_A = Π_{i∈A} (nᵢ − 1)/nᵢ, and the component costs ρ in proportion to q_A / s_A, where q_A is the squared L2 sensitivity of the
-residual: p_A when records are added or removed. So the least Σ c_A s_A at a given ρ has s_A in proportion to √(q_A / c_A), and
-is (Σ √(c_A q_A))² for noise of variance 1 at a sensitivity of 1. When records are added or removed, no measurement of
-queries with Gaussian noise has less (Theorem 4 there).
+A histogram is a sum of components, one for each subset A of its axes: what depends on the axes of A together and on no
+fewer. The component of A is measured once, by a `residual` of the kernel, however many histograms have it. Its noise has
+the variance s_A in each cell before it is centred. With p_A = Π (nᵢ − 1)/nᵢ over the axes i of A, a cell of a histogram
+over B has the variance Σ s_A p_A / Π nᵢ², the sum over the subsets A of B and the product over the axes of B that are not in
+A. The component costs ρ in proportion to q_A / s_A, where q_A is the squared L2 sensitivity of the residual: p_A when records
+are added or removed. So the least Σ c_A s_A at a given ρ has s_A in proportion to √(q_A / c_A), and is (Σ √(c_A q_A))² for noise of
+variance 1 at a sensitivity of 1. When records are added or removed, no Gaussian measurement of queries has less.
 
 Xiao, He, Zhang, Kifer: An optimal and scalable matrix mechanism for noisy marginals under convex loss functions, NeurIPS
 2023 (Section 4). The largest variance is least at the weights for which the weighted sum's least is largest, by duality: the
@@ -90,7 +90,7 @@ class ResidualPlan:
         """The variance of each histogram's cells, given that of the noise on each residue."""
         found = dict(zip((frozenset(residue.axes) for residue in self.residues), noise, strict=True))
         return {
-            axes: sum(found[frozenset(part)] * _weight(axes, shape, part) for part in subsets(axes) if frozenset(part) in found)
+            axes: sum(found.get(frozenset(part), 0.0) * _weight(axes, shape, part) for part in subsets(axes))
             for axes, shape in self.shapes.items()
         }
 

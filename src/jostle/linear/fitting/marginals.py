@@ -115,9 +115,7 @@ def centred(values: Vector) -> Vector:
     return np.asarray(values)
 
 
-def put_together(
-    axes: Axes, shape: tuple[int, ...], components: Mapping[frozenset[str], Component]
-) -> tuple[Vector, float]:
+def put_together(axes: Axes, shape: tuple[int, ...], components: Mapping[frozenset[str], Component]) -> tuple[Vector, float]:
     """The histogram that has these components, and the variance of its cells. A component that is not there is 0.
 
     >>> put_together(("a",), (2,), {frozenset(): ((), np.array(6.0), 1.0), frozenset("a"): (("a",), np.array([1, -1]), 2.0)})
