@@ -4,9 +4,10 @@ A histogram is a sum of components, one for each subset A of its axes: what depe
 fewer. The component of A is measured once, by a `residual` of the kernel, however many histograms have it. Its noise has
 the variance s_A in each cell before it is centred. With p_A = Π (nᵢ − 1)/nᵢ over the axes i of A, a cell of a histogram
 over B has the variance Σ s_A p_A / Π nᵢ², the sum over the subsets A of B and the product over the axes of B that are not in
-A. The component costs ρ in proportion to q_A / s_A, where q_A is the squared L2 sensitivity of the residual: p_A when records
-are added or removed. So the least Σ c_A s_A at a given ρ has s_A in proportion to √(q_A / c_A), and is (Σ √(c_A q_A))² for noise of
-variance 1 at a sensitivity of 1. When records are added or removed, no Gaussian measurement of queries has less.
+A. The component costs ρ in proportion to q_A / s_A, where q_A is the squared L2 sensitivity of the residual: p_A when
+records are added or removed. So the least Σ c_A s_A at a given ρ has s_A in proportion to √(q_A / c_A), and is
+(Σ √(c_A q_A))² for noise of variance 1 at a sensitivity of 1. When records are added or removed, no Gaussian measurement of
+queries has less.
 
 Xiao, He, Zhang, Kifer: An optimal and scalable matrix mechanism for noisy marginals under convex loss functions, NeurIPS
 2023 (Section 4). The largest variance is least at the weights for which the weighted sum's least is largest, by duality: the
