@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from jostle import plots
-from jostle.kernel.budget import PURE, SYMBOLS, Budget, Price, round_down, round_up
+from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Budget, Price, round_down, round_up
 from jostle.kernel.errors import JostleError
 from jostle.kernel.neighbours import Neighbours
 from jostle.schema.rows import MOST_LINES, Rows, distinct_names
@@ -205,5 +205,7 @@ def charge_facts(charges: Sequence[Event]) -> dict[str, Any] | None:
 
 
 def _paid(charges: Sequence[Event]) -> Price:
-    """What one computation paid: all of it in one measure."""
+    """What one computation paid: all of it in one measure; of a batch that was paid for in both, its ρ."""
+    if len({event.measure for event in charges}) > 1:
+        return Price(sum((event.cost.rho for event in charges), Fraction(0)), CONCENTRATED)
     return Price(sum((event.amount for event in charges), Fraction(0)), charges[0].measure)

@@ -46,6 +46,9 @@ def release(
         str | None, typer.Option(help="Count only rows where this is true, for instance \"sex = 'F'\".")
     ] = None,
     sql: Annotated[str | None, typer.Option(help="Ask in SQL instead: SELECT … FROM … WHERE … GROUP BY ….")] = None,
+    batch: Annotated[
+        Path | None, typer.Option(help="Ask all questions of this .toml file together, each a [[question]], at one price.")
+    ] = None,
     epsilon: Annotated[str | None, typer.Option(help="The privacy budget to spend, for instance 0.5.")] = None,
     rho: Annotated[str | None, typer.Option(help="Instead of ε: the ρ to spend, with Gaussian noise, such as 0.01.")] = None,
     within: Annotated[float | None, typer.Option(help="Instead of ε: the largest error to accept, at 95 %.")] = None,
@@ -116,6 +119,10 @@ def release(
     cap = cap_of(budget, delta)
     if sql is not None and (groups or where or algorithm or aggregate):
         raise BadInput("sql", "is the whole question", "leave out --by, --aggregate, --where and --algorithm, or --sql")
+    if batch is not None and (groups or where or algorithm or aggregate or sql is not None):
+        raise BadInput(
+            "batch", "has all questions", "leave out --by, --aggregate, --where, --algorithm and --sql, or --batch"
+        )
     if algorithm is not None and aggregate:
         raise BadInput("algorithm", "is for histograms", "leave it out, or leave out --aggregate")
     if wide and (not aggregate or len(groups) != 2):
@@ -129,7 +136,7 @@ def release(
         working.on("Opening the table")
         if preview:  # nothing will be charged, so no ledger is needed, and none is written to
             folder = until_done.enter_context(TemporaryDirectory(prefix="jostle-"))
-            ledger, cap = str(Path(folder) / "preview.db"), "1"
+            ledger, cap = str(Path(folder) / "preview.db"), cap or "1"
         private = open_table(
             data,
             schema=schema,
@@ -150,7 +157,15 @@ def release(
             sheet=sheet,
             view=view,
         )
-        question = private.ask_sql(sql) if sql is not None else _question(private, groups, where, algorithm, aggregates)
+        question: Any = None
+        if batch is not None:
+            from jostle.cli.batch_files import read_batch
+
+            question = read_batch(batch, private)
+        elif sql is not None:
+            question = private.ask_sql(sql)
+        else:
+            question = _question(private, groups, where, algorithm, aggregates)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
             _show_preview(question, epsilon if rho is None else Price.of(None, rho), within, rows, form)
@@ -221,7 +236,7 @@ def _check_lines(question: Any, to: Destination) -> None:
 
 
 def _show_preview(question: Any, epsilon: str | Price | None, within: float | None, rows: int | None, form: Format) -> None:
-    price = epsilon if epsilon is not None else question.epsilon_within(within)
+    price = epsilon if epsilon is not None else question.price_within(within)
     if rows is not None and getattr(question, "kind", None) != "mean" and not hasattr(question, "aggregates"):
         raise BadInput("rows", "is for the preview of a mean", "leave it out")
     shown = question.preview(epsilon=price) if rows is None else question.preview(epsilon=price, rows=rows)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jostle.kernel.budget import CONCENTRATED, SYMBOLS, Budget, Price
+from jostle.kernel.budget import CONCENTRATED, SYMBOLS, Budget, Cost, Price
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.ledger.accounts import check_charge
 from jostle.kernel.ledger.events import ROWS, Balance, check_text, printable
-from jostle.kernel.ledger.limits import amount_of, limit_of
+from jostle.kernel.ledger.limits import Limit, amount_of, limit_of, name_of
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.kernel.records import Columns, ReleaseRecords
 
@@ -73,6 +73,20 @@ class BudgetSource(ABC):
     def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """A source over these columns, and a token of ε for it. Raises if there is not enough."""
 
+    @property
+    def limit(self) -> Limit | None:
+        """What the account may lose in all; None in a part, which has what it was charged for."""
+        return None
+
+    @property
+    @abstractmethod
+    def measure(self) -> str:
+        """What it is in: pure ε, ρ, or (ε, δ)."""
+
+    @abstractmethod
+    def check_costs(self, costs: Sequence[Cost]) -> None:
+        """Raise unless all of these can be paid for as it stands now."""
+
     def spent_before_measuring(self, epsilon: Any) -> Price | None:
         """What is gone before anything is measured, so that a later refusal would lose it; None if there is nothing."""
         return None
@@ -108,6 +122,20 @@ class AccountBudget(BudgetSource):
     @property
     def remaining(self) -> Fraction:
         return self._account.remaining
+
+    @property
+    def limit(self) -> Limit | None:
+        return self._account.limit
+
+    @property
+    def measure(self) -> str:
+        return name_of(self._account.limit)
+
+    def check_costs(self, costs: Sequence[Cost]) -> None:
+        """One after the other, as they will be charged."""
+        has = self._account.balance
+        for cost in costs:
+            has = replace(has, spending=check_charge(has, cost))
 
     def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """With a purse of its own."""
@@ -146,6 +174,17 @@ class PartBudget(BudgetSource):
     @property
     def remaining(self) -> Fraction:
         return self._left
+
+    @property
+    def measure(self) -> str:
+        return self._token.measure
+
+    def check_costs(self, costs: Sequence[Cost]) -> None:
+        """In its own measure."""
+        amount = sum((cost.amount for cost in costs), Fraction(0))
+        for cost in costs:
+            self._check(Price(cost.amount, cost.measure))
+        self._check(Price(amount, self._token.measure))
 
     def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """With a share of the token, or with all that is left of it without an ε."""
@@ -265,11 +304,21 @@ class PlannedAccount:
         made = existing_account(self.ledger, self.name)
         return amount_of(limit_of(self.budget, "budget")) if made is None else made.remaining
 
-    def made_for(self, epsilon: Any) -> Account:
-        """Make the account, to be charged at once: refused if the charge would be."""
+    @property
+    def limit(self) -> Limit:
+        """What it may lose in all."""
+        return self.balance.limit
+
+    @property
+    def balance(self) -> Balance:
+        """How it will stand; or stands, if another table's question made it."""
         made = existing_account(self.ledger, self.name)
         planned = Balance(dataset=self.name, neighbours=self.neighbours, limit=limit_of(self.budget, "budget"))
-        check_charge(planned if made is None else made.ledger.balance(self.name), Price.of(epsilon).cost)
+        return planned if made is None else made.balance
+
+    def made_for(self, epsilon: Any) -> Account:
+        """Make the account, to be charged at once: refused if the charge would be."""
+        check_charge(self.balance, Price.of(epsilon).cost)
         return account_of(ledger_at(self.ledger), self.name, self.budget, self.neighbours, self.whose)
 
 

@@ -13,11 +13,12 @@ import numpy as np
 
 from jostle import algorithms, workloads
 from jostle.answers.answer import Answer
-from jostle.answers.previews import Preview, epsilon_within, preview
+from jostle.answers.previews import Preview, epsilon_within, preview, price_within
 from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release, answered, plan_for
-from jostle.kernel.budget import Price
+from jostle.kernel.budget import CONCENTRATED, PURE, Price
 from jostle.kernel.errors import BadInput, InternalError
+from jostle.kernel.measures import Approximate, largest_rho
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import ReleaseSource, SimulatedSource, Source
@@ -54,8 +55,13 @@ class Question(ABC, Generic[Answered]):
         """The ε at which answers are expected to be that close, in 95 of 100 cases."""
         return epsilon_within(within, self.preview)
 
+    def price_within(self, within: Any) -> Price:
+        """The same as a price: in ρ, where the account has only that, and the question can be paid for in it."""
+        in_rho = self.in_rho and self.table._budget.measure == CONCENTRATED
+        return price_within(within, self.preview, CONCENTRATED) if in_rho else Price(self.epsilon_within(within))
+
     def release(self, *, epsilon: Any = None, within: float | None = None, rho: Any = None) -> Answered:
-        """Charge ε or ρ, or the ε at which answers are expected to be `within` that distance, and answer."""
+        """Charge ε or ρ, or what it costs to have answers expected to be `within` that distance, and answer."""
         if rho is not None:
             if epsilon is not None or within is not None:
                 raise BadInput("rho", "is what answers cost, and so is epsilon or within", "pass one of them")
@@ -65,7 +71,7 @@ class Question(ABC, Generic[Answered]):
         if within is not None:
             if epsilon is not None:
                 raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
-            epsilon = self.epsilon_within(within)
+            epsilon = self.price_within(within)
         return self._release(epsilon)
 
     @abstractmethod
@@ -127,7 +133,20 @@ class CountsQuestion(Question[Release]):
             about=self.about,
             of_part=source.is_shared,
             notes=self.notes,
+            noise=self._why_laplace(budget.price),
         )
+
+    def _why_laplace(self, price: Price) -> str:
+        """In an (ε, δ) account: how much larger errors of Gaussian noise would be on a histogram, at the same ε."""
+        limit = self.table._budget.limit
+        rest = limit.delta - limit.for_keys if isinstance(limit, Approximate) else Fraction(0)
+        if price.measure != PURE or not rest or self.workload.kind != "identity":
+            return ""
+        rho = Price(largest_rho(price.amount, rest), CONCENTRATED)
+        if not rho.amount or rho.rate >= price.rate:
+            return ""
+        larger = f"{price.rate / rho.rate:.2g} times larger at the account's δ"
+        return f"Laplace noise, because a person is in few of its cells: errors of Gaussian noise would be {larger}."
 
     def _try_out(self, epsilon: Price | None) -> None:
         """Raise what the plan would refuse on its way, while the ε of a part is still there.

@@ -18,6 +18,7 @@ from typing import Any, NoReturn, final
 import numpy as np
 
 from jostle import workloads
+from jostle.answers.batches import BatchAnswer
 from jostle.answers.quantiles_and_top import Quantiles, Top
 from jostle.answers.release import Release, with_own_rho
 from jostle.answers.released_numbers import Marginals, ReleasedNumber, ReleasedNumbers
@@ -28,6 +29,7 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.schema import Boolean, Category, Column, Integer, Schema
 from jostle.tables.aggregates import Aggregate
+from jostle.tables.batches import BatchQuestion
 from jostle.tables.budget_source import BudgetSource, PartBudget
 from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.columns import EngineColumns
@@ -37,7 +39,7 @@ from jostle.tables.grouped_table import GroupedTable
 from jostle.tables.groups import GroupsQuestion
 from jostle.tables.marginals import Aim, MarginalsQuestion
 from jostle.tables.post_processing import SelectAnswer
-from jostle.tables.question import CountsQuestion, QuantilesQuestion, cell_labels
+from jostle.tables.question import CountsQuestion, QuantilesQuestion, Question, cell_labels
 from jostle.tables.relations import Lookups
 from jostle.tables.sql import SelectQuestion, parse_select
 from jostle.tables.sums_and_means import SumOrMeanQuestion
@@ -363,6 +365,22 @@ class Table:
         """
         return self.ask_sql(text, lookups=lookups).release(epsilon=epsilon, within=within)
 
+    def batch(
+        self,
+        *questions: Question[Any],
+        epsilon: Any = None,
+        within: float | None = None,
+        rho: Any = None,
+        weights: Sequence[float] | None = None,
+    ) -> BatchAnswer:
+        """Answer several questions at one price: `people.batch(people.ask("age"), people.ask_count(), epsilon=1)`.
+
+        Before anything is charged, it is decided from public facts whether Laplace or Gaussian noise has less error, and
+        which share each question gets; `weights` count some more than others. In an (ε, δ) account, `epsilon` is what the
+        batch costs by itself at the account's δ. `explain()` of the answer says what was decided, and why.
+        """
+        return self.ask_batch(*questions, weights=weights).release(epsilon=epsilon, within=within, rho=rho)
+
     # ----------------------------------------------------------------------------------------------------- questions
 
     def ask_count(self) -> CountsQuestion:
@@ -425,6 +443,10 @@ class Table:
     ) -> GroupsQuestion:
         """The question behind `group_by(…).aggregate(…)`, to preview before it is paid for."""
         return GroupsQuestion(self, columns, aggregates, weights=weights, keys=keys)
+
+    def ask_batch(self, *questions: Question[Any], weights: Sequence[float] | None = None) -> BatchQuestion:
+        """The question behind `batch`, to preview before it is paid for."""
+        return BatchQuestion(self, questions, weights)
 
     def ask_sql(self, text: str, *, lookups: Lookups | None = None) -> SelectQuestion:
         """The question behind `sql`, to preview before it is paid for."""

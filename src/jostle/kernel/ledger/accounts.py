@@ -40,6 +40,11 @@ class Account:
         return self.ledger.balance(self.name).limit
 
     @property
+    def balance(self) -> Balance:
+        """All of it, as the ledger has it now."""
+        return self.ledger.balance(self.name)
+
+    @property
     def spent(self) -> Fraction:
         return self.ledger.balance(self.name).spent
 

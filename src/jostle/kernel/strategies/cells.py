@@ -210,9 +210,9 @@ class Residual(Strategy):
         # Columns have the product Π n(n − 1), with −n in place of n(n − 1) where they differ: least if in one small axis.
         below = 2 * square // (min(sizes) - 1) if min(sizes, default=1) > 1 else 0
         apart = 2 * square + below if rows > 1 else 0
-        norm = math.prod(2 * (n - 1) for n in sizes)
-        known = {"norm": norm, "diameter": 2 * norm if rows > 1 else 0, "squares": (square, apart)}
-        super().__init__(shape, rows, **known, unit=unit, bounds=(-unit, unit))
+        norm, squares, bounds = math.prod(2 * (n - 1) for n in sizes), (square, apart), (-unit, unit)
+        far = 2 * norm if rows > 1 else 0
+        super().__init__(shape, rows, norm=norm, diameter=far, squares=squares, unit=unit, bounds=bounds)
         self.kept, self.centred = kept, centred
 
     def apply(self, x: Any) -> Any:
