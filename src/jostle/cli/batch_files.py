@@ -1,7 +1,7 @@
 """Files of questions that are asked together: `jostle release … --batch questions.toml`.
 
-A file has one table `[[question]]` per question, with the keys `by`, `where`, `aggregate`, `algorithm`, `quantiles`, `marginals`,
-`sql` and `weight`; a question without any of them counts all rows.
+A file has one table `[[question]]` per question, with the keys `by`, `where`, `aggregate`, `algorithm`, `quantiles`,
+`marginals`, `sql` and `weight`; a question without any of them counts all rows.
 """
 
 from __future__ import annotations

@@ -117,16 +117,8 @@ def release(
     if [epsilon, rho, within].count(None) != 2:
         raise BadInput("epsilon", "pass either a price or an accuracy", "pass --epsilon 0.5, --rho 0.01 or --within 10")
     cap = cap_of(budget, delta)
-    if sql is not None and (groups or where or algorithm or aggregate):
-        raise BadInput("sql", "is the whole question", "leave out --by, --aggregate, --where and --algorithm, or --sql")
-    if batch is not None and (groups or where or algorithm or aggregate or sql is not None):
-        raise BadInput(
-            "batch", "has all questions", "leave out --by, --aggregate, --where, --algorithm and --sql, or --batch"
-        )
-    if algorithm is not None and aggregate:
-        raise BadInput("algorithm", "is for histograms", "leave it out, or leave out --aggregate")
-    if wide and (not aggregate or len(groups) != 2):
-        raise BadInput("wide", "is for aggregates by two columns", "name both, --by ward,sex, and an --aggregate")
+    parts = {"by": groups, "where": where, "algorithm": algorithm, "aggregate": aggregate, "sql": sql, "batch": batch}
+    _check_parts({name: part for name, part in parts.items() if part}, wide=wide)
     aggregates = parse_aggregates(aggregate) if aggregate else {}
     if not preview:
         _check_destination(to, ledger, data, schema)
@@ -157,15 +149,7 @@ def release(
             sheet=sheet,
             view=view,
         )
-        question: Any = None
-        if batch is not None:
-            from jostle.cli.batch_files import read_batch
-
-            question = read_batch(batch, private)
-        elif sql is not None:
-            question = private.ask_sql(sql)
-        else:
-            question = _question(private, groups, where, algorithm, aggregates)
+        question = _whole_question(private, sql, batch) or _question(private, groups, where, algorithm, aggregates)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
             _show_preview(question, epsilon if rho is None else Price.of(None, rho), within, rows, form)
@@ -213,6 +197,27 @@ def _check_destination(to: Destination, ledger: str | None, data: str, schema: P
         from jostle import plots
 
         plots.savable(to.plot, "plot")
+
+
+def _check_parts(parts: Mapping[str, Any], *, wide: bool) -> None:
+    """Refuse parts of a question that do not go together."""
+    for whole, problem in (("sql", "is the whole question"), ("batch", "has all questions")):
+        if whole in parts and len(parts) > 1:
+            others = ", ".join(f"--{name}" for name in parts if name != whole)
+            raise BadInput(whole, problem, f"leave out {others}, or --{whole}")
+    if "algorithm" in parts and "aggregate" in parts:
+        raise BadInput("algorithm", "is for histograms", "leave it out, or leave out --aggregate")
+    if wide and ("aggregate" not in parts or len(parts.get("by", ())) != 2):
+        raise BadInput("wide", "is for aggregates by two columns", "name both, --by ward,sex, and an --aggregate")
+
+
+def _whole_question(private: Table, sql: str | None, batch: Path | None) -> Any:
+    """The question that a statement or a file is; None without either."""
+    if batch is not None:
+        from jostle.cli.batch_files import read_batch
+
+        return read_batch(batch, private)
+    return None if sql is None else private.ask_sql(sql)
 
 
 def _question(

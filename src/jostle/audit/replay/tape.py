@@ -21,7 +21,7 @@ from jostle.kernel.budget import Cost, PartPurse, Purse
 from jostle.kernel.errors import PlanError
 from jostle.kernel.ledger import Account, Ledger
 from jostle.kernel.ledger.accounts import check_unit
-from jostle.kernel.ledger.events import ROWS, Event
+from jostle.kernel.ledger.events import ROWS, Balance, Event
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise
 from jostle.kernel.partition import Counts, Vector
@@ -318,6 +318,14 @@ class TapeAccount(Account):
     @property
     def cap(self) -> Fraction:
         return Fraction(10**6)
+
+    @property
+    def limit(self) -> Fraction:
+        return self.cap
+
+    @property
+    def balance(self) -> Balance:
+        return Balance(dataset=self.name, neighbours=self.neighbours, limit=self.cap)
 
     @property
     def spent(self) -> Fraction:

@@ -115,6 +115,7 @@ QUESTIONS: dict[str, Ask] = {
     "histogram, wide": lambda table, epsilon: table.histogram("w", epsilon=epsilon, algorithm="HB"),
     "ranges": lambda table, epsilon: table.ranges("v", [(-3, 2), (0, 9), (4, 4)], epsilon=epsilon),
     "marginals": lambda table, epsilon: table.marginals(("g", "b"), ("b", "v"), "d", epsilon=epsilon),
+    "batch": lambda table, epsilon: table.batch(table.ask("g", algorithm="Laplace"), table.ask_count(), epsilon=epsilon),
     "quantiles": lambda table, epsilon: table.quantiles("x", [0.1, 0.5, 0.9], epsilon=epsilon),
     "median": lambda table, epsilon: table.median("v", epsilon=epsilon),
     "top": lambda table, epsilon: table.top("v", k=3, epsilon=epsilon),
