@@ -48,7 +48,7 @@ def _question(table: Table, asked: Mapping[str, Any], number: int) -> Question[A
         raise BadInput("batch", f"question {number} asks two things", "write a [[question]] for each")
     rows = table.where(_text(asked, "where", number)) if "where" in asked else table
     by = asked.get("by", [])
-    groups = [by] if isinstance(by, str) else list(by) if isinstance(by, list) else [None]
+    groups: list[Any] = [by] if isinstance(by, str) else list(by) if isinstance(by, list) else [None]
     if not all(isinstance(name, str) for name in groups):
         raise BadInput("batch", f"question {number}: by must be names of columns", 'write by = ["age", "sex"]')
     if "sql" in asked:

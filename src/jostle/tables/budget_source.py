@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jostle.kernel.budget import CONCENTRATED, SYMBOLS, Budget, Cost, Price
+from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Budget, Cost, Price
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.ledger.accounts import check_charge
 from jostle.kernel.ledger.events import ROWS, Balance, check_text, printable
@@ -79,13 +79,12 @@ class BudgetSource(ABC):
         return None
 
     @property
-    @abstractmethod
     def measure(self) -> str:
         """What it is in: pure ε, ρ, or (ε, δ)."""
+        return PURE
 
-    @abstractmethod
     def check_costs(self, costs: Sequence[Cost]) -> None:
-        """Raise unless all of these can be paid for as it stands now."""
+        """Raise if it is already certain that not all of these can be paid for; each is checked again when it is charged."""
 
     def spent_before_measuring(self, epsilon: Any) -> Price | None:
         """What is gone before anything is measured, so that a later refusal would lose it; None if there is nothing."""

@@ -27,6 +27,7 @@ from jostle.kernel.budget import Budget, Price
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
+from jostle.linear.design.residuals import Aim
 from jostle.schema import Boolean, Category, Column, Integer, Schema
 from jostle.tables.aggregates import Aggregate
 from jostle.tables.batches import BatchQuestion
@@ -37,7 +38,7 @@ from jostle.tables.conditions import Condition, looked_up_column, operation
 from jostle.tables.engines.sources import share_files
 from jostle.tables.grouped_table import GroupedTable
 from jostle.tables.groups import GroupsQuestion
-from jostle.tables.marginals import Aim, MarginalsQuestion
+from jostle.tables.marginals import MarginalsQuestion
 from jostle.tables.post_processing import SelectAnswer
 from jostle.tables.question import CountsQuestion, QuantilesQuestion, Question, cell_labels
 from jostle.tables.relations import Lookups
