@@ -9,10 +9,10 @@ OLDEST      := 3.11
 PYTHON ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format bench docs constraints clean
+.PHONY: help setup demo test lint format bench docs serve-docs constraints clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(DEVELOPMENT)  ## make .venv with everything pinned (free when it is up to date)
 
@@ -61,7 +61,10 @@ bench: $(DEVELOPMENT)  ## jostle beside its peers on this machine, each in an en
 	@$(BIN)/jostle bench peers
 
 docs: $(DEVELOPMENT)  ## the documentation, as pages under site/
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict && echo "Open site/index.html"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict && echo "Open site/index.html, or make serve-docs to search"
+
+serve-docs: docs  ## the documentation at http://localhost:8000, with search, which browsers refuse to files on disk
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory site 8000
 
 # Names and exact versions alone: where packages come from is the affair of whoever installs them.
 constraints:  ## pin the newest versions that go together, in an environment of their own

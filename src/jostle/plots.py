@@ -25,22 +25,23 @@ if TYPE_CHECKING:
 
     from jostle.kernel.ledger import Ledger
 
-ACCENT: Final = "#3349a6"
+ACCENT: Final = "#0072b2"
 """For the release, or the choice."""
 
-CONTRAST: Final = "#b3261e"
+CONTRAST: Final = "#d55e00"
 """For what it is compared with, such as the truth, if public."""
 
 MUTED: Final = "#8a8f98"
 """For everything else."""
 
-PALETTE: Final = (
-    *("#3349a6", "#b3261e", "#1b7f5c", "#a35c00", "#7b3fa0"),
-    *("#0b7285", "#8a8f98", "#5c6f00", "#c2417c", "#3d3d3d"),
-)
-"""For things without rank. Every colour has a contrast of 3 to 1 on white at least, which lines and points need."""
+PALETTE: Final = ("#0072b2", "#d55e00", "#00936b", "#1b1464", "#6c0000", "#7f74ff", "#d80048", "#4d2d52")
+"""For things without rank, at most eight at once. Every colour has a contrast of 3 to 1 on white at least, and people with
+any common kind of colour vision can tell each from all others (tests/test_plots.py measures both)."""
 
-BAND: Final = "rgba(51, 73, 166, 0.18)"
+IN_COLOUR: Final = 5
+"""Of more than eight series, this many are coloured, the first ones, and the chosen one."""
+
+BAND: Final = "rgba(0, 114, 178, 0.18)"
 """For an interval around the release."""
 
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -53,8 +54,11 @@ CONFIG: Final = {"showSendToCloud": False, "plotlyServerURL": "", "displaylogo":
 LONGEST_AXIS: Final = 4096
 """A line with more points than this is thinned: no screen has so many columns."""
 
-NOTE_WIDTH, NOTE_LINES = 100, 5
-"""How many letters and lines of notes have space below a title."""
+NOTE_WIDTH, NOTE_LINES = 105, 5
+"""How many letters and lines of notes have space below a picture."""
+
+FEW_CELLS: Final = 400
+"""A map of no more cells than this shows their numbers."""
 
 
 def new(title: str = "", *, x: str = "", y: str = "", log_x: bool = False, log_y: bool = False) -> go.Figure:
@@ -82,42 +86,91 @@ def themed(figure: go.Figure, title: str = "") -> go.Figure:
     )
     if title:
         figure.update_layout(title={"text": title, "x": 0, "xref": "paper", "font": {"size": 16}})
-    return figure.update_xaxes(automargin=True).update_yaxes(automargin=True)
+    plain = {"automargin": True, "exponentformat": "none", "separatethousands": True}
+    return figure.update_xaxes(**plain).update_yaxes(**plain)
 
 
-def noted(figure: go.Figure, notes: Sequence[str]) -> go.Figure:
-    """The same figure with some sentences below its title.
+def colours(names: Sequence[str], chosen: str = "") -> list[str]:
+    """One colour per series. Of more than eight, the first five and the chosen one stand out, and the others are grey.
 
-    >>> noted(new("Costs"), ["cost is clipped to 0 – 50,000."]).layout.title.subtitle.text
-    'cost is clipped to 0 – 50,000.'
+    >>> colours(["a", "b"])[1], colours([str(number) for number in range(9)], chosen="8")[5:]
+    ('#d55e00', ['#8a8f98', '#8a8f98', '#8a8f98', '#7f74ff'])
     """
-    if not notes:
-        return figure
+    if len(names) <= len(PALETTE):
+        return list(PALETTE[: len(names)])
+    shown = [name for place, name in enumerate(names) if place < IN_COLOUR or name == chosen]
+    marked = dict(zip(shown, PALETTE, strict=False))
+    return [marked.get(name, MUTED) for name in names]
+
+
+def with_plain_ticks(figure: go.Figure) -> go.Figure:
+    """The same figure with whole numbers along logarithmic axes, where Plotly writes single digits between powers of ten.
+
+    >>> list(with_plain_ticks(new(log_x=True).add_scatter(x=[0.02, 1.5], y=[1, 2])).layout.xaxis.ticktext)
+    ['0.02', '0.05', '0.1', '0.2', '0.5', '1']
+    """
+    from jostle import svg
+
+    for name in "xy":
+        axis = figure.layout[f"{name}axis"]
+        values = [float(v) for one in figure.data for v in (one[name] if one[name] is not None else ()) if _is_positive(v)]
+        if axis.type == "log" and axis.tickvals is None and values:
+            marks = svg.log_ticks(min(values) / 1.2, max(values) * 1.2)
+            axis.update(tickmode="array", tickvals=marks, ticktext=[svg.number(mark) for mark in marks])
+    return figure
+
+
+def _is_positive(value: Any) -> bool:
+    return not isinstance(value, str) and value is not None and math.isfinite(value) and value > 0
+
+
+def heading(words: str) -> str:
+    """The words as a title: with a capital letter, and safe for Plotly.
+
+    >>> heading("mean of cost by ward")
+    'Mean of cost by ward'
+    """
+    return escape(words[:1].upper() + words[1:])
+
+
+def captioned(figure: go.Figure, terms: str, notes: Sequence[str] = ()) -> go.Figure:
+    """The same figure with a line below its title, and sentences below everything.
+
+    >>> figure = captioned(new("Costs"), "ε = 1", ["cost is clipped to 0 – 50,000."])
+    >>> figure.layout.title.subtitle.text, figure.layout.meta["notes"]
+    ('ε = 1', ['cost is clipped to 0 – 50,000.'])
+    """
     lines = [part for note in notes for part in wrap(note, NOTE_WIDTH)]
     if len(lines) > NOTE_LINES:
         lines = [*lines[: NOTE_LINES - 1], "…"]
-    subtitle = {"text": "<br>".join(map(escape, lines)), "font": {"size": 12}}
-    return figure.update_layout(title={"subtitle": subtitle}, margin={"t": 84 + 16 * len(lines)})
+    figure.update_layout(title={"subtitle": {"text": escape(terms), "font": {"size": 12}}}, margin={"t": 96})
+    if not lines:
+        return figure
+    figure.update_layout(meta={"notes": lines}, margin={"b": 76 + 16 * len(lines)})
+    place = {"xref": "paper", "yref": "paper", "x": 0, "y": 0, "xanchor": "left", "yanchor": "top", "yshift": -58}
+    words = {"text": "<br>".join(map(escape, lines)), "font": {"size": 12}, "align": "left", "showarrow": False}
+    return figure.add_annotation(**place, **words)
 
 
 def save(figure: go.Figure, path: str | Path) -> Path:
-    """Write a figure to a file by its ending: `.html`, which needs nothing else to be looked at, or `.png`.
+    """Write a figure to a file by its ending: `.svg`, `.html`, or `.png`.
 
-    A PNG needs the package `kaleido` and a Chrome or Chromium on this machine.
+    An SVG and an HTML file are small and need nothing else. (A figure that only Plotly can draw, such as one of several
+    parts, becomes an HTML file of 5 MB with Plotly inside.) A PNG needs the package `kaleido` and a Chrome or Chromium.
 
     >>> import tempfile
-    >>> save(new("Nothing"), tempfile.mkdtemp() + "/nothing.html").stat().st_size > 10**6
+    >>> save(bars([3, 5], [1, 1], labels=["a", "b"]), tempfile.mkdtemp() + "/two.html").stat().st_size < 10_000
     True
     """
     target = savable(path)
-    if target.suffix == ".html":
-        figure.write_html(target, include_plotlyjs=True, config=CONFIG)
+    if target.suffix in (".svg", ".html"):
+        target.write_text(_page(figure, target.suffix), encoding="utf-8")
         return target
     try:
         image = figure.to_image("png", scale=2)
     except Exception:  # noqa: BLE001  # a browser can fail in many ways, and the remedy is the same
         problem = "a PNG needs a Chrome or Chromium, which is missing or does not start"
-        raise BadInput("path", problem, "install Chromium, or save .html") from None
+        raise BadInput("path", problem, "install Chromium, or save .svg") from None
     target.write_bytes(image)  # not before there is one: until then, a picture that was there stays
     return target
 
@@ -127,11 +180,29 @@ def savable(path: str | Path, argument: str = "path") -> Path:
     target = Path(path)
     if not target.absolute().parent.is_dir():
         raise BadInput(argument, f"the folder of {target} does not exist", "name one that does")
-    if target.suffix not in (".html", ".png"):
-        raise BadInput(argument, f"{target.name} is neither .html nor .png", "end its name with one of them")
+    if target.suffix not in (".svg", ".html", ".png"):
+        raise BadInput(argument, f"{target.name} ends in none of .svg, .html and .png", "end its name with one of them")
     if target.suffix == ".png" and find_spec("kaleido") is None:
-        raise BadInput(argument, "a PNG needs the package kaleido", "pip install 'jostle[png]', or save .html")
+        raise BadInput(argument, "a PNG needs the package kaleido", "pip install 'jostle[png]', or save .svg")
     return target
+
+
+def _page(figure: go.Figure, kind: str) -> str:
+    from jostle import svg
+
+    try:
+        picture = svg.drawn(figure)
+    except svg.CannotDraw:
+        if kind == ".svg":
+            raise BadInput("path", "this figure has several parts, which an SVG file cannot hold", "save .html") from None
+        return str(figure.to_html(include_plotlyjs=True, config=CONFIG))
+    if kind == ".svg":
+        return picture
+    title = escape(str(figure.layout.title.text or "chart").replace("<br>", " "))
+    look = "body { margin: 0 auto; max-width: 60rem; color-scheme: light dark } svg { width: 100%; height: auto }"
+    fits = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    head = f"{fits}<title>{title}</title><style>{look}</style>"
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>\n{picture}</body></html>\n'
 
 
 def in_words(text: str, rows: DataFrame | None = None) -> str:
@@ -142,11 +213,6 @@ def in_words(text: str, rows: DataFrame | None = None) -> str:
     """
     lines = escape(text).replace("\n", "<br>").replace("  ", "&nbsp; ")
     return f"<p>{lines}</p>" + ("" if rows is None else str(rows.to_html(index=False, max_rows=10)))
-
-
-def html(figure: go.Figure) -> str:
-    """A figure as a part of a page that needs nothing from elsewhere, for notebooks."""
-    return str(figure.to_html(full_html=False, include_plotlyjs=True, config=CONFIG))
 
 
 def line(
@@ -179,28 +245,67 @@ def line(
     return figure
 
 
-def bars(values: Any, margins: Any = None, *, labels: Sequence[str], title: str = "", x: str = "") -> go.Figure:
-    """A few answers as bars, with their 95 % intervals."""
-    figure = new(title, x=x, y="count")
-    off = None if margins is None else {"array": np.asarray(margins, dtype=np.float64), "color": "#1f2430", "thickness": 1.2}
-    figure.add_bar(x=list(map(str, labels)), y=np.asarray(values, dtype=np.float64), error_y=off, marker_color=ACCENT)
+def bars(
+    values: Any,
+    margins: Any = None,
+    *,
+    labels: Sequence[str],
+    title: str = "",
+    x: str = "",
+    between: tuple[float, float] = (-math.inf, math.inf),
+) -> go.Figure:
+    """A few answers as bars, with their 95 % intervals, which end where the true number's bounds are.
+
+    >>> bars([3.0], [5.0], labels=["a"], between=(0, 100)).data[0].error_y.arrayminus
+    array([3.])
+    """
+    figure, y = new(title, x=x, y="count"), np.asarray(values, dtype=np.float64)
+    off: dict[str, Any] | None = None
+    if margins is not None:
+        low, high = (np.clip(y + sign * np.asarray(margins, dtype=np.float64), *between) for sign in (-1, 1))
+        off = {"array": np.maximum(high - y, 0), "arrayminus": np.maximum(y - low, 0), "color": "#1f2430", "thickness": 1.2}
+    figure.add_bar(x=list(map(str, labels)), y=y, error_y=off, marker_color=ACCENT)
     return figure.update_xaxes(type="category")
 
 
 def heat(
     values: Any, *, title: str = "", x: str = "", y: str = "", labels: Sequence[Sequence[str]] | None = None
 ) -> go.Figure:
-    """Counts over a grid: the first axis runs upwards, the second to the right.
+    """Counts over a grid: the second axis runs to the right, the first upwards (with labels: downwards, as in a table).
 
     >>> heat([[1, 2], [3, 4]]).data[0].type
     'heatmap'
     """
     figure = new(title, x=x, y=y)
     names = {} if labels is None else {"y": list(map(str, labels[0])), "x": list(map(str, labels[1]))}
-    figure.add_heatmap(z=np.asarray(values, dtype=np.float64), colorscale="Cividis", colorbar={"thickness": 12}, **names)
+    z = np.asarray(values, dtype=np.float64)
+    numbers = {"texttemplate": "%{z:,.4~r}"} if z.size <= FEW_CELLS else {}
+    figure.add_heatmap(z=z, colorscale="Cividis", colorbar={"thickness": 12}, **numbers, **names)
     if labels is not None:
-        figure.update_xaxes(type="category").update_yaxes(type="category")
+        figure.update_xaxes(type="category").update_yaxes(type="category", autorange="reversed")
     return figure
+
+
+def quantile_box(levels: Sequence[float], values: Any, low: Any, high: Any, *, title: str = "", x: str = "") -> go.Figure:
+    """Quantiles on the axis of their column: a box between the first and the last, and a band per interval.
+
+    >>> quantile_box([0.25, 0.5], [30, 41], [29, 40], [31, 42]).data[-1].text
+    ('25 %', 'median')
+    """
+    figure = new(title, x=x)
+    hidden = {"hoverinfo": "skip", "showlegend": False, "mode": "lines", "fill": "toself"}
+    for left, right in zip(low, high, strict=True):
+        figure.add_scatter(x=[left, right, right, left], y=[-1, -1, 1, 1], fillcolor=BAND, line={"width": 0}, **hidden)
+    first, last = values[0], values[-1]
+    edge = {"color": ACCENT, "width": 2}
+    box = {"x": [first, last, last, first, first], "y": [-0.5, -0.5, 0.5, 0.5, -0.5]}
+    figure.add_scatter(**box, mode="lines", line=edge, hoverinfo="skip", showlegend=False)
+    for value in values:
+        figure.add_scatter(x=[value, value], y=[-0.5, 0.5], mode="lines", line=edge, hoverinfo="skip", showlegend=False)
+    names = ["median" if level == 0.5 else f"{100 * level:g} %" for level in levels]
+    marks = {"x": list(map(float, values)), "y": [1.0] * len(names), "text": names, "textposition": "top center"}
+    figure.add_scatter(**marks, mode="markers+text", marker={"color": ACCENT, "size": 5}, showlegend=False)
+    return figure.update_yaxes(visible=False, range=[-2, 2], tickvals=[]).update_layout(height=300)
 
 
 def spending(of: Ledger | Statement) -> go.Figure:

@@ -382,8 +382,12 @@ def test_a_metafeature_that_fails_is_named() -> None:
         raise KeyError(f"at {value}")
 
     broken = metafeature(lambda db: measured(db.values.sum(), then=fails), name="broken")
-    with pytest.raises(PlanError, match="the metafeature broken failed: its function raised KeyError$"):
+    with pytest.raises(BadInput, match="the metafeature broken raised KeyError: 'at .*', in training"):
         ChoiceMaker(options=[cells, Even], informed_by=[broken], **USUAL)
+    source = SimulatedSource([1, 2], seed=0)
+    (question,) = as_questions([broken])
+    with pytest.raises(PlanError, match="the metafeature broken failed: its function raised KeyError$"):
+        question.measure(source, None, Fraction(1), source.grant(1))
 
 
 @pytest.mark.parametrize("then", [lambda value: 1 / (0 * value), lambda value: math.log(-abs(value) - 1)])
@@ -429,3 +433,26 @@ def test_only_the_questions_of_the_walk_are_paid_for() -> None:
         assert maker.trace.remainder == 1 - Fraction(len(asked), 10)
         assert recorder.scales == [*[Fraction(10)] * len(asked), 1 / maker.trace.remainder]
     assert "follows a regret tree" in maker.explain()
+
+
+def test_a_metafeature_without_a_finite_number_says_so_in_training() -> None:
+    fragile = metafeature(lambda db: measured(db.values.sum(), then=lambda total: 1 / max(total - 40, 0)), name="fragile")
+    with pytest.raises(BadInput, match="the metafeature fragile raised ZeroDivisionError: .*, in training"):
+        ChoiceMaker(options=["Laplace", "Uniform"], informed_by=[fragile], trained_on=[line(1)], queries=workloads.identity)
+    endless = metafeature(lambda db: measured(db.values.sum(), then=lambda total: float("inf")), name="endless")
+    with pytest.raises(BadInput, match="the metafeature endless gave inf, in training"):
+        ChoiceMaker(options=["Laplace", "Uniform"], informed_by=[endless], trained_on=[line(1)], queries=workloads.identity)
+
+
+def test_a_choice_by_predictions_is_saved_and_read_back(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"options": [cells, Even], "informed_by": [size, peak]}
+    public = [line(n) for n in (1, 9, 90, 900, 9000)]
+    maker = ChoiceMaker(**settings, trained_on=public, queries=workloads.identity, by="predictions", epsilon=0.1)
+    files.save(maker, tmp_path / "choice.json")
+    again = files.load(tmp_path / "choice.json", **settings)
+    answers = []
+    for one in (maker, again):
+        source = SimulatedSource(line(90), seed=4)
+        answers.append(one(source, workloads.identity(8), source.grant(0.1)))
+    assert np.array_equal(*answers)
+    assert again.rule.lines() == maker.rule.lines()

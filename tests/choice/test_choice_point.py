@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jostle.choice import files
 from jostle.choice.choice_point import ChoicePoint, always, fixed_runs, held_out_runs, learn
-from jostle.choice.metafeatures import metafeature
+from jostle.choice.decision_rules import RegretTree
+from jostle.choice.metafeatures import measured, metafeature
 from jostle.choice.public_databases import Public
+from jostle.choice.questions import of
+from jostle.choice.regret_tree import InnerNode, Leaf
 from jostle.choice.traces import collect_traces
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.ledger import Ledger
@@ -120,3 +124,35 @@ def test_bad_input_is_refused() -> None:
         point(source, 1.0, depth=0)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="points: must be choice points with different names"):
         learn(halving(point), [], trained_on=[[1]], loss=loss)
+
+
+def test_points_are_saved_and_read_back(tmp_path: Path) -> None:
+    def points() -> list[ChoicePoint]:
+        return [
+            ChoicePoint("go on", ["stop", "split"], facts=["depth"]),
+            ChoicePoint("score", ["by Gini", "at random"], informed_by=[of(size, "class")]),
+        ]
+
+    learned, fresh, file = points(), points(), tmp_path / "points.json"
+    learned[0].rule = RegretTree(
+        ("stop", "split"), (InnerNode("depth", 2.5, 1, 2), Leaf(1, (0.3, 0.0), 4, 1.0), Leaf(0, (0.0, 0.2), 5, 0.8))
+    )
+    files.save_points(learned, file)
+    files.load_points(fresh, file)
+    assert [point.rule for point in fresh] == [point.rule for point in learned]
+    other = [ChoicePoint("go on", ["split", "stop"], facts=["depth"])]
+    with pytest.raises(BadInput, match="with other branches, or it is not here"):
+        files.load_points(other, file)
+    with pytest.raises(BadInput, match="the file lacks 'third'"):
+        files.load_points([*fresh, ChoicePoint("third", ["a", "b"])], file)
+
+
+def test_a_metafeature_that_fails_in_training_says_so() -> None:
+    point = ChoicePoint("go on", ["even", "halve"], informed_by=[inverse], facts=["depth"])
+    with pytest.raises(BadInput, match="the metafeature inverse raised ZeroDivisionError: .*, in training"):
+        learn(halving(point), [point], trained_on=[[0, 0, 0, 0]] * 2, loss=loss, runs=1)
+
+
+@metafeature
+def inverse(db: Any) -> Any:
+    return measured(db.values.sum(), then=lambda total: 1 / (0 * total))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from jostle.cli.main import COMMANDS, _commands_to_load, app, with_commands
 from jostle.cli.options import _NOT_PLAIN, _plain
@@ -95,3 +96,9 @@ def test_refusals_name_options_and_the_file(jostle: Any, tmp_path: Path, monkeyp
         status, _, error = jostle(*words)
         assert status == 2, error
         assert message in " ".join(error.split()), words
+
+
+def test_a_switch_has_no_type_in_the_help() -> None:
+    output = CliRunner().invoke(app, ["budget", "show", "--help"]).output
+    assert "--wide" in output
+    assert "<bool>" not in output

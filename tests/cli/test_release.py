@@ -58,7 +58,7 @@ def test_a_release_is_explained_written_drawn_and_charged(folder, jostle):
     lines = (folder / "ages.csv").read_text("utf-8").splitlines()
     assert lines[0] == "age,count,low,high"
     assert [line.split(",")[0] for line in lines[1:3]] == ["0–9", "10–19"]
-    assert "Plotly.newPlot" in (folder / "ages.html").read_text("utf-8")
+    assert "<svg" in (folder / "ages.html").read_text("utf-8")
     with Ledger(folder / "budget.db") as ledger:
         assert [event.kind for event in ledger.events("people")] == ["open", "charge"]
 
@@ -135,7 +135,7 @@ def test_a_preview_charges_nothing_and_needs_no_ledger(folder, jostle):
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "nowhere/ages.csv"), 2, "cannot be written"),
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "ages.xls"), 2, "does not end in .csv or .json"),
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--note", "x" * 301), 2, "note: must be a text of at most 300"),
-        (("--by", "age", "--epsilon", 1, "--budget", 1, "--plot", "ages.gif"), 2, ".html or .png"),
+        (("--by", "age", "--epsilon", 1, "--budget", 1, "--plot", "ages.gif"), 2, ".svg or .html or .png"),
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "people.csv"), 2, "out: people.csv is the data as well"),
         (("--by", "age", "--epsilon", 1, "--budget", 1, "--out", "linked.csv"), 2, "out: linked.csv is the data as well"),
         (

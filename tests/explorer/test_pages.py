@@ -147,7 +147,7 @@ def running(place, chromium):
 def visiting(running, chromium):
     browser = Browser(chromium, running.address)
     browser.driver.get(running.link)
-    browser.until(lambda: browser.driver.current_url.endswith("/compare"))
+    browser.until(lambda: browser.driver.find_elements("css selector", ".paths"))
     return browser
 
 
@@ -167,8 +167,8 @@ def test_the_door_takes_the_token_and_nothing_else(running, chromium):
     browser.until(lambda: browser.every("#token-wrong"))
     assert "not the token" in browser.text("#token-wrong")
     browser.fill("token", running.token + "\n")
-    browser.until(lambda: browser.driver.current_url.endswith("/compare"))
-    assert browser.text("h1") == "Compare algorithms"
+    browser.until(lambda: browser.driver.find_elements("css selector", ".paths"))
+    assert browser.text("h1") == "What do you have?"
 
 
 def test_algorithms_are_compared_on_a_line(browser):
@@ -552,7 +552,8 @@ def test_a_stopped_explorer_is_said_and_what_was_typed_stays(chromium, tmp_path)
     running = started(tmp_path)
     browser = Browser(chromium, running.address)
     browser.driver.get(running.link)
-    browser.until(lambda: browser.every("[name='cells']"))
+    browser.until(lambda: browser.every(".paths"))
+    browser.open("compare")
     browser.fill("cells", "77")
     stopped(running)
     browser.send("/compare/run")
@@ -576,3 +577,14 @@ def _download(browser, link):
     table = list(csv.DictReader(io.StringIO(answer.read().decode())))
     line.close()
     return table
+
+
+def test_the_first_page_leads_to_each_of_the_others(browser):
+    browser.open("")
+    for number, (path, heading) in enumerate(
+        [("release", "Release"), ("classify", "lassif"), ("compare", "Compare"), ("why", "")], start=1
+    ):
+        browser.driver.find_element("css selector", f".paths li:nth-child({number}) a").click()
+        browser.until(lambda path=path: browser.driver.current_url.endswith(f"/{path}"))
+        assert heading in browser.text("h1")
+        browser.open("")

@@ -78,8 +78,8 @@ class Answer(ABC):
         """The answer as rows, with the ends of 95 % intervals."""
 
     def plot(self) -> Any:
-        """The answer with its 95 % intervals, as a Plotly figure. Its subtitle says what is left out."""
-        return plots.noted(self._drawn(), self.notes)
+        """The answer with its 95 % intervals, as a Plotly figure, with what it protects and what it leaves out."""
+        return plots.captioned(self._drawn(), self._terms, self.notes)
 
     @abstractmethod
     def _drawn(self) -> Any:
@@ -125,6 +125,13 @@ class Answer(ABC):
     def _repr_html_(self) -> str:
         """For notebooks: the words, and the first rows."""
         return plots.in_words(f"{self.explain()}\n{in_ledger(self.charges)}", self.to_pandas())
+
+    @property
+    def _terms(self) -> str:
+        """What a picture says below its title."""
+        rows = self.neighbours.rows
+        whom = "each row" if rows == 1 else f"each person (up to {rows:,} rows)"
+        return f"{self._at}, protects {whom}; 95 % intervals"
 
     @property
     def _at(self) -> str:

@@ -68,14 +68,15 @@ class GroupedAnswers(Answer):
 
     def plot(self, name: str | None = None) -> Any:
         """One aggregate, by default the first, as a Plotly figure: bars with intervals."""
-        return plots.noted(self._drawn(name), self.notes)
+        return plots.captioned(self._drawn(name), self._terms, self.notes)
 
     def _drawn(self, name: str | None = None) -> Any:
         shown = name or next(iter(self.values))
         if shown not in self.values:
             raise BadInput("name", f"{shown!r} is not among the aggregates", f"use one of {', '.join(self.values)}")
         labels = [", ".join(map(str, parts)) for parts in zip(*self.labels.values(), strict=True)] or ["all rows"]
-        title, x = f"{self.what[shown]}, {self._at}", ", ".join(self.groups)
+        by = " and ".join(self.groups)
+        title, x = plots.heading(f"{self.what[shown]} by {by}" if by else self.what[shown]), ", ".join(self.groups)
         figure = plots.bars(self.values[shown], self.margins[shown], labels=labels, title=title, x=x)
         return figure.update_yaxes(title_text=shown)
 

@@ -17,6 +17,9 @@ from jostle.schema import Integer, Numeric
 from jostle.schema.rows import Rows, distinct_names
 from jostle.simulate.margins import scaled_quantile
 
+FEW_LEVELS = 5
+"""No more quantiles than this are drawn as a box; more of them as a line."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReadFromCounts(Answer):
@@ -109,11 +112,15 @@ class Quantiles(ReadFromCounts):
         return labelled({}, {"quantile": self.levels, name: self.values})
 
     def _drawn(self) -> Any:
+        """On the column's axis: a box from the lowest to the highest, with a line and an interval for each."""
         low, high = self.ends
-        title = f"Quantiles of {self.column}, {self._at}"
-        figure = plots.new(title, x="part of the rows", y=self.column)
-        bars = {"array": high - self.values, "arrayminus": self.values - low, "thickness": 1.2}
-        return figure.add_scatter(x=self.levels, y=self.values, error_y=bars, mode="markers", marker={"color": plots.ACCENT})
+        title = plots.heading(f"quantiles of {self.column}")
+        if len(self.values) > FEW_LEVELS:
+            figure = plots.new(title, x="part of the rows", y=self.column)
+            bars = {"array": high - self.values, "arrayminus": self.values - low, "thickness": 1.2}
+            line = {"color": plots.ACCENT}
+            return figure.add_scatter(x=self.levels, y=self.values, error_y=bars, mode="lines+markers", line=line)
+        return plots.quantile_box(self.levels, self.values, low, high, title=title, x=self.column)
 
     def __repr__(self) -> str:
         return f"<Quantiles of {self.column} at {self._at}>"
@@ -144,7 +151,7 @@ class Top(ReadFromCounts):
     def _drawn(self) -> Any:
         about = list(zip(*self.release.about.values(), strict=True))
         labels = [", ".join(about[place]) for place in self.places]
-        title = f"The largest of {' and '.join(self.release.about)}, {self._at}"
+        title = plots.heading(f"the {len(self.places)} most frequent of {' and '.join(self.release.about)}")
         return plots.bars(self.release.answers[self.places], self.release.margins[self.places], labels=labels, title=title)
 
     def __repr__(self) -> str:

@@ -135,7 +135,8 @@ class Release(Answer):
 
     def _drawn(self) -> go.Figure:
         """Bars, a line, or a map if the queries are all cells of a grid."""
-        title = f"{self.algorithm.name} at {self._at}"
+        by = " and ".join(name for name in self.about if name != "figure")
+        title = f"Rows by {by}" if by else f"{len(self.answers):,} counts"
         names, words = list(self.about), list(self.about.values())
         if self.workload.kind == "identity" and len(self.workload.domain) == 2:
             sides = [list(dict.fromkeys(column)) for column in words] if len(words) == 2 else None

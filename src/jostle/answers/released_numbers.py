@@ -52,7 +52,9 @@ class ReleasedNumber(_WithNoise):
 
     def _drawn(self) -> Any:
         """A bar with its 95 % interval."""
-        return plots.bars([self.value], [self.margin], labels=[self.what], title=self._at)
+        return plots.bars(
+            [self.value], [self.margin], labels=[self.what], title=plots.heading(self.what), between=self.between
+        )
 
     def __float__(self) -> float:
         return self.value
@@ -85,12 +87,14 @@ class ReleasedNumbers(_WithNoise):
 
     def _drawn(self) -> Any:
         """Bars with their 95 % intervals, or a grid of two columns' cells."""
-        title = f"{self.what}, {self._at}"
+        title = plots.heading(self.what)
         if len(self.about) == 2:
             (y, rows), (x, columns) = ((by, list(dict.fromkeys(labels))) for by, labels in self.about.items())
             return plots.heat(self.answers.reshape(len(rows), -1), title=title, x=x, y=y, labels=(rows, columns))
         labels = [", ".join(parts) for parts in zip(*self.about.values(), strict=True)]
-        figure = plots.bars(self.answers, self.margins, labels=labels, title=title, x=", ".join(self.about))
+        figure = plots.bars(
+            self.answers, self.margins, labels=labels, title=title, x=", ".join(self.about), between=self.between
+        )
         return figure.update_yaxes(title_text=self.name)
 
     def __repr__(self) -> str:

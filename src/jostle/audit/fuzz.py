@@ -92,6 +92,7 @@ def _readers(folder: Path) -> list[Target]:
     return [
         Target("schema file", hostile.read_schema(folder), {"text": hostile.SCHEMA}, mutated(hostile.SCHEMA_WORDS)),
         *(Target("sql", hostile.read_sql, {"text": text}, mutated(hostile.SQL_WORDS)) for text in hostile.SQL),
+        Target("program", hostile.read_program, {"text": hostile.PROGRAM}, mutated(hostile.PROGRAM_WORDS)),
         Target("selector", hostile.read_selector, {"text": SELECTOR.dumps()}, json),
         Target("chooser", hostile.read_chooser(folder), {"text": chooser}, json),
     ]

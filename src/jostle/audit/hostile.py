@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from jostle.choice import programs
 from jostle.choice.expressions import sql
 from jostle.choice.expressions.private import PrivateNumber
 from jostle.choice.selectors import Selector
@@ -81,6 +82,29 @@ SQL_WORDS = (
     "drop table db", "values > values", "distinct", "x%0", "limit 1",
 )  # fmt: skip
 
+PROGRAM = """public = {flat, steep, ... # and others}
+def spread(db):
+    width = sqrt(db.x_range)
+    return {{stddev(select sum(values) from db groupby x/width)}}
+def high(db):
+    return {{select count(values) from db where values > {{select avg(values) from db}}}} / max(db.size, 1)
+class Laplace(Option):
+    def answer(db, queries):
+    def predict(F):
+        return 1-(F.spread)^2
+def Uniform(db, queries):
+choice = MkChoiceMaker among {Laplace, Uniform} informed by {spread, high} trained on public
+def main(db, queries):
+    answers = choice(db, queries)
+"""
+"""A program in the thesis' notation."""
+
+PROGRAM_WORDS = (
+    "def", "class", "return", "(", ")", "{", "}", "{{", "}}", "}}}", "=", ":", ",", ".", "...", "#", "^", "**", "/ 0", "\n",
+    "    ", "among", "informed by", "trained on", "MkChoiceMaker", "Option", "db", "db.values", "db._domain", "F.high",
+    "1e400", "9" * 50, "select", "values", "__class__", "sqrt(", "log(-1)", "max(1)", "'", "\x00", "ε", "answer_1",
+)  # fmt: skip
+
 JSON_WORDS = (
     '"feature"', '"at"', '"low"', '"high"', '"choice"', '"regrets"', '"inputs"', '"optimal"', '"scale"', '"nonzeros"',
     '"options"', '"trees"', '"rho"', '"Pythia"', '"Laplace"', '"range-2d"', "0", "1", "-1", "2", "10000000", "0.5", "1e308",
@@ -146,6 +170,13 @@ def read_sql(text: str) -> None:
     for domain in ((4, 4), (8,)):
         if isinstance(found, PrivateNumber):
             found.on(domain)
+
+
+def read_program(text: str) -> None:
+    """Read a text as a program, and derive its metafeatures for a line."""
+    program = programs.read(text)
+    for name in program.entry.maker.informed_by:
+        program.metafeature(name).noise_scale(8, 1)
 
 
 def read_selector(text: str) -> None:

@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -115,6 +115,7 @@ class ChoiceMaker:
         self.rho: Fraction = check_share(rho)
         self.neighbours: Neighbours = Neighbours.of(neighbours)
         self._kept: deque[Trace] = deque(maxlen=KEPT_TRACES)
+        self._learner: Callable[[Outcomes], DecisionRule] | None = None
 
     @classmethod
     def following(cls, rule: DecisionRule, *, options: Any, informed_by: Any, rho: Any, name: str = "choice") -> ChoiceMaker:
@@ -183,10 +184,16 @@ class ChoiceMaker:
         return next(question for question in self._questions if question.name == name)
 
     def learned(self, found: Outcomes) -> DecisionRule:
-        """The decision rule that follows from these outcomes."""
+        """The decision rule that follows from these outcomes, in the way in which the present rule was learned."""
+        if self._learner is not None:
+            return self._learner(found)
         if self.by == "predictions":
             return learn_predictions(found, self.options)
         return learn_tree(found, rho=float(self.rho), depth=self._depth, least=self._least)
+
+    def learn_by(self, learner: Callable[[Outcomes], DecisionRule], rule: DecisionRule) -> None:
+        """Use a rule that was learned in another way; `held_out` then learns in that way, too."""
+        self._learner, self.rule = learner, rule
 
     def with_rule(self, rule: DecisionRule) -> ChoiceMaker:
         """The same choice maker with another rule, and no traces yet."""
@@ -264,6 +271,10 @@ class ChoiceMaker:
 
     def __repr__(self) -> str:
         return f"<ChoiceMaker {self.name} among {', '.join(option.name for option in self.options)}>"
+
+
+MkChoiceMaker = ChoiceMaker
+"""The thesis' name for making a choice maker."""
 
 
 def pythia_program(selector: Selector) -> ChoiceMaker:

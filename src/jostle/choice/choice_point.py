@@ -37,7 +37,7 @@ from jostle.choice import traces
 from jostle.choice.decision_rules import RegretTree
 from jostle.choice.measurements import LazyMeasurements
 from jostle.choice.public_databases import Loss, PublicDatabase, public_databases
-from jostle.choice.questions import as_questions
+from jostle.choice.questions import as_questions, trainable
 from jostle.choice.regret_tree import Growth, Leaf, grow
 from jostle.choice.spend_only import spend_only
 from jostle.kernel.arguments import check_whole
@@ -92,7 +92,7 @@ class ChoicePoint:
         run = _current_run.get()
         rule = self.rule if run is None else run.rules.get(self.name, self.rule)
         training = run is not None and run.training
-        needed = [one for one in self.questions if training or one.name in rule.needs]
+        needed = [trainable(one) if training else one for one in self.questions if training or one.name in rule.needs]
         known = {name: float(value) for name, value in facts.items()}
         measured = LazyMeasurements(needed, spend_only(db), None, budget, self.share, known)
         if run is not None and run.training:

@@ -1,7 +1,8 @@
 """Files of selectors, traces and choice makers: JSON that may come from anybody, read strictly.
 
 Nothing is run, nothing grows beyond limits and nothing is guessed. `save` and `load` are for choice makers: train once,
-choose anywhere. Their file holds the learned tree; options and metafeatures are code.
+choose anywhere. Their file holds the learned rule; options and metafeatures are code. `save_points` and `load_points` are
+for the choice points of a program.
 """
 
 from __future__ import annotations
@@ -19,8 +20,10 @@ from jostle.schema.files import check_no_database
 
 if TYPE_CHECKING:
     from jostle.choice.choice_maker import ChoiceMaker
+    from jostle.choice.choice_point import ChoicePoint
 
 CHOICE_FORMAT: Final = "jostle choice"
+POINTS_FORMAT: Final = "jostle choice points"
 CHOICE_SCHEMA: Final = 1
 
 MOST_NODES: Final = 10_000
@@ -287,14 +290,12 @@ def dumps(maker: ChoiceMaker) -> str:
     >>> loads(dumps(maker), options=["Uniform", "Laplace"])
     <ChoiceMaker choice among Uniform, Laplace>
     """
-    from jostle.choice.decision_rules import RegretTree
+    from jostle.choice.rule_files import rule_entries
 
     rule, versions = maker.rule, {option.name: option.version for option in maker.options}
-    if not isinstance(rule, RegretTree):
-        raise BadInput("maker", f"decides by {rule.kind}, which may be code", "train it with by='regret tree'")
     options = option_entries(rule.options, [versions[name] for name in rule.options])
     head = {"format": CHOICE_FORMAT, "schema": CHOICE_SCHEMA, "name": maker.name, "rho": str(maker.rho), "options": options}
-    return written(head | {"tree": tree_entries(rule.tree)})
+    return written(head | rule_entries(rule))
 
 
 def save(maker: ChoiceMaker, file: str | Path) -> None:
@@ -314,17 +315,54 @@ def loads(text: str, *, options: Any, informed_by: Any = ()) -> ChoiceMaker:
 
 def _choice_maker(entries: Entries, options: Any, informed_by: Any) -> ChoiceMaker:
     from jostle.choice.choice_maker import ChoiceMaker
-    from jostle.choice.decision_rules import RegretTree
     from jostle.choice.options import as_options
+    from jostle.choice.rule_files import read_rule
 
     if not entries.is_format(CHOICE_FORMAT) or entries.whole("schema", 0, 10**6) != CHOICE_SCHEMA:
         raise BadInput("choice", f"is no choice of schema {CHOICE_SCHEMA}", "pass what `save` wrote")
-    called, rho, listed = entries.text("name"), entries.text("rho"), read_options(entries)
-    tree = read_tree(entries, "tree", len(listed))
-    entries.done()
-    versions = {option.name: option.version for option in as_options(options)}
+    called, rho, listed, passed = entries.text("name"), entries.text("rho"), read_options(entries), as_options(options)
+    versions = {option.name: option.version for option in passed}
     for option, version in listed:
         if versions.get(option) != version:
             raise BadInput("options", f"lack {option[:50]!r} in version {version}", "pass those that it was trained with")
-    rule = RegretTree(tuple(name for name, _ in listed), tree)
+    rule = read_rule(entries, tuple(name for name, _ in listed), passed)
+    entries.done()
     return ChoiceMaker.following(rule, options=options, informed_by=informed_by, rho=rho, name=called)
+
+
+# ------------------------------------------------------------------------------------------------ choice points
+
+
+def save_points(points: Sequence[ChoicePoint], file: str | Path) -> None:
+    """Write what choice points have learned to a file."""
+    listed = [
+        {"name": point.name, "branches": list(point.branches), "tree": tree_entries(point.rule.tree)} for point in points
+    ]
+    text = written({"format": POINTS_FORMAT, "schema": CHOICE_SCHEMA, "points": listed})
+    Path(file).write_text(text, encoding="utf-8")
+
+
+def load_points(points: Sequence[ChoicePoint], file: str | Path) -> None:
+    """Let choice points decide by the rules of a file; nothing is changed unless all of them are in it, and fit.
+
+    The points are the program's own: their questions are code.
+    """
+    from jostle.choice.decision_rules import RegretTree
+
+    entries = read(Path(file), "points")
+    if not entries.is_format(POINTS_FORMAT) or entries.whole("schema", 0, 10**6) != CHOICE_SCHEMA:
+        raise BadInput("points", f"is no file of choice points of schema {CHOICE_SCHEMA}", "pass what `save_points` wrote")
+    known, rules = {point.name: point for point in points}, dict[str, RegretTree]()
+    for one in entries.each("points"):
+        name, branches = one.text("name"), one.texts("branches")
+        if name not in known or known[name].branches != branches:
+            remedy = "pass the points that were saved"
+            raise BadInput("points", f"the file has {name[:50]!r} with other branches, or it is not here", remedy)
+        rules[name] = RegretTree(branches, read_tree(one, "tree", len(branches), known[name].names))
+        one.done()
+    entries.done()
+    for name in known:
+        if name not in rules:
+            raise BadInput("points", f"the file lacks {name!r}", "pass the points that were saved")
+    for name, rule in rules.items():
+        known[name].rule = rule

@@ -16,6 +16,7 @@ import numpy as np
 
 from jostle.choice.measurements import ChoiceQuestion, LazyMeasurements
 from jostle.choice.options import Option, UnfitAnswer, checked
+from jostle.choice.questions import trainable
 from jostle.choice.spend_only import spend_only
 from jostle.kernel.arrays import counts
 from jostle.kernel.budget import exact
@@ -228,7 +229,7 @@ def noisy_answers(
     neighbours: Neighbours,
 ) -> tuple[Vector, tuple[bool, ...]]:
     """The answers to questions on public databases, as noisy as they will be, and which have to be paid for."""
-    features = np.empty((copies, len(databases), len(questions)))
+    features, questions = np.empty((copies, len(databases), len(questions))), [trainable(one) for one in questions]
     for row, one in enumerate(databases):
         source = one.source(np.random.SeedSequence([seed, row, 1]), neighbours)
         for copy in range(copies):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -79,6 +79,9 @@ class MetafeatureQuestion:
     attributes: tuple[str, ...] = ()
     """Which attributes; none for a vector."""
 
+    in_training: bool = False
+    """Whether the data are public: a failure is then shown, where a release counts it as 0."""
+
     @property
     def name(self) -> str:
         return self.feature.name
@@ -101,22 +104,36 @@ class MetafeatureQuestion:
             raise BadInput("informed_by", problem, refused.remedy) from None
 
     def measure(self, db: Any, query: Any, epsilon: Fraction, token: Budget) -> float:
-        """Where the noise leads to no number, it counts as 0."""
+        """Where the noise leads to no number, a release counts it as 0: it is paid for. Training refuses it."""
         try:
             value = float(self.feature.measure(self._source(db), token))
         except JostleError:
             raise
-        except (ArithmeticError, ValueError):  # noisy numbers divide by 0, or have no logarithm
-            return 0.0
-        except Exception as error:  # noqa: BLE001  # its function saw only noisy numbers; its message is left out
+        except Exception as error:  # its function saw only noisy numbers; its message is left out
+            if self.in_training:
+                raise _failing(self.name, f"raised {type(error).__name__}: {error}") from error
+            if isinstance(error, (ArithmeticError, ValueError)):  # noisy numbers divide by 0, or have no logarithm
+                return 0.0
             raise PlanError(f"the metafeature {self.name} failed: its function raised {type(error).__name__}") from None
+        if self.in_training and not np.isfinite(value):
+            raise _failing(self.name, f"gave {value}")
         return value if np.isfinite(value) else 0.0
 
     def noise(self, db: Any, query: Any, epsilon: Fraction, share: Fraction) -> float:
-        """Known for one expression; several are combined by a function that may do anything."""
+        """Known for one expression that is taken as it is; a function of what was measured may do anything."""
         source = self._source(db)
         scales = self.feature.noise_scale(source.shape, share, source.neighbours)
-        return scales[0] if len(scales) == 1 else 0.0
+        return scales[0] if len(scales) == 1 and self.feature.is_plain(source.shape) else 0.0
+
+
+def _failing(name: str, what: str) -> BadInput:
+    remedy = "let it return a finite number for any noisy answers, for instance with max(…, 1) below a fraction line"
+    return BadInput("informed_by", f"the metafeature {name} {what}, in training", remedy)
+
+
+def trainable(question: ChoiceQuestion) -> ChoiceQuestion:
+    """The same question, to be asked of public data only: a metafeature that fails says so."""
+    return replace(question, in_training=True) if isinstance(question, MetafeatureQuestion) else question
 
 
 def of(feature: Metafeature, *attributes: str) -> MetafeatureQuestion:

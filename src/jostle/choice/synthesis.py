@@ -1,62 +1,55 @@
-"""Synthesis: short formulas for an option's loss, and metafeatures that nobody wrote, kept only where they predict better.
+"""Synthesis: formulas for losses and metafeatures that nobody wrote, kept only where they lead to better choices.
 
-Formulas come from symbolic regression (the package gplearn, in the extra `synthesis`). Metafeatures come from a small
-grammar of private expressions, so that the sensitivity of each is derived. Both are judged on groups of public databases
-that had no part in making them.
+What is kept is decided by the regret of the choice on groups of public databases that had no part in finding it, and the
+price of private questions counts. Formulas come from symbolic regression, metafeatures from `compositions`.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from jostle.choice.choice_maker import ChoiceMaker
-from jostle.choice.decision_rules import LossModel, Predictions, fitted_line, learn_predictions
-from jostle.choice.expressions import Database, largest, norm, stddev, total_variation
-from jostle.choice.held_out import expected_regret
-from jostle.choice.metafeatures import Metafeature
-from jostle.choice.public_databases import Outcomes, noisy_answers
-from jostle.choice.questions import MetafeatureQuestion, as_questions
+from jostle.choice.choice_maker import ChoiceMaker, check_share
+from jostle.choice.compositions import Composition, atoms, for_records, ratios
+from jostle.choice.decision_rules import DecisionRule, LossModel, Predictions, learn_predictions, learn_tree
+from jostle.choice.formulas import Formula, symbolic
+from jostle.choice.held_out import priced_regrets, regrets_by_group
+from jostle.choice.measurements import ChoiceQuestion
+from jostle.choice.options import Option
+from jostle.choice.public_databases import Outcomes, PublicDatabase, noisy_answers
+from jostle.choice.questions import CELLS, MetafeatureQuestion, as_questions
 from jostle.kernel.errors import BadInput
+from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
+from jostle.kernel.records import ArrayColumns
 
-LONGEST = 60
-"""The most parts of a formula that a person can still read."""
+if TYPE_CHECKING:
+    from jostle.choice.delphi import ErrorTable
 
-WORTH = 0.02
+WORTH: Final = 0.02
 """The share by which something new has to be better to be kept."""
 
+Learner = Callable[[Outcomes], DecisionRule]
 
-@dataclass(frozen=True)
-class Formula:
-    """A formula that was found, with the line from it to log loss."""
 
-    needs: tuple[str, ...]
-    formula: str
-    slope: float
-    constant: float
-    of: Callable[[Vector], Vector]
-    """From rows of features, in the order of `names`, to the formula's values."""
+def is_better(before: Vector, after: Vector) -> bool:
+    """Whether regrets, one per held-out group, fell by more than `WORTH`, and by more than their differences vary.
 
-    names: tuple[str, ...]
+    >>> is_better(np.array([1.2, 1.3, 1.4]), np.array([1.1, 1.2, 1.2]))
+    True
+    >>> is_better(np.array([1.2, 1.9]), np.array([1.3, 1.5]))  # one group gained, the other lost
+    False
+    """
+    gain = before - after
+    chance = float(gain.std(ddof=1)) / np.sqrt(gain.size) if gain.size > 1 else 0.0
+    return bool(gain.mean() > max(WORTH * float(before.mean()), chance))
 
-    @property
-    def text(self) -> str:
-        return f"{self.constant:.3g} {self.slope:+.3g}·{self.formula}"
 
-    def log_losses(self, names: Sequence[str], features: Vector) -> Vector:
-        columns = [features[:, list(names).index(name)] if name in names else np.zeros(len(features)) for name in self.names]
-        return np.asarray(self.constant + self.slope * self.of(np.stack(columns, axis=1)))
-
-    def refitted(self, names: Sequence[str], features: Vector, log_losses: Vector) -> Formula:
-        plain = replace(self, slope=1.0, constant=0.0).log_losses(names, features)
-        slope, constant = fitted_line(plain, log_losses)
-        return replace(self, slope=slope, constant=constant)
+# -------------------------------------------------------------------------------------------------------- formulas
 
 
 @dataclass(frozen=True)
@@ -71,13 +64,20 @@ class Improvement:
     """The formula that was found."""
 
     error_before: float
-    """The root mean square error of log loss on held-out databases."""
+    """The root mean square error of log loss on held-out databases. It decides nothing."""
 
     error_after: float
+    regret_before: float
+    """The regret of the choice on held-out groups, as it was."""
+
+    regret_after: float
+    """The same with all formulas that are kept."""
+
     kept: bool
 
     def __str__(self) -> str:
-        verdict = "kept" if self.kept else "not better, so not kept"
+        gain = f"regret {self.regret_before:.3g} → {self.regret_after:.3g}"
+        verdict = f"{gain}, kept" if self.kept else "no better choice, so not kept"
         return (
             f"{self.option}: log loss ≈ {self.after} (off by {self.error_after:.3g} on held-out databases, "
             f"was {self.error_before:.3g} with {self.before}): {verdict}"
@@ -85,29 +85,93 @@ class Improvement:
 
 
 def improve(maker: ChoiceMaker, *, population: int = 300, generations: int = 8, seed: int = 0) -> list[Improvement]:
-    """Look for a better formula for every option's loss, and let the choice maker predict with those that are kept.
+    """Look for a better formula for every option's loss; the choice maker uses them only if its choices get better.
 
-    Half of the groups of public databases make the formula, the other half decide whether it is kept.
+    Half of the groups of public databases make the formulas. The other half decide: the choice by the formulas must have
+    less regret there than the choice as it was. If nothing is gained, the rule stays as it is. `held_out` afterwards repeats
+    the whole search without each group.
     """
     found = maker.outcomes
     if found is None or len(set(found.groups)) < 4 or not found.questions:
         raise BadInput("maker", "has too little to learn from", "train it on four groups at least, and some metafeatures")
-    now = maker.rule if isinstance(maker.rule, Predictions) else learn_predictions(found, maker.options)
-    groups = np.unique(found.groups)
-    odd = np.isin(found.groups, np.random.default_rng(seed).permutation(groups)[1::2])
-    models: dict[str, LossModel] = {}
-    story = []
-    for at, option in enumerate(found.options):
-        model = now.models[option]
-        made, tested = _rows(found.where(~odd), at), _rows(found.where(odd), at)
-        before = _off(model.refitted(found.questions, *made), found.questions, *tested)  # both have seen the same
-        formula = symbolic(found.questions, *made, population=population, generations=generations, seed=seed)
-        after = _off(formula, found.questions, *tested)
-        kept = after < before * (1 - WORTH)
-        models[option] = formula.refitted(found.questions, *_rows(found, at)) if kept else model
-        story.append(Improvement(option, model.text, formula.text, before, after, kept))
-    maker.rule = Predictions(found.options, models)
+    as_now = maker.with_rule(maker.rule).learned  # of a twin, which goes on learning as now
+    learner = FormulaLearner(as_now, maker.options, float(maker.rho), population, generations, seed)
+    rule, story = learner.search(found)
+    if any(one.kept for one in story):
+        maker.learn_by(learner, rule)
     return story
+
+
+@dataclass(frozen=True)
+class FormulaLearner:
+    """Learns as before, then looks for formulas that lead to better choices."""
+
+    base: Learner
+    options: Sequence[Option]
+    rho: float
+    population: int
+    generations: int
+    seed: int
+
+    def __call__(self, found: Outcomes) -> DecisionRule:
+        return self.search(found)[0]
+
+    def search(self, found: Outcomes) -> tuple[DecisionRule, list[Improvement]]:
+        """The rule to use, and what was tried for each option."""
+        groups = np.unique(found.groups)
+        if groups.size < 4:
+            return self.base(found), []
+        odd = np.isin(found.groups, np.random.default_rng(self.seed).permutation(groups)[1::2])
+        made, judged = found.where(~odd), found.where(odd)
+        now = self.base(made)
+        start = now if isinstance(now, Predictions) else learn_predictions(made, self.options)
+        formulas = {option: self._formula(made, at) for at, option in enumerate(found.options)}
+        errors = {
+            option: (_off(start.models[option], judged, at), _off(formulas[option], judged, at))
+            for at, option in enumerate(found.options)
+        }
+        taken = self._taken(judged, start, formulas, sorted(errors, key=lambda name: errors[name][1] / errors[name][0]))
+        before = self._by_group(judged, now)
+        after = self._by_group(judged, Predictions(found.options, {**start.models, **taken}))
+        kept = bool(taken) and is_better(before, after)
+        story = [
+            Improvement(
+                option,
+                start.models[option].text,
+                formulas[option].text,
+                *errors[option],
+                float(before.mean()),
+                float(after.mean()),
+                kept and option in taken,
+            )
+            for option in found.options
+        ]
+        if not kept:
+            return self.base(found), story
+        models = dict(learn_predictions(found, self.options).models)
+        for option, formula in taken.items():
+            models[option] = formula.refitted(found.questions, *_rows(found, found.options.index(option)))
+        return Predictions(found.options, models), story
+
+    def _formula(self, made: Outcomes, at: int) -> Formula:
+        rows = _rows(made, at)
+        return symbolic(made.questions, *rows, population=self.population, generations=self.generations, seed=self.seed)
+
+    def _taken(
+        self, judged: Outcomes, start: Predictions, formulas: dict[str, Formula], order: list[str]
+    ) -> dict[str, LossModel]:
+        """The formulas that lower the regret, one after the other, those that fit best first."""
+        taken, least = dict[str, LossModel](), self._by_group(judged, start)
+        for option in order:
+            trial: dict[str, LossModel] = {**taken, option: formulas[option]}
+            regrets = self._by_group(judged, Predictions(start.options, {**start.models, **trial}))
+            if is_better(least, regrets):
+                taken, least = trial, regrets
+        return taken
+
+    def _by_group(self, judged: Outcomes, rule: DecisionRule) -> Vector:
+        regrets, groups = priced_regrets(judged, rule, self.rho), np.array(judged.groups)
+        return np.array([regrets[groups == group].mean() for group in dict.fromkeys(judged.groups)])
 
 
 def _rows(found: Outcomes, option: int) -> tuple[Vector, Vector]:
@@ -115,61 +179,9 @@ def _rows(found: Outcomes, option: int) -> tuple[Vector, Vector]:
     return found.features.reshape(-1, len(found.questions)), logs
 
 
-def _off(model: LossModel, names: Sequence[str], features: Vector, logs: Vector) -> float:
-    return float(np.sqrt(np.mean((model.log_losses(names, features) - logs) ** 2)))
-
-
-def symbolic(
-    names: Sequence[str], features: Vector, logs: Vector, *, population: int = 300, generations: int = 8, seed: int = 0
-) -> Formula:
-    """A short formula over features that goes along with log loss, by genetic programming.
-
-    >>> x = np.linspace(1, 50, 40)[:, None]
-    >>> found = symbolic(["size"], x, 3 - np.log(x[:, 0]), population=200, generations=5)
-    >>> float(np.abs(found.log_losses(["size"], x) - 3 + np.log(x[:, 0])).max()) < 0.1
-    True
-    """
-    try:
-        functions, genetic = import_module("gplearn.functions"), import_module("gplearn.genetic")
-    except ImportError:
-        raise BadInput("synthesis", "needs the package gplearn", "install jostle[synthesis]") from None
-    power = functions.make_function(function=_power, name="power", arity=1)
-    search = genetic.SymbolicRegressor(
-        population_size=population,
-        generations=generations,
-        function_set=("add", "sub", "mul", "div", "log", "sqrt", power),
-        metric="pearson",  # the line to log loss is fitted afterwards
-        parsimony_coefficient=0.003,
-        init_depth=(1, 3),
-        const_range=(-2.0, 2.0),
-        feature_names=list(names),
-        random_state=seed,
-        n_jobs=1,
-    )
-    # Formulas that the search tries may overflow or be constant; they lose, and their warnings say nothing to a user.
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        search.fit(features, logs)
-    program = search._program
-    if program.length_ > LONGEST:
-        raise BadInput("synthesis", "found no short formula", "train on more databases, or let it run for fewer generations")
-
-    def values(rows: Vector) -> Vector:
-        with np.errstate(all="ignore"):
-            return np.asarray(np.nan_to_num(program.execute(rows), nan=0.0, posinf=1e9, neginf=-1e9))
-
-    text = str(program)
-    used = tuple(name for at, name in enumerate(names) if at in _features_in(program.program))
-    return Formula(used, text, 1.0, 0.0, values, tuple(names)).refitted(names, features, logs)
-
-
-def _power(x: Vector) -> Vector:
-    """|x| to the power of 1.5."""
-    return np.asarray(np.abs(x) ** 1.5)
-
-
-def _features_in(program: Sequence[Any]) -> set[int]:
-    return {int(node) for node in program if isinstance(node, (int, np.integer)) and not isinstance(node, bool)}
+def _off(model: LossModel, found: Outcomes, option: int) -> float:
+    features, logs = _rows(found, option)
+    return max(float(np.sqrt(np.mean((model.log_losses(found.questions, features) - logs) ** 2))), 1e-12)
 
 
 # ---------------------------------------------------------------------------------------------------- metafeatures
@@ -179,73 +191,118 @@ def _features_in(program: Sequence[Any]) -> set[int]:
 class Proposal:
     """A metafeature that nobody wrote."""
 
-    feature: Metafeature
+    question: MetafeatureQuestion
+    """To be listed in `informed_by`."""
+
     text: str
     regret_before: float
     """On held-out groups, with the present metafeatures."""
 
     regret_after: float
-    """With this one added."""
+    """With this one added, and paid for."""
 
     kept: bool
+
+    @property
+    def feature(self) -> object:
+        return self.question.feature
 
     def __str__(self) -> str:
         verdict = "worth adding" if self.kept else "not worth its budget"
         return f"{self.text}: held-out regret {self.regret_before:.3g} → {self.regret_after:.3g}, {verdict}"
 
 
-def grammar(*, thresholds: Sequence[int] = (0, 1, 3, 10, 30, 100)) -> Iterator[tuple[str, Metafeature]]:
-    """Metafeatures of vectors by thresholds, caps and norms; the sensitivity of each is derived.
+@dataclass(frozen=True)
+class Search:
+    """What metafeatures are judged by: outcomes on public databases, and how a rule is learned from them."""
 
-    >>> [text for text, _ in grammar(thresholds=[3])][:2]
-    ['cells above 3', 'records in cells, at most 4 each']
-    """
-    for threshold in thresholds:
-        yield _named(f"cells above {threshold}", lambda db, t=threshold: (db.values > t).count())
-        yield _named(f"records in cells, at most {threshold + 1} each", lambda db, t=threshold: _capped(db, t + 1))
-    yield _named("records", lambda db: db.values.sum())
-    yield _named("largest cell", lambda db: largest(db.values))
-    yield _named("standard deviation of cells", lambda db: stddev(db.values))
-    yield _named("length of the vector", lambda db: norm(db.values))
-    yield _named("total variation", lambda db: total_variation(db.values))
+    found: Outcomes
+    questions: tuple[ChoiceQuestion, ...]
+    learn: Learner
+    rho: Fraction
+    seed: int
+    neighbours: Neighbours
 
+    def regrets(self, *more: MetafeatureQuestion) -> Vector:
+        """One per held-out group, with further metafeatures."""
+        if not more:
+            return regrets_by_group(self.found, self.learn, float(self.rho))
+        questions = as_questions((*self.questions, *more))
+        features, paid = noisy_answers(
+            self.found.databases,
+            questions,
+            rho=self.rho,
+            copies=len(self.found.features),
+            seed=self.seed,
+            neighbours=self.neighbours,
+        )
+        names = tuple(one.name for one in questions)
+        return regrets_by_group(
+            replace(self.found, features=features, paid=paid, questions=names), self.learn, float(self.rho)
+        )
 
-def _capped(db: Database, most: int) -> Any:
-    return db.values.clip(0, most).sum()
-
-
-def _named(text: str, define: Callable[..., Any]) -> tuple[str, Metafeature]:
-    return text, Metafeature(text, define, None, text)
-
-
-def propose(maker: ChoiceMaker, *, candidates: Sequence[tuple[str, Metafeature]] | None = None) -> list[Proposal]:
-    """Try to add metafeatures from a grammar to those of a choice maker; returns the best one first.
-
-    Nothing is run again: the losses are known, and only the new questions are asked of the public databases. What cannot be
-    derived for them is left out.
-    """
-    found = maker.outcomes
-    if found is None or len(set(found.groups)) < 3:
-        raise BadInput("maker", "has too little to judge by", "train it on three groups at least")
-    before = expected_regret(found, maker.learned)
-    tried = []
-    for text, feature in candidates or list(grammar()):
-        question = MetafeatureQuestion(feature)
-        if question.name in found.questions:
-            continue
-        questions = (*(maker.question(name) for name in found.questions), question)
-        try:
-            features, paid = noisy_answers(
-                found.databases,
-                as_questions(questions),
-                rho=maker.rho,
-                copies=len(found.features),
-                seed=maker.seed,
-                neighbours=maker.neighbours,
+    def tried(self, candidates: Iterable[Composition]) -> list[Proposal]:
+        """The proposals, best first; what cannot be derived for these databases, or fails on them, is left out."""
+        before, proposals = self.regrets(), list[Proposal]()
+        for one in candidates:
+            if one.name in (question.name for question in self.questions):
+                continue
+            try:
+                question = one.question()
+                after = self.regrets(question)
+            except BadInput:
+                continue
+            proposals.append(
+                Proposal(question, one.name, float(before.mean()), float(after.mean()), is_better(before, after))
             )
-        except BadInput:
-            continue
-        more = replace(found, features=features, paid=paid, questions=tuple(one.name for one in questions))
-        after = expected_regret(more, maker.learned)
-        tried.append(Proposal(feature, text, before, after, after < before * (1 - WORTH)))
-    return sorted(tried, key=lambda one: one.regret_after)
+        return sorted(proposals, key=lambda proposal: proposal.regret_after)
+
+
+def propose(
+    maker: ChoiceMaker | Search, *, candidates: Sequence[Composition] | None = None, beam: int = 4, label: str | None = None
+) -> list[Proposal]:
+    """Try to add composed metafeatures to those of a choice maker; returns the best one first.
+
+    First all atoms are tried, then ratios of the `beam` best ones. Only the new questions are asked of the public databases:
+    the losses are known. For records, the questions are about the attributes that all databases have, alone and with
+    the attribute `label`.
+    """
+    search = maker if isinstance(maker, Search) else _search_of(maker)
+    if len(set(search.found.groups)) < 3:
+        raise BadInput("maker", "has too little to judge by", "train it on three groups at least")
+    if candidates is not None:
+        return search.tried(candidates)
+    data = [one.data for one in search.found.databases]
+    tables = [one for one in data if isinstance(one, ArrayColumns)]
+    first = list(for_records(tables, label)) if tables else list(atoms(np.ndim(data[0])))
+    tried = search.tried(first)
+    by_name = {one.name: one for one in first}
+    best = [by_name[proposal.text] for proposal in tried[:beam]]
+    return sorted([*tried, *search.tried(ratios(best))], key=lambda proposal: proposal.regret_after)
+
+
+def _search_of(maker: ChoiceMaker) -> Search:
+    found = maker.outcomes
+    if found is None:
+        raise BadInput("maker", "was not trained here", "train it on three groups at least")
+    questions = tuple(maker.question(name) for name in found.questions)
+    return Search(found, questions, maker.learned, maker.rho, maker.seed, maker.neighbours)
+
+
+def search_of_table(table: ErrorTable, *, informed_by: object = (CELLS,), rho: object = "0.05", copies: int = 4) -> Search:
+    """The inputs of a table of Delphi as public databases, so that metafeatures can be found for Pythia's task.
+
+    The table's options are not run again. Data sets are held out one by one, as for a selector.
+    """
+    whole, questions, share = table.complete(), as_questions(informed_by), check_share(rho)
+    databases = [
+        PublicDatabase(data=cell.vector(), query=cell.workload(), name=cell.key, group=cell.dataset) for cell in whole.inputs
+    ]
+    features, paid = noisy_answers(databases, questions, rho=share, copies=copies, seed=0, neighbours=Neighbours())
+    names = tuple(question.name for question in questions)
+    found = Outcomes(
+        databases=databases, options=tuple(whole.options), questions=names, losses=whole.errors, features=features, paid=paid
+    )
+    return Search(
+        found, questions, lambda part: learn_tree(part, rho=float(share), depth=4, least=2.0), share, 0, Neighbours()
+    )

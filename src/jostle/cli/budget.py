@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.console import Console
@@ -32,6 +32,14 @@ _ROUNDING = "Spent is rounded up, remaining down; --json has the exact amounts."
 _CHECKED = "Checked: each charge was within the cap of its time, and all add up to what is spent."
 
 LedgerArgument = Annotated[str, typer.Argument(help="A ledger: a file, or a postgresql:// URL.", show_default=False)]
+EVENT_COLUMNS: Final = ("when (UTC)", "dataset", "event", "ε", "who", "key", "note")
+
+LEAST_NOTE: Final = 18
+"""A note is never cut shorter than this. `--wide` and `--event KEY` show it whole."""
+
+WIDEST: Final = 1000
+"""The width of a line, in letters, where notes are shown whole."""
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, with exact amounts as texts.")]
 
 
@@ -58,6 +66,7 @@ def show_ledger(
     ] = None,
     as_json: AsJson = False,
     events: Annotated[bool, typer.Option("--events/--no-events", help="List the events too.")] = True,
+    wide: Annotated[bool, typer.Option("--wide", help="Show whole notes, however long the lines become.")] = False,
 ) -> None:
     """Show the accounts of a ledger: what may be spent, what was, on what, by whom, and what is left. Changes nothing.
 
@@ -73,7 +82,7 @@ def show_ledger(
     if as_json:
         typer.echo(json.dumps(_statement_facts(statement, events=events), indent=2, ensure_ascii=False))
     else:
-        _show_statement(statement, Console(), events=events)
+        _show_statement(statement, Console(width=WIDEST) if wide else Console(), events=events)
     statement.check()  # after it was shown: whoever has to repair a ledger must be able to see it
     if not as_json:
         Console().print(f"\n{_CHECKED}" if events else _CHECKED, soft_wrap=True)
@@ -168,7 +177,7 @@ def _show_statement(statement: Statement, console: Console, *, events: bool) -> 
     if not events:
         return
     before = _caps_before(statement)
-    listed = _table("Events", "when (UTC)", "dataset", "event", "ε", "who", "key", "note")
+    listed, rows = _table("Events", *EVENT_COLUMNS), []
     for event in statement.events:
         when = event.at.replace("T", " ").split(".")[0]
         amount = few_digits(event.amount, up=event.kind == "charge")
@@ -177,7 +186,11 @@ def _show_statement(statement: Statement, console: Console, *, events: bool) -> 
         if event.key in before:
             amount = f"{few_digits(before[event.key], up=False)} → {amount}"
         what = event.operator or event.kind
-        _add(listed, when, event.dataset, what, amount, event.who, event.key[:SHOWN_OF_KEY], event.note)
+        rows.append((when, event.dataset, what, amount, event.who, event.key[:SHOWN_OF_KEY], event.note))
+    taken = sum(2 + max(map(len, column)) for column in zip(EVENT_COLUMNS[:-1], *(row[:-1] for row in rows), strict=True))
+    room = max(LEAST_NOTE, console.width - taken)
+    for *cells, note in rows:
+        _add(listed, *cells, note if len(note) <= room else f"{note[: room - 1].rstrip()}…")
     console.print("", listed, sep="\n")
 
 

@@ -30,7 +30,7 @@ class Destination:
     """A .csv, .json, .parquet or .xlsx file."""
 
     plot: Path | None
-    """An .html or .png file."""
+    """An .svg, .html or .png file."""
 
     form: Format
     ledger: str

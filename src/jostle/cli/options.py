@@ -29,7 +29,7 @@ _KEYWORD: Final = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\[…\]|[^\s,;:)]+
 
 class _WithOptions:
     def get_params(self, ctx: Any) -> list[Any]:
-        return [_using_plain_words(one) for one in super().get_params(ctx)]  # type: ignore[misc]
+        return [_without_type(_using_plain_words(one)) for one in super().get_params(ctx)]  # type: ignore[misc]
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -44,6 +44,13 @@ class Command(_WithOptions, TyperCommand):
 
 class Group(_WithOptions, TyperGroup):
     """A group of commands that does the same with the options before the command's name."""
+
+
+def _without_type(parameter: Any) -> Any:
+    """A switch whose help shows no type. Under a Typer that shows types by other means, it stays as it is."""
+    if getattr(parameter, "is_flag", False) and hasattr(parameter, "display_type_rich"):
+        parameter.display_type_rich = lambda *_, **__: None
+    return parameter
 
 
 # --------------------------------------------------------------------------------------------------------- refusals

@@ -95,7 +95,7 @@ def release(
         typer.Option(help="Write the answers to this .csv, .parquet, .xlsx or (with the charge) .json file."),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the answers, with error bars, into this .html or .png file.")
+        Path | None, typer.Option(help="Draw the answers, with error bars, into this .svg, .html or .png file.")
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="What is printed: text, csv or json.")] = "text",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
@@ -184,7 +184,7 @@ def _check_destination(to: Destination, ledger: str | None, data: str, schema: P
     if ledger is None:
         raise BadInput("ledger", "is missing: it records charges", "pass --ledger budget.db, and --budget 1 the first time")
     others: dict[str, str | Path | None] = {"data": data, "schema": schema, "ledger": ledger}
-    for option, path, endings in (("out", to.out, FILES), ("plot", to.plot, (".html", ".png"))):
+    for option, path, endings in (("out", to.out, FILES), ("plot", to.plot, (".svg", ".html", ".png"))):
         if path is None:
             continue
         if path.suffix not in endings:

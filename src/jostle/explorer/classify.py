@@ -162,16 +162,15 @@ def shown(
 def learner_figure(found: list[LearnerErrors]) -> Any:
     """Misclassified records over ε."""
     figure = plots.new("Misclassified records against ε", x="ε", y="share of the records", log_x=True)
-    dashes = ("solid", "dash", "dot")
-    for place, one in enumerate(found):
+    for one, colour in zip(found, plots.colours([one.name for one in found], CHOSEN), strict=True):
         width = 4 if one.name == CHOSEN else 1.5
-        colour, dash = plots.PALETTE[place % len(plots.PALETTE)], dashes[place // len(plots.PALETTE) % len(dashes)]
         figure.add_scatter(
             x=list(one.means),
             y=list(one.means.values()),
             error_y={"array": [one.spreads.get(epsilon, 0.0) for epsilon in one.means], "thickness": 1},
             name=one.name,
-            line={"color": colour, "width": width, "dash": dash},
+            line={"color": colour, "width": width},
+            showlegend=colour != plots.MUTED,
             mode="lines+markers",
         )
     asked = sorted({epsilon for one in found for epsilon in one.means})

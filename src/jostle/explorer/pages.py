@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import jinja2
 
+from jostle import plots
 from jostle.kernel.errors import show
 
 HERE: Final = Path(__file__).parent
@@ -70,13 +71,14 @@ def at_least(amount: Fraction) -> str:
 def drawn(figures: Mapping[str, Any]) -> dict[str, str]:
     """Plotly's figures as JSON, for a page. Texts in them stay texts: names of columns may come from anybody.
 
-    >>> from jostle import plots
     >>> "&lt;a href" in drawn({"one": plots.new("<a href='https://example.org'>Ages</a>")})["one"]
     True
     >>> "a &lt;b>&amp;&lt;/b>" in drawn({"one": plots.new("Ages").add_bar(x=["a <b>&</b>"], y=[1])})["one"]
     True
     """
-    return {name: json.dumps(_escaped(json.loads(figure.to_json()))) for name, figure in figures.items()}
+    return {
+        name: json.dumps(_escaped(json.loads(plots.with_plain_ticks(figure).to_json()))) for name, figure in figures.items()
+    }
 
 
 def _escaped(found: Any, key: str = "") -> Any:

@@ -58,12 +58,9 @@ class Explorer:
             # A page and not a redirect: a browser that came from elsewhere would not send the new cookie along.
             return self.access.admit(HTMLResponse(render("entered.html", secret=self.access.secret)))
         if key is not None and self.access.is_visitor(request.cookies):
-            return Response(status_code=303, headers={"location": "/compare"})
+            return Response(status_code=303, headers={"location": "/"})
         wrong = "token" if offered is not None else "link" if key is not None else ""
         return HTMLResponse(render("enter.html", wrong=wrong), status_code=403 if wrong else 200)
-
-    async def home(self, request: Request) -> Response:
-        return Response(status_code=303, headers={"location": "/compare"})
 
     def page(self, name: str, facts: Callable[[], dict[str, Any]]) -> Callable[[Request], Response]:
         """A page of the navigation. Not a coroutine, so it is made outside the loop that serves the others."""
@@ -124,7 +121,7 @@ class Explorer:
             "classify": classify.page_facts,
         }
         return [
-            Route("/", self.home),
+            Route("/", self.page("home", dict)),
             Route("/enter", self.enter, methods=["GET", "POST"]),
             *(Route(f"/{name}", self.page(name, offers)) for name, offers in facts.items()),
             self.job_route("/compare/run", "comparing", lambda form: compare.prepare(form, self.selectors)),

@@ -303,7 +303,7 @@ class SelectAnswer(Answer):
         """The first column of numbers with its 95 % intervals."""
         keys = [n for n, one in zip(self.after.names, self.after.items, strict=True) if not _aggregates(one.tree)]
         labels = [", ".join(str(self.columns[name][row]) for name in keys) or self._first for row in range(len(self.places))]
-        figure = plots.bars(self.answers, self.margins, labels=labels, title=f"{self.what}, {self._at}", x=", ".join(keys))
+        figure = plots.bars(self.answers, self.margins, labels=labels, title=plots.heading(self.what), x=", ".join(keys))
         return figure.update_yaxes(title_text=self._first)
 
     def __repr__(self) -> str:

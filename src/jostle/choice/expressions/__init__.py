@@ -160,14 +160,22 @@ def sqrt(number: PublicNumber | float) -> PublicNumber:
 def sql(text: str, **parameters: PublicNumber | float) -> Any:
     """The private expression that a SQL text stands for: a number, or cells. Named parameters are public numbers.
 
-    The table `db` has a row for every cell: its coordinates, such as x and y, and its count, `values`.
+    The table `db` has a row for every cell: its coordinates, such as x and y, and its count, `values`. The thesis marks
+    private answers by `{{ … }}`; here, these are parentheses.
 
     >>> sql("stddev(select sum(values) from db group by x/xgrp, y/ygrp)", xgrp=8, ygrp=8).noise_scale((64, 64), 1)
     0.124...
     >>> sql("(select count(values) from db where values > 0) / domain_size").value([3, 0, 4, 0])
     0.5
+    >>> sql("{{select count(values) from db where values > 0}} / domain_size").value([3, 0, 4, 0])
+    0.5
     """
     from jostle.choice.expressions.sql_reader import read
+
+    if isinstance(text, str):
+        if text.count("{{") != text.count("}}"):
+            raise BadInput("sql", "opens and closes {{ … }} a different number of times", "close each once")
+        text = text.replace("{{", "(").replace("}}", ")")
 
     named = {name.lower(): public(value, name) for name, value in parameters.items()}
     if len(named) < len(parameters):

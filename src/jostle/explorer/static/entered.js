@@ -2,4 +2,4 @@
 "use strict";
 
 localStorage.setItem("jostle", document.querySelector('meta[name="secret"]').content);
-location.replace("/compare"); // the link that was used is not in the way of the Back button
+location.replace("/"); // the link that was used is not in the way of the Back button
