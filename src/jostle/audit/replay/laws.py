@@ -27,6 +27,9 @@ class Law:
 
     loss: Loss
 
+    in_rho: bool = False
+    """Whether the loss is a ρ: that of a draw for which no log-ratio of probabilities is bounded, or ρ = ε²/8 is better."""
+
     public_shape: bool = True
     """Whether the shape and the type of the private value are public, so that they must be the same for neighbours."""
 
@@ -45,6 +48,17 @@ def _moves_apart(scale: Any, before: Any, now: Any, result: Any) -> float:
     """The largest of scores with noise: only moves relative to each other count, as all may rise alike."""
     moves = np.subtract(now, before, dtype=np.float64)
     return _over(float(np.ptp(moves)) if moves.size else 0.0, scale)
+
+
+def _squared_moves(square: Any, before: Any, now: Any, result: Any) -> float:
+    """Gaussian noise on each number: ρ is half the squared length of the move, in units of σ. Discrete noise is no worse."""
+    moves = np.subtract(now, before, dtype=np.float64)
+    return _over(float(moves.reshape(-1) @ moves.reshape(-1)) / 2, square)
+
+
+def _bounded_range(scale: Any, before: Any, now: Any, result: Any) -> float:
+    """The exponential mechanism: ρ = ε²/8 for moves within a range of ε·scale."""
+    return _moves_apart(scale, before, now, result) ** 2 / 8
 
 
 def _real_laplace(how: Any, before: Any, now: Any, result: Any) -> float:
@@ -155,6 +169,8 @@ def _by_itself_nothing(how: Any, before: Any, now: Any, result: Any) -> float:
 
 LAWS: dict[str, Law] = {
     "discrete Laplace": Law(_sum_of_moves),
+    "discrete Gaussian": Law(_squared_moves, in_rho=True),
+    "exponential mechanism": Law(_bounded_range, in_rho=True),
     "Laplace": Law(_real_laplace),
     "permute and flip": Law(_moves_apart),
     "noisy maximum": Law(_moves_apart),

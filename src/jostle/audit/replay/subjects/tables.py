@@ -132,6 +132,9 @@ QUESTIONS: dict[str, Ask] = {
 }
 """Every question that can be asked of a table, and what can be done to it before."""
 
+IN_RHO = ("histogram", "histogram of two", "ranges", "marginals", "quantiles", "top", "partition", "records")
+"""What is also paid for in ρ."""
+
 IN_FORMS: dict[Form, tuple[str, ...]] = {
     "sqlite": ("count", "histogram of two", "mean by group"),
     "arrow": ("open", "count"),
@@ -366,4 +369,4 @@ def _subject(form: Form, name: str, by_person: bool) -> Subject:
 
     where = "" if form == "duckdb" else f" ({form})"
     called = f"table: {name}{where}{' by person' if by_person else ''}"
-    return Subject(name=called, family="table", run=run, cases=cases(form, by_person))
+    return Subject(name=called, family="table", run=run, cases=cases(form, by_person), in_rho=name in IN_RHO)
