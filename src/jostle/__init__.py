@@ -33,6 +33,7 @@ _HOMES = {
     "Boolean": "jostle.schema",
     "Budget": "jostle.kernel.budget",
     "Category": "jostle.schema",
+    "Text": "jostle.schema",
     "ChoiceMaker": "jostle.choice.choice_maker",
     "Concentrated": "jostle.kernel.measures",
     "Date": "jostle.schema",

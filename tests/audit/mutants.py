@@ -25,6 +25,7 @@ from jostle.mechanisms.sensitivity import Sensitivity
 from tests.algorithms import test_php, test_ugrid
 from tests.audit import test_protected_unit
 from tests.audit.mutants_of_glue import OF_GLUE
+from tests.audit.mutants_of_keys import OF_KEYS
 from tests.audit.mutants_of_measures import OF_MEASURES
 from tests.audit.mutants_of_reading import OF_READING
 from tests.audit.mutants_of_records import OF_RECORDS
@@ -443,6 +444,7 @@ MUTANTS = [
     ),
     *OF_RECORDS,
     *OF_TABLES,
+    *OF_KEYS,
     *OF_READING,
     *OF_MEASURES,
     *OF_GLUE,

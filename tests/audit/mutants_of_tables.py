@@ -81,8 +81,9 @@ def half_squares(self: Any) -> Any:
     return longest, squares / 2
 
 
-def unshared(self: Any, cells: Any, neighbours: Any, held: Any, epsilon: Any) -> Any:
-    return [neighbours.sensitivity(*total.sensitivities(cells)) / epsilon for total in self.totals]
+def unshared(self: Any, cells: Any, neighbours: Any, held: Any, price: Any) -> Any:
+    moved = [neighbours.sensitivity(*total.sensitivities(cells)) for total in self.totals]
+    return [source.AddedNoise("laplace", far / price.amount) for far in moved]
 
 
 class Everything:
@@ -175,7 +176,7 @@ OF_TABLES = [
     ),
     Mutant(
         "totals: several at the price of one",
-        attribute(totals.WeightedTotals, "scales", unshared),
+        attribute(totals.WeightedTotals, "noises", unshared),
         tested(test_totals.test_the_noise_is_what_one_person_moves_over_the_share_of_epsilon, PATCH, ADD, 100, 2**30),
     ),
     Mutant(

@@ -19,13 +19,22 @@ from jostle.kernel.key_selection import (
     KeySelection,
     best_method,
     gaussian_selection,
-    optimal_probability,
     optimal_selection,
 )
 from jostle.kernel.noise import ExactNoise, SimulatedNoise
 
 EPSILONS = st.integers(1, 300).map(lambda k: Fraction(k, 100))
 DELTAS = st.integers(3, 30).map(lambda k: Fraction(1, 2**k))
+
+
+def optimal_probability(people: object, epsilon: float, delta: float) -> np.ndarray:
+    """π(n), the largest probability with which a key of n people may be released, one key per person: the closed form."""
+    n = np.asarray(people, dtype=np.float64)
+    growth = math.expm1(epsilon)
+    turn = 1 + math.floor(math.log((growth + 2 * delta) / (delta * (growth + 2))) / epsilon)
+    rising = delta * np.expm1(np.minimum(n, turn) * epsilon) / growth
+    left = np.exp(-np.maximum(n - turn, 0) * epsilon)
+    return np.minimum((1 - left) * (1 + delta / growth) + left * rising, 1.0)
 
 
 def below_exp(epsilon):

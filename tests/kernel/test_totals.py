@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -177,3 +178,53 @@ def test_moments_come_out_of_a_mixture():
     assert [a + b + c, rest] == pytest.approx([500, 7])
     assert (a + b / 2) / (a + b + c) == pytest.approx(x.mean())
     assert a / (a + b + c) - ((a + b / 2) / (a + b + c)) ** 2 == pytest.approx(x.var())
+
+
+@pytest.mark.parametrize(
+    "total", [RecordCount(), Sum("v", 0, 4), Sum("v", -4, 2), Mixture("v", 0), Mixture("v", 1)], ids=str
+)
+def test_no_person_moves_a_total_further_in_l2_than_the_lemma_says(total):
+    """Persons with up to four records, at most two in one cell of three: each comes to nobody, or takes another's place."""
+    points = next(iter(total.points.values()), 0)
+    extremes = [0, points] if points else [0]
+    one = list(product(range(3), extremes))
+    people = [
+        list(rows)
+        for size in range(5)
+        for rows in combinations_with_replacement(one, size)
+        if max(Counter(cell for cell, _ in rows).values(), default=0) <= 2
+    ]
+    moved = [measured(total, rows, 3).astype(float).reshape(-1) for rows in people]
+    added = max(float(found @ found) for found in moved)
+    vectors = np.array(moved)
+    norms = (vectors**2).sum(axis=1)
+    replaced = float((norms[:, None] + norms[None, :] - 2 * vectors @ vectors.T).max())
+    once = Neighbours(rows=4)
+    assert added == total.squared_by_person(3, once, 2)  # attained: two cells with two records each
+    assert replaced <= total.squared_by_person(3, Neighbours("replace", rows=4), 2) * (1 + 1e-12)
+    assert total.squared_by_person(3, once, 4) == once.squared_sensitivity(*total.squared_sensitivities(3))
+    assert total.squared_by_person(3, Neighbours(rows=3), 2) == 5 * total.squared_sensitivities(3)[0]
+
+
+def test_gaussian_noise_is_what_one_person_moves_over_the_share_of_rho(monkeypatch):
+    drawn = []
+
+    def spy(self, values, square):
+        drawn.append(square)
+        return np.asarray(values)
+
+    monkeypatch.setattr("jostle.kernel.noise.SimulatedNoise.discrete_gaussian", spy)
+    data = ArrayColumns({"g": np.array([0, 1]), "a": np.array([0, 110])}, {"g": 2, "a": 111})
+    asked = WeightedTotals([Sum("a", -100, 10), RecordCount()], [1, 3])
+    for held, squared in (
+        (Contribution(), 25),
+        (Contribution(records=4, cells=2, per_cell=2), 8),
+        (Contribution(4, 4, 1), 4),
+    ):
+        drawn.clear()
+        monkeypatch.setattr(ArrayColumns, "contribution", lambda self, by, held=held: held)
+        records = SimulatedRecords(data, seed=0, neighbours=Neighbours(rows=5))
+        found = records.totals(["g"], asked, records.grant(rho=Fraction(1, 8)))
+        assert drawn == [squared * 100**2 * 16, Fraction(16, 3) * squared]
+        assert [one.gaussian for one in found] == [True, True]
+        assert found[0].scale == pytest.approx(np.sqrt(squared) * 400)

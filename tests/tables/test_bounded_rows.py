@@ -236,3 +236,25 @@ def test_a_person_keeps_any_of_the_groups(load, tmp_path):
     records = summed(opened(load, rows, tmp_path, bounds={"max_groups": 1}), "x")[0]
     assert records.sum() == 300
     assert all(40 < many < 160 for many in records[:3])
+
+
+def test_counts_by_groups_bound_a_persons_groups(load, tmp_path, monkeypatch):
+    """A histogram counts each person in two groups, with one row of each, and has the noise of two rows."""
+    rows = [(f"person {person}", x, 0.5, "a") for person in range(20) for x in range(10) for _ in range(3)]
+    bounds = {"max_groups": 2, "max_rows_per_group": 1}
+    table = opened(load, rows, tmp_path, most=30, bounds=bounds)
+    drawn = []
+
+    def spy(self, values, scale):
+        drawn.append((values.sum(), scale))
+        return values
+
+    monkeypatch.setattr("jostle.kernel.noise.ExactNoise.discrete_laplace", spy)
+    table.histogram("x", epsilon=1, algorithm="Laplace")
+    assert drawn[-1] == (40, 2)
+    table.count(epsilon=1)
+    assert drawn[-1] == (20, 1)
+    released = table.sql("SELECT x, z, COUNT(*) FROM t GROUP BY x, z", epsilon=1).measured
+    assert (drawn[-1][0], released.neighbours.rows) == (40, 2)
+    assert "2 groups per p and 1 rows per group" in " ".join(released.notes)
+    assert table.ask("x", algorithm="Laplace").preview(epsilon=1).margin < 10

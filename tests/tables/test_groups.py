@@ -261,3 +261,37 @@ def test_an_empty_group_has_wide_intervals_of_quantiles(people):
 def test_a_unit_that_cannot_be_read_is_refused(text):
     with pytest.raises(BadInput, match="Remedy"):
         Unit.of(text)
+
+
+def test_samples_ratios_and_the_largest_cells_per_group(people):
+    found = people.group_by("ward").aggregate(
+        epsilon=LOTS,
+        variance=agg.variance("cost", ddof=1),
+        spread=agg.std("cost", ddof=1),
+        of_all=agg.std("cost"),
+        per_year=agg.sum("cost") / agg.sum("age"),
+        share=agg.ratio(agg.count("cost"), agg.count()),
+    )
+    assert list(found.values) == ["variance", "spread", "of_all", "per_year", "share"]
+    truth = KNOWN.groupby("ward")
+    assert found.values["variance"] == pytest.approx(truth["cost"].var().to_numpy(), rel=1e-4)
+    assert found.values["spread"] == pytest.approx(truth["cost"].std().to_numpy(), rel=1e-4)
+    assert found.values["of_all"] == pytest.approx(truth["cost"].std(ddof=0).to_numpy(), rel=1e-4)
+    assert found.values["per_year"] == pytest.approx((truth["cost"].sum() / truth["age"].sum()).to_numpy(), rel=1e-3)
+    assert found.what["per_year"] == "sum of cost / sum of age"
+    low, high = found.ends["share"]
+    assert ((low < 1) & (high > 0.8) & (high - low < 0.01)).all()
+    best = people.group_by("ward").top("sex", k=2, epsilon=LOTS)
+    counted = KNOWN.fillna({"sex": "(missing)"}).value_counts(["ward", "sex"])
+    rows = best.to_pandas()
+    assert rows["ward"].tolist() == ["a", "a", "b", "b", "c", "c"]
+    for ward, group in rows.groupby("ward"):
+        assert group["sex"].tolist() == counted[ward].sort_values(ascending=False, kind="stable").index[:2].tolist()
+    for refused in (
+        lambda: agg.variance("cost", ddof=2),
+        lambda: agg.ratio(agg.count(), 3),
+        lambda: Aggregate("mean", "cost", ddof=1),
+        lambda: people.group_by("ward").top("sex", k=0, epsilon=1),
+    ):
+        with pytest.raises(BadInput):
+            refused()

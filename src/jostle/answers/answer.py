@@ -193,14 +193,18 @@ def in_ledger(charges: Sequence[Event]) -> str:
     more = f" and {len(charges) - _KEYS_SHOWN:,} more" if len(charges) > _KEYS_SHOWN else ""
     events = "event" if len(charges) == 1 else f"{len(charges):,} events"
     at = charges[0].at.replace("T", " ")[:19]
-    return f"Charged to account {charges[0].dataset!r}: {_paid(charges)} at {at} UTC, {events} {keys}{more}."
+    delta = sum((event.cost.delta for event in charges), Fraction(0))
+    paid = f"{_paid(charges)}, δ = {round_up(delta):g}" if delta else str(_paid(charges))
+    return f"Charged to account {charges[0].dataset!r}: {paid} at {at} UTC, {events} {keys}{more}."
 
 
 def charge_facts(charges: Sequence[Event]) -> dict[str, Any] | None:
     """The same for a script: exact amounts as texts, and a float that is rounded up; None if there was no charge."""
     if not charges:
         return None
-    measure = {} if charges[0].measure == PURE else {"measure": charges[0].measure}
+    measure: dict[str, Any] = {} if _paid(charges).measure == PURE else {"measure": _paid(charges).measure}
+    if delta := sum((event.cost.delta for event in charges), Fraction(0)):
+        measure |= {"delta": str(delta)}
     return {
         "account": charges[0].dataset,
         "at": f"{charges[0].at[:19]}+00:00",
@@ -212,7 +216,8 @@ def charge_facts(charges: Sequence[Event]) -> dict[str, Any] | None:
 
 
 def _paid(charges: Sequence[Event]) -> Price:
-    """What one computation paid: all of it in one measure; of a batch that was paid for in both, its ρ."""
-    if len({event.measure for event in charges}) > 1:
-        return Price(sum((event.cost.rho for event in charges), Fraction(0)), CONCENTRATED)
-    return Price(sum((event.amount for event in charges), Fraction(0)), charges[0].measure)
+    """What one computation paid, in ε; in ρ as soon as a part of it has no pure ε."""
+    costs = [event.cost for event in charges]
+    if any(cost.epsilon is None for cost in costs):
+        return Price(sum((cost.rho for cost in costs), Fraction(0)), CONCENTRATED)
+    return Price(sum((event.amount for event in charges), Fraction(0)))

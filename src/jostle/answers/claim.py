@@ -38,6 +38,7 @@ PROOFS: Final[Mapping[str, tuple[str, ...]]] = {
     "laplace": (_KERNEL, "proofs/strategies.md"),
     "gaussian": (_KERNEL, "proofs/strategies.md", "proofs/measures.md"),
     "totals": ("proofs/totals.md", "proofs/tables.md"),
+    "select_keys": ("proofs/measures.md", "proofs/totals.md", "proofs/tables.md"),
     "statistic": (_KERNEL, "proofs/statistics.md", "proofs/expressions.md"),
     "choose": (_KERNEL, "proofs/statistics.md", "proofs/criteria.md"),
     "partition": ("proofs/partition.md",),

@@ -38,6 +38,9 @@ class GroupedAnswers(Answer):
     what: Mapping[str, str]
     """Per aggregate, what it is in words, such as "mean of cost"."""
 
+    why: str = "Laplace noise"
+    """The noise, and why it is of this kind."""
+
     @cached_property
     def margins(self) -> dict[str, Vector]:
         """Per aggregate and group, how far the farther end of the interval is from the number."""
@@ -50,11 +53,12 @@ class GroupedAnswers(Answer):
 
     def _explained(self) -> str:
         by = f" by {' and '.join(self.groups)}" if self.groups else ""
-        found = "; ".join(f"{self.what[name]} ± {np.median(self.margins[name]):.3g}" for name in self.values)
+        found = "; ".join(f"{self.what[name]} ± {np.median(self.margins[name]):.3g}" for name in self.values if len(self))
         rows = f"{len(self):,} groups" if self.groups else "one group"
+        typical = f", typically within (95 %): {found}" if found else ""
         return (
-            f"{', '.join(self.values)}{by}: {rows} at {self._at}, typically within (95 %): {found}. "
-            f"Laplace noise, {self.neighbours} neighbours. {self._left}"
+            f"{', '.join(self.values)}{by}: {rows} at {self._at}{typical}. {self.why}; "
+            f"{self.neighbours} neighbours. {self._left}"
         )
 
     def rows(self) -> Rows:

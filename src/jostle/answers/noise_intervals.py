@@ -1,4 +1,6 @@
-"""Intervals for what is computed from numbers with Laplace noise of one known scale: sums, shares, means and variances.
+"""Intervals for what is computed from numbers with noise of one known scale: sums, shares, means and variances.
+
+The noise is Laplace noise, or Gaussian noise, whose scale is σ.
 
 All of this is post-processing. An interval holds the true value in at least 95 of 100 cases, however few rows there are:
 for a candidate value, some weighted sum of the noisy numbers would be pure noise, of a known law, and the interval has
@@ -10,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -36,14 +39,23 @@ Weights = Callable[[Vector], Vector]
 """The weights of the noisy numbers whose sum would be pure noise if a candidate were the true value."""
 
 
-def tail(far: Any, weights: Any) -> Vector:
-    """The chance that Laplace noise of these scales (last axis) adds up to as much, on either side.
+def tail(far: Any, weights: Any, *, gaussian: bool = False) -> Vector:
+    """The chance that noise of these scales (last axis) adds up to as much, on either side.
 
-    Exact where scales differ; where they are nearly equal, larger by a little, because they are moved apart upwards.
+    Exact where scales differ; where those of Laplace noise are nearly equal, larger by a little, because they are moved
+    apart upwards.
 
     >>> float(tail(np.log(20), np.array([1.0])).round(6)), float(tail(0.0, np.array([1.0, 1.0])).round(3))
     (0.05, 1.0)
+    >>> float(tail(1.959964 * 5, np.array([3.0, 4.0]), gaussian=True).round(6))
+    0.05
     """
+    if gaussian:
+        from scipy.special import erfc  # takes a while to load
+
+        sigma = np.sqrt((np.asarray(weights, dtype=np.float64) ** 2).sum(axis=-1))
+        away = np.abs(np.asarray(far, dtype=np.float64))
+        return np.asarray(np.where(sigma > 0, erfc(away / np.where(sigma > 0, sigma, 1.0) / math.sqrt(2)), away == 0))
     scales = np.sort(np.abs(np.asarray(weights, dtype=np.float64)), axis=-1)
     count = scales.shape[-1]
     largest = np.where(scales[..., -1:] > 0, scales[..., -1:], 1.0)
@@ -64,13 +76,15 @@ def tail(far: Any, weights: Any) -> Vector:
     return np.clip(found, 0.0, 1.0)
 
 
-def margin(weights: Any, scale: float, missed: float = MISSED) -> float:
-    """Half the width of an interval around a weighted sum of numbers with Laplace noise of one scale.
+def margin(weights: Any, scale: float, missed: float = MISSED, *, gaussian: bool = False) -> float:
+    """Half the width of an interval around a weighted sum of numbers with noise of one scale.
 
-    >>> round(margin([1.0], 10.0), 3), round(margin([1.0, 1.0], 10.0), 3)
-    (29.957, 41.13)
+    >>> round(margin([1.0], 10.0), 3), round(margin([1.0, 1.0], 10.0), 3), round(margin([3.0, 4.0], 10.0, gaussian=True), 2)
+    (29.957, 41.13, 98.0)
     """
     used = np.asarray(weights, dtype=np.float64)
+    if gaussian:
+        return NormalDist().inv_cdf(1 - missed / 2) * float(np.sqrt((used**2).sum())) * scale
     low, high = 0.0, float(np.abs(used).sum()) * 40.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -78,15 +92,16 @@ def margin(weights: Any, scale: float, missed: float = MISSED) -> float:
     return high * scale
 
 
-def whole_margin(numbers: int, scale: float) -> float:
-    """The same for the plain sum of some whole numbers with discrete Laplace noise, which is a whole number as well.
+def whole_margin(numbers: int, scale: float, *, gaussian: bool = False) -> float:
+    """The same for the plain sum of some whole numbers with discrete noise, which is a whole number as well.
 
     >>> whole_margin(1, 1.0), whole_margin(1, 0.1), round(whole_margin(1, 100.0), 1)
     (3.0, 0.0, 299.6)
     """
     if scale >= _MANY:
-        return margin(np.ones(numbers), scale)
-    alone = np.exp(-np.abs(np.arange(-(far := math.ceil(40 * scale) + 1), far + 1)) / scale)
+        return margin(np.ones(numbers), scale, gaussian=gaussian)
+    places = np.abs(np.arange(-(far := math.ceil(40 * scale) + 1), far + 1)) / scale
+    alone = np.exp(-(places**2) / 2 if gaussian else -places)
     chances = alone = alone / alone.sum()
     for _ in range(numbers - 1):
         chances = np.convolve(chances, alone)
@@ -95,7 +110,9 @@ def whole_margin(numbers: int, scale: float) -> float:
     return float(np.argmax(beyond <= MISSED))
 
 
-def held(noisy: Vector, scale: float, weights: Weights, best: Vector, *, missed: float = MISSED) -> tuple[Vector, Vector]:
+def held(
+    noisy: Vector, scale: float, weights: Weights, best: Vector, *, missed: float = MISSED, gaussian: bool = False
+) -> tuple[Vector, Vector]:
     """Per row of noisy numbers, between which values from 0 to 1 the true one lies; from 0 to 1 where nothing is known.
 
     `weights` takes candidates, one row per row of numbers, and adds an axis with the weights of the numbers.
@@ -103,7 +120,7 @@ def held(noisy: Vector, scale: float, weights: Weights, best: Vector, *, missed:
 
     def holds(candidates: Vector) -> Any:
         used = weights(candidates)
-        return tail((used * noisy[:, np.newaxis, :]).sum(axis=-1) / scale, used) >= missed
+        return tail((used * noisy[:, np.newaxis, :]).sum(axis=-1) / scale, used, gaussian=gaussian) >= missed
 
     places = np.sort(np.concatenate([np.tile(_PLACES, (len(noisy), 1)), best[:, np.newaxis]], axis=1), axis=1)
     found = holds(places)
@@ -137,7 +154,7 @@ def share(numbers: Any) -> Any:
     return np.clip(np.where(whole > 0, above / np.where(whole > 0, whole, 1), 0.5), 0.0, 1.0)
 
 
-def share_ends(numbers: Vector, scale: float, missed: float = MISSED) -> tuple[Vector, Vector]:
+def share_ends(numbers: Vector, scale: float, missed: float = MISSED, *, gaussian: bool = False) -> tuple[Vector, Vector]:
     """Per row of such numbers, between which means the true one lies.
 
     >>> low, high = share_ends(np.array([[30_000.0, 10_000.0], [3.0, -1.0]]), scale=10)
@@ -145,17 +162,8 @@ def share_ends(numbers: Vector, scale: float, missed: float = MISSED) -> tuple[V
     ([0.7494, 0.0], [0.7506, 1.0])
     """
     heights = _heights(numbers.shape[-1])
-    return held(numbers, scale, lambda r: heights - r[..., np.newaxis], share(numbers), missed=missed)
-
-
-def interval(pair: Vector, scale: float) -> tuple[float, float]:
-    """The same for one pair.
-
-    >>> interval(np.array([3.0, -1.0]), scale=10)
-    (0.0, 1.0)
-    """
-    low, high = share_ends(np.asarray(pair, dtype=np.float64)[np.newaxis, :], scale)
-    return float(low[0]), float(high[0])
+    how: dict[str, Any] = {"missed": missed, "gaussian": gaussian}
+    return held(numbers, scale, lambda r: heights - r[..., np.newaxis], share(numbers), **how)
 
 
 def spread(numbers: Any) -> Any:
@@ -170,22 +178,21 @@ def spread(numbers: Any) -> Any:
     return np.where(whole > 0, np.clip(second - share(found) ** 2, 0.0, 0.25), 0.125)
 
 
-def spread_ends(numbers: Vector, scale: float) -> tuple[Vector, Vector]:
+def spread_ends(numbers: Vector, scale: float, *, gaussian: bool = False) -> tuple[Vector, Vector]:
     """Per row of such numbers, between which variances the true one lies.
 
     The true mean lies in an interval that misses it in 1 of 200 cases. For the true mean m, the sum of (x − m)² less the
     variance times the number of rows is 0, which gives an interval of the variance for every m; all of them are joined. The
     chances of both misses add up to 5 %.
     """
-    first, last = share_ends(numbers, scale, MISSED_MEAN)
-    low, high = np.full(len(numbers), 0.25), np.zeros(len(numbers))
-    best = 4 * spread(numbers)
-    for part in [*np.linspace(0.0, 1.0, 9).tolist(), None]:
-        m = (share(numbers) if part is None else first + part * (last - first))[:, np.newaxis]
-        around = np.stack([(1 - m) ** 2, -m * (1 - m), m**2], axis=-1)
-        ends = held(numbers, scale, partial(_beyond_spread, around), best, missed=MISSED - MISSED_MEAN)
-        low, high = np.minimum(low, ends[0] / 4), np.maximum(high, ends[1] / 4)
-    return low, high
+    first, last = share_ends(numbers, scale, MISSED_MEAN, gaussian=gaussian)
+    means = np.stack([*np.linspace(first, last, 9), share(numbers)])[..., np.newaxis]  # one row of them per candidate
+    around = np.stack([(1 - means) ** 2, -means * (1 - means), means**2], axis=-1).reshape(-1, 1, 3)
+    again = np.tile(numbers, (len(means), 1))
+    how: dict[str, Any] = {"missed": MISSED - MISSED_MEAN, "gaussian": gaussian}
+    ends = held(again, scale, partial(_beyond_spread, around), 4 * spread(again), **how)
+    low, high = (end.reshape(len(means), -1) / 4 for end in ends)
+    return low.min(axis=0), high.max(axis=0)
 
 
 def _beyond_spread(around: Vector, part: Vector) -> Vector:
@@ -197,3 +204,35 @@ def _beyond_spread(around: Vector, part: Vector) -> Vector:
 def _heights(count: int) -> Vector:
     """The mean of x that each of the numbers stands for by itself."""
     return np.linspace(1.0, 0.0, count)
+
+
+# ------------------------------------------------------------------------------------------ of samples, and ratios
+
+Ends = tuple[Vector, Vector, Vector]
+"""Numbers, and the ends of their intervals."""
+
+
+def of_sample(squared: tuple[Any, ...], numbers: Vector, scale: float, *, gaussian: bool) -> tuple[Any, ...]:
+    """Variances of n rows, times n / (n − 1). The interval of n misses it in one of 1,000 cases."""
+    rows, off = numbers.sum(axis=1), margin(np.ones(numbers.shape[1]), scale, 0.001, gaussian=gaussian)
+    factors = (count / (count - 1) for count in (np.maximum(each, 2.0) for each in (rows, rows + off, rows - off)))
+    return tuple(each * factor for each, factor in zip(squared, factors, strict=True))
+
+
+WIDENED: Final = math.log(40) / math.log(20)
+"""Two intervals that hold together in 95 of 100 cases are wider than single ones by this factor, for Laplace noise."""
+
+
+def ratio_of(over: Ends, under: Ends) -> Ends:
+    """Numbers divided by others, and between which numbers that is, given the same of both; anything if a divisor may be 0.
+
+    >>> ten, four, zero = ((np.array([a]), np.array([a - 1]), np.array([a + 1])) for a in (10.0, 4.0, 0.0))
+    >>> [each.round(2).tolist() for each in ratio_of(ten, four)], ratio_of(ten, zero)[2].tolist()
+    ([[2.5], [1.68], [4.06]], [inf])
+    """
+    value = over[0] / np.where(under[0] == 0, np.nan, under[0])
+    ends = [[one[0] + WIDENED * (end - one[0]) for end in one[1:]] for one in (over, under)]
+    corners = np.stack([top / np.where(low == 0, np.nan, low) for top in ends[0] for low in ends[1]])
+    unknown = (ends[1][0] <= 0) & (ends[1][1] >= 0)
+    low, high = np.where(unknown, -np.inf, corners.min(axis=0)), np.where(unknown, np.inf, corners.max(axis=0))
+    return value, low, high

@@ -56,20 +56,24 @@ class GroupPreviews(Preview):
     margins: Mapping[str, float]
     """Per aggregate; NaN for means and variances of a number of rows that nobody gave."""
 
+    even_chance: int | None = None
+    """Where groups are selected privately, the number of people from which on a group is shown in half of all cases."""
+
     @classmethod
-    def of(cls, epsilon: Fraction, margins: Mapping[str, float]) -> GroupPreviews:
+    def of(cls, price: Price, margins: Mapping[str, float], **more: Any) -> GroupPreviews:
         known = [one for one in margins.values() if not math.isnan(one)]
         widest, first = max(known, default=math.nan), next(iter(margins.values()))
-        return cls(
-            epsilon=epsilon, margin=first, widest=widest, algorithm="Laplace", stand_in="Laplace", margins=dict(margins)
-        )
+        noise = "Laplace" if price.measure == PURE else "Gaussian"
+        named: dict[str, Any] = {"algorithm": noise, "stand_in": noise, "measure": price.measure}
+        return cls(epsilon=price.amount, margin=first, widest=widest, margins=dict(margins), **named, **more)
 
     def __str__(self) -> str:
         each = ", ".join(
             f"{name} ± {off:.3g}" if not math.isnan(off) else f"{name} (depends on the rows of a group)"
             for name, off in self.margins.items()
         )
-        return f"Expected error at {SYMBOLS[self.measure]} = {round_up(self.epsilon):g} (95 % confidence): {each}."
+        shown = "" if self.even_chance is None else f" A group of {self.even_chance:,} has an even chance to be shown."
+        return f"Expected error at {SYMBOLS[self.measure]} = {round_up(self.epsilon):g} (95 % confidence): {each}.{shown}"
 
 
 def preview(plan: Algorithm, workload: Workload, epsilon: Any, neighbours: Neighbours, tunables: dict[str, Any]) -> Preview:

@@ -133,17 +133,26 @@ class Top(ReadFromCounts):
     k: int
     """How many cells."""
 
+    per: tuple[str, ...] = ()
+    """The columns of groups, if there are as many cells for each group."""
+
     @cached_property
     def places(self) -> Counts:
-        """The cells by their released counts, the largest first."""
-        return np.argsort(-self.release.answers, kind="stable")[: self.k]
+        """The cells by their released counts, the largest first; group after group."""
+        order = np.argsort(-self.release.answers, kind="stable")
+        groups = list(zip(*(self.release.about[name] for name in self.per), strict=True)) or [()] * len(order)
+        found: dict[Any, list[int]] = {group: [] for group in groups}
+        for place in order.tolist():
+            found[groups[place]].append(place)
+        return np.array([place for places in found.values() for place in places[: self.k]], dtype=np.int64)
 
     def rows(self) -> Rows:
         """One row per cell: its count, and the ends of its 95 % interval."""
         return self.release.rows().at(self.places)
 
     def _explained(self) -> str:
-        return f"The {len(self.places)} largest of these: {self.release._explained()}"
+        each = f" for each {' and '.join(self.per)}" if self.per else ""
+        return f"The {self.k if self.per else len(self.places)} largest{each} of these: {self.release._explained()}"
 
     def rows_at_once(self) -> Rows:
         return self.release.rows_at_once().at(self.places)

@@ -18,8 +18,8 @@ from jostle.schema.rows import Rows, distinct_names
 
 
 @dataclass(frozen=True, kw_only=True)
-class _WithNoise(Answer):
-    """Numbers with noise of known scale, so that their intervals are known at once."""
+class _ByNoise(Answer):
+    """Numbers with noise of a known scale, so that their intervals are known at once."""
 
     what: str
     """The numbers in words, such as "sum of income" or "mean of income by sex"."""
@@ -33,7 +33,7 @@ class _WithNoise(Answer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReleasedNumber(_WithNoise):
+class ReleasedNumber(_ByNoise):
     """One released number, and everything public about it."""
 
     value: float
@@ -61,7 +61,7 @@ class ReleasedNumber(_WithNoise):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class ReleasedNumbers(_WithNoise):
+class ReleasedNumbers(_ByNoise):
     """One released number per cell of a column or several, and everything public about them."""
 
     name: str

@@ -28,7 +28,7 @@ def parse_aggregates(texts: Sequence[str]) -> dict[str, Aggregate]:
     """The aggregates that some texts stand for, by name.
 
     >>> parse_aggregates(["n=count", "mean(cost)", "p90=quantile(cost, 0.9)"])["p90"]
-    Aggregate(kind='quantile', column='cost', level=0.9)
+    Aggregate(kind='quantile', column='cost', level=0.9, ddof=0)
     """
     found: dict[str, Aggregate] = {}
     for text in texts:

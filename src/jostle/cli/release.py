@@ -39,6 +39,10 @@ def release(
         list[str] | None,
         typer.Option(help="Per group, such as average=mean(cost) or p90=quantile(cost, 0.9); repeat it for several."),
     ] = None,
+    keys: Annotated[
+        Literal["private"] | None,
+        typer.Option(help="private: show the groups that enough people have, where nobody can list them; needs a δ."),
+    ] = None,
     wide: Annotated[
         bool, typer.Option("--wide", help="Print two group columns as a cross table, without intervals.")
     ] = False,
@@ -128,7 +132,7 @@ def release(
         working.on("Opening the table")
         if preview:  # nothing will be charged, so no ledger is needed, and none is written to
             folder = until_done.enter_context(TemporaryDirectory(prefix="jostle-"))
-            ledger, cap = str(Path(folder) / "preview.db"), cap or "1"
+            ledger, cap = str(Path(folder) / "preview.db"), cap_of("1,1e-6") if keys and cap is None else cap or "1"
         private = open_table(
             data,
             schema=schema,
@@ -149,7 +153,8 @@ def release(
             sheet=sheet,
             view=view,
         )
-        question = _whole_question(private, sql, batch) or _question(private, groups, where, algorithm, aggregates)
+        whole = _whole_question(private, sql, batch, keys)
+        question = whole or _question(private, groups, where, algorithm, aggregates, keys)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
             _show_preview(question, epsilon if rho is None else Price.of(None, rho), within, rows, form)
@@ -211,21 +216,26 @@ def _check_parts(parts: Mapping[str, Any], *, wide: bool) -> None:
         raise BadInput("wide", "is for aggregates by two columns", "name both, --by ward,sex, and an --aggregate")
 
 
-def _whole_question(private: Table, sql: str | None, batch: Path | None) -> Any:
+def _whole_question(private: Table, sql: str | None, batch: Path | None, keys: str | None) -> Any:
     """The question that a statement or a file is; None without either."""
     if batch is not None:
         from jostle.cli.batch_files import read_batch
 
         return read_batch(batch, private)
-    return None if sql is None else private.ask_sql(sql)
+    return None if sql is None else private.ask_sql(sql, keys=keys)
 
 
 def _question(
-    private: Table, groups: Sequence[str], where: str | None, algorithm: str | None, aggregates: Mapping[str, Aggregate]
+    private: Table,
+    groups: Sequence[str],
+    where: str | None,
+    algorithm: str | None,
+    aggregates: Mapping[str, Aggregate],
+    keys: str | None,
 ) -> Any:
     rows = private if where is None else private.where(where)
-    if aggregates:
-        return rows.ask_groups(groups, aggregates)
+    if aggregates or keys is not None:
+        return rows.ask_groups(groups, aggregates or parse_aggregates(["count"]), keys=keys)
     if groups:
         return rows.ask(*groups, algorithm=algorithm)
     if algorithm is not None:

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from jostle.explorer.forms import Form
 from jostle.kernel.errors import BadInput
-from jostle.schema import KINDS, Boolean, Category, Column, Date, Integer, Real, Schema
+from jostle.schema import KINDS, Boolean, Category, Column, Date, Integer, Real, Schema, Text
 from jostle.tables.engines.files import has_line_of_names
 
 MOST_COLUMNS: Final = 200
-KIND_NAMES: Final = tuple(KINDS)
+KIND_NAMES: Final = tuple(kind for kind in KINDS if kind != Text.kind)  # no question of the page is about free text
 
 
 def draft(kinds: dict[str, str]) -> list[dict[str, str]]:

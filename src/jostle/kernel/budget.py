@@ -38,7 +38,7 @@ CONCENTRATED: Final = "concentrated"
 KEYS: Final = "keys"
 """The measure of a selection of keys: ε, beside a δ."""
 
-SYMBOLS: Final = {PURE: "ε", CONCENTRATED: "ρ"}
+SYMBOLS: Final = {PURE: "ε", CONCENTRATED: "ρ", KEYS: "ε"}
 
 _LARGEST: Final = 10**300  # amounts, and their denominators: beyond it they are slips, and no float can show them
 _lock = threading.Lock()
@@ -183,20 +183,24 @@ class Cost:
 class Price:
     """What a computation is to cost: an amount of ε or of ρ. Wherever an ε is asked for inside jostle, a price may stand.
 
-    >>> Price.of(0.5), Price.of(None, "1/50").measure
-    (Price(amount=Fraction(1, 2), measure='pure'), 'concentrated')
+    >>> Price.of(0.5).amount, Price.of(None, "1/50").measure
+    (Fraction(1, 2), 'concentrated')
     """
 
     amount: Fraction
     measure: str = PURE
+    delta: Fraction = Fraction(0)
+    """Beside the ε of a selection of keys."""
 
     @classmethod
-    def of(cls, epsilon: object, rho: object = None) -> Price:
-        """From the one of the two that was passed."""
+    def of(cls, epsilon: object, rho: object = None, delta: object = None) -> Price:
+        """From the one of the first two that was passed; with a δ, for a selection of keys."""
         if (epsilon is None) == (rho is None):
             raise BadInput("epsilon, rho", "must be one of the two", "pass epsilon for pure ε, or rho")
         if isinstance(epsilon, Price):
             return epsilon
+        if delta is not None:
+            return cls(exact(epsilon), KEYS, in_unit_interval(delta))
         return cls(exact(epsilon)) if rho is None else cls(exact(rho, "rho"), CONCENTRATED)
 
     @property
@@ -225,6 +229,8 @@ class Price:
     @property
     def cost(self) -> Cost:
         """What it loses."""
+        if self.measure == KEYS:
+            return Cost.key_selection(self.amount, self.delta)
         return Cost.pure(self.amount) if self.measure == PURE else Cost.gaussian(self.amount)
 
     def times(self, share: Fraction) -> Price:
@@ -272,11 +278,16 @@ class Purse(ABC):
         self.left: Fraction | None = None  # of a ledger's account, when it was last read, less what was paid from here since
         self.lock = threading.Lock()
 
-    def grant(self, epsilon: object = None, *, rho: object = None) -> Budget:
-        """A token of ε or of ρ for a computation on this purse's data. Granting charges nothing; spending does."""
-        price = Price.of(epsilon, rho)
-        token = Budget(price.amount, self, price.measure)
+    def grant(self, epsilon: object = None, *, rho: object = None, delta: object = None) -> Budget:
+        """A token of ε or of ρ for a computation on this purse's data. Granting charges nothing; spending does.
+
+        A token with a δ pays for a selection of keys and nothing else, beside tokens of either measure.
+        """
+        price = Price.of(epsilon, rho, delta)
+        token = Budget(price.amount, self, price.measure, price.delta)
         self.check(token.cost)
+        if price.delta:
+            return token
         with self.lock:
             if self.measure not in (None, token.measure):
                 raise PlanError("one computation is paid for in one measure: grant ε and ρ from purses of their own")
@@ -312,7 +323,7 @@ class CountingPurse(Purse):
 
     def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         """Nothing to write: the amount was paid for when the token was made, or is simulated."""
-        if cost.measure != self.measure or self.spent + cost.amount > self.granted:
+        if not cost.delta and (cost.measure != self.measure or self.spent + cost.amount > self.granted):
             raise Overdraft(requested=cost.amount, remaining=self.unspent, of="this computation", measure=cost.measure)
 
 
@@ -339,8 +350,8 @@ class PartPurse(CountingPurse):
         super().pay(cost, operator=operator, neighbours=neighbours, note=note)
 
     def check(self, cost: Cost) -> None:
-        """A second token would be a loss that nobody charged."""
-        if self.granted:
+        """A second token would be a loss that nobody charged, and a δ was not charged with the split."""
+        if self.granted or cost.delta:
             raise PlanError("a part of a split has one token, the one that it came with: split that token")
 
 
@@ -357,10 +368,10 @@ class Budget:
     jostle.kernel.errors.PlanError: this budget of ε = 1 was split already; a token is spent or split once
     """
 
-    __slots__ = ("_amount", "_measure", "_purse", "_used")
+    __slots__ = ("_amount", "_delta", "_measure", "_purse", "_used")
 
-    def __init__(self, amount: Fraction, purse: Purse, measure: str = PURE) -> None:
-        self._amount, self._measure, self._purse, self._used = amount, measure, purse, ""
+    def __init__(self, amount: Fraction, purse: Purse, measure: str = PURE, delta: Fraction = Fraction(0)) -> None:
+        self._amount, self._measure, self._purse, self._used, self._delta = amount, measure, purse, "", delta
 
     @property
     def measure(self) -> str:
@@ -405,7 +416,7 @@ class Budget:
     @property
     def price(self) -> Price:
         """Its amount in its measure."""
-        return Price(self._amount, self._measure)
+        return Price(self._amount, self._measure, self._delta)
 
     @property
     def cost(self) -> Cost:
@@ -439,6 +450,7 @@ class Budget:
 
     def split(self, *weights: object) -> tuple[Budget, ...]:
         """Tokens in these proportions, which add up to this one exactly (sequential composition)."""
+        check_token(self)
         if not weights:
             raise BadInput("weights", "no proportions were given", "call split(1, 1) for two halves")
         shares = [exact(w, "weights") for w in weights]
@@ -466,11 +478,12 @@ class Budget:
         self._use("spent")
         with purse.lock:
             purse.pay(self.cost, operator=operator, neighbours=neighbours, note=note)
-            purse.spent += self._amount
+            purse.spent += 0 if self._delta else self._amount
         return self._amount
 
     def draw(self, *, operator: str, note: str = "") -> Noise:
         """For mechanisms that take numbers rather than a source: charge this token, then return the noise to use."""
+        check_token(self)
         noise = self._purse.noise
         if noise is None:
             raise PlanError("this budget can be counted but not drawn on: grant it from an account or a simulation")
@@ -499,8 +512,8 @@ class Budget:
         raise PlanError("a budget cannot be pickled: grant it in the process that spends it")
 
 
-def check_token(budget: object) -> None:
-    """Raise unless it is a token: an amount that nobody granted pays for nothing.
+def check_token(budget: object, *, of_keys: bool = False) -> None:
+    """Raise unless it is a token: an amount that nobody granted pays for nothing. Those with a δ are for keys only.
 
     >>> check_token(0.5)
     Traceback (most recent call last):
@@ -508,3 +521,5 @@ def check_token(budget: object) -> None:
     """
     if type(budget) is not Budget:
         raise PlanError("an operator is paid with a budget that was granted for its source, not with a number")
+    if of_keys != (budget.measure == KEYS):
+        raise PlanError("a budget with a δ pays for a selection of keys, and no other does: grant(epsilon, delta=…)")

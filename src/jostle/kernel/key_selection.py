@@ -11,18 +11,21 @@ Proof: docs/proofs/measures.md.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Final, Protocol, final
+from typing import Any, Final, Protocol, final, runtime_checkable
 
 import numpy as np
 
-from jostle.kernel.budget import exact, in_unit_interval
+from jostle.kernel.budget import Price, exact, in_unit_interval
 from jostle.kernel.decimals import context, decimal, normal, root_down
 from jostle.kernel.errors import BadInput
+from jostle.kernel.functions.totals import CellSums, Contribution
 from jostle.kernel.measures import gaussian_delta_between, gaussian_sigma
-from jostle.kernel.partition import Counts, Vector
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Counts
 
 CERTAIN: Final = 2**63
 """The probability 1, in the units of tables."""
@@ -88,22 +91,6 @@ class KeySelection:
         words = [np.frombuffer(int(word).to_bytes(8 * bar.size, "little"), dtype="<u8") >> np.uint64(1) for word in trials]
         chosen = np.array(words, dtype=np.uint64).reshape(len(words), bar.size) < bar
         return chosen if isinstance(drawn, np.ndarray) else chosen[0]
-
-
-def optimal_probability(people: object, epsilon: float, delta: float) -> Vector:
-    """π(n), the largest probability with which a key of n people may be released, one key per person: the closed form.
-
-    For previews; the probabilities that are drawn are those of `optimal_selection`.
-
-    >>> optimal_probability([0, 1, 14, 30], 1.0, 1e-6).round(6).tolist()
-    [0.0, 1e-06, 0.699887, 1.0]
-    """
-    n = np.asarray(people, dtype=np.float64)
-    growth = math.expm1(epsilon)
-    turn = 1 + math.floor(math.log((growth + 2 * delta) / (delta * (growth + 2))) / epsilon)
-    rising = delta * np.expm1(np.minimum(n, turn) * epsilon) / growth
-    left = np.exp(-np.maximum(n - turn, 0) * epsilon)
-    return np.asarray(np.minimum((1 - left) * (1 + delta / growth) + left * rising, 1.0))
 
 
 def optimal_selection(epsilon: object, delta: object, groups_per_person: int = 1) -> KeySelection:
@@ -221,6 +208,59 @@ def best_method(epsilon: object, delta: object, groups_per_person: int = 1) -> K
     if not rules:
         raise refusals[0]
     return min(rules, key=lambda rule: rule.even_chance)
+
+
+def rule_for(price: Price, neighbours: Neighbours, held: Contribution) -> KeySelection:
+    """The rule for what one person changes: the person's keys. Public.
+
+    Under `replace`, a person goes and another comes. Each step has half of ε, and δ/(1 + e^(ε/2)) (group privacy).
+
+    >>> rule_for(Price.of(1, delta=1e-6), Neighbours(rows=10), Contribution(records=10, cells=2)).groups_per_person
+    2
+    """
+    groups = neighbours.bounded(held.cells).rows
+    if neighbours.relation == "add_remove":
+        return best_method(price.amount, price.delta, groups)
+    arithmetic, half = context(), price.amount / 2
+    growth = Fraction(arithmetic.exp(decimal(min(half, Fraction(100)), arithmetic))) * (1 + Fraction(1, 10**50))
+    return best_method(min(half, Fraction(100)), price.delta / (1 + growth), groups)
+
+
+@runtime_checkable
+class KeyedColumns(Protocol):
+    """Columns whose groups need not be known beforehand. Trusted code, as all columns are."""
+
+    def keyed_sums(
+        self, by: Sequence[str], points: Mapping[str, int], *, squares: bool
+    ) -> tuple[Sequence[tuple[Any, ...]], CellSums]:
+        """The keys that records have, each once, and the sums over their records. Persons are counted in any case.
+
+        What a person has is bounded as `contribution` says. Where each record is a person of its own, it counts as one.
+        """
+
+    def contribution(self, by: Sequence[str]) -> Contribution:
+        """What `keyed_sums` by these attributes holds every person to."""
+
+
+@final
+@dataclass(frozen=True)
+class SelectedColumns:
+    """The sums of groups that were selected. Nothing is here about any other group."""
+
+    sizes: Mapping[str, int]
+    sums: CellSums
+    held: Contribution
+    filtered: bool = True
+
+    @property
+    def numbers(self) -> Mapping[str, object]:
+        return self.sums.numbers
+
+    def cell_sums(self, by: Sequence[str], points: Mapping[str, int], *, squares: bool, persons: bool) -> CellSums:
+        return self.sums
+
+    def contribution(self, by: Sequence[str]) -> Contribution:
+        return self.held
 
 
 def _root_up(value: int) -> Fraction:

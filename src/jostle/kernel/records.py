@@ -25,6 +25,7 @@ from jostle.kernel.budget import Budget, Purse, check_token
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.criteria import Criterion
 from jostle.kernel.functions.totals import CellSums, Contribution, NoisyTotals, SummedColumns, WeightedTotals, power_sums
+from jostle.kernel.key_selection import KeyedColumns, SelectedColumns, rule_for
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate
 from jostle.kernel.partition import Counts, Vector, fixed
@@ -219,12 +220,16 @@ class Records(PrivateData):
     def vector(self, *names: str) -> Source:
         """Counts over the combinations of these attributes' values, as a source. They are counted when first needed.
 
-        A record is in one cell, so the vector's lemmas hold; same purse, same neighbours.
+        A record is in one cell, so the vector's lemmas hold; same purse, same neighbours, but for what columns hold every
+        person to where they count. All parts of the vector come from that one count, so the bound is one of all together.
         """
-        shape = self.__shape(names)
+        shape, custody = self.__shape(names), self.__custody
+        if not custody.in_part:
+            person = self.neighbours.bounded(getattr(self.__columns, "most_counted", None))
+            custody = replace(custody, neighbours=person, charged=self.neighbours)
         kind = ReleaseSource if isinstance(self, ReleaseRecords) else SimulatedSource
         rows = partial(getattr, self.__columns, "rows")  # where it is public, no value has to be looked at for it
-        return source_over(kind, partial(self.__columns.counts, names), shape, self.__custody, rows)
+        return source_over(kind, partial(self.__columns.counts, names), shape, custody, rows)
 
     def judged(self, names: Sequence[str], rule: Callable[[Mapping[str, NDArray[np.integer]]], Any], size: int) -> Source:
         """Counts of what a public rule says of each record, as a source: for a rule that no table holds, such as a model.
@@ -339,10 +344,34 @@ class Records(PrivateData):
         if persons and not held.persons:
             raise BadInput("totals", "count persons, and these records do not say whose they are", "count records")
         held = Contribution() if self.__custody.in_part else held
-        scales = measured.scales(cells, self.neighbours, held, budget.pure)
+        noises = measured.noises(cells, self.neighbours, held, budget.price)
         self.__custody.spend(budget, "totals", f"{len(measured.totals)} totals of {cells} cells")
         sums = self.__columns.cell_sums(by, measured.points, squares=squares, persons=persons)
-        return [one.noisy(sums, scale, self.__custody.noise) for one, scale in zip(measured.totals, scales, strict=True)]
+        return [one.noisy(sums, added, self.__custody.noise) for one, added in zip(measured.totals, noises, strict=True)]
+
+    def select_keys(
+        self, by: Sequence[str], measured: WeightedTotals, budget: Budget
+    ) -> tuple[list[tuple[Any, ...]], Records]:
+        """The groups that may be named, in an order of their own, and records of these groups only, for `totals`.
+
+        The token has a δ. A group is selected by the number of its people, who are held to a number of groups each. Of all
+        others nothing is left: neither in sums nor in the order. The attribute `keys` is a group's place in the list.
+        """
+        check_token(budget, of_keys=True)
+        if type(measured) is not WeightedTotals or not isinstance(self.__columns, KeyedColumns):
+            raise PlanError("`select_keys` is for WeightedTotals of records whose groups can be listed")
+        if self.trials is not None or self.__custody.in_part:
+            raise PlanError("`select_keys` selects once, among all records: neither in several trials nor in a part")
+        held = self.__columns.contribution(by)
+        rule = rule_for(budget.price, self.neighbours, held)
+        self.__custody.spend(budget, "select_keys", f"{rule.method} rule, {rule.groups_per_person} groups per person")
+        squares = any(one.squares for one in measured.totals)
+        keys, sums = self.__columns.keyed_sums(by, measured.points, squares=squares)
+        chosen = rule.select(np.minimum(sums.persons, len(rule.table)).astype(np.int64), self.__custody.noise)
+        places = _in_order(np.flatnonzero(chosen), keys)
+        selected = SelectedColumns({"keys": places.size}, sums.of(places), held)
+        named = [keys[place] for place in places]
+        return named, self.__over(selected, self.__custody)  # type: ignore[arg-type]  # they can be added up, and no more
 
     def minimise(self, objective: Additive, budget: Budget) -> Vector:
         """Coefficients of additive scores that nearly minimise the records' loss, by objective perturbation.
@@ -402,6 +431,11 @@ def _merged(counts: Counts, split: Split) -> Counts:
         return counts
     goes_to = (np.arange(split.arity)[:, None] == split.branches).astype(np.int64)
     return np.asarray(goes_to @ counts)
+
+
+def _in_order(places: Counts, keys: Sequence[tuple[Any, ...]]) -> Counts:
+    """Selected keys in an order of their own: that in which an engine finds keys may depend on all of them."""
+    return np.array(sorted(places.tolist(), key=keys.__getitem__), dtype=np.int64)
 
 
 def _handicaps(handicaps: Counts | Vector | None, splits: int, unit: int) -> Counts:

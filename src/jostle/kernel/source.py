@@ -76,6 +76,11 @@ class AddedNoise:
     def variance(self) -> float:
         return variance(self.amount) if self.kind == "laplace" else gaussian_variance(self.amount)
 
+    def law(self, unit: int = 1) -> tuple[float, bool]:
+        """The scale of Laplace noise, or the σ of Gaussian noise, in this unit; and whether it is Gaussian."""
+        gaussian = self.kind == "gaussian"
+        return (sqrt(self.amount) if gaussian else float(self.amount)) / unit, gaussian
+
     @property
     def scale(self) -> float:
         """Of Laplace noise; for Gaussian noise, of Laplace noise with the same σ."""
@@ -99,6 +104,9 @@ class Custody:
     """Whether the data are a part of a split. A person's records in all parts together are what the neighbours allow, so a
     tighter bound that holds in each part is no bound on what the person changes."""
 
+    charged: Neighbours | None = None
+    """What charges are under, if columns hold every person to less than that."""
+
     @classmethod
     def of_release(cls, purse: Purse, note: str, *, filtered: bool) -> Custody:
         """For private data; refused unless charges outlive the process and the noise is exact."""
@@ -117,7 +125,7 @@ class Custody:
     def spend(self, budget: Budget, operator: str, what: str) -> None:
         """Charge a token, before anything is drawn."""
         note = f"{self.note}: {what}" if self.note else what
-        budget.spend(self.purse, operator=operator, neighbours=self.neighbours, note=note)
+        budget.spend(self.purse, operator=operator, neighbours=self.charged or self.neighbours, note=note)
 
     def scale(self, sensitivities: tuple[int, int], epsilon: Fraction) -> Fraction:
         """The scale of the noise on what one record moves so far, added or removed and replaced: × neighbours / ε."""
@@ -138,7 +146,7 @@ class Custody:
         """For one part of a split: a purse of its own, with one token, which was charged when the data were split."""
         purse = self.purse.part(self.neighbours.in_part(), self.noise, budget.charges)
         token = purse.grant(budget.price)
-        return replace(self, purse=purse, neighbours=purse.neighbours, in_part=True), token
+        return replace(self, purse=purse, neighbours=purse.neighbours, in_part=True, charged=None), token
 
     def __reduce__(self) -> NoReturn:
         raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
@@ -171,9 +179,9 @@ class Granting(PrivateData):
 
     __slots__ = ()
 
-    def grant(self, epsilon: object = None, *, rho: object = None) -> Budget:
-        """A token of ε or of ρ for one computation on this source."""
-        return self.__purse.grant(epsilon, rho=rho)
+    def grant(self, epsilon: object = None, *, rho: object = None, delta: object = None) -> Budget:
+        """A token of ε or of ρ for one computation on this source; with a δ, for a selection of keys."""
+        return self.__purse.grant(epsilon, rho=rho, delta=delta)
 
     @property
     def unspent(self) -> Fraction:

@@ -5,6 +5,7 @@ private records is a leak. Values that the schema does not foresee follow a decl
 """
 
 from jostle.schema.columns import MISSING, OTHER, Boolean, Category, Column, Date, Integer, Numeric, Real
+from jostle.schema.free_text import Text
 from jostle.schema.schema import KINDS, Schema
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "Numeric",
     "Real",
     "Schema",
+    "Text",
 ]

@@ -59,6 +59,7 @@ _GUESSES: Mapping[str, Mapping[str, Any]] = {
     "real": {"low": 0.0, "high": 1.0, "bins": 64},
     "date": {"low": date(2000, 1, 1), "high": date(2030, 12, 31), "every": "month"},
     "boolean": {},
+    "text": {},
 }
 
 

@@ -11,9 +11,10 @@ from typing import Any, Final, final
 
 from jostle.kernel.errors import BadInput
 from jostle.schema.columns import Boolean, Category, Column, Date, Integer, Real
+from jostle.schema.free_text import Text
 from jostle.schema.values import is_writable
 
-KINDS: Mapping[str, type[Column]] = MappingProxyType({c.kind: c for c in (Category, Integer, Real, Date, Boolean)})
+KINDS: Mapping[str, type[Column]] = MappingProxyType({c.kind: c for c in (Category, Integer, Real, Date, Boolean, Text)})
 """The words for a column's kind in a schema file."""
 
 
@@ -140,7 +141,8 @@ class Schema(Mapping[str, Column]):
         return len(self._columns)
 
     def __repr__(self) -> str:
-        return f"<Schema of {', '.join(f'{name} ({c.size})' for name, c in self._columns.items())}>"
+        sizes = {name: "text" if isinstance(c, Text) else str(c.size) for name, c in self._columns.items()}
+        return f"<Schema of {', '.join(f'{name} ({size})' for name, size in sizes.items())}>"
 
     def column(self, name: object) -> Column:
         """The column, or an error that lists those there are."""

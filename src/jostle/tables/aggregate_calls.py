@@ -33,6 +33,8 @@ KINDS: dict[Any, str] = {
 }
 """Aggregates of numbers, by what is measured for them."""
 
+OF_SAMPLES = (sge.Stddev, sge.StddevSamp, sge.Variance)
+
 SHOWN = {
     sge.AnyValue: "shows a value of one row",
     sge.First: "shows a value of one row",
@@ -61,10 +63,13 @@ class Measure:
     condition: Any = None
     """Which rows it is about, besides the conditions of all."""
 
+    ddof: int = 0
+    """1 for the variance of a sample: STDDEV and VARIANCE, where those that end in _POP divide by the number of rows."""
+
     @property
     def key(self) -> tuple[Any, ...]:
         parts = (None if tree is None else tree.sql() for tree in (self.value, self.condition))
-        return (self.kind, self.level, *parts)
+        return (self.kind, self.level, self.ddof, *parts)
 
 
 class AggregateCalls:
@@ -98,7 +103,7 @@ class AggregateCalls:
             return tree.this.copy() if kind == "mean" else sge.Mul(this=tree.this.copy(), expression=count)
         if kind == "sum" and (only := _one_or_nothing(tree.this)) is not None:
             return self._placeholder(Measure("count", condition=_both(condition, only)))
-        return self._placeholder(Measure(kind, bare(tree.this), level, condition))
+        return self._placeholder(Measure(kind, bare(tree.this), level, condition, int(type(tree) in OF_SAMPLES)))
 
     def _counted(self, tree: Any, condition: Any) -> Any:
         value = tree.this

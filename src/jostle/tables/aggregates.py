@@ -2,7 +2,9 @@
 
 >>> from jostle.tables import aggregates as agg
 >>> agg.mean("cost")
-Aggregate(kind='mean', column='cost', level=None)
+Aggregate(kind='mean', column='cost', level=None, ddof=0)
+>>> print(agg.sum("cost") / agg.sum("days"))
+sum of cost / sum of days
 """
 
 from __future__ import annotations
@@ -33,7 +35,12 @@ class Aggregate:
     level: float | None = None
     """Of a quantile, the part of the rows below it."""
 
+    ddof: int = 0
+    """Of a variance, what is subtracted from the number of rows before it is divided by: 1 for that of a sample."""
+
     def __post_init__(self) -> None:
+        if self.ddof not in (0, 1) or isinstance(self.ddof, bool) or (self.ddof and self.kind not in ("variance", "std")):
+            raise BadInput("ddof", "must be 0 or 1, and is for variances", "pass 1 to divide by the number of rows less one")
         if self.kind not in KINDS:
             raise BadInput("aggregate", f"{self.kind!r} is unknown", f"use one of {', '.join(KINDS)}")
         if (self.column is None) != (self.kind in ("count", "count_units")) and self.kind != "count":
@@ -54,8 +61,32 @@ class Aggregate:
     def __str__(self) -> str:
         if self.kind == "count_units":
             return "count of units"
-        named = f"{self.level:g} quantile" if self.kind == "quantile" else self.kind
+        named = f"{self.level:g} quantile" if self.kind == "quantile" else f"{'sample ' if self.ddof else ''}{self.kind}"
         return named if self.column is None else f"{named} of {self.column}"
+
+    def __truediv__(self, other: Aggregate) -> Ratio:
+        return Ratio(self, other)
+
+
+@final
+@dataclass(frozen=True)
+class Ratio:
+    """One aggregate divided by another, per group: computed from the released numbers, so it costs no more than they do."""
+
+    over: Aggregate
+    under: Aggregate
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.over, Aggregate) or not isinstance(self.under, Aggregate):
+            raise BadInput("ratio", "must be of two aggregates", 'write for instance ratio(sum("cost"), sum("days"))')
+
+    def __str__(self) -> str:
+        return f"{self.over} / {self.under}"
+
+
+def ratio(over: Aggregate, under: Aggregate) -> Ratio:
+    """One aggregate divided by another: `ratio(sum("cost"), sum("days"))`, or `sum("cost") / sum("days")`."""
+    return Ratio(over, under)
 
 
 def count(column: str | None = None) -> Aggregate:
@@ -78,14 +109,17 @@ def mean(column: str) -> Aggregate:
     return Aggregate("mean", column)
 
 
-def variance(column: str) -> Aggregate:
-    """The variance of a column over the rows that have a number: the mean squared distance from their mean."""
-    return Aggregate("variance", column)
+def variance(column: str, *, ddof: int = 0) -> Aggregate:
+    """The variance of a column over the rows that have a number: the mean squared distance from their mean.
+
+    With `ddof=1`, as of a sample: the squares are divided by the number of rows less one, as VARIANCE does in SQL.
+    """
+    return Aggregate("variance", column, ddof=ddof)
 
 
-def std(column: str) -> Aggregate:
-    """The standard deviation of a column: the square root of `variance`."""
-    return Aggregate("std", column)
+def std(column: str, *, ddof: int = 0) -> Aggregate:
+    """The standard deviation of a column: the square root of `variance`. With `ddof=1`, of a sample, as STDDEV in SQL."""
+    return Aggregate("std", column, ddof=ddof)
 
 
 def quantiles(column: str, level: float) -> Aggregate:

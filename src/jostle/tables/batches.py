@@ -11,7 +11,8 @@ prices add up to what was asked, and are fixed before the first answer. All else
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from jostle.kernel.budget import CONCENTRATED, PURE, Price, exact
 from jostle.kernel.decimals import root_down
 from jostle.kernel.errors import BadInput
 from jostle.kernel.measures import Approximate, Concentrated, epsilon_of, largest_rho
+from jostle.tables.group_prices import AS_PRICED
 from jostle.tables.question import Question
 
 if TYPE_CHECKING:
@@ -168,11 +170,12 @@ class BatchQuestion(Question[BatchAnswer]):
 
     def _answered(self, division: Division) -> BatchAnswer:
         source = self.table._budget
-        source.check_costs([price.cost for price in division.prices])  # all of it is there, before the first is charged
+        source.check_all(division.prices)  # all of it is there, before the first is charged
         answers: list[Answer] = []
         for one, price in zip(self.questions, division.prices, strict=True):
             try:
-                answers.append(one.release(epsilon=price))
+                with _as_priced():
+                    answers.append(one.release(epsilon=price))
             except Exception as failure:
                 if not answers:
                     raise
@@ -193,6 +196,16 @@ class BatchQuestion(Question[BatchAnswer]):
 
     def __repr__(self) -> str:
         return f"<BatchQuestion: {len(self.questions)} questions>"
+
+
+@contextmanager
+def _as_priced() -> Iterator[None]:
+    """Within it, questions are paid for in the measure of their prices: it was decided for all of them."""
+    token = AS_PRICED.set(True)
+    try:
+        yield
+    finally:
+        AS_PRICED.reset(token)
 
 
 def _weights(weights: Any, number: int) -> Any:
@@ -217,7 +230,8 @@ def _shares(parts: Any) -> list[Fraction]:
 def _margin(question: Question[Any], price: Price) -> float:
     """Half the width of a 95 % interval; NaN where it depends on the data, as that of a mean does."""
     try:
-        return question.preview(epsilon=price).margin
+        with _as_priced():
+            return question.preview(epsilon=price).margin
     except BadInput:
         return math.nan
 

@@ -85,21 +85,24 @@ def bounded(table: Any, most: int, backend: Any, key: int | None = None) -> Any:
 
 
 def bounded_in_groups(
-    table: Any, group: str, groups: int | None, rows_per_group: int | None, backend: Any, key: int | None = None
+    table: Any, by: Sequence[str], groups: int | None, rows_per_group: int | None, backend: Any, key: int | None = None
 ) -> Any:
     """At most so many groups of each person, and at most so many rows of each person per group.
+
+    Some columns together say which group a row is in. Texts among them are bytes: a collation could tie two of them.
 
     Which groups a person keeps follows from a keyed hash of the person and the group, among the groups of the person's own
     rows; which rows, as in `bounded`. Rows without a person are dropped.
     """
     key = secrets.randbits(62) if key is None else key
     if rows_per_group is not None:
-        table = _kept_rows(table, rows_per_group, backend, [PERSON, group], key)
+        table = _kept_rows(table, rows_per_group, backend, [PERSON, *by], key)
     if groups is not None:
         _register_hash(backend)
         table = table.filter(table[PERSON].notnull())
-        table = table.mutate(**{HASH: _hash(backend.name, ibis.literal(f"{key} groups"), table[PERSON], table[group])})
-        by_hash = ibis.window(group_by=table[PERSON], order_by=[table[HASH], table[group]])
+        each = [table[name] for name in (PERSON, *by)]
+        table = table.mutate(**{HASH: _hash(backend.name, ibis.literal(f"{key} groups"), *each)})
+        by_hash = ibis.window(group_by=table[PERSON], order_by=[table[name] for name in (HASH, *by)])
         table = table.mutate(**{RANK: ibis.dense_rank().over(by_hash)})
         table = table.filter(table[RANK] < groups).drop(HASH, RANK)
     return table

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Budget, Cost, Price
+from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Budget, Price
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.ledger.accounts import check_charge
 from jostle.kernel.ledger.events import ROWS, Balance, check_text, printable
@@ -74,21 +74,32 @@ class BudgetSource(ABC):
         """A source over these columns, and a token of ε for it. Raises if there is not enough."""
 
     @property
-    def limit(self) -> Limit | None:
-        """What the account may lose in all; None in a part, which has what it was charged for."""
-        return None
-
-    @property
     def measure(self) -> str:
         """What it is in: pure ε, ρ, or (ε, δ)."""
         return PURE
 
-    def check_costs(self, costs: Sequence[Cost]) -> None:
-        """Raise if it is already certain that not all of these can be paid for; each is checked again when it is charged."""
-
     def spent_before_measuring(self, epsilon: Any) -> Price | None:
         """What is gone before anything is measured, so that a later refusal would lose it; None if there is nothing."""
         return None
+
+    @property
+    def limit(self) -> Limit | None:
+        """What the account may lose in all; None if there is no account, as in a part."""
+        return None
+
+    def check_all(self, prices: Sequence[Price]) -> None:
+        """Raise unless there is enough for all of these, one after the other."""
+        whole = sum((price.amount for price in prices), Fraction(0))
+        if whole > self.remaining:
+            raise Overdraft(requested=whole, remaining=self.remaining, of="this part", measure=prices[0].measure)
+
+    def pays(self, price: Price) -> bool:
+        """Whether there is enough for it."""
+        try:
+            self.check_all([price])
+        except (BadInput, Overdraft):
+            return False
+        return True
 
     def noted(self, what: str) -> str:
         """The ledger's note about a charge, given the question in words."""
@@ -130,11 +141,10 @@ class AccountBudget(BudgetSource):
     def measure(self) -> str:
         return name_of(self._account.limit)
 
-    def check_costs(self, costs: Sequence[Cost]) -> None:
-        """One after the other, as they will be charged."""
+    def check_all(self, prices: Sequence[Price]) -> None:
         has = self._account.balance
-        for cost in costs:
-            has = replace(has, spending=check_charge(has, cost))
+        for price in prices:
+            has = replace(has, spending=check_charge(has, price.cost))
 
     def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """With a purse of its own."""
@@ -178,12 +188,10 @@ class PartBudget(BudgetSource):
     def measure(self) -> str:
         return self._token.measure
 
-    def check_costs(self, costs: Sequence[Cost]) -> None:
-        """In its own measure."""
-        amount = sum((cost.amount for cost in costs), Fraction(0))
-        for cost in costs:
-            self._check(Price(cost.amount, cost.measure))
-        self._check(Price(amount, self._token.measure))
+    def check_all(self, prices: Sequence[Price]) -> None:
+        for price in prices:
+            self._check(price)
+        self._check(Price(sum((price.amount for price in prices), Fraction(0)), self._token.measure))
 
     def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """With a share of the token, or with all that is left of it without an ε."""
@@ -305,12 +313,11 @@ class PlannedAccount:
 
     @property
     def limit(self) -> Limit:
-        """What it may lose in all."""
         return self.balance.limit
 
     @property
     def balance(self) -> Balance:
-        """How it will stand; or stands, if another table's question made it."""
+        """How the account will stand when it is made; or stands, if another table's question made it."""
         made = existing_account(self.ledger, self.name)
         planned = Balance(dataset=self.name, neighbours=self.neighbours, limit=limit_of(self.budget, "budget"))
         return planned if made is None else made.balance

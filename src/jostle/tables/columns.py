@@ -16,7 +16,9 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.functions.totals import CellSums, Contribution, PowerSums
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import ArrayColumns
+from jostle.schema import Text
 from jostle.tables.cells.cells import MOST_BRANCHES, looked_up, runs
+from jostle.tables.cells.readings import octets_of
 from jostle.tables.cells.staged_columns import Expression
 from jostle.tables.lattices import NumberLattice, Presence
 from jostle.tables.run_in_engine import Query
@@ -49,6 +51,9 @@ class EngineColumns:
     rows_without_numbers: bool = True
     """Whether rows count that have none of these numbers."""
 
+    grouped_by: tuple[str, ...] | None = None
+    """The attributes that say which group a row is in, where `counts` bounds persons in groups."""
+
     only: Mapping[tuple[str, ...], Counts] = field(default_factory=dict)
     """Of which attributes, which combinations count: all others are left out."""
 
@@ -70,6 +75,11 @@ class EngineColumns:
         schema = views[0].schema
         keeping = frozenset(name for name, size in sizes.items() if name != label and size > schema.column(name).size)
         return cls(tuple(view.foreseen(label) for view in views), dict(sizes), keeping=keeping)
+
+    def in_groups(self, by: Sequence[str]) -> EngineColumns:
+        """The same, with each person bounded in groups where rows are counted, if the unit says so."""
+        units = [view.unit for view in self.views]
+        return replace(self, grouped_by=tuple(by)) if any(unit and unit.bounds_groups for unit in units) else self
 
     def check(self, counted: Sequence[str] | None = None) -> None:
         """Raise if an engine would refuse to count these attributes, or, by default, to list all. No row is looked at.
@@ -124,15 +134,30 @@ class EngineColumns:
     def cell_sums(self, by: Sequence[str], points: Mapping[str, int], *, squares: bool, persons: bool) -> CellSums:
         """One query per table, for all sums."""
         cells = int(np.prod([self.sizes[name] for name in by], dtype=object))
+        queries = self._checked.pop(("sums", tuple(by)), None) or self._summings(by, squares=squares, persons=persons)
+        fetched = [query.fetch() for query in queries]
+        answers = [(answer, np.ones(answer.num_rows, np.bool_), whole_numbers(answer, CELL)) for answer in fetched]
+        return self._added_up(answers, cells, points, squares=squares, persons=persons)
+
+    def _added_up(
+        self,
+        answers: Sequence[tuple[Any, NDArray[np.bool_], Counts]],
+        cells: int,
+        points: Mapping[str, int],
+        *,
+        squares: bool,
+        persons: bool,
+    ) -> CellSums:
+        """The answers of all tables together, given which of their rows count, and in which cells those are."""
         records, people = np.zeros(cells, dtype=object), np.zeros(cells, dtype=object)
         found = {name: PowerSums(*(np.zeros(cells, dtype=object) for _ in range(3))) for name in points}
-        for query in self._checked.pop(("sums", tuple(by)), None) or self._summings(by, squares=squares, persons=persons):
-            answer = query.fetch()
-            place = whole_numbers(answer, CELL)
+        for answer, counts, place in answers:
 
-            def add(sums: NDArray[np.object_], name: str, answer: Any = answer, place: Counts = place) -> None:
+            def add(
+                sums: NDArray[np.object_], name: str, answer: Any = answer, counts: Any = counts, place: Counts = place
+            ) -> None:
                 # By Python's whole numbers: what an engine calls a sum may be a decimal, and may not fit 64 bits here.
-                np.add.at(sums, place, np.array([int(total) for total in answer[name].to_pylist()], dtype=object))
+                np.add.at(sums, place, np.array([int(one) for one in answer[name].to_pylist()], dtype=object)[counts])
 
             add(records, COUNT)
             if persons:
@@ -147,6 +172,11 @@ class EngineColumns:
                         found[name].squares[:] += halves << (LOWER_BITS * part)
         return CellSums(records, people, found)
 
+    @property
+    def most_counted(self) -> int | None:
+        """The most rows of a person in `counts`, where persons are bounded in groups there; None elsewhere."""
+        return None if self.grouped_by is None else self.contribution(self.grouped_by).records
+
     def contribution(self, by: Sequence[str]) -> Contribution:
         """What each person is held to where these columns are added up, if that is bounded in the query itself.
 
@@ -158,32 +188,71 @@ class EngineColumns:
             return Contribution(persons=knows)
         return Contribution(*units[0].contribution(grouped=bool(by)), persons=knows)
 
-    def _summings(self, by: Sequence[str], *, squares: bool, persons: bool) -> list[Query]:
+    # ------------------------------------------------------------------------------------------------------------- keys
+
+    def check_keys(self, by: Sequence[str], *, squares: bool) -> None:
+        """Raise if an engine would refuse to add up by keys. No row is looked at; the queries are kept for `keyed_sums`."""
+        queries = self._summings(by, squares=squares, persons=self.views[0].knows_persons, keyed=True)
+        for query in queries:
+            query.check()
+        self._checked["keys", tuple(by)] = queries
+
+    def keyed_sums(
+        self, by: Sequence[str], points: Mapping[str, int], *, squares: bool
+    ) -> tuple[list[tuple[Any, ...]], CellSums]:
+        """Whatever keys there are: of a column of free text its texts, where an empty one is missing; of others, cells.
+
+        Keys that are no Unicode texts do not count, whoever has them.
+        """
+        persons = self.views[0].knows_persons
+        places: dict[tuple[Any, ...], int] = {}
+        answers = []
+        for query in self._checked.pop(("keys", tuple(by)), None) or self._summings(
+            by, squares=squares, persons=persons, keyed=True
+        ):
+            answer = query.fetch()
+            keys = list(zip(*(_key_values(answer, f"{CELL}_{place}") for place in range(len(by))), strict=True))
+            known = np.array([None not in key for key in keys], dtype=np.bool_)
+            kept = [key for key in keys if None not in key]
+            answers.append((answer, known, np.array([places.setdefault(k, len(places)) for k in kept], dtype=np.int64)))
+        sums = self._added_up(answers, len(places), points, squares=squares, persons=persons)
+        return list(places), sums if persons else replace(sums, persons=sums.records)
+
+    def _summings(self, by: Sequence[str], *, squares: bool, persons: bool, keyed: bool = False) -> list[Query]:
         needed, counting = self._conditions([*by, *(name for names in self.only for name in names)])
         columns = list(dict.fromkeys([*needed, *(lattice.column for lattice in self.numbers.values())]))
 
-        def summands(rows: EngineRows) -> tuple[Expression, Expression, list[Expression]]:
+        def summands(rows: EngineRows) -> tuple[Expression, dict[str, Expression], list[Expression]]:
             points = [lattice.point(rows) for lattice in self.numbers.values()]
             counts = counting(rows)
             if points and not self.rows_without_numbers:
                 counts = counts & reduce(or_, [point >= 0 for point in points])
-            return counts, self._flat(rows, by).cast("int64"), points
+            if keyed:
+                return counts, {f"{CELL}_{place}": self._key(rows, name) for place, name in enumerate(by)}, points
+            return counts, {CELL: self._flat(rows, by).cast("int64")}, points
 
         return [view.sums_query(columns, summands, squares=squares, persons=persons) for view in self.views]
 
     # ----------------------------------------------------------------------------------------------------------- counts
 
     def _countings(self, names: Sequence[str]) -> list[Query]:
-        return self._queries(names, lambda rows: {CELL: self._flat(rows, names)})
+        by = self.grouped_by
+        group = None if by is None else lambda rows: self._flat(rows, by)
+        return self._queries(names, lambda rows: {CELL: self._flat(rows, names)}, group)
 
     def _listings(self, names: Sequence[str]) -> list[Query]:
         keys = {name: f"{CELL}_{place}" for place, name in enumerate(names)}
         return self._queries(names, lambda rows: {key: self._cell(rows, name) for name, key in keys.items()})
 
-    def _queries(self, names: Sequence[str], numbers: Callable[[EngineRows], dict[str, Expression]]) -> list[Query]:
+    def _queries(
+        self,
+        names: Sequence[str],
+        numbers: Callable[[EngineRows], dict[str, Expression]],
+        group: Callable[[EngineRows], Expression] | None = None,
+    ) -> list[Query]:
         """Per table, how many rows have each combination of some numbers: of those with a cell in all columns needed."""
-        needed, counting = self._conditions(names)
-        return [view.count_query(needed, lambda rows: (counting(rows), numbers(rows))) for view in self.views]
+        needed, counting = self._conditions([*names, *(self.grouped_by or ())] if group else names)
+        return [view.count_query(needed, lambda rows: (counting(rows), numbers(rows)), group) for view in self.views]
 
     def _conditions(self, names: Sequence[str]) -> tuple[list[str], Callable[[EngineRows], Expression]]:
         """The columns that are needed for some attributes, and which rows count."""
@@ -212,6 +281,13 @@ class EngineColumns:
             return ibis.ifelse(cell < 0, self.sizes[name] - 1, cell).cast("int64") if name in self.keeping else cell
         then, of, table = self.tables[name]
         return looked_up(then._flat(rows, of), table)
+
+    def _key(self, rows: EngineRows, name: str) -> Expression:
+        """What a group is named by: the bytes of a text, or the number of a cell."""
+        view = self.views[0]
+        if not isinstance(view.schema[name], Text):
+            return self._cell(rows, name).cast("int64")
+        return octets_of(rows.table[name].fill_null(""), view.engine)
 
     def _flat(self, rows: EngineRows, names: Sequence[str]) -> Expression:
         """One number for a combination of values."""
@@ -248,6 +324,18 @@ class EngineColumns:
     def _fetched(self) -> ArrayColumns:
         codes, weights = self.listed(list(self.sizes))
         return ArrayColumns({name: np.repeat(column, weights) for name, column in codes.items()}, dict(self.sizes))
+
+
+def _key_values(answer: Any, name: str) -> list[Any]:
+    """One part of each key: a text, or the number of a cell; None for bytes that are no Unicode text."""
+    return [_decoded(value) if isinstance(value, (bytes, bytearray)) else int(value) for value in answer[name].to_pylist()]
+
+
+def _decoded(value: bytes | bytearray) -> str | None:
+    try:
+        return bytes(value).decode("utf-8")
+    except UnicodeDecodeError:
+        return None
 
 
 @final

@@ -20,7 +20,7 @@ from ibis.common.exceptions import IbisError
 
 from jostle.kernel.arguments import finite
 from jostle.kernel.errors import BadInput, JostleError
-from jostle.schema import Boolean, Category, Column, Date, Numeric, Schema
+from jostle.schema import Boolean, Category, Column, Date, Numeric, Schema, Text
 from jostle.schema.values import as_days, as_number, is_missing_value, is_writable, text
 from jostle.tables.cells.readings import literal
 from jostle.tables.impossible import refuse_impossible
@@ -76,6 +76,7 @@ def operation(view: View, said: Condition, argument: str) -> Any:
     except Exception as error:  # of a function of the caller's, or a constant such as 1/0
         raise BadInput(argument, f"fails before it sees a row, by {type(error).__name__}: {error}", "repair it") from error
     try:
+        _refuse_free_text(expression, view.schema, argument)
         found = checked(expression, form, view.schema, argument)
     except RecursionError:
         raise BadInput(argument, "is nested too deeply", "say it in a simpler way, or in several steps") from None
@@ -83,6 +84,14 @@ def operation(view: View, said: Condition, argument: str) -> Any:
         raise BadInput(argument, "is neither true nor false", "compare something, for instance age >= 18")
     refuse_impossible(expression.op(), view.schema, argument)
     return found
+
+
+def _refuse_free_text(expression: Any, schema: Schema, argument: str) -> None:
+    """Free text may hold anything, and what an engine computes from it may fail."""
+    for one in expression.op().find(ops.Field) if isinstance(expression, ibis.Value) else []:
+        if isinstance(schema.get(one.name), Text):
+            remedy = f"declare the values of {one.name} that you need: Category([…])"
+            raise BadInput(argument, f"{one.name!r} is free text, which can only be grouped by", remedy)
 
 
 def checked(expression: Any, form: Any, schema: Schema, argument: str) -> Any:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from jostle.kernel.arguments import finite
 from jostle.kernel.errors import BadInput
 from jostle.schema import Column, Schema
-from jostle.tables.aggregates import Aggregate
+from jostle.schema.rows import distinct_names
+from jostle.tables.aggregates import Aggregate, Ratio
 from jostle.tables.question import numeric
 
 if TYPE_CHECKING:
@@ -28,6 +29,34 @@ def group_columns(table: Table, columns: Any) -> tuple[str, ...]:
     if len(set(names)) < len(names):
         raise BadInput("columns", "are twice the same", "name each column once")
     return tuple(names)
+
+
+def expanded(
+    aggregates: Any, weights: Any
+) -> tuple[Any, dict[str, float] | Any, dict[str, tuple[str, str]], dict[str, str]]:
+    """Plain aggregates behind those that are asked for, their weights, the parts of ratios, and the ratios in words."""
+    if not isinstance(aggregates, Mapping) or not any(isinstance(one, Ratio) for one in aggregates.values()):
+        return aggregates, weights, {}, {}
+    plain = {name: one for name, one in aggregates.items() if not isinstance(one, Ratio)}
+    given = dict(weights) if isinstance(weights, Mapping) else {}
+    parts: dict[str, tuple[str, str]] = {}
+    for name, one in aggregates.items():
+        if isinstance(one, Ratio):
+            named = []
+            for part in (one.over, one.under):
+                known = next((other for other, asked in plain.items() if asked == part), None)
+                if known is None:
+                    [known] = distinct_names([str(part)], [*aggregates, *plain])
+                    plain[known] = part
+                    given |= {known: given[name]} if name in given else {}
+                named.append(known)
+            parts[name] = (named[0], named[1])
+    return (
+        plain,
+        {name: weight for name, weight in given.items() if name not in parts} or None,
+        parts,
+        {name: str(one) for name, one in aggregates.items() if isinstance(one, Ratio)},
+    )
 
 
 def checked_aggregates(table: Table, aggregates: Any) -> dict[str, Aggregate]:
@@ -63,9 +92,6 @@ def checked_weights(aggregates: Mapping[str, Aggregate], weights: Any) -> dict[s
 def listed_groups(keys: Any, schema: Schema, groups: tuple[str, ...]) -> tuple[list[int], dict[str, list[Any]]]:
     """The flat cells of listed groups, and their labels."""
     if isinstance(keys, str):
-        if keys == "private":
-            problem = "groups that nobody listed can be found only with an account that has a δ"
-            raise BadInput("keys", problem, "list the groups, keys=[…], or leave them out to use all cells of the schema")
         raise BadInput("keys", "must be a list of groups", f"pass for instance keys=[{keys!r}]")
     try:
         listed = [tuple(key) if isinstance(key, (tuple, list)) else (key,) for key in keys]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from jostle import algorithms, workloads
 from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import answered
+from jostle.kernel.budget import Price
 from jostle.kernel.errors import InternalError
 from jostle.kernel.partition import Partition, Vector
 from jostle.kernel.source import ReleaseSource
@@ -65,16 +65,16 @@ class GroupQuantiles:
         [name] = distinct_names([f"{column} in cells"], table.schema)
         rows = table._with([view.foreseen(column) for view in table._views]).derive(name, lambda form: form[column], cells)
         columns, by = grouped([*rows._views], name)
-        return cls(table, column, aggregates, cells, name, columns, by)
+        return cls(table, column, aggregates, cells, name, columns.in_groups(by), by)
 
     def check(self) -> None:
         """Raise if an engine would refuse to count. No row is looked at."""
         self.columns.check([*self.by, self.name])
 
-    def release(self, epsilon: Fraction | None, note: str) -> tuple[Answer, dict[str, tuple[Vector, Vector, Vector]]]:
+    def release(self, price: Price | None, note: str) -> tuple[Answer, dict[str, tuple[Vector, Vector, Vector]]]:
         """One of the groups' answers, for what was paid; and per aggregate, the quantiles and their intervals."""
         source = self.table._budget
-        records, token = source.records(self.columns, epsilon, note=note)
+        records, token = source.records(self.columns, price, note=note)
         counts = records.vector(*self.by, self.name)
         groups = math.prod(counts.shape[:-1])
         workload = quantile_workload(self.cells.size)

@@ -11,30 +11,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jostle.answers.answer import Answer, remaining_after
 from jostle.answers.grouped import GroupedAnswers
-from jostle.answers.noise_intervals import margin, share, share_ends, spread, spread_ends, whole_margin
+from jostle.answers.noise_intervals import (
+    margin,
+    of_sample,
+    ratio_of,
+    share,
+    share_ends,
+    spread,
+    spread_ends,
+    whole_margin,
+)
 from jostle.answers.previews import GroupPreviews
 from jostle.kernel.arguments import whole
-from jostle.kernel.budget import PURE, Price, exact
-from jostle.kernel.errors import BadInput, InternalError, Overdraft
+from jostle.kernel.budget import Budget, Price, exact
+from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.functions.totals import CellTotal, Mixture, NoisyTotals, RecordCount, Sum, WeightedTotals
 from jostle.kernel.partition import Vector
 from jostle.schema import Numeric
 from jostle.schema.rows import distinct_names
-from jostle.tables.aggregates import EXTREMES, Aggregate
+from jostle.tables.aggregates import EXTREMES, Aggregate, Ratio
 from jostle.tables.columns import EngineColumns
-from jostle.tables.group_arguments import MOST_GROUPS, checked_aggregates, checked_weights, group_columns, listed_groups
-from jostle.tables.group_quantiles import ERROR, GroupQuantiles
+from jostle.tables.group_arguments import (
+    MOST_GROUPS,
+    checked_aggregates,
+    checked_weights,
+    expanded,
+    group_columns,
+    listed_groups,
+)
+from jostle.tables.group_prices import Measured, PricedGroups
+from jostle.tables.group_quantiles import GroupQuantiles
 from jostle.tables.lattices import NumberLattice, Presence
-from jostle.tables.question import Question, cell_labels, notes_on, numeric
+from jostle.tables.question import cell_labels, note_on_groups, notes_on, numeric
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -50,45 +66,27 @@ Found = tuple[Vector, Vector, Vector]
 """Per group: the number, and the ends of its interval."""
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One total that is measured, and the aggregates that are read from it."""
-
-    total: CellTotal
-    aggregates: dict[str, Aggregate]
-
-    def price(self, weights: Mapping[str, float], size: float) -> float:
-        """The weighted sum of squared errors of its aggregates at all of ε: in that of a count, relative to the range."""
-        return sum(weights[name] * self._error(one) for name, one in self.aggregates.items()) * size**2
-
-    def _error(self, one: Aggregate) -> float:
-        total = self.total
-        if not isinstance(total, Mixture):
-            return 1.0
-        numbers = total.degree + 1
-        if one.kind == "count":
-            return float(numbers + (total.rest if one.column is None else 0))
-        return 1.0 if one.kind == "sum" else 0.5  # a mean in the middle of the range; a variance is no harder
-
-
-class GroupsQuestion(Question[GroupedAnswers]):
+class GroupsQuestion(PricedGroups):
     """Aggregates per combination of some columns' cells, or of some of these, or over all rows."""
 
     def __init__(
         self,
         table: Table,
         columns: Sequence[str],
-        aggregates: Mapping[str, Aggregate],
+        aggregates: Mapping[str, Aggregate | Ratio],
         *,
         weights: Mapping[str, float] | None = None,
         keys: Any = None,
         what: str | None = None,
     ) -> None:
         self.table, self.groups = table, group_columns(table, columns)
-        self.aggregates = checked_aggregates(table, aggregates)
+        plain, weights, self._ratios, self._ratios_in_words = expanded(aggregates, weights)
+        self._asked = tuple(aggregates) if isinstance(aggregates, Mapping) else ()
+        self.aggregates = checked_aggregates(table, plain)
         self._weights = checked_weights(self.aggregates, weights)
         self._numbers: dict[str, NumberLattice | Presence] = {}
         self._measured = self._plan()
+        self._shared: dict[str, WeightedTotals] = {}
         self.labels, self._places = self._keyed(keys)
         self._columns, self._by = self._grouped(self.table._views)
         self._columns = replace(self._columns, numbers=self._numbers, rows_without_numbers=self._counts_all_rows)
@@ -185,18 +183,6 @@ class GroupsQuestion(Question[GroupedAnswers]):
         """Whether rows without any of the numbers count as well."""
         return not self._numbers or any(one.column is None for one in self.aggregates.values())
 
-    @cached_property
-    def _totals_parts(self) -> list[int]:
-        """The parts of ε that the totals have: in proportion to the cube root of their squared errors."""
-        held = self._columns.contribution(self._by)
-        persons, rows = (most or self.table.neighbours.rows for most in (held.cells, held.records))
-        sizes = [persons / rows if one.total.of_persons else 1.0 for one in self._measured]
-        return _cube_roots([one.price(self._weights, size) for one, size in zip(self._measured, sizes, strict=True)])
-
-    @cached_property
-    def _totals(self) -> WeightedTotals:
-        return WeightedTotals([one.total for one in self._measured], self._totals_parts)
-
     # ----------------------------------------------------------------------------------------- preview and release
 
     @property
@@ -208,42 +194,39 @@ class GroupsQuestion(Question[GroupedAnswers]):
         """The labels of the groups."""
         return self.labels
 
-    def _scales(self, epsilon: Fraction) -> list[Fraction]:
-        relation = self.table.neighbours.among_filtered() if self._columns.filtered else self.table.neighbours
-        return self._totals.scales(self._size, relation, self._columns.contribution(self._by), epsilon)
-
     def check(self, epsilon: Any) -> None:
         """Refuse an ε for which noise cannot be drawn, before anything is charged or read."""
-        share = self._shares(exact(epsilon))[0]
-        if self._measured and share is not None:
-            self._scales(share)
+        share = self._shares(Price.of(epsilon))[0]
+        if share is not None:
+            self._noises(share)
 
     def preview(self, *, epsilon: Any, rows: int | None = None) -> GroupPreviews:
         """How far off each aggregate would be, at no cost. Means and variances need a number of rows per group: `rows`."""
-        amount, expected = exact(epsilon), whole(rows)
-        scales: dict[CellTotal, float] = {}
-        if self._measured:
-            found = self._scales(self._shares(amount)[0] or amount)
-            scales = {one.total: float(scale / one.total.unit) for one, scale in zip(self._measured, found, strict=True)}
+        price = Price.of(epsilon)
+        return self._previewed(self._least_error(price) or price, rows)
+
+    def _previewed(self, price: Price, rows: Any = None) -> GroupPreviews:
+        expected = whole(rows)
+        found = self._noises(self._shares(price)[0] or price)
         if rows is not None and (expected is None or not 1 <= expected <= 2**61):
             raise BadInput("rows", "must be a whole number of at least 1", "say about how many rows a group has")
         margins: dict[str, float] = {}
-        for one in self._measured:
+        for one, noise in zip(self._measured, found, strict=True):
             for name, aggregate in one.aggregates.items():
-                margins[name] = self._expected(one.total, aggregate, scales[one.total], expected)
+                margins[name] = self._expected(one.total, aggregate, noise.law(one.total.unit), expected)
         ordered = {name: margins.get(name, math.nan) for name in self.aggregates}
-        return GroupPreviews.of(amount, ordered)
+        return GroupPreviews.of(price, ordered)
 
-    def _expected(self, total: CellTotal, one: Aggregate, scale: float, rows: int | None) -> float:
+    def _expected(self, total: CellTotal, one: Aggregate, law: tuple[float, bool], rows: int | None) -> float:
         """The margin of an aggregate; NaN if it depends on a number of rows that is not given."""
         if one.kind in ("count", "count_units", "sum"):
-            return float(self._read(total, one, NoisyTotals(np.zeros((1, _numbers_of(total))), scale))[2][0])
+            return float(self._read(total, one, NoisyTotals(np.zeros((1, _numbers_of(total))), *law))[2][0])
         if rows is None:
             return math.nan
         # In the part of the range where it is hardest: a mean near a bound, or a variance near one; a standard deviation is
         # taken to be that of values that are spread evenly.
         worst = [1.0, 0.5][: _degree(total)] if one.kind == "mean" else [1.0]
-        part, width = margin(worst, scale) / rows, self._range(str(one.column))[1]
+        part, width = margin(worst, law[0], gaussian=law[1]) / rows, self._range(str(one.column))[1]
         if one.kind == "mean":
             return width * min(part, 1.0)
         return width**2 * min(part, 0.25) if one.kind == "variance" else width * min(part * math.sqrt(3), 0.5)
@@ -254,8 +237,8 @@ class GroupsQuestion(Question[GroupedAnswers]):
             raise BadInput("within", problem, "say what all may cost together, for instance epsilon=0.1")
         wish = float(exact(within, "within"))
         try:
-            epsilon = exact(self.preview(epsilon=1).margin / wish)
-            self._scales(epsilon)
+            epsilon = exact(self._previewed(Price(Fraction(1))).margin / wish)
+            self._noises(Price(epsilon))
         except BadInput:  # which would speak of an ε that nobody named
             problem = "is so far from the column's bounds that noise cannot be drawn for it"
             raise BadInput("within", problem, "say how far the answer may be off, in the unit of the answer") from None
@@ -264,14 +247,14 @@ class GroupsQuestion(Question[GroupedAnswers]):
     def _release(self, epsilon: Any) -> GroupedAnswers:
         """Nothing is read before the charge is made, and what could be refused is refused before that."""
         source = self.table._budget
-        whole = _whole_price(source.spent_before_measuring(epsilon) if epsilon is None else Price.of(epsilon))
+        whole = self._least_error(source.spent_before_measuring(epsilon) if epsilon is None else Price.of(epsilon))
         shares = self._shares(whole)
-        if self._measured and shares[0] is not None:
-            self._scales(shares[0])
-        if len(shares) > 1 and whole is not None and whole > source.remaining:  # before the first is charged
-            raise Overdraft(requested=whole, remaining=source.remaining, of=f"dataset {self.table.name!r}")
+        if shares[0] is not None:
+            self._noises(shares[0])
+        if len(shares) > 1:  # before the first is charged
+            source.check_all([share for share in shares if share is not None])
         if self._measured:
-            needs = {name: any(getattr(total, key) for total in self._totals.totals) for name, key in _NEEDS.items()}
+            needs = {name: any(getattr(one.total, key) for one in self._measured) for name, key in _NEEDS.items()}
             self._columns.check_sums(self._by, **needs)
         for one in self._quantiles:
             one.check()
@@ -291,49 +274,56 @@ class GroupsQuestion(Question[GroupedAnswers]):
             raise
         return answers[-1]
 
-    def _shares(self, epsilon: Fraction | None) -> list[Fraction | None]:
-        """Of ε, what the totals have, and then what each distribution has. None: the only one takes what there is."""
-        parts = [sum(self._totals_parts)] if self._measured else []
-        parts += _cube_roots([ERROR * max(self._weights[name] for name in one.aggregates) for one in self._quantiles])
-        if len(parts) == 1 or epsilon is None:
-            return [epsilon] * len(parts)
-        return [epsilon * part / sum(parts) for part in parts]
-
-    def _of_totals(self, epsilon: Fraction | None, found: dict[str, Found]) -> dict[str, Any]:
+    def _of_totals(self, price: Price | None, found: dict[str, Found]) -> dict[str, Any]:
         """Measure the totals, read their aggregates, and say what was paid."""
         source = self.table._budget
-        records, budget = source.records(self._columns, epsilon, note=self.what)
-        noisy = records.totals(self._by, self._totals, budget)
+        records, budget = source.records(self._columns, price, note=self.what)
+        totals = self._weighted(budget.measure)
+        self._read_all(records.totals(self._by, totals, budget), found)
+        return self._paid(budget) | {"spent": budget.amount, "neighbours": records.neighbours}
+
+    def _read_all(self, noisy: Sequence[NoisyTotals], found: dict[str, Found]) -> None:
         for one, numbers in zip(self._measured, noisy, strict=True):
             found |= {name: self._read(one.total, aggregate, numbers) for name, aggregate in one.aggregates.items()}
-        remaining = remaining_after(budget, lambda: source.remaining)
-        price = {"spent": budget.amount, "remaining": remaining, "charges": budget.charges}
-        return price | {"neighbours": records.neighbours}
+
+    def _paid(self, budget: Budget) -> dict[str, Any]:
+        remaining = remaining_after(budget, lambda: self.table._budget.remaining)
+        return {
+            "remaining": remaining,
+            "charges": budget.charges,
+            "measure": budget.measure,
+            "left_in": budget.left_in,
+        }
 
     def _answer(self, price: dict[str, Any], found: Mapping[str, Found], before: Sequence[Answer] = ()) -> GroupedAnswers:
         """The answer with what was found so far, and what was paid for all of it."""
         if before:
             price |= {"spent": before[-1].spent + price["spent"]}
             price |= {"charges": tuple(dict.fromkeys((*before[-1].charges, *price["charges"])))}
-        named = [name for name in self.aggregates if name in found]
+        found = {**found, **{name: ratio_of(*(found[part] for part in parts)) for name, parts in self._ratios.items()}}
+        in_words = {name: str(one) for name, one in self.aggregates.items()} | self._ratios_in_words
+        named = [name for name in self._asked if name in found]
         return GroupedAnswers(
             groups=self.groups,
             labels=self.labels,
             values={name: found[name][0] for name in named},
             ends={name: found[name][1:] for name in named},
-            what={name: str(self.aggregates[name]) for name in named},
+            what={name: in_words[name] for name in named},
+            why=self._why(Price(price["spent"], price["measure"])),
             **price | {"notes": self._notes()},
         )
+
+    @property
+    def _noted_columns(self) -> Sequence[str]:
+        return self.groups
 
     def _notes(self) -> tuple[str, ...]:
         """What is left out, by the schema and the question."""
         unit, schema = self.table.unit, self.table.schema
         added = [name for name, one in self._numbers.items() if isinstance(one, NumberLattice)]
-        found = [*notes_on(schema, unit, self.groups)]
-        if unit is not None and self.groups and unit.bounds_groups and all(view.unit for view in self.table._views):
-            bounds = {"groups per": unit.max_groups, "rows per group and": unit.max_rows_per_group}
-            said = " and ".join(f"{most:,} {what} {unit.column}" for what, most in bounds.items() if most is not None)
-            found.append(f"At most {said} are counted.")
+        found = [*notes_on(schema, unit, self._noted_columns)]
+        if self.groups and all(view.unit for view in self.table._views):
+            found += note_on_groups(unit)
         if self._by != self.groups:
             found.append(f"Rows of other groups than the {len(next(iter(self.labels.values()))):,} listed are left out.")
         if any(one.kind in EXTREMES for one in self.aggregates.values()):
@@ -349,23 +339,26 @@ class GroupsQuestion(Question[GroupedAnswers]):
 
     def _read(self, total: CellTotal, one: Aggregate, noisy: NoisyTotals) -> Found:
         """An aggregate and its interval, from the noisy numbers of one total."""
-        numbers, scale = noisy
+        numbers, scale, gaussian = noisy
+        law: dict[str, Any] = {"scale": scale, "gaussian": gaussian}
         if isinstance(total, Mixture):
             of_column = numbers[:, : total.degree + 1]
             if one.kind == "count":
                 used = numbers if one.column is None else of_column
-                return _whole(used, scale) if total.unit == 1 else _linear(used, np.ones(used.shape[1]), scale)
+                return _whole(used, **law) if total.unit == 1 else _linear(used, np.ones(used.shape[1]), **law)
             low, width = self._range(str(one.column))
             heights = np.linspace(low + width, low, total.degree + 1)
             if one.kind == "sum":
-                return _linear(of_column, heights, scale)
+                return _linear(of_column, heights, **law)
             if one.kind == "mean":
-                return tuple(low + width * each for each in (share(of_column), *share_ends(of_column, scale)))  # type: ignore[return-value]
-            squared = tuple(width**2 * each for each in (spread(of_column), *spread_ends(of_column, scale)))
+                return tuple(low + width * each for each in (share(of_column), *share_ends(of_column, **law)))  # type: ignore[return-value]
+            squared = tuple(width**2 * each for each in (spread(of_column), *spread_ends(of_column, **law)))
+            if one.ddof:
+                squared = of_sample(squared, of_column, **law)
             return tuple(map(np.sqrt, squared)) if one.kind == "std" else squared  # type: ignore[return-value]
         lattice = self._numbers.get(one.column or "")
         rate = lattice.rate if isinstance(total, Sum) and isinstance(lattice, NumberLattice) else 1.0
-        return tuple(each / rate for each in _whole(numbers, scale))  # type: ignore[return-value]
+        return tuple(each / rate for each in _whole(numbers, **law))  # type: ignore[return-value]
 
     def _range(self, column: str) -> tuple[float, float]:
         declared = self.table.schema[column]
@@ -377,19 +370,15 @@ class GroupsQuestion(Question[GroupedAnswers]):
 _NEEDS = {"squares": "squares", "persons": "of_persons"}
 
 
-def _cube_roots(prices: Sequence[float]) -> list[int]:
-    return [max(1, round(1000 * price ** (1 / 3))) for price in prices]
-
-
-def _linear(numbers: Vector, weights: Vector, scale: float) -> Found:
+def _linear(numbers: Vector, weights: Vector, scale: float, *, gaussian: bool) -> Found:
     """A weighted sum of noisy numbers per group, with its exact interval."""
-    value, off = numbers @ weights, margin(weights, scale)
+    value, off = numbers @ weights, margin(weights, scale, gaussian=gaussian)
     return value, value - off, value + off
 
 
-def _whole(numbers: Vector, scale: float) -> Found:
+def _whole(numbers: Vector, scale: float, *, gaussian: bool) -> Found:
     """The plain sum of noisy whole numbers per group, with its exact interval."""
-    value, off = numbers.sum(axis=1), whole_margin(numbers.shape[1], scale)
+    value, off = numbers.sum(axis=1), whole_margin(numbers.shape[1], scale, gaussian=gaussian)
     return value, value - off, value + off
 
 
@@ -399,10 +388,3 @@ def _numbers_of(total: CellTotal) -> int:
 
 def _degree(total: CellTotal) -> int:
     return total.degree if isinstance(total, Mixture) else 0
-
-
-def _whole_price(price: Price | None) -> Fraction | None:
-    """The ε of a question about groups, which is paid for in ε."""
-    if price is not None and price.measure != PURE:
-        raise BadInput("epsilon, rho", "aggregates of groups are paid for in ε", "partition with epsilon, or ask for counts")
-    return None if price is None else price.amount

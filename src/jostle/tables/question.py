@@ -161,11 +161,13 @@ class CountsQuestion(Question[Release]):
     def notes(self) -> tuple[str, ...]:
         """What the answer leaves out, from public things only."""
         schema, ranked = self.table.schema, () if self.ranked is None else (self.ranked,)
-        return notes_on(schema, self.table.unit, [n for n in self.names if n in schema and n not in ranked], ranked)
+        said = notes_on(schema, self.table.unit, [n for n in self.names if n in schema and n not in ranked], ranked)
+        return (*said, *note_on_groups(self.table.unit if self.columns.grouped_by else None))
 
     @property
     def _neighbours(self) -> Neighbours:
-        return self.table.neighbours.among_filtered() if self.columns.filtered else self.table.neighbours
+        known = self.table.neighbours.among_filtered() if self.columns.filtered else self.table.neighbours
+        return known.bounded(self.columns.most_counted)
 
     def __repr__(self) -> str:
         return f"<Question: {self.what}, by {self.algorithm.name}>"
@@ -211,6 +213,15 @@ def notes_on(schema: Schema, unit: Unit | None, counted: Sequence[str] = (), add
     found += [_counted(name, schema[name]) for name in dict.fromkeys(counted)]
     found += [_added(name, schema[name]) for name in dict.fromkeys(added)]
     return tuple(found)
+
+
+def note_on_groups(unit: Unit | None) -> list[str]:
+    """In how many groups a person counts, and with how many rows of each, where that is bounded."""
+    if unit is None or not unit.bounds_groups:
+        return []
+    bounds = {"groups per": unit.max_groups, "rows per group and": unit.max_rows_per_group}
+    said = " and ".join(f"{most:,} {what} {unit.column}" for what, most in bounds.items() if most is not None)
+    return [f"At most {said} are counted."]
 
 
 def _bound(unit: Unit) -> str:

@@ -19,13 +19,14 @@ from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release
 from jostle.answers.released_numbers import ReleasedNumber, ReleasedNumbers
 from jostle.kernel.errors import BadInput
-from jostle.schema import Boolean, Column, Numeric
+from jostle.schema import MISSING, Boolean, Column, Numeric, Text
 from jostle.schema.rows import distinct_names
 from jostle.tables.aggregate_calls import Measure
 from jostle.tables.aggregates import Aggregate
 from jostle.tables.derived_columns import GroupColumn, declared, group_column, value_column
 from jostle.tables.post_processing import Figures, SelectAnswer
 from jostle.tables.predicates import translated
+from jostle.tables.private_keys import PRIVATE
 from jostle.tables.question import Question
 from jostle.tables.relations import Lookups, refuse
 from jostle.tables.select_plan import SelectPlan, read
@@ -45,32 +46,40 @@ RANKED = ("quantile", "min", "max")
 EXTREMES = {"min": "MIN is the 1 % quantile", "max": "MAX is the 99 % quantile"}
 
 
-def parse_select(text: Any, table: Table, lookups: Lookups | None = None) -> SelectQuestion:
+def parse_select(
+    text: Any, table: Table, lookups: Lookups | None = None, *, keys: str | None = None, keys_delta: Any = None
+) -> SelectQuestion:
     """The question that a SELECT statement stands for."""
-    return SelectQuestion(table, read(text, table, lookups))
+    if keys not in (None, PRIVATE):
+        remedy = "pass keys='private', or leave it out: every cell of the columns has an answer"
+        raise BadInput("keys", "must be 'private' for a statement", remedy)
+    return SelectQuestion(table, read(text, table, lookups), keys, keys_delta)
 
 
 class SelectQuestion(Question[SelectAnswer]):
     """A statement: one question about the table, and what is computed from its answer."""
 
-    def __init__(self, table: Table, plan: SelectPlan) -> None:
-        self.table, self.plan = table, plan
+    in_rho = True
+
+    def __init__(self, table: Table, plan: SelectPlan, keys: str | None = None, keys_delta: Any = None) -> None:
+        self.table, self.plan, self.keys = table, plan, keys
         rows = table
         for condition in plan.conditions:
             rows = _where(rows, condition)
         self._groups: list[GroupColumn] = []
         names = []
         for place, tree in enumerate(plan.groups):
-            rows, name, made = _grouped(rows, tree, self._alias(f"k{place}"))
+            rows, name, made = _grouped(rows, tree, self._alias(f"k{place}"), named=keys is None)
             names.append(name)
             self._groups.append(made)
         self.names = names
         with _in_words_of_sql():
-            self.asked, self._read = _asked(rows, names, plan.measures)
+            self.asked, self._read = _asked(rows, names, plan.measures, keys=keys, keys_delta=keys_delta)
         self.what = self.asked.what
-        self._keys = _combined([one.values for one in self._groups])
-        self._labels = _combined([one.labels for one in self._groups])
-        plan.after.check(self._keys, len(plan.measures))
+        private = keys is not None
+        self._keys = [[]] * len(names) if private else _combined([one.values for one in self._groups])
+        self._labels = [[]] * len(names) if private else _combined([one.labels for one in self._groups])
+        plan.after.check([one.values[:1] for one in self._groups], len(plan.measures))
 
     def _alias(self, placeholder: str) -> str:
         """What the SELECT list calls a group."""
@@ -96,7 +105,11 @@ class SelectQuestion(Question[SelectAnswer]):
     def _release(self, epsilon: Any) -> SelectAnswer:
         answer = self.asked.release(epsilon=epsilon)
         values, ends = self._read(answer)
-        figures = Figures(self._labels, self._keys, values, ends)
+        labels, keys = self._labels, self._keys
+        if self.keys is not None:  # which groups there are is known from the answer
+            labels = [list(answer.labels[name]) for name in self.names]
+            keys = [_values_of(made, found) for made, found in zip(self._groups, labels, strict=True)]
+        figures = Figures(labels, keys, values, ends)
         price = answer.price | {"notes": (*answer.notes, *self._notes)}
         return SelectAnswer(what=self.what, measured=answer, after=self.plan.after, figures=figures, **price)
 
@@ -106,6 +119,14 @@ class SelectQuestion(Question[SelectAnswer]):
         extremes = [EXTREMES[kind] for kind in kinds if kind in EXTREMES]
         said = f"{' and '.join(extremes)}: the true one depends on a single row." if extremes else ""
         return (said,) if said else ()
+
+
+def _values_of(made: GroupColumn, labels: Sequence[str]) -> list[Any]:
+    """What some cells stand for, by their labels; a free text stands for itself."""
+    if isinstance(made.column, Text):
+        return [None if label == MISSING else label for label in labels]
+    known = dict(zip(made.labels, made.values, strict=True))
+    return [known[label] for label in labels]
 
 
 def _combined(columns: Sequence[Sequence[Any]]) -> list[list[Any]]:
@@ -135,7 +156,7 @@ def _in_words_of_sql(place: str = "") -> Iterator[None]:
     try:
         yield
     except BadInput as refused:
-        if refused.argument in ("sql", "epsilon", "within", "rows"):
+        if refused.argument in ("sql", "epsilon", "within", "rows", "keys", "keys_delta"):
             raise
         said = f"{place}: {refused.problem}" if place else f"{refused.argument} {refused.problem}"
         raise BadInput("sql", said, refused.remedy) from None
@@ -159,9 +180,14 @@ def _derived(rows: Table, wanted: str, tree: Any, column: Column) -> tuple[Table
         return rows.derive(name, lambda form: translated(tree, form, rows.schema), column), name
 
 
-def _grouped(rows: Table, tree: Any, alias: str) -> tuple[Table, str, GroupColumn]:
+def _grouped(rows: Table, tree: Any, alias: str, *, named: bool) -> tuple[Table, str, GroupColumn]:
     """The table with a column to group by, its name, and what its cells are called."""
     if isinstance(tree, sge.Column):
+        if isinstance(rows.schema.get(tree.name), Text):
+            if named:
+                problem = f"GROUP BY {tree.name}: it is free text, which has no list of values"
+                refuse(problem, 'pass keys="private" in an account with a δ, or declare its values')
+            return rows, tree.name, GroupColumn(tree, rows.schema[tree.name], ("text",), ("text",))
         if tree.name in rows.schema:
             return rows, tree.name, declared(rows.schema, tree.name)
         refuse(
@@ -189,7 +215,9 @@ Reading = Callable[[Any], tuple[list[Any], Callable[[], list[tuple[Any, Any]]]]]
 """From an answer to the numbers of each aggregate, and a function for the ends of their intervals."""
 
 
-def _asked(rows: Table, groups: Sequence[str], measures: Sequence[Measure]) -> tuple[Question[Any], Reading]:
+def _asked(
+    rows: Table, groups: Sequence[str], measures: Sequence[Measure], *, keys: str | None, keys_delta: Any
+) -> tuple[Question[Any], Reading]:
     """One question for all aggregates, and how its answer is read."""
     for one in measures:
         for tree in (one.value, one.condition):
@@ -198,9 +226,9 @@ def _asked(rows: Table, groups: Sequence[str], measures: Sequence[Measure]) -> t
     first = measures[0]
     if len(measures) == 1 and first.kind in ("count", "count_units") and first.condition is not None:
         rows, first = _where(rows, first.condition), Measure(first.kind)
-    if len(measures) == 1 and first.kind == "count":
+    if keys is None and len(measures) == 1 and first.kind == "count":
         return (rows.ask(*groups) if groups else rows.ask_count()), _read_single
-    if len(measures) == 1 and first.kind in ("sum", "mean") and len(groups) <= 1:
+    if keys is None and len(measures) == 1 and first.kind in ("sum", "mean") and len(groups) <= 1:
         rows, column = _value(rows, first)
         return rows.ask_total(first.kind, column, *groups), _read_single
     if not groups and _of_one_distribution(measures):
@@ -213,7 +241,7 @@ def _asked(rows: Table, groups: Sequence[str], measures: Sequence[Measure]) -> t
         rows, aggregate = _aggregate(rows, one)
         [name] = distinct_names([str(aggregate)], list(aggregates))
         aggregates[name] = aggregate
-    return rows.ask_groups(groups, aggregates), _read_groups(list(aggregates))
+    return rows.ask_groups(groups, aggregates, keys=keys, keys_delta=keys_delta), _read_groups(list(aggregates))
 
 
 def _of_one_distribution(measures: Sequence[Measure]) -> bool:
@@ -243,7 +271,7 @@ def _aggregate(rows: Table, one: Measure) -> tuple[Table, Aggregate]:
         rows, name = _derived(rows, _short(one.condition), case, value_column(case, rows.schema))
         return rows, Aggregate("sum", name)
     rows, name = _value(rows, one)
-    return rows, Aggregate(one.kind, name, one.level)
+    return rows, Aggregate(one.kind, name, one.level, one.ddof)
 
 
 def _not_null(condition: Any) -> str | None:

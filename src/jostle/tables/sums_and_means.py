@@ -10,7 +10,6 @@ import numpy as np
 from jostle.answers.previews import Preview
 from jostle.answers.released_numbers import ReleasedNumber, ReleasedNumbers
 from jostle.kernel.arguments import check_one_of, whole
-from jostle.kernel.budget import Price
 from jostle.kernel.errors import BadInput
 from jostle.tables.aggregates import Aggregate
 from jostle.tables.group_arguments import MOST_GROUPS
@@ -25,6 +24,8 @@ MOST_ROWS = 2**61
 
 class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
     """A sum or a mean of a column, over all rows or per cell of another column."""
+
+    in_rho = True
 
     def __init__(self, table: Table, kind: Literal["sum", "mean"], name: str, by: str | None = None) -> None:
         check_one_of(kind, "kind", ("sum", "mean"))
@@ -43,8 +44,8 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
             problem = "a mean's error depends on the number of rows, which is private and unknown before the release"
             raise BadInput("rows", problem, "say about how many you expect, for instance rows=1000")
         found = self._of_groups.preview(epsilon=epsilon, rows=expected)
-        price, named = Price.of(epsilon), {"algorithm": "Laplace", "stand_in": "Laplace"}
-        return Preview(epsilon=price.amount, measure=price.measure, margin=found.margin, widest=found.margin, **named)
+        named = {"algorithm": found.algorithm, "stand_in": found.stand_in, "measure": found.measure}
+        return Preview(epsilon=found.epsilon, margin=found.margin, widest=found.margin, **named)
 
     def check(self, epsilon: Any) -> None:
         """Refuse an ε for which noise cannot be drawn, before anything is charged or read."""

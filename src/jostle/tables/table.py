@@ -29,7 +29,7 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
 from jostle.linear.design.residuals import Aim
 from jostle.schema import Boolean, Category, Column, Integer, Schema
-from jostle.tables.aggregates import Aggregate
+from jostle.tables.aggregates import Aggregate, Ratio
 from jostle.tables.batches import BatchQuestion
 from jostle.tables.budget_source import BudgetSource, PartBudget
 from jostle.tables.cells.staged_columns import RESERVED
@@ -40,6 +40,7 @@ from jostle.tables.grouped_table import GroupedTable
 from jostle.tables.groups import GroupsQuestion
 from jostle.tables.marginals import MarginalsQuestion
 from jostle.tables.post_processing import SelectAnswer
+from jostle.tables.private_keys import groups_question
 from jostle.tables.question import CountsQuestion, QuantilesQuestion, Question, cell_labels
 from jostle.tables.relations import Lookups
 from jostle.tables.sql import SelectQuestion, parse_select
@@ -330,41 +331,55 @@ class Table:
         return Top(release=released, k=cells, **released.price)
 
     def sum(
-        self, column: str, *, by: str | None = None, epsilon: Any = None, within: float | None = None
+        self, column: str, *, by: str | None = None, epsilon: Any = None, within: float | None = None, rho: Any = None
     ) -> ReleasedNumber | ReleasedNumbers:
         """The sum of a column, clipped to its declared bounds; with `by`, for each cell of another column, at one price.
 
         Rows without a number between the bounds count as 0.
         """
-        return self.ask_total("sum", column, by).release(epsilon=epsilon, within=within)
+        return self.ask_total("sum", column, by).release(epsilon=epsilon, within=within, rho=rho)
 
-    def mean(self, column: str, *, by: str | None = None, epsilon: Any = None) -> ReleasedNumber | ReleasedNumbers:
+    def mean(
+        self, column: str, *, by: str | None = None, epsilon: Any = None, rho: Any = None
+    ) -> ReleasedNumber | ReleasedNumbers:
         """The mean of a column, clipped to its declared bounds, over the rows that have a number between them.
 
         With `by`, for each cell of another column, at one price. How far the values are above the lower bound and how far
         below the upper one are measured together, at the price of one, as in `jostle.mechanisms.clipped_mean`.
         """
-        return self.ask_total("mean", column, by).release(epsilon=epsilon)
+        return self.ask_total("mean", column, by).release(epsilon=epsilon, rho=rho)
 
-    def group_by(self, *columns: str, keys: Any = None) -> GroupedTable:
+    def group_by(self, *columns: str, keys: Any = None, keys_delta: Any = None) -> GroupedTable:
         """Group rows by the cells of some columns: `table.group_by("ward", "sex").aggregate(n=count(), epsilon=1)`.
 
         Without columns, all rows are one group. By default, every combination of the columns' cells is a group, also one
         without rows. `keys` lists some of them, `keys=["north", "south"]` or `keys=[("north", "F"), …]`; rows of other
-        groups are left out.
+        groups are left out. `keys="private"` is for groups that nobody can list, such as free text: in an account with a δ,
+        those are shown that have enough people. Half of the price, and `keys_delta` of the account's δ for keys (by default
+        a tenth of it), pay for the selection.
         """
-        return GroupedTable(self, columns, keys)
+        return GroupedTable(self, columns, keys, keys_delta)
 
     def sql(
-        self, text: str, *, epsilon: Any = None, within: float | None = None, lookups: Lookups | None = None
+        self,
+        text: str,
+        *,
+        epsilon: Any = None,
+        within: float | None = None,
+        rho: Any = None,
+        lookups: Lookups | None = None,
+        keys: str | None = None,
+        keys_delta: Any = None,
     ) -> SelectAnswer:
         """Answer a SELECT statement: `SELECT age, COUNT(*) AS n FROM people WHERE sex = 'F' GROUP BY age ORDER BY n DESC`.
 
         All aggregates share one price. Arithmetic on them, HAVING, ORDER BY and LIMIT are computed from what is released,
         and free. Every cell of the columns after GROUP BY has an answer, also those without rows. `lookups` are public
-        tables to join, by name: frames, or dictionaries. What is not supported is refused by its name.
+        tables to join, by name: frames, or dictionaries. What is not supported is refused by its name. With
+        `keys="private"`, only those groups have an answer that have enough people, as in `group_by`.
         """
-        return self.ask_sql(text, lookups=lookups).release(epsilon=epsilon, within=within)
+        question = self.ask_sql(text, lookups=lookups, keys=keys, keys_delta=keys_delta)
+        return question.release(epsilon=epsilon, within=within, rho=rho)
 
     def batch(
         self,
@@ -386,7 +401,7 @@ class Table:
 
     def ask_count(self) -> CountsQuestion:
         """The question behind `count`, to preview before it is paid for."""
-        columns = EngineColumns(self._views, {}).with_table(ROWS, (), np.zeros(1, dtype=np.int64))
+        columns = EngineColumns(self._views, {}).with_table(ROWS, (), np.zeros(1, dtype=np.int64)).in_groups(())
         about, reason = {"figure": ["count"]}, "because one number is asked for"
         one = workloads.identity(1)
         return CountsQuestion(self, columns, [ROWS], one, "count", about=about, named="Laplace", reason=reason)
@@ -403,7 +418,7 @@ class Table:
             raise BadInput("columns", problem, remedy)
         return CountsQuestion(
             self,
-            EngineColumns.of(self._views, columns),
+            EngineColumns.of(self._views, columns).in_groups(columns),
             columns,
             workloads.identity(shape if len(shape) == AXES else cells),
             f"histogram of {' and '.join(columns)}",
@@ -437,21 +452,24 @@ class Table:
     def ask_groups(
         self,
         columns: Sequence[str],
-        aggregates: Mapping[str, Aggregate],
+        aggregates: Mapping[str, Aggregate | Ratio],
         *,
         weights: Mapping[str, float] | None = None,
         keys: Any = None,
+        keys_delta: Any = None,
     ) -> GroupsQuestion:
         """The question behind `group_by(…).aggregate(…)`, to preview before it is paid for."""
-        return GroupsQuestion(self, columns, aggregates, weights=weights, keys=keys)
+        return groups_question(self, columns, aggregates, weights=weights, keys=keys, keys_delta=keys_delta)
 
     def ask_batch(self, *questions: Question[Any], weights: Sequence[float] | None = None) -> BatchQuestion:
         """The question behind `batch`, to preview before it is paid for."""
         return BatchQuestion(self, questions, weights)
 
-    def ask_sql(self, text: str, *, lookups: Lookups | None = None) -> SelectQuestion:
+    def ask_sql(
+        self, text: str, *, lookups: Lookups | None = None, keys: str | None = None, keys_delta: Any = None
+    ) -> SelectQuestion:
         """The question behind `sql`, to preview before it is paid for."""
-        return parse_select(text, self, lookups)
+        return parse_select(text, self, lookups, keys=keys, keys_delta=keys_delta)
 
     # ------------------------------------------------------------------------------------------------------ the rest
 

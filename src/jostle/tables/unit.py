@@ -66,15 +66,15 @@ class Unit:
         bounds = self.max_groups, self.max_rows_per_group
         return None not in bounds and (self.max_groups or 1) * (self.max_rows_per_group or 1) <= self.max_rows
 
-    def contribution(self, *, grouped: bool) -> tuple[int, int]:
-        """The most rows of a person that count in a question about groups, and the most groups that they are in.
+    def contribution(self, *, grouped: bool) -> tuple[int, int, int]:
+        """The most rows of a person that count in a question about groups, the groups that they are in, and rows per group.
 
         >>> Unit("patient", max_rows=10, max_groups=2, max_rows_per_group=3).contribution(grouped=True)
-        (6, 2)
+        (6, 2, 3)
         """
         groups = min(self.max_rows, self.max_groups or self.max_rows) if grouped else 1
         per_group = min(self.max_rows, self.max_rows_per_group or self.max_rows)
-        return min(self.max_rows, groups * per_group), groups
+        return min(self.max_rows, groups * per_group), groups, per_group
 
     @classmethod
     def of(cls, value: Unit | str | None) -> Unit | None:

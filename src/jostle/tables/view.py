@@ -8,7 +8,7 @@ person, after everything that drops rows. Proof: docs/proofs/tables.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,13 +20,18 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.schema import Category, Column, Schema
 from jostle.tables.bounded_rows import PERSON, BoundedSample, bounded, bounded_in_groups, person
-from jostle.tables.cells.cells import Placed, place, place_category, reading, with_long_lists
+from jostle.tables.cells.cells import Placed, has_long_list, place, place_category, reading, with_long_lists
 from jostle.tables.cells.readings import Raw
 from jostle.tables.cells.staged_columns import DAYS, NUMBERS, RESERVED, Expression, Stages, run
 from jostle.tables.run_in_engine import Query
 from jostle.tables.unit import Unit
 
-CELL, COUNT, VALUE, SQUARES, PERSONS = (f"{RESERVED}{name}" for name in ("cell", "count", "value", "squares", "persons"))
+CELL, COUNT, VALUE, SQUARES, PERSONS, GROUP = (
+    f"{RESERVED}{name}" for name in ("cell", "count", "value", "squares", "persons", "group")
+)
+MOST_READINGS = 16
+"""How many readings of a table are kept. Ibis takes longer to write one down than most engines take to count its rows."""
+
 LOWER_BITS = 30
 """Squares of points are added up in two parts, the lower one of this many bits, so that 64 bits hold both sums."""
 
@@ -116,6 +121,9 @@ class View:
     live: bool = False
     """Whether the table's rows may change while it is open, as those of a database that others write to."""
 
+    readings: dict[tuple[str, ...], EngineRows] = field(default_factory=dict, compare=False)
+    """How columns of the base are read, by their names. Views of the same base share them; they hold no rows."""
+
     @classmethod
     def of(
         cls,
@@ -173,6 +181,14 @@ class View:
     def _read(self, names: Sequence[str]) -> EngineRows:
         if isinstance(self.base, BoundedSample):
             return EngineRows(self.base.table, self.placed or {})
+        found = self.readings.get(tuple(names))
+        if found is None:
+            found = self._reading(names)
+            if len(self.readings) < MOST_READINGS and not any(has_long_list(self.declared[name]) for name in names):
+                self.readings[tuple(names)] = found  # without lists that an engine holds for as long as there is a reading
+        return found
+
+    def _reading(self, names: Sequence[str]) -> EngineRows:
         columns = {name: self.declared[name] for name in dict.fromkeys([*names, *self._says_nobody])}
         beside = [f"{kind}{name}" for kind in (NUMBERS, DAYS) for name in columns]
         beside = [name for name in beside if name in self.base.columns]
@@ -209,15 +225,15 @@ class View:
         kept = [kept for kept in rows.table.columns if kept not in (step.name, name)]
         return EngineRows(table.select(*kept, *made), {**rows.cells, step.name: name})
 
-    def bounded(self, table: Any, group: str | None = None) -> Any:
+    def bounded(self, table: Any, by: Sequence[str] = ()) -> Any:
         """At most `max_rows` rows of each person, by a fresh key; rows without a person are dropped.
 
-        With a column of groups, of at most `max_groups` of these, and at most `max_rows_per_group` rows of each.
+        With columns of groups, of at most `max_groups` of these, and at most `max_rows_per_group` rows of each.
         """
         if self.unit is None:
             return table
-        if group is not None and self.unit.bounds_groups:
-            table = bounded_in_groups(table, group, self.unit.max_groups, self.unit.max_rows_per_group, self.backend)
+        if by and self.unit.bounds_groups:
+            table = bounded_in_groups(table, by, self.unit.max_groups, self.unit.max_rows_per_group, self.backend)
             if self.unit.groups_bound_rows:
                 return table
         return bounded(table, self.unit.max_rows, self.backend)
@@ -228,14 +244,22 @@ class View:
         return self.unit is not None or self.of_persons
 
     def count_query(
-        self, names: Sequence[str], keys: Callable[[EngineRows], tuple[Expression, dict[str, Expression]]]
+        self,
+        names: Sequence[str],
+        keys: Callable[[EngineRows], tuple[Expression, dict[str, Expression]]],
+        group: Callable[[EngineRows], Expression] | None = None,
     ) -> Query:
-        """How many rows have each combination of some numbers, given which rows count and the numbers."""
+        """How many rows have each combination of some numbers, given which rows count, the numbers, and rows' groups.
+
+        Where rows have groups, persons are bounded in these first.
+        """
 
         def write() -> Any:
             rows = self.rows(names)
             counting, numbers = keys(rows)
-            table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **numbers))
+            groups = {} if group is None else {GROUP: group(rows).cast("int64")}
+            chosen = rows.table.filter(counting).select(rows.table[PERSON], **numbers, **groups)
+            table = self.bounded(chosen, [*groups])
             return table.group_by(*(table[name] for name in numbers)).agg(**{COUNT: table.count()})
 
         return Query("counting rows", write, self.backend, drawn=isinstance(self.base, BoundedSample))
@@ -243,21 +267,21 @@ class View:
     def sums_query(
         self,
         names: Sequence[str],
-        summands: Callable[[EngineRows], tuple[Expression, Expression, list[Expression]]],
+        summands: Callable[[EngineRows], tuple[Expression, dict[str, Expression], list[Expression]]],
         *,
         squares: bool,
         persons: bool,
     ) -> Query:
-        """Per group, the rows that count and the exact sums of some points, given which count, their group and points.
+        """Per group, the rows that count and the exact sums of some points, given which count, their groups and points.
 
         A negative point stands for a missing value and is not added. Persons are bounded in groups and rows of groups first.
         """
 
         def write() -> Any:
             rows = self.rows(names)
-            counting, group, points = summands(rows)
-            chosen = {CELL: group, **{f"{VALUE}_{number}": point for number, point in enumerate(points)}}
-            table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **chosen), CELL)
+            counting, groups, points = summands(rows)
+            chosen = {**groups, **{f"{VALUE}_{number}": point for number, point in enumerate(points)}}
+            table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **chosen), [*groups])
             sums = {COUNT: table.count(), **({PERSONS: table[PERSON].nunique()} if persons else {})}
             for number in range(len(points)):
                 point = table[f"{VALUE}_{number}"]
@@ -267,7 +291,7 @@ class View:
                     above = known * known >> LOWER_BITS
                     sums |= {f"{SQUARES}_{number}_0": (known * known - (above << LOWER_BITS)).sum()}
                     sums |= {f"{SQUARES}_{number}_1": above.sum()}
-            return table.group_by(table[CELL]).agg(**sums)
+            return table.group_by(*(table[name] for name in groups)).agg(**sums)
 
         return Query("adding up", write, self.backend, drawn=isinstance(self.base, BoundedSample))
 
@@ -286,6 +310,7 @@ class View:
             "declared": self.schema,
             "placed": rows.cells,
             "of_persons": self.knows_persons,
+            "readings": {},
         }
         return replace(self, unit=None, steps=(), whose=None, live=False, **made)
 
@@ -302,7 +327,7 @@ def check_names(schema: Schema, unit: Unit | None) -> None:
 
 def plain_type(column: Column) -> str:
     """The type of a column's plain values."""
-    return {"category": "string", "date": "date", "boolean": "boolean"}.get(column.kind, "float64")
+    return {"category": "string", "text": "string", "date": "date", "boolean": "boolean"}.get(column.kind, "float64")
 
 
 def fields(node: Any) -> set[str]:

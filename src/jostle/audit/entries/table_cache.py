@@ -78,14 +78,17 @@ class RememberedView(View):
     """What the engine has answered; shared with the views that are made of this one."""
 
     def count_query(
-        self, names: Sequence[str], keys: Callable[[EngineRows], tuple[Expression, dict[str, Expression]]]
+        self,
+        names: Sequence[str],
+        keys: Callable[[EngineRows], tuple[Expression, dict[str, Expression]]],
+        group: Callable[[EngineRows], Expression] | None = None,
     ) -> Query:
-        return self._run_once(("counted", *names), super().count_query(names, keys))
+        return self._run_once(("counted", *names), super().count_query(names, keys, group))
 
     def sums_query(
         self,
         names: Sequence[str],
-        summands: Callable[[EngineRows], tuple[Expression, Expression, list[Expression]]],
+        summands: Callable[[EngineRows], tuple[Expression, dict[str, Expression], list[Expression]]],
         *,
         squares: bool,
         persons: bool,

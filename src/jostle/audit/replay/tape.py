@@ -22,6 +22,7 @@ from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Cost, PartPurse, P
 from jostle.kernel.ledger import Account, Ledger
 from jostle.kernel.ledger.accounts import check_unit
 from jostle.kernel.ledger.events import ROWS, Balance, Event
+from jostle.kernel.measures import Spending
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise
 from jostle.kernel.partition import Counts, Vector
@@ -363,7 +364,7 @@ class TapeAccount(Account):
 
     @property
     def balance(self) -> Balance:
-        return Balance(dataset=self.name, neighbours=self.neighbours, limit=self.cap)
+        return Balance(dataset=self.name, neighbours=self.neighbours, limit=self.cap, spending=Spending(self.spent))
 
     @property
     def spent(self) -> Fraction:

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.kernel.arguments import check_of_kernel, check_whole
-from jostle.kernel.budget import exact
+from jostle.kernel.budget import PURE, Price, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.noise import Noise, calibrate
-from jostle.kernel.partition import Vector
+from jostle.kernel.noise import Noise, calibrate, calibrate_square
+from jostle.kernel.partition import Counts, Vector
+from jostle.kernel.source import AddedNoise
 
 MOST_POINTS = 2**31
 """A record's whole number is at most this far above the lower bound: 64 bits then hold the sum over 2^32 records."""
@@ -45,6 +46,9 @@ class Contribution(NamedTuple):
 
     cells: int | None = None
     """The most cells in which one person has records."""
+
+    per_cell: int | None = None
+    """The most records of one person in one cell."""
 
     persons: bool = False
     """Whether the columns know which records are one person's."""
@@ -71,6 +75,14 @@ class CellSums:
 
     numbers: Mapping[str, PowerSums] = field(default_factory=dict)
     """By attribute."""
+
+    def of(self, places: Counts) -> CellSums:
+        """Those of some cells, and nothing of any other."""
+        numbers = {
+            name: PowerSums(*(sums[places] for sums in (one.counted, one.sums, one.squares)))
+            for name, one in self.numbers.items()
+        }
+        return CellSums(self.records[places], self.persons[places], numbers)
 
 
 @runtime_checkable
@@ -106,6 +118,9 @@ class CellTotal(ABC):
     unit: int = 1
     """What a record, or one of a sum's units, counts as."""
 
+    signed: bool = False
+    """Whether one record may add to a number, and another take from it."""
+
     @abstractmethod
     def sensitivities(self, cells: int) -> tuple[int, int]:
         """How far, in L1 distance, a record that comes or goes moves the numbers of all cells, and one that is replaced."""
@@ -118,10 +133,19 @@ class CellTotal(ABC):
     def values(self, sums: CellSums) -> Exact:
         """The numbers: one row per cell."""
 
-    def noisy(self, sums: CellSums, scale: Fraction, noise: Noise) -> NoisyTotals:
-        """The numbers, clipped to what can be measured, with discrete Laplace noise."""
+    def squared_by_person(self, cells: int, person: Neighbours, per_cell: int) -> Fraction:
+        """How far, in L2 distance, squared, a person with so many records, at most `per_cell` in one cell, moves them."""
+        added, replaced = self.squared_sensitivities(cells)
+        full, rest = divmod(person.rows, min(per_cell, person.rows))
+        spread = added * (full * min(per_cell, person.rows) ** 2 + rest**2)
+        if person.relation == "replace":
+            spread *= 4 if self.signed else 2
+        return min(Fraction(spread), person.squared_sensitivity(added, replaced))
+
+    def noisy(self, sums: CellSums, added: AddedNoise, noise: Noise) -> NoisyTotals:
+        """The numbers, clipped to what can be measured, with noise."""
         clipped = np.ascontiguousarray(np.clip(self.values(sums), -MOST_WHOLE, MOST_WHOLE).astype(np.int64))
-        return NoisyTotals(np.asarray(noise.discrete_laplace(clipped, scale) / self.unit), float(scale / self.unit))
+        return NoisyTotals(np.asarray(added.on(clipped, noise) / self.unit), *added.law(self.unit))
 
 
 @final
@@ -153,6 +177,7 @@ class Sum(CellTotal):
         check_whole(self.low, "low", "pass a public bound", least=-MOST_POINTS, most=MOST_POINTS)
         check_whole(self.high, "high", "pass a public bound above the other", least=self.low, most=self.low + MOST_POINTS)
         object.__setattr__(self, "points", {self.attribute: self.high - self.low})
+        object.__setattr__(self, "signed", self.low < 0 < self.high)
 
     def sensitivities(self, cells: int) -> tuple[int, int]:
         far = max(abs(self.low), abs(self.high))
@@ -215,7 +240,10 @@ class NoisyTotals(NamedTuple):
     """One row per cell, and along a leading axis per trial; in units, so that a record counts as 1."""
 
     scale: float
-    """The scale of the discrete Laplace noise on each number, in the same unit."""
+    """The scale of the discrete Laplace noise on each number, or the σ of Gaussian noise, in the same unit."""
+
+    gaussian: bool = False
+    """Whether the noise is Gaussian."""
 
 
 @dataclass(frozen=True)
@@ -241,11 +269,19 @@ class WeightedTotals:
         """The attributes with numbers, and the largest number of each."""
         return {name: most for total in self.totals for name, most in total.points.items()}
 
-    def scales(self, cells: int, neighbours: Neighbours, held: Contribution, epsilon: Fraction) -> list[Fraction]:
-        """The scale of the noise of each: what one person moves it by / its share of ε. A public number."""
-        relations = [neighbours.bounded(held.cells if one.of_persons else held.records) for one in self.totals]
-        moved = [by.sensitivity(*one.sensitivities(cells)) for one, by in zip(self.totals, relations, strict=True)]
-        return [calibrate(far, epsilon * share) for far, share in zip(moved, self.shares, strict=True)]
+    def noises(self, cells: int, neighbours: Neighbours, held: Contribution, price: Price) -> list[AddedNoise]:
+        """The noise of each, by what one person moves it and by its share of ε or ρ. Public."""
+        found = []
+        for one, share in zip(self.totals, self.shares, strict=True):
+            person, amount = neighbours.bounded(held.cells if one.of_persons else held.records), price.amount * share
+            if price.measure == PURE:
+                scale = calibrate(person.sensitivity(*one.sensitivities(cells)), amount)
+                found.append(AddedNoise("laplace", scale))
+            else:
+                per_cell = min(person.rows, (1 if one.of_persons and held.persons else held.per_cell) or person.rows)
+                square = one.squared_by_person(cells, person, per_cell)
+                found.append(AddedNoise("gaussian", calibrate_square(square, amount)))
+        return found
 
 
 def power_sums(cells: int, place: Codes, codes: Sequence[Codes], points: Sequence[int]) -> tuple[Exact, list[PowerSums]]:

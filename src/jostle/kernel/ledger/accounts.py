@@ -30,6 +30,11 @@ class Account:
         self.measure = has.measure
 
     @property
+    def balance(self) -> Balance:
+        """How it stands now."""
+        return self.ledger.balance(self.name)
+
+    @property
     def cap(self) -> Fraction:
         """The ε of the cap; its ρ, in an account of ρ."""
         return self.ledger.balance(self.name).cap
@@ -38,11 +43,6 @@ class Account:
     def limit(self) -> Limit:
         """The whole cap: pure ε as a number, or another measure."""
         return self.ledger.balance(self.name).limit
-
-    @property
-    def balance(self) -> Balance:
-        """All of it, as the ledger has it now."""
-        return self.ledger.balance(self.name)
 
     @property
     def spent(self) -> Fraction:

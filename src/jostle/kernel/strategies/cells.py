@@ -203,27 +203,26 @@ class Residual(Strategy):
     """
 
     def __init__(self, shape: tuple[int, ...], kept: tuple[int, ...], centred: tuple[int, ...]) -> None:
+        if not set(centred) <= set(kept) <= set(range(len(shape))) or len({*centred}) + len({*kept}) < len(centred + kept):
+            raise BadInput("kept, centred", "must be axes, each once, the centred ones kept", "pass kept=(0,), centred=(0,)")
         sizes, rows = [shape[axis] for axis in centred], math.prod(shape[axis] for axis in kept)
-        unit, square = math.prod(sizes), math.prod(n * (n - 1) for n in sizes)
+        unit, square, norm = math.prod(sizes), math.prod(n * n - n for n in sizes), math.prod(2 * n - 2 for n in sizes)
         if unit > LARGEST_ENTRY:
             raise BadInput("centred", f"axes have more than {LARGEST_ENTRY} cells together", "centre fewer axes")
         # Columns have the product Π n(n − 1), with −n in place of n(n − 1) where they differ: least if in one small axis.
         below = 2 * square // (min(sizes) - 1) if min(sizes, default=1) > 1 else 0
-        apart = 2 * square + below if rows > 1 else 0
-        norm, squares, bounds = math.prod(2 * (n - 1) for n in sizes), (square, apart), (-unit, unit)
-        far = 2 * norm if rows > 1 else 0
-        super().__init__(shape, rows, norm=norm, diameter=far, squares=squares, unit=unit, bounds=bounds)
+        far, squares = (2 * norm, (square, 2 * square + below)) if rows > 1 else (0, (square, 0))
+        super().__init__(shape, rows, norm=norm, diameter=far, squares=squares, unit=unit, bounds=(-unit, unit))
         self.kept, self.centred = kept, centred
 
     def apply(self, x: Any) -> Any:
-        lead = x.shape[:-1]
         summed = tuple(axis - len(self.shape) for axis in range(len(self.shape)) if axis not in self.kept)
-        return self._less_sums(x.reshape(*lead, *self.shape).sum(axis=summed, keepdims=True)).reshape(*lead, -1)
+        grid = x.reshape(*x.shape[:-1], *self.shape).sum(axis=summed, keepdims=True)
+        return self._less_sums(grid).reshape(*x.shape[:-1], -1)
 
     def adjoint(self, y: Any) -> Any:
-        lead = y.shape[:-1]
-        sizes = [n if axis in self.kept else 1 for axis, n in enumerate(self.shape)]
-        return np.broadcast_to(self._less_sums(y.reshape(*lead, *sizes)), (*lead, *self.shape)).reshape(*lead, -1)
+        grid = y.reshape(*y.shape[:-1], *(n if axis in self.kept else 1 for axis, n in enumerate(self.shape)))
+        return np.broadcast_to(self._less_sums(grid), (*y.shape[:-1], *self.shape)).reshape(*y.shape[:-1], -1)
 
     def _less_sums(self, grid: Any) -> Any:
         for axis in self.centred:
@@ -369,11 +368,7 @@ def residual(shape: int | tuple[int, ...], kept: Sequence[int], centred: Sequenc
     >>> residual((2, 3), kept=[1]).dense().round(2).tolist()[0]
     [0.67, -0.33, -0.33, 0.67, -0.33, -0.33]
     """
-    domain = domain_of(shape)
-    axes, along = sorted(set(kept)), sorted(set(kept if centred is None else centred))
-    if not set(along) <= set(axes) <= set(range(len(domain))):
-        raise BadInput("kept, centred", f"must be some axes of {len(domain)}, each centred one kept", "pass kept=[0], say")
-    return Residual(domain, tuple(axes), tuple(along))
+    return Residual(domain_of(shape), tuple(kept), tuple(kept if centred is None else centred))
 
 
 def stack(*parts: Strategy, weights: Sequence[float] | None = None) -> Stack:

@@ -19,7 +19,9 @@ import numpy as np
 import pyarrow as pa
 
 from jostle.kernel.errors import InternalError
-from jostle.schema import OTHER, Boolean, Category, Column, Date, Integer, Real
+from jostle.schema import MISSING, OTHER, Boolean, Category, Column, Date, Integer, Real, Text
+from jostle.schema.columns import DROPPED
+from jostle.schema.free_text import LONGEST_KEY
 from jostle.schema.values import text
 from jostle.tables.cells.readings import (
     Raw,
@@ -31,6 +33,7 @@ from jostle.tables.cells.readings import (
     literal,
     matches,
     number_of,
+    octets,
     raw,
 )
 from jostle.tables.cells.staged_columns import RESERVED, Expression, Stages
@@ -141,6 +144,28 @@ def _(column: Boolean, value: Raw) -> Stages[Placed]:
 
 
 @place.register
+def _(column: Text, value: Raw) -> Stages[Placed]:
+    """Cell 0 has all texts. An empty one is missing, and so is the word for missing values."""
+    words = ibis.null("string") if value.text is None else value.text
+    if value.number is not None:
+        whole = (value.number == value.number.floor()) & (value.number < WHOLE) & (value.number > -WHOLE)
+        made = yield {"whole": ibis.ifelse(whole, value.number, ibis.null("float64"))}  # first: others cannot be cast
+        made = yield {"digits": made["whole"].cast("int64").cast("string")}
+        words = ibis.coalesce(words, made["digits"])
+    made = yield {"words": words}
+    words = made["words"]
+    missing = words.isnull() | (words == "") | (words == MISSING)
+    made = yield {"missing": missing.fill_null(True), "long": (octets(words, value.engine) > LONGEST_KEY).fill_null(False)}
+    left_out = made["missing"] | made["long"]
+    cell = ibis.cases((made["missing"], column.absent), (made["long"], DROPPED), else_=0)
+    return Placed(ibis.ifelse(left_out, ibis.null("string"), words), cell.cast("int64"))
+
+
+WHOLE = literal(2.0**53)
+"""Whole numbers beyond it are no texts: floats do not tell them apart."""
+
+
+@place.register
 def _(column: Category, value: Raw) -> Stages[Placed]:
     found = unknown = ibis.literal(column.values)
     for stored, keys in category_keys(column, value):
@@ -248,6 +273,11 @@ MANY_CATEGORIES = 64
 """Longer lists of categories are joined to the table: a comparison with each of thousands would take too long."""
 
 
+def has_long_list(column: Column) -> bool:
+    """Whether a column has so many categories that rows are joined to the list of them."""
+    return isinstance(column, Category) and column.values > MANY_CATEGORIES
+
+
 def with_long_lists(
     table: Any, columns: Mapping[str, Column], raws: Mapping[str, Raw]
 ) -> tuple[Any, dict[str, tuple[Expression, Expression]]]:
@@ -257,7 +287,7 @@ def with_long_lists(
     rules of a collation, several keys could be the same.
     """
     joined: dict[str, list[int]] = {}
-    long = {n: c for n, c in columns.items() if isinstance(c, Category) and c.values > MANY_CATEGORIES}
+    long = {n: c for n, c in columns.items() if isinstance(c, Category) and has_long_list(c)}
     for name, column in long.items():
         names = column.names
         for stored, keys in category_keys(column, raws[name]):

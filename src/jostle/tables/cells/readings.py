@@ -197,6 +197,20 @@ def in_digits(text: Expression, engine: str) -> Expression:
     return _encode(_to_bytes(text, "UTF8"), "hex").upper() if engine == "postgres" else _hex(text)
 
 
+_encoded = builtin("encode", ("string",), "binary")
+_encoded_in = builtin("encode", ("string", "string"), "binary")
+"""A text's bytes, in DuckDB and in Spark."""
+
+
+def octets_of(text: Expression, engine: str) -> Expression:
+    """The bytes of a text: what no collation takes for those of another, and what is fetched whatever they are."""
+    if engine == "sqlite":
+        return text.cast("binary")
+    if engine == "postgres":
+        return _to_bytes(text, "UTF8")
+    return _encoded(text) if engine == "duckdb" else _encoded_in(text, "UTF-8")
+
+
 def digits(key: str) -> str:
     """The same, of a public text."""
     return key.encode().hex().upper()

@@ -1,0 +1,100 @@
+"""Planted privacy bugs in groups: in the selection of their names, and in what one person in several of them moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from jostle.kernel import budget, key_selection, records
+from jostle.kernel.functions import totals
+from jostle.tables import view
+from tests.audit.mutants_of_tables import IN_DUCKDB
+from tests.audit.planted import FOLDER, PATCH, Mutant, attribute, stated, tested, wrapped
+from tests.kernel import test_totals
+from tests.tables import test_bounded_rows, test_private_keys
+
+
+def with_the_missing(original: Any, places: Any, keys: Any) -> Any:
+    """The group of missing values is shown, whoever has it."""
+    missing = [place for place, key in enumerate(keys) if "" in key]
+    return original(np.unique(np.concatenate([places, np.array(missing, dtype=np.int64)])), keys)
+
+
+def all_of_epsilon(original: Any, price: Any, neighbours: Any, held: Any) -> Any:
+    return original(replace(price, amount=2 * price.amount), neighbours, held)
+
+
+def one_step(original: Any, price: Any, neighbours: Any, held: Any) -> Any:
+    return original(price, type(neighbours)(rows=neighbours.rows), held)
+
+
+def rooted(self: Any, cells: int, person: Any, per_cell: int) -> Fraction:
+    """As if a person with r records in one cell moved it by the root of r."""
+    return Fraction(self.squared_sensitivities(cells)[0] * person.rows)
+
+
+OF_KEYS = [
+    Mutant(
+        "keys: the group of missing values is always shown",
+        wrapped(records, "_in_order", with_the_missing),
+        tested(test_private_keys.test_missing_values_are_selected_like_any_group, FOLDER),
+    ),
+    Mutant(
+        "keys: the threshold is that of another ε than was charged",
+        wrapped(records, "rule_for", all_of_epsilon),
+        tested(test_private_keys.test_the_probabilities_are_those_of_the_rule_that_the_price_buys, FOLDER, PATCH),
+    ),
+    Mutant(
+        "keys: a person counts in any number of groups",
+        attribute(view, "bounded_in_groups", lambda rows, *bounds: rows),
+        tested(
+            test_private_keys.test_a_persons_groups_are_bounded_before_anybody_counts,
+            IN_DUCKDB,
+            FOLDER,
+            PATCH,
+        ),
+    ),
+    Mutant(
+        "keys: in the order in which an engine found them",
+        attribute(records, "_in_order", lambda places, keys: places),
+        tested(test_private_keys.test_selected_groups_have_an_order_of_their_own, FOLDER, PATCH),
+    ),
+    Mutant(
+        "keys: all groups are shown",
+        attribute(key_selection.KeySelection, "select", lambda self, people, noise: np.ones(people.shape, dtype=np.bool_)),
+        tested(test_private_keys.test_unselected_groups_leave_no_trace, FOLDER),
+    ),
+    Mutant(
+        "keys: their δ is not charged",
+        stated(budget.Price, "cost", lambda self: budget.Cost.pure(self.amount)),
+        tested(test_private_keys.test_what_is_charged_and_before_what, FOLDER, PATCH),
+    ),
+    Mutant(
+        "keys: a replaced person only goes",
+        wrapped(test_private_keys, "rule_for", one_step),
+        tested(test_private_keys.test_a_replaced_person_goes_and_another_comes),
+    ),
+    Mutant(
+        "keys: a token with a δ pays for noise",
+        attribute(records, "check_token", lambda budget, **how: None),
+        tested(test_private_keys.test_a_token_with_a_delta_pays_for_nothing_else),
+    ),
+    Mutant(
+        "totals: in L2, a person moves a cell by the root of the records there",
+        attribute(totals.CellTotal, "squared_by_person", rooted),
+        tested(test_totals.test_no_person_moves_a_total_further_in_l2_than_the_lemma_says),
+    ),
+    Mutant(
+        "totals: ρ as if it were ε",
+        wrapped(totals, "calibrate_square", lambda f, square, rho: f(square, rho) / 2),
+        tested(test_totals.test_gaussian_noise_is_what_one_person_moves_over_the_share_of_rho, PATCH),
+    ),
+    Mutant(
+        "tables: counts have the noise of bounded groups, which are not bounded",
+        wrapped(view.View, "bounded", lambda f, self, table, by=(): f(self, table)),
+        tested(test_bounded_rows.test_counts_by_groups_bound_a_persons_groups, IN_DUCKDB, FOLDER, PATCH),
+    ),
+]
