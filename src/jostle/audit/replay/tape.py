@@ -83,7 +83,7 @@ class _Paid:
     @property
     def loss(self) -> float:
         """In the measure of the charge. Pure ε is ρ = ε²/2; what only has a ρ has no ε."""
-        if self.charge.price.measure == PURE:
+        if self.charge.price.measure != CONCENTRATED:
             return self.told if not self.told_rho else math.inf
         return self.told**2 / 2 + self.told_rho
 
@@ -181,7 +181,10 @@ class Replay:
 
     def _add(self, drawn: Draw, private: Any) -> None:
         """Compare what a result tells with what was charged for it, and all results with all charges so far."""
-        loss = LAWS[drawn.law].loss(drawn.how, drawn.private, private, drawn.result)
+        group = self._groups.get(STATEFUL.get(drawn.law, ""))
+        law, in_rho = LAWS[drawn.law], group is not None and group.charge.price.measure == CONCENTRATED
+        by = law.rho if in_rho and law.rho is not None else law.loss
+        loss = by(drawn.how, drawn.private, private, drawn.result)
         if drawn.law == "gradual release":  # a less precise result tells nothing beyond a more precise one
             before = self._gradual[1] if drawn.how < self._gradual[0] else 0.0
             self._gradual, loss = (drawn.how, loss), loss - before
@@ -194,12 +197,11 @@ class Replay:
             here.append(int(private[0]))
             answers.append(bool(drawn.result))
             loss = threshold_loss(how, at, there, here, answers) - told
-        group = self._groups.get(STATEFUL.get(drawn.law, ""))
         if group is None:
             self.problems.append(f"{drawn} comes before any charge")
             return
         before = _in(self.measure, group)
-        if LAWS[drawn.law].in_rho:
+        if by is law.rho:
             group.told_rho += loss
         else:
             group.told += loss
@@ -208,8 +210,8 @@ class Replay:
         if not close(group.loss, float(group.amount)):
             self.problems.append(f"{drawn} tells {unit} = {group.loss:.6g} apart, and was paid with {group.charge}")
         elif not close(self.total, float(self.paid)):
-            told = f"{SYMBOLS[self.measure]} = {self.total:.6g}"
-            self.problems.append(f"all up to {drawn} tell {told} apart, and {self.paid} was paid")
+            whole = f"{SYMBOLS[self.measure]} = {self.total:.6g}"
+            self.problems.append(f"all up to {drawn} tell {whole} apart, and {self.paid} was paid")
 
     def _diverge(self, problem: str) -> NoReturn:
         self.problems.append(problem)
@@ -316,7 +318,7 @@ class TapePurse(Purse):
         self._tape = tape
 
     def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
-        self._tape.charge(Charge(operator, Price(cost.amount, cost.measure), neighbours, note, in_part=False))
+        self._tape.charge(Charge(operator, Price(cost.amount, cost.measure, cost.delta), neighbours, note, in_part=False))
         words: dict[str, Any] = {"operator": operator, "neighbours": str(neighbours), "note": note, "measure": cost.measure}
         self.charges.append(Event(key="", at="", kind="charge", dataset="replayed", amount=cost.amount, **words))
 
@@ -333,7 +335,7 @@ class TapePartPurse(PartPurse):
 
     def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         super().pay(cost, operator=operator, neighbours=neighbours, note=note)
-        self._tape.charge(Charge(operator, Price(cost.amount, cost.measure), neighbours, note, in_part=True))
+        self._tape.charge(Charge(operator, Price(cost.amount, cost.measure, cost.delta), neighbours, note, in_part=True))
 
     def part(self, neighbours: Neighbours, noise: Noise, charges: Sequence[Event]) -> PartPurse:
         return TapePartPurse(self._tape, neighbours, noise, charges)

@@ -124,7 +124,7 @@ def _fitted(found: Learner) -> Subject:
         model = estimators()[found.name](case.epsilon, schema, **how)
         return model.fit(_frame(schema, rows))
 
-    return Subject(name=f"learner: {found.name}", family="learner", run=run, cases=cases(found.name), in_rho=True)
+    return Subject(name=f"learner: {found.name}", family="learner", run=run, cases=cases(found.name))
 
 
 def _frame(schema: dict[str, Column], rows: Rows) -> Any:

@@ -73,8 +73,8 @@ VALUES: dict[str, tuple[Any, ...]] = {
 ODD: tuple[Any, ...] = ("s3cr3t", "1e999", "0x1", "2024-02-30", b"\xff", 10**400, ("t",), math.nan, True, 1.5, "\ud800")
 """What a column of Python objects may hold besides."""
 
-Ask = Callable[["Table", Fraction], Any]
-"""Asks a table for something, at the price of ε."""
+Ask = Callable[["Table", Any], Any]
+"""Asks a table for something, at a price."""
 
 
 def _parts(table: Table, epsilon: Fraction) -> Any:
@@ -369,4 +369,5 @@ def _subject(form: Form, name: str, by_person: bool) -> Subject:
 
     where = "" if form == "duckdb" else f" ({form})"
     called = f"table: {name}{where}{' by person' if by_person else ''}"
-    return Subject(name=called, family="table", run=run, cases=cases(form, by_person), in_rho=name in IN_RHO)
+    paid = form == "duckdb" and name in IN_RHO
+    return Subject(name=called, family="table", run=run, cases=cases(form, by_person), in_rho=paid)
