@@ -186,6 +186,11 @@ def _tables(ledger: Ledger) -> list[Target]:
         Target("Table.ask_quantiles", table.ask_quantiles, {"column": "v", "levels": [0.5]}),
         Target("Table.ask_batch", lambda one, **k: table.ask_batch(one, **k), {"one": table.ask_count(), "weights": [1]}),
         Target("Table.ask_marginals", lambda one, other: table.ask_marginals(one, other), {"one": ("g",), "other": ("v",)}),
+        Target(
+            "Table.ask_synthesis",
+            lambda one, **given: table.ask_synthesis(one, "v", **given),
+            {"one": "g", "rows": 10, "workload": [("g", "v")], "label": None},
+        ),
         Target("Table.ask_total", table.ask_total, {"kind": "sum", "column": "v", "by": "g"}),
         Target(
             "Table.ask_groups",
