@@ -151,13 +151,19 @@ def checked_rows(rows: Any) -> int | None:
 
 def epsilon_within(within: Any, previewed: Callable[..., Preview]) -> Fraction:
     """The smallest ε, to two digits, at which a typical answer is expected to be that close."""
+    return price_within(within, previewed, PURE).amount
+
+
+def price_within(within: Any, previewed: Callable[..., Preview], measure: str) -> Price:
+    """The smallest price in a measure, to two digits of ε or ρ, at which a typical answer is expected to be that close."""
     wish = exact(within, "within")
 
-    def suffices(epsilon: Fraction) -> bool:
-        return bool(previewed(epsilon=epsilon).margin <= wish)
+    def suffices(amount: Fraction) -> bool:
+        return bool(previewed(epsilon=Price(amount, measure)).margin <= wish)
 
-    # Noise is in proportion to 1/ε, so the guess is near, except for whole numbers that hardly get any.
-    guess = _two_digits(min(max(exact(max(previewed(epsilon=1).margin, 1e-3)) / wish, SMALLEST), LARGEST))
+    # Noise is in proportion to 1/ε or 1/√ρ, so the guess is near, except for whole numbers that hardly get any.
+    ratio = exact(max(previewed(epsilon=Price(Fraction(1), measure)).margin, 1e-3)) / wish
+    guess = _two_digits(min(max(ratio if measure == PURE else ratio**2, SMALLEST), LARGEST))
     if suffices(guess):
         low, high = guess / 4, guess
         while low > SMALLEST and suffices(low):
@@ -171,7 +177,7 @@ def epsilon_within(within: Any, previewed: Callable[..., Preview]) -> Fraction:
         if middle in (low, high):
             break
         low, high = (low, middle) if suffices(middle) else (middle, high)
-    return min(max(high, SMALLEST), LARGEST)
+    return Price(min(max(high, SMALLEST), LARGEST), measure)
 
 
 def _two_digits(amount: Fraction) -> Fraction:

@@ -71,6 +71,9 @@ class Release(Answer):
     about: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The labels of the answers: per column, a list as long as the answers."""
 
+    noise: str = ""
+    """Which noise, and why, where the account would have paid for another, too."""
+
     @cached_property
     def margins(self) -> Vector:
         """Half the width of a 95 % interval around each answer, worked out when first used. It costs no privacy.
@@ -114,7 +117,8 @@ class Release(Answer):
         chosen = f"Algorithm: {self.algorithm.name}, {self.reason}."
         if self.trace is not None:
             chosen = f"{self.algorithm.name} chose the algorithm {self.trace.choice}."
-        return f"{what} at {self._at}, typically within ±{np.median(self.margins):.3g} (95 %). {chosen} {self._left}"
+        noise = f"{self.noise} " if self.noise else ""
+        return f"{what} at {self._at}, typically within ±{np.median(self.margins):.3g} (95 %). {chosen} {noise}{self._left}"
 
     def rows(self, *, together: bool = False) -> Rows:
         """One row per answer: its labels, the answer, and the ends of its 95 % interval.
@@ -296,6 +300,7 @@ def answered(
     about: Mapping[str, Sequence[str]] | None = None,
     of_part: bool = False,
     notes: tuple[str, ...] = (),
+    noise: str = "",
 ) -> Release:
     """Run a plan on a source that is charged for it, and keep everything public about it.
 
@@ -321,4 +326,5 @@ def answered(
         about=about or {},
         charges=budget.charges,
         notes=notes,
+        noise=noise,
     )

@@ -15,11 +15,12 @@ import numpy as np
 from jostle import algorithms, workloads
 from jostle.algorithms import Algorithm
 from jostle.answers.answer import Answer
-from jostle.answers.previews import Preview, PreviewWithMemory, epsilon_within, preview
+from jostle.answers.previews import Preview, PreviewWithMemory, epsilon_within, preview, price_within
 from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release, answered, plan_for
-from jostle.kernel.budget import Price
+from jostle.kernel.budget import CONCENTRATED, PURE, Price
 from jostle.kernel.errors import BadInput, InternalError
+from jostle.kernel.measures import Approximate, largest_rho
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import WITNESS, Measurement, ReleaseSource, SimulatedSource, Source
@@ -57,6 +58,11 @@ class Question(ABC, Generic[Answered]):
         """The ε at which answers are expected to be that close, in 95 of 100 cases."""
         return epsilon_within(within, self.preview)
 
+    def price_within(self, within: Any) -> Price:
+        """The same as a price: in ρ, where the account has only that, and the question can be paid for in it."""
+        in_rho = self.in_rho and self.table._budget.measure == CONCENTRATED
+        return price_within(within, self.preview, CONCENTRATED) if in_rho else Price(self.epsilon_within(within))
+
     def release(
         self,
         *,
@@ -86,7 +92,7 @@ class Question(ABC, Generic[Answered]):
         if within is not None:
             if epsilon is not None:
                 raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
-            epsilon = self.epsilon_within(within)
+            epsilon = self.price_within(within)
         return self._release(epsilon)
 
     @abstractmethod
@@ -184,12 +190,25 @@ class CountsQuestion(Question[Release]):
                 about=self.about,
                 of_part=source.is_shared,
                 notes=self.notes,
+                noise=self._why_laplace(budget.price),
             )
         if source.memory is None:
             return release, None
         from jostle.tables.memory.counts import remember
 
         return release, remember(self, release, counts, seen, whole=plan is self.algorithm)
+
+    def _why_laplace(self, price: Price) -> str:
+        """In an (ε, δ) account: how much larger errors of Gaussian noise would be on a histogram, at the same ε."""
+        limit = self.table._budget.limit
+        rest = limit.delta - limit.for_keys if isinstance(limit, Approximate) else Fraction(0)
+        if price.measure != PURE or not rest or self.workload.kind != "identity":
+            return ""
+        rho = Price(largest_rho(price.amount, rest), CONCENTRATED)
+        if not rho.amount or rho.rate >= price.rate:
+            return ""
+        larger = f"{price.rate / rho.rate:.2g} times larger at the account's δ"
+        return f"Laplace noise, because a person is in few of its cells: errors of Gaussian noise would be {larger}."
 
     def _try_out(self, plan: Algorithm, tunables: dict[str, Any], epsilon: Price | None) -> None:
         """Raise what the plan would refuse on its way, while the ε of a part is still there.
