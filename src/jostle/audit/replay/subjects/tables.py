@@ -73,8 +73,8 @@ VALUES: dict[str, tuple[Any, ...]] = {
 ODD: tuple[Any, ...] = ("s3cr3t", "1e999", "0x1", "2024-02-30", b"\xff", 10**400, ("t",), math.nan, True, 1.5, "\ud800")
 """What a column of Python objects may hold besides."""
 
-Ask = Callable[["Table", Fraction], Any]
-"""Asks a table for something, at the price of ε."""
+Ask = Callable[["Table", Any], Any]
+"""Asks a table for something, at a price."""
 
 
 def _parts(table: Table, epsilon: Fraction) -> Any:
@@ -107,6 +107,12 @@ def _records(table: Table, epsilon: Fraction) -> Any:
     return source.measure(identity(source.shape), token)
 
 
+def _checked(table: Table, epsilon: Fraction) -> Any:
+    from jostle.tables.check_bounds import check_bounds
+
+    return check_bounds(table, epsilon=epsilon)
+
+
 def _synthesized(table: Table, epsilon: Fraction) -> Any:
     """Everything that was released and what was made of it, but the records: those are drawn with coins of their own."""
     found = table.synthesize("g", "b", "v", epsilon=epsilon).synthesis
@@ -127,6 +133,7 @@ QUESTIONS: dict[str, Ask] = {
     "histogram, wide": lambda table, epsilon: table.histogram("w", epsilon=epsilon, algorithm="HB"),
     "ranges": lambda table, epsilon: table.ranges("v", [(-3, 2), (0, 9), (4, 4)], epsilon=epsilon),
     "marginals": lambda table, epsilon: table.marginals(("g", "b"), ("b", "v"), "d", epsilon=epsilon),
+    "batch": lambda table, epsilon: table.batch(table.ask("g", algorithm="Laplace"), table.ask_count(), epsilon=epsilon),
     "synthesize": _synthesized,
     "quantiles": lambda table, epsilon: table.quantiles("x", [0.1, 0.5, 0.9], epsilon=epsilon),
     "median": lambda table, epsilon: table.median("v", epsilon=epsilon),
@@ -141,11 +148,15 @@ QUESTIONS: dict[str, Ask] = {
     "partition": _parts,
     "transformed": _transformed,
     "records": _records,
+    "check_bounds": _checked,
 }
 """Every question that can be asked of a table, and what can be done to it before."""
 
+IN_RHO = ("histogram", "histogram of two", "ranges", "marginals", "quantiles", "top", "partition", "records")
+"""What is also paid for in ρ."""
+
 IN_FORMS: dict[Form, tuple[str, ...]] = {
-    "sqlite": ("count", "histogram of two", "mean by group"),
+    "sqlite": ("count", "histogram of two", "mean by group", "check_bounds"),
     "arrow": ("open", "count"),
     "frame": ("open", "histogram"),
     "text": ("open", "count"),
@@ -378,4 +389,5 @@ def _subject(form: Form, name: str, by_person: bool) -> Subject:
 
     where = "" if form == "duckdb" else f" ({form})"
     called = f"table: {name}{where}{' by person' if by_person else ''}"
-    return Subject(name=called, family="table", run=run, cases=cases(form, by_person))
+    paid = form == "duckdb" and name in IN_RHO
+    return Subject(name=called, family="table", run=run, cases=cases(form, by_person), in_rho=paid)
