@@ -12,6 +12,7 @@ import io
 import logging
 import random
 import secrets
+import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
@@ -207,8 +208,11 @@ def _listening(said: list[str]) -> Iterator[None]:
 
 @contextmanager
 def _same_keys(tape: Tape) -> Iterator[None]:
-    """Public keys, such as that by which a person's rows are drawn, are the same in both runs."""
+    """Public keys, such as that by which a person's rows are drawn, and names are the same in both runs."""
     seed = tape.seed if isinstance(tape, Recording) else tape.tape.seed
-    keys = random.Random(seed % KEYS)  # noqa: S311 (public data)
-    with mock.patch.object(secrets, "randbits", keys.getrandbits):
+    keys, names = random.Random(seed % KEYS), random.Random(seed % KEYS)  # noqa: S311 (public data)
+    with (
+        mock.patch.object(secrets, "randbits", keys.getrandbits),
+        mock.patch.object(uuid, "uuid4", lambda: uuid.UUID(int=names.getrandbits(128))),
+    ):
         yield
