@@ -24,6 +24,9 @@ WANTED = 0.96
 WANTED_NARROWEST = 0.945
 """The least share among the narrowest quarter, for which margins are evened out where it takes that."""
 
+LEAST = 3
+"""Factors need results on at least this many data sets."""
+
 LIFTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """How much of the mean each margin may get."""
 
@@ -66,6 +69,8 @@ def fitted(found: Sequence[Coverage]) -> dict[str, Fitted]:
             groups.setdefault(key(name, one.kind), []).append(one)
     out = {}
     for name, of in groups.items():
+        if len({one.dataset for one in of}) < LEAST:
+            continue
         held, narrow, width = [], [], []
         for dataset in sorted({one.dataset for one in of}):
             numbers = _numbers([one for one in of if one.dataset != dataset])
