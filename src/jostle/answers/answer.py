@@ -138,6 +138,11 @@ class Answer(ABC):
         return "no cost" if not self.spent else f"{SYMBOLS[self.measure]} = {round_up(self.spent):g}"
 
     @property
+    def _noise(self) -> str:
+        """Which noise was added to what was measured, in words."""
+        return "Laplace noise" if self.measure == PURE else "Gaussian noise"
+
+    @property
     def _left(self) -> str:
         if self.left_in != PURE:
             return f"ρ = {round_down(self.remaining) + 0.0:g} is left."

@@ -11,11 +11,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jostle.kernel.budget import CONCENTRATED, SYMBOLS, Budget, Price
+from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Budget, Price
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.ledger.accounts import check_charge
 from jostle.kernel.ledger.events import ROWS, Balance, check_text, printable
-from jostle.kernel.ledger.limits import Limit, amount_of, limit_of
+from jostle.kernel.ledger.limits import Limit, amount_of, limit_of, name_of
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.kernel.records import Columns, ReleaseRecords
 
@@ -76,6 +76,11 @@ class BudgetSource(ABC):
     @abstractmethod
     def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """A source over these columns, and a token of ε for it. Raises if there is not enough."""
+
+    @property
+    def measure(self) -> str:
+        """What it is in: pure ε, ρ, or (ε, δ)."""
+        return PURE
 
     def spent_before_measuring(self, epsilon: Any) -> Price | None:
         """What is gone before anything is measured, so that a later refusal would lose it; None if there is nothing."""
@@ -143,6 +148,10 @@ class AccountBudget(BudgetSource):
     def limit(self) -> Limit | None:
         return self._account.limit
 
+    @property
+    def measure(self) -> str:
+        return name_of(self._account.limit)
+
     def check_all(self, prices: Sequence[Price]) -> None:
         has = self._account.balance
         for price in prices:
@@ -185,6 +194,15 @@ class PartBudget(BudgetSource):
     @property
     def remaining(self) -> Fraction:
         return self._left
+
+    @property
+    def measure(self) -> str:
+        return self._token.measure
+
+    def check_all(self, prices: Sequence[Price]) -> None:
+        for price in prices:
+            self._check(price)
+        self._check(Price(sum((price.amount for price in prices), Fraction(0)), self._token.measure))
 
     def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """With a share of the token, or with all that is left of it without an ε."""

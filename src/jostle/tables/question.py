@@ -15,11 +15,12 @@ import numpy as np
 from jostle import algorithms, workloads
 from jostle.algorithms import Algorithm
 from jostle.answers.answer import Answer
-from jostle.answers.previews import Preview, PreviewWithMemory, epsilon_within, preview
+from jostle.answers.previews import Preview, PreviewWithMemory, epsilon_within, preview, price_within
 from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release, answered, plan_for
-from jostle.kernel.budget import Price
+from jostle.kernel.budget import CONCENTRATED, PURE, Price
 from jostle.kernel.errors import BadInput, InternalError
+from jostle.kernel.measures import Approximate, largest_rho
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import WITNESS, Measurement, ReleaseSource, SimulatedSource, Source
@@ -50,12 +51,17 @@ class Question(ABC, Generic[Answered]):
     """Whether it can be paid for in ρ, with Gaussian noise."""
 
     @abstractmethod
-    def preview(self, *, epsilon: Any) -> Preview:
-        """How far off answers would be: from public things only, at no cost."""
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+        """How far off answers would be: from public things only, at no cost. `rows`: about how many there are in total."""
 
     def epsilon_within(self, within: Any) -> Fraction:
         """The ε at which answers are expected to be that close, in 95 of 100 cases."""
         return epsilon_within(within, self.preview)
+
+    def price_within(self, within: Any) -> Price:
+        """The same as a price: in ρ, where the account has only that, and the question can be paid for in it."""
+        in_rho = self.in_rho and self.table._budget.measure == CONCENTRATED
+        return price_within(within, self.preview, CONCENTRATED) if in_rho else Price(self.epsilon_within(within))
 
     def release(
         self,
@@ -86,7 +92,7 @@ class Question(ABC, Generic[Answered]):
         if within is not None:
             if epsilon is not None:
                 raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
-            epsilon = self.epsilon_within(within)
+            epsilon = self.price_within(within)
         return self._release(epsilon)
 
     @abstractmethod
@@ -129,9 +135,9 @@ class CountsQuestion(Question[Release]):
         self.by_cells = named == "Laplace" or (named is None and not self.tunables)
         self.reason = self.reason or why
 
-    def preview(self, *, epsilon: Any) -> Preview:
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
         """How far off answers would be, at no cost; and how close they are by what was released before."""
-        expected = self._expected(epsilon=epsilon)
+        expected = self._expected(epsilon=epsilon, rows=rows)
         if self.table._budget.memory is None:
             return expected
         from jostle.tables.memory.counts import already_paid
@@ -141,8 +147,8 @@ class CountsQuestion(Question[Release]):
     def epsilon_within(self, within: Any) -> Fraction:
         return epsilon_within(within, self._expected)
 
-    def _expected(self, *, epsilon: Any) -> Preview:
-        return preview(self.algorithm, self.workload, epsilon, self._neighbours, self.tunables)
+    def _expected(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+        return preview(self.algorithm, self.workload, epsilon, self._neighbours, self.tunables, rows)
 
     def _release(self, epsilon: Any) -> Release:
         if self.table._budget.memory is not None and epsilon is not None:
@@ -184,12 +190,25 @@ class CountsQuestion(Question[Release]):
                 about=self.about,
                 of_part=source.is_shared,
                 notes=self.notes,
+                noise=self._why_laplace(budget.price),
             )
         if source.memory is None:
             return release, None
         from jostle.tables.memory.counts import remember
 
         return release, remember(self, release, counts, seen, whole=plan is self.algorithm)
+
+    def _why_laplace(self, price: Price) -> str:
+        """In an (ε, δ) account: how much larger errors of Gaussian noise would be on a histogram, at the same ε."""
+        limit = self.table._budget.limit
+        rest = limit.delta - limit.for_keys if isinstance(limit, Approximate) else Fraction(0)
+        if price.measure != PURE or not rest or self.workload.kind != "identity":
+            return ""
+        rho = Price(largest_rho(price.amount, rest), CONCENTRATED)
+        if not rho.amount or rho.rate >= price.rate:
+            return ""
+        larger = f"{price.rate / rho.rate:.2g} times larger at the account's δ"
+        return f"Laplace noise, because a person is in few of its cells: errors of Gaussian noise would be {larger}."
 
     def _try_out(self, plan: Algorithm, tunables: dict[str, Any], epsilon: Price | None) -> None:
         """Raise what the plan would refuse on its way, while the ε of a part is still there.
@@ -346,8 +365,8 @@ class QuantilesQuestion(Question[Quantiles]):
             reason=None if algorithm else "because its error is the same on all data, so that the intervals are right",
         )
 
-    def preview(self, *, epsilon: Any) -> Preview:
-        return self.counted.preview(epsilon=epsilon)
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+        return self.counted.preview(epsilon=epsilon, rows=rows)
 
     def _release(self, epsilon: Any) -> Quantiles:
         released = self.counted.release(epsilon=epsilon)
