@@ -76,15 +76,16 @@ def adult(folder: Path | None) -> tuple[dict[str, list[Any]], dict[str, Column]]
     return data, schema
 
 
-def dashboard(data: dict[str, list[Any]], seed: int, questions: int = 40) -> Iterator[str]:
-    """Questions that overlap: counts and means by columns, refreshed with new conditions."""
+def dashboard(data: dict[str, list[Any]], seed: int, tiles: int = 40, refreshed: int = 4) -> Iterator[str]:
+    """A dashboard of questions that overlap: counts and means by columns, each refreshed with new conditions."""
     rng = np.random.default_rng(seed)
-    tiles = [(str(rng.choice(GROUPS)), str(rng.choice(CONDITIONS)), rng.random() < 0.25) for _ in range(questions // 4)]
-    for number in range(questions):
-        group, condition, mean = tiles[number % len(tiles)]
+    aggregates = ["COUNT(*)", "COUNT(*)", "COUNT(*)", str(rng.choice(MEANS))]
+    shown = [tuple(str(rng.choice(words)) for words in (GROUPS, CONDITIONS, aggregates)) for _ in range(tiles)]
+    for _ in range(refreshed):
         values = {name: rng.choice(sorted(set(data[name]))) for name in ("sex", "work", "married")}
-        where = condition.format(age=int(rng.integers(3, 8)) * 10, **values)
-        yield _statement(group, "" if number < len(tiles) else where, str(rng.choice(MEANS)) if mean else "COUNT(*)")
+        age = int(rng.integers(3, 8)) * 10  # one choice of conditions for the whole dashboard, as a reader makes it
+        for group, condition, aggregate in shown:
+            yield _statement(group, condition.format(age=age, **values), aggregate)
 
 
 def statements(data: dict[str, list[Any]], seed: int, number: int = 150) -> Iterator[str]:
@@ -115,8 +116,8 @@ def run(asked: list[str], data: dict[str, list[Any]], schema: dict[str, Column],
             answer = table.sql(text, epsilon=EPSILON)
             found.asked, found.epsilon = found.asked + 1, found.epsilon + answer.spent
             found.free, found.dearer = found.free + (not answer.spent), found.dearer + (answer.spent > EPSILON)
-            _, low, high, number = _numbers(answer)
-            truth = _numbers(exact.sql(text, epsilon=10**5))[3]
+            low, high, number = _numbers(answer)
+            truth = _numbers(exact.sql(text, epsilon=10**5))[2]
             found.held += ((low <= truth + 1e-3) & (truth <= high + 1e-3)).tolist()
             if "COUNT" in text:
                 found.errors.append(float(np.sqrt(np.mean((number - truth) ** 2))))
@@ -124,12 +125,12 @@ def run(asked: list[str], data: dict[str, list[Any]], schema: dict[str, Column],
     return found
 
 
-def _numbers(answer: Any) -> tuple[Any, Any, Any, Any]:
-    """The labels, the ends of the intervals, and the numbers, group by group in the order of the table."""
+def _numbers(answer: Any) -> list[Any]:
+    """The ends of the intervals, and the numbers, group by group in the order of the table."""
     columns = answer.rows().columns
     names = [*columns]
     low, high = (next(name for name in names if name.endswith(end)) for end in ("low", "high"))
-    return names, *(np.asarray(columns[name], dtype=np.float64) for name in (low, high, "n"))
+    return [np.asarray(columns[name], dtype=np.float64) for name in (low, high, "n")]
 
 
 def lookup(others: int = 10_000) -> tuple[float, float]:
@@ -162,7 +163,7 @@ def lookup(others: int = 10_000) -> tuple[float, float]:
         [row] = [one for one in memory.store.everything() if one.topic.startswith("m:")][-1:]
         roots = row.topic.rpartition(":")[0]
         memory.store.add([Keepsake("people", f"{roots}:{n % 997:012d}", 1.0, row.body) for n in range(others)])
-        with memory.store._ledger.store.transaction(write=True) as connection:
+        with memory.store._ledger._store.transaction(write=True) as connection:
             connection.execute(text("ANALYZE"))
         times = []
         for _ in range(9):

@@ -23,11 +23,10 @@ def memory(
     from jostle_bench import memory as measuring
 
     data, schema = measuring.adult(measuring.data_folder())
-    shown = new_table(
-        "What a memory saves", "workload", "memory", "ε", "questions", "free", "dearer", "in interval", "error", "±"
-    )
+    columns = ("workload", "memory", "ε", "questions", "free", "dearer", "in interval", "error", "±")
+    shown = new_table("What a memory saves", columns, left=("workload", "memory"))
     for kind, asked in (
-        ("dashboard", [one for seed in range(seeds) for one in [measuring.dashboard(data, seed, min(40, questions))]]),
+        ("dashboard", [measuring.dashboard(data, seed, min(40, questions)) for seed in range(seeds)]),
         ("statements", [measuring.statements(data, seed, questions) for seed in range(seeds)]),
     ):
         for number, workload in enumerate(map(list, asked)):
