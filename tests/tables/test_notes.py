@@ -64,7 +64,7 @@ def test_the_command_line_prints_them(tmp_path: Path) -> None:
             "schema does not list and rows without x are left out.",
         ),
         (jostle.Category(["A"], outside="drop"), "does not list are left out; missing ones are counted as (missing)."),
-        (jostle.Boolean(null="drop"), "are neither true nor false are counted as (other); rows without x are left out."),
+        (jostle.Boolean(outside="own"), "are neither true nor false are counted as (other); rows without x are left out."),
         (
             jostle.Integer(0, 9999, bins=4),
             "outside 0 – 9,999 are counted in the nearest cell; rows without a number in x are left out.",
