@@ -42,7 +42,7 @@ demo: $(RUNTIME)  ## the whole story once, on public data
 test: $(DEVELOPMENT)  ## style, types, import contracts, tests and every documented example
 	@status=0; \
 	$(MAKE) --no-print-directory lint || status=1; \
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile || status=1; \
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder || status=1; \
 	exit $$status
 
 lint: $(DEVELOPMENT)  ## ruff's rules and format, mypy, and phrases to avoid; all of them run

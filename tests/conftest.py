@@ -21,6 +21,9 @@ settings.register_profile("steady", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=1_000)
 settings.load_profile("steady")
 
+# A Spark of the tests asks little of each of many queries, so a compiler of machine code that is quick itself is best.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 @pytest.fixture(scope="session")
 def jostle_data() -> Path:

@@ -90,7 +90,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """An environment with the wheel and what it requires alone. Nothing can be written where the package is."""
     folder = tmp_path_factory.mktemp("machine") / "environment"
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    words = [str(folder / "bin" / "python"), "-m", "pip", "install", "-c", str(ROOT / "constraints.txt"), str(wheel)]
+    python = str(folder / "bin" / "python")
+    words = [python, "-m", "pip", "install", "--no-compile", "-c", str(ROOT / "constraints.txt"), str(wheel)]
     settings = {**os.environ, "PIP_NO_CACHE_DIR": "1"}
     done = subprocess.run(words, capture_output=True, text=True, check=False, env=settings)
     if done.returncode and any(mark in done.stdout + done.stderr for mark in UNREACHABLE):
@@ -98,6 +99,8 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         pytest.fail(reason) if os.environ.get("JOSTLE_REQUIRE_ALL") == "1" else pytest.skip(reason)
     assert done.returncode == 0, done.stderr
     (package,) = folder.glob("lib/*/site-packages/jostle")
+    # The other packages are compiled as far as they are used: all of them would take longer than all tests here.
+    subprocess.run([python, "-m", "compileall", "-q", str(package)], check=True)
     folders = [package, *(path for path in package.rglob("*") if path.is_dir())]
     for path in folders:
         path.chmod(0o555)

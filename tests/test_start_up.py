@@ -171,8 +171,17 @@ def packages_after(code: str, folder: Path) -> set[str]:
     return {name.split(".")[0] for name in modules_after(code, folder)}
 
 
+_seen: dict[str, set[str]] = {}
+
+
 def modules_after(code: str, folder: Path) -> set[str]:
-    """The same, of modules."""
+    """The same, of modules. Several tests look at the same process."""
+    if code not in _seen:
+        _seen[code] = _modules_after(code, folder)
+    return _seen[code]
+
+
+def _modules_after(code: str, folder: Path) -> set[str]:
     code += "\nimport sys\nprint('\\nloaded', *sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -219,3 +220,11 @@ def test_names_and_get():
         algorithms.names("range-7d")
     with pytest.raises(BadInput, match="3 dimensions"):
         simulate.errors("HB", np.ones((2, 2, 2), dtype=int), workloads.identity((2, 2, 2)), 1, trials=1, seed=0)
+
+
+def test_an_own_algorithm_may_cite_its_own_paper():
+    paper = "A. Author, B. Author: Even blocks. Journal of examples, 2026."
+    claimed = replace(algorithms.get("Laplace"), name="EvenBlocks", cite=paper)
+    claimed.check_claims(None)
+    assert str(claimed.reference) == paper
+    assert claimed.reference.year == 2026

@@ -29,6 +29,7 @@ from tests.audit.mutants_of_keys import OF_KEYS
 from tests.audit.mutants_of_measures import OF_MEASURES
 from tests.audit.mutants_of_reading import OF_READING
 from tests.audit.mutants_of_records import OF_RECORDS
+from tests.audit.mutants_of_synthesis import OF_SYNTHESIS
 from tests.audit.mutants_of_tables import OF_TABLES
 from tests.audit.planted import (
     ADD,
@@ -448,5 +449,6 @@ MUTANTS = [
     *OF_READING,
     *OF_MEASURES,
     *OF_GLUE,
+    *OF_SYNTHESIS,
 ]
 """The bugs."""

@@ -11,7 +11,7 @@ import pytest
 
 from jostle import workloads
 from jostle.choice import accuracy_first as module
-from jostle.choice.accuracy_first import accuracy_first
+from jostle.choice.accuracy_first import accuracy_first, accurate_enough
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
@@ -101,3 +101,50 @@ def test_accuracy_first_refuses_other_wishes_before_the_budget_is_used(within: A
     with pytest.raises(BadInput, match="^within: "):
         accuracy_first([9, 2], workloads.identity(2), within=within, budget=budget)
     budget.split(1, 1)
+
+
+def wrong_records(estimate: Any, x: Any) -> float:
+    """Records that a model gets wrong which predicts, for each row of a table, the class that seems larger."""
+    return float(x.sum() - x[np.arange(len(x)), estimate.argmax(axis=1)].sum())
+
+
+def test_a_model_is_released_as_soon_as_it_is_good_enough() -> None:
+    table = np.array([[400, 30], [50, 600], [20, 3]])
+    spent = []
+    for within in (400, 120):
+        purse = simulation(seed=3)
+        found = accurate_enough(table, wrong_records, sensitivity=1, within=within, budget=purse.grant(4))
+        assert found.enough
+        assert wrong_records(found.estimate, table) < within + 100
+        spent.append(found.spent)
+    assert spent[0] <= spent[1] <= 4
+    never = accurate_enough(table, wrong_records, sensitivity=1, within=1, budget=simulation(seed=3).grant(4))
+    assert not never.enough  # no model gets fewer than 83 records wrong
+    assert never.spent == 4
+
+
+@pytest.mark.parametrize(
+    ("error", "sensitivity", "message"),
+    [
+        (wrong_records, "1/2", "sensitivity: is not 0.5: one record moves the error by 1"),
+        (lambda estimate, x: float((x**2).sum()), 1, "sensitivity: is not 1"),
+        (lambda estimate, x: 1 / 0, 1, "error: raised ZeroDivisionError on public counts"),
+    ],
+)
+def test_a_wrong_sensitivity_is_refused_before_anything_is_charged(error: Any, sensitivity: Any, message: str) -> None:
+    purse = simulation(seed=0)
+    token = purse.grant(1)
+    with pytest.raises(BadInput, match=message):
+        accurate_enough([[4, 3], [5, 6]], error, sensitivity=sensitivity, within=5, budget=token)
+    assert token.split(1, 1)  # still whole
+
+
+def test_a_failing_error_says_nothing_but_not_yet() -> None:
+    def fails_on_these(estimate: Any, x: Any) -> float:
+        if x.sum() == 181_818:
+            raise KeyError("private")
+        return 0.0
+
+    token = simulation(seed=0).grant(1)
+    found = accurate_enough([[181_800, 3], [9, 6]], fails_on_these, sensitivity=0.001, within=5, budget=token)
+    assert not found.enough

@@ -259,7 +259,7 @@ def test_registration_wants_a_citation_and_an_argument() -> None:
         Privacy: nothing is asked.
         """
 
-    with pytest.raises(PlanError, match="is no key of"):
+    with pytest.raises(PlanError, match="is neither a key of"):
         learner(name="Nobody's", cite="nobody1999")(plan)
     with pytest.raises(PlanError, match="the name is taken by jostle.learn.logistic"):
         learner(name="Logistic", cite="dwork2006calibrating")(plan)

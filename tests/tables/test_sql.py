@@ -6,15 +6,15 @@ import math
 import re
 from contextlib import suppress
 from datetime import date, datetime
-from itertools import pairwise
-from operator import eq
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import sqlglot
 import sqlglot.expressions as sge
 
 from jostle.kernel.errors import BadInput, Overdraft
@@ -79,8 +79,40 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+class Ranked(NamedTuple):
+    """Rows without noise, each with the values that decide its place."""
+
+    rows: list[tuple[Any, ...]]
+    places: list[tuple[Any, ...]]
+    first: int
+    """How many rows OFFSET skips."""
+
+    most: int | None
+    """How many rows LIMIT shows."""
+
+
+def ranked(text: str, public: Any) -> Ranked:
+    """All rows of a statement in its order, as if it had no LIMIT."""
+    tree = sqlglot.parse_one(text, dialect="duckdb")
+    limit, offset = (tree.args.get(clause) for clause in ("limit", "offset"))
+    tree.set("limit", None)
+    tree.set("offset", None)
+    columns = len(public.sql(tree.sql("duckdb")).columns)
+    for number, term in enumerate(tree.args["order"].expressions):
+        by = term.this
+        by = tree.expressions[int(by.this) - 1].unalias() if isinstance(by, sge.Literal) and by.is_int else by
+        tree = tree.select(sge.alias_(by.copy(), f"place_{number}"))
+    found = public.sql(tree.sql("duckdb")).fetchall()
+    rows, places = [row[:columns] for row in found], [row[columns:] for row in found]
+    first, most = (None if clause is None else int(clause.expression.this) for clause in (offset, limit))
+    return Ranked(rows, places, first or 0, most)
+
+
 def check(statement: Statement, table: Any, public: Any) -> None:
-    """The same rows, with numbers that differ by no more than noise and the cells of quantiles explain."""
+    """The same rows, with numbers that differ by no more than noise and the cells of quantiles explain.
+
+    In an order, a row is where it would be without noise, or in the place of one that would be equal to it there.
+    """
     question = table.ask_sql(statement.text, lookups=LOOKUPS)
     items = question.plan.after.items
     measured = [any(one.this[0] == "a" for one in item.tree.find_all(sge.Placeholder)) for item in items]
@@ -88,28 +120,35 @@ def check(statement: Statement, table: Any, public: Any) -> None:
     def key(row: Any) -> tuple[str, ...]:
         return tuple(shown(value) for value, aggregate in zip(row, measured, strict=True) if not aggregate)
 
+    def near(value: Any, true: Any) -> bool:
+        if isinstance(true, (str, bool, date)) or true is None:
+            return bool(shown(value) == shown(true))
+        return bool(value == pytest.approx(float(true), rel=statement.near, abs=0.02))
+
+    def alike(row: Any, true: Any) -> bool:
+        pairs = zip(row, true, measured, strict=True)
+        return key(row) == key(true) and all(near(value, other) for value, other, aggregate in pairs if aggregate)
+
     answer = question.release(epsilon=PLENTY)
     mine = list(zip(*answer.rows_at_once().by_name().values(), strict=True))
-    truth = public.sql(statement.truth or statement.text).fetchall()
-    if not {"LIMIT", "TOP"} & set(statement.text.split()):  # cells without rows have an answer as well
-        there = [key(row) for row in truth]
+    text = statement.truth or statement.text
+    ordered = "ORDER BY" in text.replace("(ORDER BY", "")
+    truth = ranked(text, public) if ordered else Ranked(sorted(public.sql(text).fetchall(), key=key), [], 0, None)
+    if truth.most is None and "LIMIT" not in text:  # cells without rows have an answer as well
+        there = [key(row) for row in truth.rows]
         mine = [row for row in mine if key(row) in there]
-    assert len(mine) == len(truth)
-    if "ORDER BY" not in statement.text.replace("(ORDER BY", ""):
-        mine, truth = sorted(mine, key=key), sorted(truth, key=key)
-    elif not all(measured) and list(map(key, mine)) != list(map(key, truth)):  # noise decides which of two equals is first
-        values = [[value for value, aggregate in zip(row, measured, strict=True) if aggregate] for row in truth]
-        ties = [one for one, other in pairwise(values) if any(map(eq, one, other))]
-        assert len({*map(key, truth)} - {*map(key, mine)}) <= 1
-        assert ties or "LIMIT" in statement.text
-        there = {*map(key, mine)} & {*map(key, truth)}
-        mine, truth = (sorted((row for row in rows if key(row) in there), key=key) for rows in (mine, truth))
-    for row, true in zip(mine, truth, strict=True):
-        for value, other, aggregate in zip(row, true, measured, strict=True):
-            if aggregate and not isinstance(other, (str, bool)) and other is not None:
-                assert value == pytest.approx(float(other), rel=statement.near, abs=0.02)
-            elif aggregate:
-                assert shown(value) == shown(other)
+    if not ordered:
+        mine = sorted(mine, key=key)
+        assert [*map(key, mine)] == [*map(key, truth.rows)]
+        assert all(map(alike, mine, truth.rows))
+        return
+    wanted = truth.places[truth.first :][: truth.most]
+    assert len(mine) == len(wanted)
+    left = list(zip(truth.rows, truth.places, strict=True))
+    for row, place in zip(mine, wanted, strict=True):
+        found = [(true, at) for true, at in left if all(map(near, at, place)) and alike(row, true)]
+        assert found, f"{row} is not where {place} is"
+        left.remove(found[0])
 
 
 @pytest.mark.parametrize("statement", TYPICAL, ids=lambda one: one.text)
@@ -134,14 +173,25 @@ def test_the_corpus_is_large_and_nearly_all_of_it_is_answered():
     assert len(REFUSED) >= 65
 
 
+@pytest.fixture(scope="module")
+def in_postgres(postgres, tmp_path_factory):
+    """Opens a table in PostgreSQL by its name, once."""
+    folder = tmp_path_factory.mktemp("postgres")
+
+    @cache
+    def opened(name):
+        data, schema, unit = TABLES[name]
+        columns = {field.name: (field.type, data[field.name].to_pylist()) for field in data.schema}
+        url, keywords = into_postgres(columns, folder, postgres)
+        keywords |= {"schema": schema, "unit": unit, "name": name, "ledger": folder / "budget.db", "budget": 10**12}
+        return open_table(url, **keywords)
+
+    return opened
+
+
 @pytest.mark.parametrize("statement", TYPICAL[::16], ids=lambda one: one.text)
-def test_the_same_statements_in_postgresql(statement, postgres, tmp_path, public):
-    name = name_of(statement.text)
-    data, schema, unit = TABLES[name]
-    columns = {field.name: (field.type, data[field.name].to_pylist()) for field in data.schema}
-    url, keywords = into_postgres(columns, tmp_path, postgres)
-    keywords |= {"schema": schema, "unit": unit, "name": name, "ledger": tmp_path / "budget.db", "budget": 10**12}
-    check(statement, open_table(url, **keywords), public)
+def test_the_same_statements_in_postgresql(statement, in_postgres, public):
+    check(statement, in_postgres(name_of(statement.text)), public)
 
 
 # ------------------------------------------------------------------------------------------------ one price, many columns

@@ -28,7 +28,7 @@ class Registered:
     """How people call it."""
 
     cite: str
-    """The key of its paper in `algorithms/references.py`."""
+    """The key of its paper in `algorithms/references.py`, or the citation itself: "Authors: Title. Venue, year."."""
 
     plan: Callable[..., Any]
     """The function that spends the budget."""
@@ -39,7 +39,7 @@ class Registered:
     @property
     def reference(self) -> Reference:
         """Where it comes from."""
-        return REFERENCES[self.cite]
+        return REFERENCES[self.cite] if self.cite in REFERENCES else Reference.parse(self.cite)
 
     @cached_property
     def tunables(self) -> MappingProxyType[str, object]:
@@ -65,8 +65,11 @@ class Registered:
             raise PlanError(
                 f'{self.name}: its docstring needs a paragraph that begins with "Privacy:" and says why it is private'
             )
-        if self.cite not in REFERENCES:
-            raise PlanError(f"{self.name}: {self.cite!r} is no key of algorithms/references.py; add the paper there")
+        try:
+            _ = self.reference
+        except (ValueError, TypeError):
+            problem = f"{self.name}: {self.cite!r} is neither a key of algorithms/references.py nor a citation"
+            raise PlanError(f'{problem}; write cite="Authors: Title. Venue, year."') from None
         if registered is not None and registered.plan.__module__ != self.plan.__module__:
             raise PlanError(f"{self.name}: the name is taken by {registered.plan.__module__}")
 

@@ -166,16 +166,6 @@ def share_ends(numbers: Vector, scale: float, missed: float = MISSED, *, gaussia
     return held(numbers, scale, lambda r: heights - r[..., np.newaxis], share(numbers), **how)
 
 
-def interval(pair: Vector, scale: float) -> tuple[float, float]:
-    """The same for one pair.
-
-    >>> interval(np.array([3.0, -1.0]), scale=10)
-    (0.0, 1.0)
-    """
-    low, high = share_ends(np.asarray(pair, dtype=np.float64)[np.newaxis, :], scale)
-    return float(low[0]), float(high[0])
-
-
 def spread(numbers: Any) -> Any:
     """The variance of x from 0 to 1, given the sums of x², 2x(1 − x) and (1 − x)²; half the largest for nothing.
 
@@ -196,15 +186,13 @@ def spread_ends(numbers: Vector, scale: float, *, gaussian: bool = False) -> tup
     chances of both misses add up to 5 %.
     """
     first, last = share_ends(numbers, scale, MISSED_MEAN, gaussian=gaussian)
+    means = np.stack([*np.linspace(first, last, 9), share(numbers)])[..., np.newaxis]  # one row of them per candidate
+    around = np.stack([(1 - means) ** 2, -means * (1 - means), means**2], axis=-1).reshape(-1, 1, 3)
+    again = np.tile(numbers, (len(means), 1))
     how: dict[str, Any] = {"missed": MISSED - MISSED_MEAN, "gaussian": gaussian}
-    low, high = np.full(len(numbers), 0.25), np.zeros(len(numbers))
-    best = 4 * spread(numbers)
-    for part in [*np.linspace(0.0, 1.0, 9).tolist(), None]:
-        m = (share(numbers) if part is None else first + part * (last - first))[:, np.newaxis]
-        around = np.stack([(1 - m) ** 2, -m * (1 - m), m**2], axis=-1)
-        ends = held(numbers, scale, partial(_beyond_spread, around), best, **how)
-        low, high = np.minimum(low, ends[0] / 4), np.maximum(high, ends[1] / 4)
-    return low, high
+    ends = held(again, scale, partial(_beyond_spread, around), 4 * spread(again), **how)
+    low, high = (end.reshape(len(means), -1) / 4 for end in ends)
+    return low.min(axis=0), high.max(axis=0)
 
 
 def _beyond_spread(around: Vector, part: Vector) -> Vector:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,9 @@ LONGEST_NOTE = 500
 
 _KINDS = {"identity": "count", "prefix": "cumulative count", "ranges": "range", "rectangles": "rectangle"}
 """What the answers of a workload are called."""
+
+MOST_ENTRIES = 4_000_000
+"""Of queries over three and more axes, written out as a matrix."""
 
 FEW_BARS = 40
 """Up to this many answers are drawn as bars, each under its name; more as a line."""
@@ -195,10 +198,7 @@ def release(
         raise BadInput("workload", "must be a workload", "pass for instance jostle.workloads.prefix(100)")
     workload = workloads.identity(domain) if workload is None else workload
     workload.check(domain)
-    if len(domain) > max(TASKS.values()):
-        raise BadInput(
-            "x", f"has {len(domain)} dimensions", f"releases are of at most {max(TASKS.values())}: add some axes up"
-        )
+    shape, domain, workload = domain, *_as_a_line(domain, workload)
     if "seed" in tunables:
         raise BadInput("seed", "a release cannot be seeded", "leave it out, or simulate on public data with jostle.simulate")
     if not isinstance(filtered, (bool, np.bool_)):
@@ -220,7 +220,25 @@ def release(
     source = ReleaseSource(vector, purse=account.purse(), shape=domain, note=said, filtered=bool(filtered))
     budget = source.grant(epsilon, rho=rho)
     why = why if promised is None else f"because {promised}"
-    return answered(source, budget, workload, plan, why, remaining=lambda: account.remaining, tunables=tunables)
+    found = answered(source, budget, workload, plan, why, remaining=lambda: account.remaining, tunables=tunables)
+    return found if shape == domain else replace(found, estimate=found.estimate.reshape(shape))
+
+
+def _as_a_line(domain: tuple[int, ...], workload: Workload) -> tuple[tuple[int, ...], Workload]:
+    """The same cells and queries along one axis, in row-major order, if there are more axes than algorithms know.
+
+    >>> _as_a_line((4, 3, 2), workloads.identity((4, 3, 2)))
+    ((24,), <identity: 24 queries over 24>)
+    """
+    if len(domain) <= max(TASKS.values()):
+        return domain, workload
+    queries, cells = workload.shape
+    if workload.kind == "identity":
+        return (cells,), workloads.identity(cells)
+    if queries * cells > MOST_ENTRIES:
+        problem = f"is over {len(domain)} axes, with {queries:,} queries over {cells:,} cells"
+        raise BadInput("workload", problem, f"ask for cells, or for no more than {MOST_ENTRIES // cells:,} queries")
+    return (cells,), workloads.matrix((workload @ np.eye(cells)).T)
 
 
 def with_own_rho(tunables: dict[str, Any], rho: Any, *prices: Any) -> tuple[dict[str, Any], Any]:

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     app: typer.Typer
     """All commands."""
 
-COMMANDS: Final = ("demo", "schema", "release", "budget", "claim", "classify", "run", "audit", "train", "explore", "bench")
+COMMANDS: Final = (
+    *("demo", "schema", "release", "synthesize", "budget", "claim"),
+    *("classify", "run", "audit", "train", "explore", "bench"),
+)
 """In the order of `jostle --help`. Each is in the module of its name."""
 
 

@@ -126,7 +126,7 @@ def release(
         raise BadInput("wide", "is for aggregates by two columns", "name both, --by ward,sex, and an --aggregate")
     aggregates = parse_aggregates(aggregate) if aggregate else {}
     if not preview:
-        _check_destination(to, ledger, data, schema)
+        check_destination(to, ledger, data, schema)
     if rows is not None and not preview:
         raise BadInput("rows", "is for the preview of a mean", "leave it out, or pass --preview")
     with Working() as working, ExitStack() as until_done:
@@ -165,12 +165,12 @@ def release(
             return
         _check_lines(question, to)
         with stoppable():
-            status = _paid(question, to, working, epsilon=epsilon, within=within, rho=rho)
+            status = paid(question, to, working, epsilon=epsilon, within=within, rho=rho)
     if status:
         raise typer.Exit(status)
 
 
-def _paid(question: Any, to: Destination, working: Working, **price: Any) -> int:
+def paid(question: Any, to: Destination, working: Working, **price: Any) -> int:
     """Release, deliver, and return the exit status."""
     answer = None
     try:
@@ -186,7 +186,7 @@ def _paid(question: Any, to: Destination, working: Working, **price: Any) -> int
         return STOPPED
 
 
-def _check_destination(to: Destination, ledger: str | None, data: str, schema: Path) -> None:
+def check_destination(to: Destination, ledger: str | None, data: str, schema: Path) -> None:
     """Refuse, before anything is charged, a missing ledger and files that cannot or must not be written."""
     from jostle.schema.rows import FILES, check_writer
 

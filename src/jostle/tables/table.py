@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 
@@ -45,6 +45,10 @@ from jostle.tables.sums_and_means import SumOrMeanQuestion
 from jostle.tables.unit import Unit
 from jostle.tables.view import Derive, InCell, View, Where
 from jostle.workloads import Workload
+
+if TYPE_CHECKING:
+    from jostle.answers.synthetic_table import SyntheticTable
+    from jostle.tables.synthesis import SynthesisQuestion
 
 MOST_PARTS = 1024
 """A table is partitioned into at most this many parts."""
@@ -338,6 +342,28 @@ class Table:
         """
         return self.ask_total("mean", column, by).release(epsilon=epsilon, rho=rho)
 
+    def synthesize(
+        self,
+        *columns: str,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        rows: int | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
+        label: str | None = None,
+    ) -> SyntheticTable:
+        """Synthetic records with these columns, or with all of them: one price for any question that may follow.
+
+        Pay in `epsilon`, in `rho`, or with `epsilon` and `delta` in the ρ that these allow, which is better for more than a
+        few columns. By default, there are about as many records as the table has, and all sets of up to three columns count
+        alike; `workload` lists sets that matter, `label` names a column that is to be predicted. Rows that lack a cell in
+        one of the columns are left out.
+        """
+        from jostle.tables.synthesis import price_of  # few need it
+
+        question = self.ask_synthesis(*columns, rows=rows, workload=workload, label=label)
+        return question.release(epsilon=price_of(epsilon, delta, rho))
+
     def group_by(self, *columns: str, keys: Any = None, keys_delta: Any = None) -> GroupedTable:
         """Group rows by the cells of some columns: `table.group_by("ward", "sex").aggregate(n=count(), epsilon=1)`.
 
@@ -411,6 +437,12 @@ class Table:
     def ask_marginals(self, *columns: Sequence[str] | str) -> MarginalsQuestion:
         """The question behind `marginals`, to preview before it is paid for."""
         return MarginalsQuestion(self, columns)
+
+    def ask_synthesis(self, *columns: str, rows: Any = None, workload: Any = None, label: Any = None) -> SynthesisQuestion:
+        """The question behind `synthesize`, to preview before it is paid for: how far off counts by one column would be."""
+        from jostle.tables.synthesis import SynthesisQuestion
+
+        return SynthesisQuestion(self, columns, rows=rows, workload=workload, label=label)
 
     def ask_quantiles(self, column: str, levels: Sequence[float], *, algorithm: str | None = None) -> QuantilesQuestion:
         """The question behind `quantiles`, to preview before it is paid for: how many *rows* off the ranks would be."""

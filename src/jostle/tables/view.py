@@ -8,7 +8,7 @@ person, after everything that drops rows. Proof: docs/proofs/tables.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,7 +20,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.schema import Category, Column, Schema
 from jostle.tables.bounded_rows import PERSON, BoundedSample, bounded, bounded_in_groups, person
-from jostle.tables.cells.cells import Placed, place, place_category, reading, with_long_lists
+from jostle.tables.cells.cells import Placed, has_long_list, place, place_category, reading, with_long_lists
 from jostle.tables.cells.readings import Raw
 from jostle.tables.cells.staged_columns import DAYS, NUMBERS, RESERVED, Expression, Stages, run
 from jostle.tables.run_in_engine import Query
@@ -29,6 +29,9 @@ from jostle.tables.unit import Unit
 CELL, COUNT, VALUE, SQUARES, PERSONS, GROUP = (
     f"{RESERVED}{name}" for name in ("cell", "count", "value", "squares", "persons", "group")
 )
+MOST_READINGS = 16
+"""How many readings of a table are kept. Ibis takes longer to write one down than most engines take to count its rows."""
+
 LOWER_BITS = 30
 """Squares of points are added up in two parts, the lower one of this many bits, so that 64 bits hold both sums."""
 
@@ -118,6 +121,9 @@ class View:
     live: bool = False
     """Whether the table's rows may change while it is open, as those of a database that others write to."""
 
+    readings: dict[tuple[str, ...], EngineRows] = field(default_factory=dict, compare=False)
+    """How columns of the base are read, by their names. Views of the same base share them; they hold no rows."""
+
     @classmethod
     def of(
         cls,
@@ -175,6 +181,14 @@ class View:
     def _read(self, names: Sequence[str]) -> EngineRows:
         if isinstance(self.base, BoundedSample):
             return EngineRows(self.base.table, self.placed or {})
+        found = self.readings.get(tuple(names))
+        if found is None:
+            found = self._reading(names)
+            if len(self.readings) < MOST_READINGS and not any(has_long_list(self.declared[name]) for name in names):
+                self.readings[tuple(names)] = found  # without lists that an engine holds for as long as there is a reading
+        return found
+
+    def _reading(self, names: Sequence[str]) -> EngineRows:
         columns = {name: self.declared[name] for name in dict.fromkeys([*names, *self._says_nobody])}
         beside = [f"{kind}{name}" for kind in (NUMBERS, DAYS) for name in columns]
         beside = [name for name in beside if name in self.base.columns]
@@ -296,6 +310,7 @@ class View:
             "declared": self.schema,
             "placed": rows.cells,
             "of_persons": self.knows_persons,
+            "readings": {},
         }
         return replace(self, unit=None, steps=(), whose=None, live=False, **made)
 

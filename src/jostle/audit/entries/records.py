@@ -28,6 +28,8 @@ from jostle.audit.entries import (
 from jostle.audit.entries.selection_law import most_telling
 from jostle.kernel.budget import Budget
 from jostle.kernel.functions.criteria import CappedEntropy, ClearMajority, Criterion, Gini, Majority
+from jostle.kernel.functions.gaps import GRAIN as GAP_GRAIN
+from jostle.kernel.functions.gaps import MarginalGap
 from jostle.kernel.functions.objective import Additive
 from jostle.kernel.functions.totals import STEPS, CellTotal, Mixture, Sum, WeightedTotals
 from jostle.kernel.neighbours import Neighbours
@@ -99,6 +101,7 @@ def entries() -> list[Audited]:
         *_totals(),
         *(_choice(name, one) for name, one in criteria().items()),
         _choices_by_group(),
+        _choice_of_a_marginal(),
         *_minimisers(),
     ]
 
@@ -196,6 +199,26 @@ def _choices_by_group() -> Audited:
         [Pair("a record leaves its group", (*tie, (0, 0, 1, 1)), (*tie, (1, 1, 0, 1)))],
     )
     return _entry("choose_each by group", ask, pairs, {"group": 2, **SIZES})
+
+
+def gaps() -> list[MarginalGap]:
+    """Histograms whose estimates a record may come nearer to in one and go away from in the other."""
+    return [MarginalGap(("a",), np.array([9.0, 0.0]), 3), MarginalGap(("b", "class"), np.array([0.0, 2.5, 0.0, 0.0]), 2)]
+
+
+def _choice_of_a_marginal() -> Audited:
+    def scores(rows: CodedRows) -> Vector:
+        table = columns(rows, SIZES)
+        return np.array([gap.score(table.counts(gap.names)) for gap in gaps()]) / GAP_GRAIN
+
+    def pairs(relation: Neighbours) -> list[Pair]:
+        known = [Pair(what, rows, moved) for rows in _STARTS for what, moved in neighbours_of(rows, relation, SIZES)]
+        return most_telling(known, scores)
+
+    def ask(records: Records, budget: Budget) -> Vector:
+        return np.atleast_1d(records.choose_marginal(gaps(), budget))[:, np.newaxis]
+
+    return _entry("choose_marginal", ask, pairs)
 
 
 COPIES = 16

@@ -273,6 +273,11 @@ MANY_CATEGORIES = 64
 """Longer lists of categories are joined to the table: a comparison with each of thousands would take too long."""
 
 
+def has_long_list(column: Column) -> bool:
+    """Whether a column has so many categories that rows are joined to the list of them."""
+    return isinstance(column, Category) and column.values > MANY_CATEGORIES
+
+
 def with_long_lists(
     table: Any, columns: Mapping[str, Column], raws: Mapping[str, Raw]
 ) -> tuple[Any, dict[str, tuple[Expression, Expression]]]:
@@ -282,7 +287,7 @@ def with_long_lists(
     rules of a collation, several keys could be the same.
     """
     joined: dict[str, list[int]] = {}
-    long = {n: c for n, c in columns.items() if isinstance(c, Category) and c.values > MANY_CATEGORIES}
+    long = {n: c for n, c in columns.items() if isinstance(c, Category) and has_long_list(c)}
     for name, column in long.items():
         names = column.names
         for stored, keys in category_keys(column, raws[name]):

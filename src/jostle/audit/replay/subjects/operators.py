@@ -180,6 +180,7 @@ def _record_operators() -> Iterator[Subject]:
     for name, criterion in records.criteria().items():
         yield subject(f"choose_each, {name}", choices(criterion, None))
         yield subject(f"choose_each by group, {name}", choices(criterion, "group"))
+    yield subject("choose_marginal", lambda source, budget: source.choose_marginal(records.gaps(), budget))
     yield subject("vectors", vectors)
     yield subject("split", parts)
     objective = Additive("class", {"a": np.eye(2), "b": np.eye(2)}, ridge=1.0)

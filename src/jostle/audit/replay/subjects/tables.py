@@ -107,6 +107,18 @@ def _records(table: Table, epsilon: Fraction) -> Any:
     return source.measure(identity(source.shape), token)
 
 
+def _synthesized(table: Table, epsilon: Fraction) -> Any:
+    """Everything that was released and what was made of it, but the records: those are drawn with coins of their own."""
+    found = table.synthesize("g", "b", "v", epsilon=epsilon).synthesis
+    return [
+        [one.values for one in found.measured],
+        found.steps,
+        found.total,
+        found.fitted.counts((0, 1)),
+        list(found.bounds),
+    ]
+
+
 QUESTIONS: dict[str, Ask] = {
     "count": lambda table, epsilon: table.where("v >= 2").count(epsilon=epsilon),
     "count, within": lambda table, epsilon: table.count(within=9 * MOST_ROWS / float(epsilon)),
@@ -115,6 +127,7 @@ QUESTIONS: dict[str, Ask] = {
     "histogram, wide": lambda table, epsilon: table.histogram("w", epsilon=epsilon, algorithm="HB"),
     "ranges": lambda table, epsilon: table.ranges("v", [(-3, 2), (0, 9), (4, 4)], epsilon=epsilon),
     "marginals": lambda table, epsilon: table.marginals(("g", "b"), ("b", "v"), "d", epsilon=epsilon),
+    "synthesize": _synthesized,
     "quantiles": lambda table, epsilon: table.quantiles("x", [0.1, 0.5, 0.9], epsilon=epsilon),
     "median": lambda table, epsilon: table.median("v", epsilon=epsilon),
     "top": lambda table, epsilon: table.top("v", k=3, epsilon=epsilon),
