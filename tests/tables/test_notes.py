@@ -41,7 +41,7 @@ def test_notes_are_in_words_on_pages_in_pictures_and_in_files(visits: Table, tmp
     wards = visits.histogram("ward", epsilon=1)
     assert wards.explain().endswith(f"{BOUND} {WARDS}")
     assert BOUND in wards._repr_html_()
-    assert wards.plot().layout.title.subtitle.text == f"{BOUND}<br>{WARDS}"
+    assert " ".join(wards.plot().layout.meta["notes"]) == f"{BOUND} {WARDS}"
     wards.to_csv(tmp_path / "noted.csv", notes=True)
     lines = (tmp_path / "noted.csv").read_text().splitlines()
     assert lines[:3] == [f"# {BOUND}", f"# {WARDS}", "ward,count,low,high"]
