@@ -16,6 +16,7 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategies import blocks, total
+from jostle.linear.shrinkage import few_cells
 from jostle.linear.shrinkage.bayes import shrink_by_scale
 from jostle.linear.shrinkage.fusion import Sums, fuse_nested, shared_errors
 from jostle.linear.shrinkage.leaves import BoxLeaves, cut, regular
@@ -27,7 +28,7 @@ from jostle.workloads import Workload
     tasks=("range-2d",),
     cite="qardaji2013differentially",
     data_dependent=True,
-    version=8,
+    version=9,
     takes={"stages": one_of(1, 3)},
 )
 def adaptive_grid(
@@ -49,7 +50,8 @@ def adaptive_grid(
     """
     number, rest = (stages, budget) if stages is not None else _usual_stages(x, workload, budget)
     if number == 1:
-        plan = opt_bayes if x.size <= LARGEST and workload.average_length > FEW_CELLS else bayes
+        sums = x.size <= few_cells.MOST or (x.size <= LARGEST and workload.average_length > FEW_CELLS)
+        plan = opt_bayes if sums else bayes
         return plan.plan(x, workload, rest)
     return _in_stages(x, rest)
 

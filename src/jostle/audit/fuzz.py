@@ -184,7 +184,13 @@ def _tables(ledger: Ledger) -> list[Target]:
         Target("Table.ask", lambda name, **given: table.ask(name, **given), {"name": "g", "algorithm": "Laplace"}),
         Target("Table.ask_ranges", table.ask_ranges, {"column": "v", "ranges": [(0, 4), (5, 9)]}),
         Target("Table.ask_quantiles", table.ask_quantiles, {"column": "v", "levels": [0.5]}),
+        Target("Table.ask_batch", lambda one, **k: table.ask_batch(one, **k), {"one": table.ask_count(), "weights": [1]}),
         Target("Table.ask_marginals", lambda one, other: table.ask_marginals(one, other), {"one": ("g",), "other": ("v",)}),
+        Target(
+            "Table.ask_synthesis",
+            lambda one, **given: table.ask_synthesis(one, "v", **given),
+            {"one": "g", "rows": 10, "workload": [("g", "v")], "label": None},
+        ),
         Target("Table.ask_total", table.ask_total, {"kind": "sum", "column": "v", "by": "g"}),
         Target(
             "Table.ask_groups",

@@ -15,7 +15,7 @@ from jostle.algorithms.registry import TASKS, algorithm
 from jostle.choice import default_algorithm, traces
 from jostle.choice.features import FEATURES, exchange_rate
 from jostle.choice.measurements import LazyMeasurements
-from jostle.choice.regret_tree import Decision
+from jostle.choice.regret_tree import Decision, Step
 from jostle.choice.selectors import About, Selector, find
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.partition import Vector
@@ -44,7 +44,7 @@ def settled(
     >>> settled(workloads.identity(100)), settled(workloads.prefix(1000)), settled(grid)
     ('Bayes', 'Adaptive', None)
     """
-    found = find(selector, _task(workload))
+    found = _selector(selector, workload)
     if found is None:
         return default_algorithm.for_workload(workload)[0]
 
@@ -84,18 +84,20 @@ def pythia(
 ) -> Vector:
     """Walk a selector from its root, paying for each feature when it is needed, and run the option at the end (Algorithm 3).
 
-    `selector` is one that was trained, a file, or the name of a shipped one; without it the one shipped for the task is
-    used, and where there is none, a public rule. `rho` is the share of the budget that all private features together may
-    use; without it, the share that the selector was trained for.
+    `selector` is one that was trained, a file, or the name of a shipped one. Without it, the one shipped for the task is
+    used; where there is none, and on at most 64 cells, a public rule decides. `rho` is the share of the budget that all
+    private features together may use; without it, the share that the selector was trained for.
 
     Privacy: each private feature is one statistic of the kernel, with a fixed share of the budget: rho over the number of
     private features that the selector can ask. Which feature is asked next, which option is run and with how much depends on
     released values only, and on every path the shares and the rest add up to the budget: adaptive sequential composition.
     The option is private under the same neighbours. The projection sees its estimate and the released features.
     """
-    found = find(selector, _task(workload))
+    found = _selector(selector, workload)
     if found is None:
-        decision = Decision(default_algorithm.for_workload(workload)[0], {}, ())
+        cells = float(workload.shape[1])
+        path = (Step("workload", 0.0, workload.kind), Step("domain", cells, f"of {cells:g} cells"))
+        decision = Decision(default_algorithm.for_workload(workload)[0], {}, path)
         nothing = LazyMeasurements([], x, workload, budget, Fraction(0))
         traces.record(nothing.trace(_task(workload), "the public rule", decision))
         return algorithms.get(decision.choice).run(x, workload, budget)
@@ -110,6 +112,13 @@ def pythia(
         traces.record(measured.trace(_task(workload), found.kind, decision, projection=projection, notes=notes))
     estimate = option.run(x, workload, measured.rest)
     return estimate if bound is None else _project(workload, estimate, bound)
+
+
+def _selector(selector: Selector | str | Path | None, workload: Workload) -> Selector | None:
+    """The selector that decides; None for the public rule."""
+    if selector is None and default_algorithm.few_cells(workload):
+        return None
+    return find(selector, _task(workload))
 
 
 def _task(workload: Workload) -> str:

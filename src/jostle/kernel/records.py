@@ -24,6 +24,7 @@ from jostle.kernel.arrays import domain_of
 from jostle.kernel.budget import Budget, Purse, check_token
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.criteria import Criterion
+from jostle.kernel.functions.gaps import MarginalGap, gap_sensitivities
 from jostle.kernel.functions.totals import CellSums, Contribution, NoisyTotals, SummedColumns, WeightedTotals, power_sums
 from jostle.kernel.key_selection import KeyedColumns, SelectedColumns, rule_for
 from jostle.kernel.neighbours import Neighbours
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 LARGEST_VECTOR = 2**26
 """The most cells that a histogram of records may have."""
+
+KEPT_CELLS = 2**23
+"""Records in memory keep counts of up to this many cells, for plans that look at the same histograms again and again."""
 
 
 class Columns(Protocol):
@@ -84,6 +88,7 @@ class ArrayColumns:
         self._sizes = dict(sizes)
         self._filtered = False
         self._rows = lengths.pop() if lengths else 0
+        self._kept: dict[tuple[str, ...], Counts] = {}
         self._codes = {name: _narrow(np.asarray(column), sizes[name]) for name, column in codes.items()}
 
     @classmethod
@@ -121,8 +126,13 @@ class ArrayColumns:
         return self._codes[name]
 
     def counts(self, names: Sequence[str]) -> Counts:
-        cells = math.prod(self._sizes[name] for name in names)
-        return np.bincount(self._place(names), minlength=cells).astype(np.int64, copy=False)
+        found = self._kept.get(tuple(names))
+        if found is None:
+            cells = math.prod(self._sizes[name] for name in names)
+            found = np.bincount(self._place(names), minlength=cells).astype(np.int64, copy=False)
+            if sum(one.size for one in self._kept.values()) + cells <= KEPT_CELLS:
+                self._kept[tuple(names)] = found
+        return found
 
     def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
         return {name: self._codes[name] for name in names}, np.ones(self._rows, dtype=np.int64)
@@ -140,7 +150,7 @@ class ArrayColumns:
     def with_table(self, name: str, of: Sequence[str], table: Counts) -> ArrayColumns:
         derived = object.__new__(ArrayColumns)
         size = int(table.max()) + 1
-        derived._rows, derived._filtered = self._rows, self._filtered
+        derived._rows, derived._filtered, derived._kept = self._rows, self._filtered, {}
         derived._sizes = self._sizes | {name: size}
         derived._codes = self._codes | {name: _narrow(table.reshape(-1)[self._place(of)], size)}
         return derived
@@ -265,6 +275,16 @@ class Records(PrivateData):
         """
         return self.__over(columns, replace(self.__custody, neighbours=self.neighbours.among_filtered()))
 
+    def paid(self, budget: Budget, what: str) -> tuple[Self, Budget]:
+        """The same records behind a purse that has this token's amount, which is charged here, whole.
+
+        So a plan of many measurements is one event in the ledger. What the steps split off adds up to no more.
+        """
+        check_token(budget)
+        self.__custody.spend(budget, "plan", what)
+        purse = self.__custody.purse.part(self.neighbours, self.__custody.noise, budget.charges)
+        return self.__over(self.__columns, replace(self.__custody, purse=purse)), purse.grant(budget.price)
+
     def choose_each(
         self,
         splits: Sequence[Split],
@@ -299,6 +319,22 @@ class Records(PrivateData):
             for place in places:
                 scores[:, place] = criterion.scores(_merged(counts, splits[place])) - away[place]
         return [self.__pick(row, open_, scale, budget) for row, open_ in zip(scores, mask, strict=True)]
+
+    def choose_marginal(self, gaps: Sequence[MarginalGap], budget: Budget) -> Any:
+        """The number of a histogram that public estimates are nearly worst for: one noisy maximum over all of them.
+
+        Each score is a weighted L1 distance, which one record moves up or down by its weight. With trials, one per trial.
+        """
+        check_token(budget)
+        if not gaps or any(type(gap) is not MarginalGap for gap in gaps):
+            raise BadInput("gaps", "must be of class MarginalGap", "pass at least one")
+        for gap in gaps:
+            if math.prod(self.__shape(gap.names)) != gap.estimate.size:
+                raise BadInput("gaps", "need one estimate per combination of values", "make them fit")
+        scale = self.__custody.scale(gap_sensitivities(gaps), budget.exponential)
+        self.__custody.spend(budget, "choose", f"gap among {len(gaps)} histograms")
+        scores = np.array([gap.score(self.__columns.counts(gap.names)) for gap in gaps], dtype=np.int64)
+        return self.__custody.maximum(scores, scale, budget)
 
     def __pick(self, scores: Counts, allowed: NDArray[np.bool_], scale: Fraction, budget: Budget) -> Any:
         places = np.flatnonzero(allowed)

@@ -13,11 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 
 from jostle import workloads
+from jostle.answers.batches import BatchAnswer
 from jostle.answers.quantiles_and_top import Quantiles, Top
 from jostle.answers.release import Release, with_own_rho
 from jostle.answers.released_numbers import Marginals, ReleasedNumber, ReleasedNumbers
@@ -26,9 +27,11 @@ from jostle.kernel.budget import Budget, Price
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
+from jostle.linear.design.residuals import Aim
 from jostle.schema import Boolean, Category, Column, Integer, Schema
 from jostle.tables.aggregates import Aggregate, Ratio
-from jostle.tables.budget_source import BudgetSource, PartBudget
+from jostle.tables.batches import BatchQuestion
+from jostle.tables.budget_source import AccountBudget, BudgetSource, PartBudget
 from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import Condition, looked_up_column, operation
@@ -38,13 +41,17 @@ from jostle.tables.groups import GroupsQuestion
 from jostle.tables.marginals import MarginalsQuestion
 from jostle.tables.post_processing import SelectAnswer
 from jostle.tables.private_keys import groups_question
-from jostle.tables.question import CountsQuestion, QuantilesQuestion, cell_labels
+from jostle.tables.question import CountsQuestion, QuantilesQuestion, Question, cell_labels
 from jostle.tables.relations import Lookups
 from jostle.tables.sql import SelectQuestion, parse_select
 from jostle.tables.sums_and_means import SumOrMeanQuestion
 from jostle.tables.unit import Unit
 from jostle.tables.view import Derive, InCell, View, Where
 from jostle.workloads import Workload
+
+if TYPE_CHECKING:
+    from jostle.answers.synthetic_table import SyntheticTable
+    from jostle.tables.synthesis import SynthesisQuestion
 
 MOST_PARTS = 1024
 """A table is partitioned into at most this many parts."""
@@ -104,6 +111,11 @@ class Table:
         some rows is refused.
         """
         return self._with([view.then(Where(operation(view, condition, "where"))) for view in self._views])
+
+    def fresh(self) -> Table:
+        """The same rows, whose questions are asked anew: nothing that was released before is used, and nothing is kept."""
+        budget = self._budget.without_memory() if isinstance(self._budget, AccountBudget) else self._budget
+        return Table(self._views, budget, self._name, self._unit)
 
     def select(self, *columns: str) -> Table:
         """Only these columns."""
@@ -270,14 +282,22 @@ class Table:
         return question.release(epsilon=epsilon, within=within, rho=rho)
 
     def marginals(
-        self, *columns: Sequence[str] | str, epsilon: Any = None, within: float | None = None, rho: Any = None
+        self,
+        *columns: Sequence[str] | str,
+        epsilon: Any = None,
+        within: float | None = None,
+        rho: Any = None,
+        weights: Sequence[float] | None = None,
+        least: Aim = "total",
     ) -> Marginals:
         """Histograms over several sets of columns, which agree: `marginals(("age", "sex"), ("sex", "race"))`.
 
-        Each set is measured with a share of ε; the vector over all columns is never built. Rows that lack a cell in one of
-        the columns do not count in any.
+        The vector over all columns is never built. Rows that lack a cell in one of the columns do not count in any. By
+        default, the sum of all cells' variances is least, which leaves small histograms more noise than large ones.
+        `weights`, one per set, count some more, and `least="largest"` makes the largest variance of any cell least.
         """
-        return self.ask_marginals(*columns).release(epsilon=epsilon, within=within, rho=rho)
+        question = self.ask_marginals(*columns, weights=weights, least=least)
+        return question.release(epsilon=epsilon, within=within, rho=rho)
 
     def quantiles(
         self,
@@ -338,6 +358,28 @@ class Table:
         """
         return self.ask_total("mean", column, by).release(epsilon=epsilon, rho=rho)
 
+    def synthesize(
+        self,
+        *columns: str,
+        epsilon: Any = None,
+        delta: Any = None,
+        rho: Any = None,
+        rows: int | None = None,
+        workload: Sequence[Sequence[str]] | None = None,
+        label: str | None = None,
+    ) -> SyntheticTable:
+        """Synthetic records with these columns, or with all of them: one price for any question that may follow.
+
+        Pay in `epsilon`, in `rho`, or with `epsilon` and `delta` in the ρ that these allow, which is better for more than a
+        few columns. By default, there are about as many records as the table has, and all sets of up to three columns count
+        alike; `workload` lists sets that matter, `label` names a column that is to be predicted. Rows that lack a cell in
+        one of the columns are left out.
+        """
+        from jostle.tables.synthesis import price_of  # few need it
+
+        question = self.ask_synthesis(*columns, rows=rows, workload=workload, label=label)
+        return question.release(epsilon=price_of(epsilon, delta, rho))
+
     def group_by(self, *columns: str, keys: Any = None, keys_delta: Any = None) -> GroupedTable:
         """Group rows by the cells of some columns: `table.group_by("ward", "sex").aggregate(n=count(), epsilon=1)`.
 
@@ -369,6 +411,22 @@ class Table:
         """
         question = self.ask_sql(text, lookups=lookups, keys=keys, keys_delta=keys_delta)
         return question.release(epsilon=epsilon, within=within, rho=rho)
+
+    def batch(
+        self,
+        *questions: Question[Any],
+        epsilon: Any = None,
+        within: float | None = None,
+        rho: Any = None,
+        weights: Sequence[float] | None = None,
+    ) -> BatchAnswer:
+        """Answer several questions at one price: `people.batch(people.ask("age"), people.ask_count(), epsilon=1)`.
+
+        Before anything is charged, it is decided from public facts whether Laplace or Gaussian noise has less error, and
+        which share each question gets; `weights` count some more than others. In an (ε, δ) account, `epsilon` is what the
+        batch costs by itself at the account's δ. `explain()` of the answer says what was decided, and why.
+        """
+        return self.ask_batch(*questions, weights=weights).release(epsilon=epsilon, within=within, rho=rho)
 
     # ----------------------------------------------------------------------------------------------------- questions
 
@@ -408,9 +466,17 @@ class Table:
         columns, what = EngineColumns.of(self._views, [column]), f"ranges of {column}"
         return CountsQuestion(self, columns, [column], workload, what, about=about, named=algorithm, tunables=tunables)
 
-    def ask_marginals(self, *columns: Sequence[str] | str) -> MarginalsQuestion:
+    def ask_marginals(
+        self, *columns: Sequence[str] | str, weights: Sequence[float] | None = None, least: Aim = "total"
+    ) -> MarginalsQuestion:
         """The question behind `marginals`, to preview before it is paid for."""
-        return MarginalsQuestion(self, columns)
+        return MarginalsQuestion(self, columns, weights=weights, least=least)
+
+    def ask_synthesis(self, *columns: str, rows: Any = None, workload: Any = None, label: Any = None) -> SynthesisQuestion:
+        """The question behind `synthesize`, to preview before it is paid for: how far off counts by one column would be."""
+        from jostle.tables.synthesis import SynthesisQuestion
+
+        return SynthesisQuestion(self, columns, rows=rows, workload=workload, label=label)
 
     def ask_quantiles(self, column: str, levels: Sequence[float], *, algorithm: str | None = None) -> QuantilesQuestion:
         """The question behind `quantiles`, to preview before it is paid for: how many *rows* off the ranks would be."""
@@ -431,6 +497,10 @@ class Table:
     ) -> GroupsQuestion:
         """The question behind `group_by(…).aggregate(…)`, to preview before it is paid for."""
         return groups_question(self, columns, aggregates, weights=weights, keys=keys, keys_delta=keys_delta)
+
+    def ask_batch(self, *questions: Question[Any], weights: Sequence[float] | None = None) -> BatchQuestion:
+        """The question behind `batch`, to preview before it is paid for."""
+        return BatchQuestion(self, questions, weights)
 
     def ask_sql(
         self, text: str, *, lookups: Lookups | None = None, keys: str | None = None, keys_delta: Any = None

@@ -28,6 +28,8 @@ from jostle.audit.entries import (
 from jostle.audit.entries.selection_law import most_telling
 from jostle.kernel.budget import Budget
 from jostle.kernel.functions.criteria import CappedEntropy, ClearMajority, Criterion, Gini, Majority
+from jostle.kernel.functions.gaps import GRAIN as GAP_GRAIN
+from jostle.kernel.functions.gaps import MarginalGap
 from jostle.kernel.functions.objective import Additive
 from jostle.kernel.functions.totals import STEPS, CellTotal, Mixture, Sum, WeightedTotals
 from jostle.kernel.neighbours import Neighbours
@@ -99,6 +101,7 @@ def entries() -> list[Audited]:
         *_totals(),
         *(_choice(name, one) for name, one in criteria().items()),
         _choices_by_group(),
+        _choice_of_a_marginal(),
         *_minimisers(),
     ]
 
@@ -132,6 +135,11 @@ def _histograms() -> Iterator[Audited]:
         seen = [part.vector("b").measure(total(2), token) for part, token in records.split("a", budget)]
         return np.concatenate(seen, axis=-1)
 
+    def paid(records: Records, budget: Budget) -> Vector:
+        plan, whole = records.paid(budget, "two steps")
+        steps = zip(("a", "class"), whole.split(1, 1), strict=True)
+        return np.concatenate([plan.vector(name).measure(identity(2), token) for name, token in steps], axis=-1)
+
     def counted(records: Records, budget: Budget) -> Vector:
         """What is public about the total, and a measurement of it."""
         measured = records.vector("a").measure(total(2), budget)
@@ -143,7 +151,7 @@ def _histograms() -> Iterator[Audited]:
         [first, Pair("one more", crowd, (*crowd, (1, 1, 1)))],
         [Pair("a record changes all its values", ((0, 0, 0),), ((1, 0, 1),))],
     )
-    for name, ask in (("vector", vector), ("derive", derived), ("judged", judged), ("split", parts)):
+    for name, ask in (("vector", vector), ("derive", derived), ("judged", judged), ("split", parts), ("paid", paid)):
         yield _entry(name, ask, moved)
     # Among filtered records, one may also begin to count.
     yield _entry("filtered", counted, by_relation([first], [first]), filtered=True)
@@ -196,6 +204,26 @@ def _choices_by_group() -> Audited:
         [Pair("a record leaves its group", (*tie, (0, 0, 1, 1)), (*tie, (1, 1, 0, 1)))],
     )
     return _entry("choose_each by group", ask, pairs, {"group": 2, **SIZES})
+
+
+def gaps() -> list[MarginalGap]:
+    """Histograms whose estimates a record may come nearer to in one and go away from in the other."""
+    return [MarginalGap(("a",), np.array([9.0, 0.0]), 3), MarginalGap(("b", "class"), np.array([0.0, 2.5, 0.0, 0.0]), 2)]
+
+
+def _choice_of_a_marginal() -> Audited:
+    def scores(rows: CodedRows) -> Vector:
+        table = columns(rows, SIZES)
+        return np.array([gap.score(table.counts(gap.names)) for gap in gaps()]) / GAP_GRAIN
+
+    def pairs(relation: Neighbours) -> list[Pair]:
+        known = [Pair(what, rows, moved) for rows in _STARTS for what, moved in neighbours_of(rows, relation, SIZES)]
+        return most_telling(known, scores)
+
+    def ask(records: Records, budget: Budget) -> Vector:
+        return np.atleast_1d(records.choose_marginal(gaps(), budget))[:, np.newaxis]
+
+    return _entry("choose_marginal", ask, pairs)
 
 
 COPIES = 16

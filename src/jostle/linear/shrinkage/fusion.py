@@ -101,3 +101,14 @@ def fuse_rows(cells: Shrunk, shared: Vector, rows: Vector, values: Vector, varia
     expected = rows @ gain
     expected[np.diag_indices_from(expected)] += variances
     return np.asarray(cells.means + gain @ np.linalg.solve(expected, values - rows @ cells.means))
+
+
+def fuse_known(means: Vector, covariance: Vector, rows: Vector, values: Vector, variance: float) -> Vector:
+    """Few cells of which means and covariance are known, given noisy answers to any rows.
+
+    >>> fuse_known(np.array([1.0, 1.0]), np.diag([1.0, 3.0]), np.ones((1, 2)), np.array([10.0]), 0.0).tolist()
+    [3.0, 7.0]
+    """
+    gain = covariance @ rows.T
+    expected = rows @ gain + variance * np.eye(len(rows))
+    return np.asarray(means + gain @ np.linalg.solve(expected, values - rows @ means))

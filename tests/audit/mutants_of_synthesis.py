@@ -1,0 +1,67 @@
+"""Planted privacy bugs in synthetic tables: what is chosen, measured and put together without being paid for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jostle.kernel import records
+from jostle.kernel.neighbours import Neighbours
+from jostle.synthetic import synthesizer
+from tests.audit.planted import ADD, REPLACE, Mutant, audited, stated, tested, wrapped
+from tests.kernel import test_gaps
+from tests.synthetic import test_synthesizer
+
+
+def without_noise(original: Any, self: Any, offered: Any, token: Any) -> int:
+    """The worst histogram, whatever the token pays for."""
+    original(self, offered, token)
+    return int(np.argmax([gap.score(self._Records__columns.counts(gap.names)) for gap in offered]))
+
+
+def grouped_by_true_counts(original: Any, self: Any, source: Any, columns: Any, singles: Any, *more: Any) -> None:
+    """The domain is compressed by what the records hold."""
+    counts = {name: source._Records__columns.counts([name]).astype(float) for name in columns}
+    before = synthesizer.denoised
+    synthesizer.denoised = lambda single: counts[list(columns)[single.axes[0]]]
+    try:
+        original(self, source, columns, singles, *more)
+    finally:
+        synthesizer.denoised = before
+
+
+OF_SYNTHESIS = [
+    Mutant(
+        "synthetic tables: a histogram is chosen without noise",
+        wrapped(records.Records, "choose_marginal", without_noise),
+        audited("records: choose_marginal", ADD, samples=4_000),
+    ),
+    Mutant(
+        "synthetic tables: the score of a histogram is taken to move in one direction",
+        wrapped(records, "gap_sensitivities", lambda f, offered: tuple(move // 2 for move in f(offered))),
+        audited("records: choose_marginal", REPLACE, samples=20_000),
+    ),
+    Mutant(
+        "synthetic tables: only the heaviest histogram's weight counts",
+        wrapped(records, "gap_sensitivities", lambda f, offered: f(sorted(offered, key=lambda one: -one.weight)[:1])),
+        tested(test_gaps.test_noise_is_weights_times_neighbours_over_epsilon, Neighbours()),
+    ),
+    Mutant(
+        "synthetic tables: a replaced record is taken for an added one",
+        wrapped(records, "gap_sensitivities", lambda f, offered: (f(offered)[0],) * 2),
+        tested(test_gaps.test_noise_is_weights_times_neighbours_over_epsilon, Neighbours("replace")),
+    ),
+    Mutant(
+        "synthetic tables: cells are put together by true counts",
+        wrapped(synthesizer._Rounds, "__init__", grouped_by_true_counts),
+        tested(test_synthesizer.test_cells_are_put_together_by_noisy_counts_only),
+    ),
+    Mutant(
+        "synthetic tables: the number of records is read past the purse",
+        stated(records.Records, "total", lambda self: self._Records__columns.rows),
+        tested(
+            test_synthesizer.test_the_number_of_records_is_taken_where_it_is_public_and_estimated_from_measurements_elsewhere
+        ),
+    ),
+]
