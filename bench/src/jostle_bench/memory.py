@@ -64,7 +64,7 @@ def adult(folder: Path | None) -> tuple[dict[str, list[Any]], dict[str, Column]]
         with source.open(encoding="utf-8") as lines:
             rows = [[part.strip() for part in row] for row in csv.reader(lines) if len(row) == 15]
         names = {"age": 0, "work": 1, "married": 5, "sex": 9, "hours": 12, "income": 14}
-        data = {name: [row[place] for row in rows] for name, place in names.items()}
+        data: dict[str, list[Any]] = {name: [row[place] for row in rows] for name, place in names.items()}
         data |= {name: [int(one) for one in data[name]] for name in ("age", "hours")}
     else:
         rng = np.random.default_rng(0)
