@@ -15,7 +15,6 @@ import typer
 from jostle.cli.aggregates import parse_aggregates
 from jostle.cli.caps import cap_of
 from jostle.cli.delivery import Destination, deliver, say_stopped
-from jostle.cli.lookups import lookups_of
 from jostle.cli.running import stoppable
 from jostle.cli.terminal import STOPPED, Format, Working, all_words, check_apart, check_writable, tab_or, words
 from jostle.kernel.budget import PURE, Price
@@ -139,7 +138,11 @@ def release(
     aggregates = parse_aggregates(aggregate) if aggregate else {}
     if lookup and sql is None:
         raise BadInput("lookup", "is a table to join in a statement", "pass --sql, or leave it out")
-    lookups = lookups_of(lookup, data)
+    lookups: Mapping[str, Any] = {}
+    if lookup:
+        from jostle.cli.lookups import lookups_of
+
+        lookups = lookups_of(lookup, data)
     if not preview:
         check_destination(to, ledger, data, schema)
     if rows is not None and not preview:
