@@ -152,12 +152,7 @@ def calibration(objective: Additive, classes: int, neighbours: Neighbours, epsil
 
 
 def release(
-    objective: Additive,
-    rows: dict[str, NDArray[np.integer]],
-    weights: Counts,
-    classes: int,
-    noise: Noise,
-    how: Calibration,
+    objective: Additive, rows: dict[str, NDArray[np.integer]], weights: Counts, classes: int, noise: Noise, how: Calibration
 ) -> Vector:
     """For operators alone: noisy coefficients, one row a score, of the weighted rows."""
     scores = 1 if classes <= 2 else classes
