@@ -21,7 +21,7 @@ import numpy as np
 
 from jostle.answers.answer import Answer
 from jostle.answers.batches import BatchAnswer, BatchPreview, BatchStopped
-from jostle.answers.previews import price_within
+from jostle.answers.previews import checked_rows, price_within
 from jostle.kernel.budget import CONCENTRATED, PURE, Price, exact
 from jostle.kernel.decimals import root_down
 from jostle.kernel.errors import BadInput
@@ -116,8 +116,9 @@ class BatchQuestion(Question[BatchAnswer]):
 
     # -------------------------------------------------------------------------------------------- previews and answers
 
-    def preview(self, *, epsilon: Any) -> BatchPreview:
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> BatchPreview:
         """How far off each question's answers would be, with the noise and the shares of a release at this price."""
+        checked_rows(rows)  # each question has its own
         division = self.division(epsilon)
         margins: dict[str, float] = {}
         for one, price in zip(self.questions, division.prices, strict=True):
@@ -140,8 +141,18 @@ class BatchQuestion(Question[BatchAnswer]):
         """What all cost together, if each question's answers are to be that close."""
         return self.division_within(within).total
 
-    def release(self, *, epsilon: Any = None, within: Any = None, rho: Any = None) -> BatchAnswer:
+    def release(
+        self,
+        *,
+        epsilon: Any = None,
+        within: Any = None,
+        rho: Any = None,
+        fresh: bool = False,
+        consistent: bool = False,
+    ) -> BatchAnswer:
         """Charge and answer all questions, in their order, at a price for all, or within an error for each."""
+        if fresh or consistent:
+            return super().release(epsilon=epsilon, within=within, rho=rho, fresh=fresh, consistent=consistent)
         if [epsilon, within, rho].count(None) != 2:
             raise BadInput("epsilon, rho, within", "must be one of the three", "pass for instance epsilon=1")
         if within is None:
