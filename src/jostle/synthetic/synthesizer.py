@@ -68,7 +68,7 @@ class Tuning:
     most_groups: int = 64
     """The most groups of an ordered column."""
 
-    cells: int = 2**18
+    cells: int = 2**20
     """The most cells of all cliques together."""
 
 
