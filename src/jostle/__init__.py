@@ -49,6 +49,7 @@ _HOMES = {
     "Schema": "jostle.schema",
     "Unit": "jostle.tables.unit",
     "algorithm": "jostle.algorithms.registry",
+    "check_bounds": "jostle.tables.check_bounds",
     "epsilon_for": "jostle.choice.epsilon",
     "metafeature": "jostle.choice.metafeatures",
     "open": "jostle.tables.opening",

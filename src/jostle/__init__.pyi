@@ -29,6 +29,7 @@ from jostle.schema import Integer as Integer
 from jostle.schema import Real as Real
 from jostle.schema import Schema as Schema
 from jostle.schema import Text as Text
+from jostle.tables.check_bounds import check_bounds as check_bounds
 from jostle.tables.opening import open as open
 from jostle.tables.unit import Unit as Unit
 

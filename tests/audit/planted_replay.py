@@ -247,7 +247,7 @@ REPLACE = Neighbours("replace")
 FAULTS = [
     Planted("a domain inferred from the data", categories_from_the_data, "another shape or type"),
     Planted("bounds inferred from the data", bounds_from_the_data, "public numbers"),
-    Planted("a budget spent twice", spent_twice, "2 was charged, and ε is 1"),
+    Planted("a budget spent twice", spent_twice, "2 was charged, and the price is ε = 1"),
     Planted("two draws for one charge", drawn_twice, LOSS),
     Planted("noise before the charge", noise_before_the_charge, "comes before any charge"),
     Planted("NaN injected", not_a_number, LOSS),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,11 +13,14 @@ import pytest
 import jostle
 from jostle import algorithms, learn, mechanisms
 from jostle.audit.replay import Case, Subject, add_option, catalogue, replay
+from jostle.audit.replay.laws import LAWS
 from jostle.audit.replay.subjects import counts, tables
 from jostle.audit.replay.subjects.learners import estimators
 from jostle.audit.replay.tape import Diverged, Recording, Replay, TapeAccount
+from jostle.kernel import source
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.noise import calibrate_square
 from jostle.kernel.strategies import identity
 from jostle.tables.table import Table
 from tests.audit import planted_replay
@@ -23,7 +28,8 @@ from tests.audit.planted_replay import FAULTS, Planted
 from tests.audit.test_catalogue import UNPAID
 from tests.audit.test_command import jostle as command  # noqa: F401 (a fixture)
 
-SUBJECTS = catalogue.every()
+EVERY = catalogue.every()
+SUBJECTS = {name: subject for name, subject in EVERY.items() if not name.endswith(catalogue.IN_RHO)}
 PAIRS = {"table": 2, "learner": 4}
 """Few: the command has 200 of each."""
 
@@ -35,6 +41,40 @@ def test_neighbours_are_not_told_apart(name):
     assert verdict.worst <= 1 + 1e-6
     assert not verdict.refused
     assert verdict.draws or ": open" in name
+
+
+IN_RHO = [name for name in EVERY if name.endswith(catalogue.IN_RHO)]
+SLOW_IN_RHO = [f"{name}{catalogue.IN_RHO}" for name in ("table: marginals", "table: partition by person", "OPT", "DAWA")]
+
+
+@pytest.mark.parametrize("family", ["operator", "mechanism", "choice"])
+def test_neighbours_are_not_told_apart_in_rho(family):
+    for name in IN_RHO:
+        if EVERY[name].family == family and "over" not in name and "minus" not in name:
+            verdict = replay(EVERY[name], pairs=8, seed=1)
+            assert verdict.problems == [], name
+            assert verdict.draws > verdict.refused == 0, name
+
+
+@pytest.mark.parametrize("name", SLOW_IN_RHO)
+def test_neither_are_neighbours_of_what_takes_longer(name):
+    verdict = replay(EVERY[name], pairs=2, seed=1)
+    assert (verdict.problems, verdict.refused) == ([], 0)
+    assert verdict.draws
+
+
+def test_gaussian_noise_tells_its_rho_and_no_epsilon():
+    moved, square = (np.array([3, 0]), np.array([5, 1])), Fraction(10)
+    gaussian, chosen = LAWS["discrete Gaussian"], LAWS["exponential mechanism"]
+    assert gaussian.rho(square, *moved, None) == pytest.approx((4 + 1) / 20)
+    assert gaussian.loss(square, *moved, None) == math.inf
+    assert chosen.rho(Fraction(2), *moved, None) == pytest.approx(0.5**2 / 8)  # moves of 2 and 1 are 1 apart
+
+
+def test_too_little_gaussian_noise_is_noticed(monkeypatch):
+    monkeypatch.setattr(source, "calibrate_square", lambda square, rho: calibrate_square(square, 2 * rho))
+    found = replay(EVERY["operator: measure, hierarchy, in ρ"], pairs=8)
+    assert any("tells ρ = " in problem for problem in found.problems)
 
 
 @pytest.mark.parametrize("planted", FAULTS, ids=lambda one: one.kind)

@@ -29,10 +29,10 @@ def test_a_mean_is_previewed_for_an_expected_number_of_rows(jostle):
     ("arguments", "complaint"),
     [
         (("--preview", "--epsilon", 1), "rows: a mean's error depends"),
-        (("--preview", "--epsilon", 1, "--rows", 0), "rows: a mean's error depends"),
+        (("--preview", "--epsilon", 1, "--rows", 0), "rows: must be a whole number of at least 1"),
         (("--preview", "--within", 3), "within: a mean's error depends"),
         (("--ledger", "l.db", "--budget", 1, "--within", 3), "say what the mean may cost"),
-        (("--ledger", "l.db", "--budget", 1, "--epsilon", 1, "--rows", 9), "rows: is for the preview of a mean"),
+        (("--ledger", "l.db", "--budget", 1, "--epsilon", 1, "--rows", 9), "rows: is for a preview"),
         (("--ledger", "l.db", "--budget", "x", "--epsilon", 1), "budget: must be a finite number"),
         (("--ledger", "nowhere/l.db", "--budget", 1, "--epsilon", 1), "ledger: there is no directory"),
     ],
@@ -44,7 +44,15 @@ def test_what_is_wrong_is_called_as_the_option_is(jostle, arguments, complaint):
 
 
 @pytest.mark.usefixtures("folder")
-def test_rows_are_for_means(jostle):
-    status, _, errors = jostle(*ASKED[:4], "--by", "age", "--preview", "--epsilon", 1, "--rows", 9)
-    assert status == 2
-    assert "rows: is for the preview of a mean" in errors
+def test_rows_say_more_about_counts_too(jostle):
+    asked = (*ASKED[:4], "--by", "age", "--preview", "--epsilon", 1, "--json")
+    without, few = (json.loads(jostle(*asked, *rows)[1]) for rows in ((), ("--rows", 50)))
+    assert without["reckoned_by"] == "Laplace"
+    assert few["margin"] < without["margin"]  # a hundred cells that are mostly empty
+    assert few["assumed"] == "if there are 50 rows, and data like public ones"
+
+
+@pytest.mark.usefixtures("folder")
+def test_rows_are_all_rows_and_the_preview_says_how_many_that_makes_per_group(jostle):
+    asked = (*ASKED[:4], "--by", "age", "--aggregate", "a=mean(age)", "--preview", "--epsilon", 1, "--rows", 2000)
+    assert "if there are 2,000 rows in all, 20 in each of 100 groups" in jostle(*asked)[1]

@@ -33,6 +33,7 @@ from jostle.kernel.strategies import (
     identity,
     matrix,
     prefix,
+    residual,
     stack,
     total,
     wavelet,
@@ -166,6 +167,7 @@ def all_strategies(size: int = 8) -> dict[str, Strategy]:
         "hierarchy": hierarchy(size, 2),
         "weighted hierarchy": hierarchy(size, 3, root=False, weights=[1, 1.7]),
         "wavelet": wavelet(size),
+        "residual": residual((2, size // 2), kept=[0, 1], centred=[1]),
     }
 
 

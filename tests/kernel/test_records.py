@@ -270,6 +270,31 @@ def test_trials_are_drawn_at_once_with_the_law_of_one() -> None:
     assert records.unspent == 1
 
 
+@pytest.mark.parametrize("neighbours", [Neighbours(), Neighbours("replace", rows=2)], ids=str)
+def test_a_plan_that_is_paid_for_at_once_spends_what_was_charged_and_no_more(neighbours: Neighbours) -> None:
+    columns = ArrayColumns({"a": np.array([0, 1, 1])}, {"a": 2})
+    source = SimulatedRecords(columns, seed=0, neighbours=neighbours)
+    token = source.grant(rho="1/10")
+    paid, whole = source.paid(token, "a plan")
+    assert (source.unspent, whole.amount, whole.measure) == (0, Fraction(1, 10), "concentrated")
+    assert paid.neighbours == source.neighbours
+    first, second = whole.split(1, 3)
+    vector = paid.vector("a")
+    expected = neighbours.squared_sensitivity(1, 2) / (2 * Fraction(1, 40))
+    assert vector.noise_variance(identity(2), first) == pytest.approx(float(expected), rel=1e-6)
+    vector.measure(identity(2), first)
+    paid.vector("a").measure(identity(2), second)
+    with pytest.raises(PlanError, match="spent already"):
+        vector.measure(identity(2), second)
+    with pytest.raises(PlanError, match="one token"):
+        paid.grant(rho="1/10")  # type: ignore[attr-defined]
+    with pytest.raises(PlanError, match="split already|spent already"):
+        source.vector("a").measure(identity(2), token)
+    fresh = source.grant(rho="1/10")
+    with pytest.raises(PlanError, match="not granted for"):
+        paid.vector("a").measure(identity(2), fresh)
+
+
 def test_a_parts_token_is_worth_nothing_elsewhere() -> None:
     source = simulated(TINY)
     (first, token), (second, _), _ = source.split("b", source.grant(1))

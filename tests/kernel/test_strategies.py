@@ -23,6 +23,7 @@ from jostle.kernel.strategies import (
     Identity,
     Matrix,
     Prefix,
+    Residual,
     Stack,
     Strategy,
     Total,
@@ -35,6 +36,7 @@ from jostle.kernel.strategies import (
     lattice,
     matrix,
     prefix,
+    residual,
     stack,
     total,
     wavelet,
@@ -85,9 +87,11 @@ def hierarchies(draw: st.DrawFn, shape: tuple[int, ...]) -> Hierarchy:
 
 @st.composite
 def single_strategies(draw: st.DrawFn, shape: tuple[int, ...]) -> Strategy:
-    kind = draw(
-        st.sampled_from(["identity", "total", "prefix", "blocks", "grid", "boxes", "matrix", "hierarchy", "wavelet"])
-    )
+    kinds = ["identity", "total", "prefix", "blocks", "grid", "boxes", "matrix", "hierarchy", "wavelet", "residual"]
+    kind = draw(st.sampled_from(kinds))
+    if kind == "residual":
+        kept = draw(st.lists(st.sampled_from(range(len(shape))), unique=True))
+        return residual(shape, kept, draw(st.lists(st.sampled_from(kept), unique=True)) if kept else [])
     if kind == "prefix" and len(shape) == 1:
         return prefix(shape[0])
     if kind == "blocks":
@@ -144,7 +148,7 @@ def test_a_strategy_is_its_dense_matrix(strategy: Strategy, random: Any) -> None
     apart = max(int(((a - b) ** 2).sum()) for a, b in itertools.product(entries.T, repeat=2))
     assert added == squares.max()
     assert replaced >= apart
-    if isinstance(strategy, (*EXACT_DIAMETERS, Wavelet)):
+    if isinstance(strategy, (*EXACT_DIAMETERS, Wavelet, Residual)):
         assert replaced == apart
     assert {type(added), type(replaced)} == {int}
 
@@ -423,7 +427,7 @@ def test_a_tree_has_one_weight_a_level() -> None:
 def test_names_tell_public_facts_alone(name: str) -> None:
     strategy = all_strategies()[name]
     kind = type(strategy).__name__.lower()
-    assert strategy.name == f"{kind} of {strategy.rows} over 8"
+    assert strategy.name == f"{kind} of {strategy.rows} over {'2×4' if kind == 'residual' else '8'}"
     assert repr(strategy) == f"<{strategy.name}>"
 
 

@@ -64,6 +64,26 @@ def test_sums_of_whole_numbers_are_covered_and_not_by_one_less(numbers: int, sca
     assert (np.abs(drawn) <= margin - 1).mean() < 0.95 + 0.0195
 
 
+@pytest.mark.parametrize(("numbers", "square"), [(1, 0.2), (1, 2.0), (3, 0.5), (40, 9.0), (1, 10_000.0), (900, 400.0)])
+def test_sums_of_discrete_gaussian_numbers_have_exact_margins(numbers: int, square: float) -> None:
+    """Beside the law itself, by convolution where that is short, and beside the normal law where steps are small."""
+    law = NoiseLaw.discrete_gaussian(square)
+    margin = whole_margins(np.array([numbers]), law)[0]
+    reach = int(12 * np.sqrt(square)) + 2
+    alone = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2 * square))
+    chances = alone = alone / alone.sum()
+    for _ in range(numbers - 1 if numbers <= 40 else 0):
+        chances = np.convolve(chances, alone)
+    if numbers <= 40:
+        off = np.abs(np.arange(chances.size) - chances.size // 2)
+        assert chances[off <= margin].sum() >= 0.95 - 1e-9 > chances[off <= margin - 1].sum() - 2e-9
+    else:
+        assert margin == np.ceil(1.959964 * np.sqrt(numbers * square) - 0.5)
+    values = np.arange(-reach, reach + 1.0)
+    assert law.second == pytest.approx(float(alone @ values**2))
+    assert law.fourth == pytest.approx(float(alone @ values**4) - 3 * law.second**2, abs=1e-6 * square**2)
+
+
 def test_marginals_cover_as_often_as_they_say() -> None:
     """20,000 draws of a cell each: off by 0.0195 with a chance below 10⁻⁶."""
     shapes = {("a", "b"): (4, 3), ("b", "c"): (3, 5), ("a",): (4,)}

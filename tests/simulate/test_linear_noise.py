@@ -7,6 +7,7 @@ import pytest
 
 import jostle
 from jostle import algorithms, workloads
+from jostle.kernel.budget import Price
 from jostle.kernel.neighbours import Neighbours
 from jostle.simulate import estimates, linear_noise
 from jostle.simulate.margins import exact_margins, within_95
@@ -38,6 +39,18 @@ def test_exact_margins_cover_as_often_as_they_say(name: str, asked: workloads.Wo
     # Sums of whole numbers may be covered somewhat more often than 95 %.
     assert 0.95 - 0.043 < covered < 0.95 + 0.043
     assert (np.abs(asked @ runs) <= found).mean() == pytest.approx(0.955, abs=0.012)
+
+
+@pytest.mark.parametrize(("name", "rho"), [("Laplace", "1/50"), ("Laplace", "1"), ("HB", "1/200"), ("OPT", "1/50")])
+def test_gaussian_noise_has_exact_margins_too(name: str, rho: str) -> None:
+    """As above: off by 0.043 with a chance below 10⁻⁶."""
+    asked, price = workloads.prefix(40), Price.of(None, rho)
+    found = exact_margins(asked, algorithms.get(name), np.zeros(40), asked, price, ROWS, {})
+    assert found is not None
+    runs = asked @ np.concatenate(list(estimates(name, np.zeros(40, int), asked, price, trials=4000, seed=3)))
+    at = np.random.default_rng(4).integers(40, size=4000)
+    covered = (np.abs(runs)[np.arange(4000), at] <= found[at] + 1e-9).mean()
+    assert 0.95 - 0.043 < covered < 0.98 + 0.043  # whole numbers of a small variance are covered more often
 
 
 def test_equal_cells_get_equal_margins_whatever_was_released() -> None:

@@ -9,7 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from jostle.kernel.budget import Price
 from jostle.kernel.errors import BadInput
+from jostle.kernel.measures import Approximate, Concentrated
+from jostle.linear.design.residuals import plan_residuals
 from jostle.schema import Category, Integer, Real, Schema
 from jostle.tables.opening import open as open_table
 from jostle.tables.unit import Unit
@@ -131,6 +134,43 @@ def test_marginals_are_within_their_margins_as_often_as_they_say(people):
         assert shown.widest == pytest.approx(max(found.margins[0], shown.margin), rel=0.6)
     # Hoeffding over 20 independent runs, each a share in [0, 1]: P(mean < 0.95 − 0.59) < 10⁻⁶.
     assert np.mean(shares) > 0.95 - math.sqrt(math.log(1e6) / 40)
+
+
+def test_marginals_in_rho_are_measured_by_residuals_and_charged_once(people, tmp_path):
+    rows = opened(tmp_path, budget=Concentrated(10**7), name="in rho")
+    sets = (("age", "sex"), ("sex", "race"), "race")
+    found = rows.marginals(*sets, rho="1/8")
+    assert len(found.charges) == 1
+    assert (found.spent, found.measure, rows.remaining) == (Fraction(1, 8), "concentrated", 10**7 - Fraction(1, 8))
+    assert "Gaussian noise at ρ = 0.125" in found.explain()
+    by_sex = [found["age", "sex"].answers.reshape(100, 4).sum(0), found["sex", "race"].answers.reshape(4, 5).sum(1)]
+    assert by_sex[0] == pytest.approx(by_sex[1], abs=1e-6)
+    assert found["race"].answers == pytest.approx(found["sex", "race"].answers.reshape(4, 5).sum(0), abs=1e-6)
+    # The variances are those of the plan, which `test_residuals` compares with the linear map.
+    shapes = {("age", "sex"): (100, 4), ("sex", "race"): (4, 5), ("race",): (5,)}
+    plan = plan_residuals(shapes)
+    noise = [float(4 * r.queries.squared_sensitivities()[0] / r.queries.unit**2 / plan.share_of(r)) for r in plan.residues]
+    for axes, variance in plan.variances(noise).items():
+        assert found[axes].margins == pytest.approx(1.959964 * math.sqrt(variance), rel=1e-6)
+    shown = rows.ask_marginals(*sets).preview(epsilon=Price.of(None, "1/8"))
+    assert shown.widest == pytest.approx(max(table.margins[0] for table in found.tables.values()))
+    close = rows.marginals(*sets, rho=10**6)["sex", "race"].to_pandas()
+    truth = FRAME.value_counts(["sex", "race"])
+    assert close.set_index(["sex", "race"])["count"]["M", "c"] == pytest.approx(truth["M", "c"], abs=0.5)
+
+
+@pytest.mark.parametrize("price", [{"epsilon": 1}, {"rho": "1/2"}], ids=str)
+def test_weights_and_the_largest_variance_are_for_marginals_in_either_measure(tmp_path, price):
+    rows = opened(tmp_path, budget=Approximate(100, 1e-6))
+    sets = (("age", "sex"), "race")
+    plain, weighted, even = (
+        rows.marginals(*sets, **price, **options)["race"].margins[0]
+        for options in ({}, {"weights": [1, 1000]}, {"least": "largest"})
+    )
+    assert max(weighted, even) < 0.9 * plain
+    for options in ({"weights": [1]}, {"weights": [1, 0]}, {"least": "most"}):
+        with pytest.raises(BadInput, match=next(iter(options))):
+            rows.marginals(*sets, **price, **options)
 
 
 def test_ten_to_the_nine_cells_are_refused_with_what_to_do(people):

@@ -130,7 +130,7 @@ def measure(
     workload = asked(queries, domain)
     plans = {name: algorithms.get(name) for name in options or OPTIONS[len(domain)]}
     plans[DEFAULT] = plan_for(workload, None, {})[0]
-    found = {name: np.empty((len(SHAPES), number)) for name in plans}
+    found: dict[str, Vector] = {name: np.empty((len(SHAPES), number)) for name in plans}
     for kind, draw, counts in draws(domain, records, number, seed):
         for name, plan in plans.items():
             # Noise goes by the name and the batch: under one name, and one run at a time, all plans get the same.

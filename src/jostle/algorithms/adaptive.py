@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jostle.algorithms._parameter_rules import FACTOR, SHARE, SIZE
-from jostle.algorithms.opt import best_strategy
+from jostle.algorithms.opt import best_strategy, by_squares
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -53,7 +53,7 @@ def adaptive(
     pieces = np.ceil(np.clip(noisy_blocks * (budget.rate / records), 0, x.size)).astype(np.int64)
     leaves = cut(line, pieces)
     if workload.kind in RANGES and leaves.number > x.size * DENSE:
-        found = best_strategy(workload)
+        found = best_strategy(workload, squares=by_squares(fine))
         return project_nonnegative(workload, found.solve(x.measure(found.queries, fine)), total=x.total)
 
     from scipy.sparse import eye_array, vstack

@@ -19,10 +19,12 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategies import Identity, Prefix, Strategy, hierarchy
+from jostle.linear.design.gaussian import GaussianStrategy
 from jostle.linear.design.gram import Gram, fingerprint
 from jostle.linear.design.levels import best_weights, level_energies, weighted
 from jostle.linear.design.p_identity import PIdentity, refine, total_variance
 from jostle.linear.design.prefix_rows import interpolated
+from jostle.linear.design.prefix_tents import least_squares_cells, prefix_bound, prefix_tents
 from jostle.linear.design.tents import best_tents
 from jostle.linear.fitting.projections import project_nonnegative
 from jostle.linear.fitting.trees import tree_least_squares
@@ -30,6 +32,12 @@ from jostle.workloads import Ranks, Workload
 
 LARGEST = 2**14
 """On more cells than this, only trees are considered."""
+
+DENSE = 2**9
+"""On at most this many cells, the best strategy under Gaussian noise is found, which takes about a second."""
+
+_ABOVE = 1.02
+"""So far above the bound from below is the error of tents for prefixes, on 512 cells and more: `prefix_tents`."""
 
 REFINED = 2**10
 """On at most this many cells, a strategy that does not come with the package is refined, which takes about a second."""
@@ -43,9 +51,12 @@ def opt(x: Source, workload: Workload, budget: Budget) -> Vector:
     a few sizes and are refined by gradient descent on domains of up to 1,024 cells; these are kept in the user's cache
     folder. Large domains get a tree whose levels are weighted for the workload.
 
-    Privacy: one Laplace measurement of a strategy that depends only on the workload. The rest is post-processing.
+    Under ρ, noise goes by the L2 norm: up to 512 cells get the best strategy that there is, which is a convex problem. All
+    prefixes of a longer line get tents at every scale; others get a tree or overlapping sums, weighted anew.
+
+    Privacy: one measurement of a strategy that depends only on the workload. The rest is post-processing.
     """
-    found = best_strategy(workload)
+    found = best_strategy(workload, squares=by_squares(budget))
     return found.solve(x.measure(found.queries, budget))
 
 
@@ -60,7 +71,7 @@ class Optimised:
     """From its noisy answers to the cells."""
 
     variance: float
-    """The workload's total variance for noise of variance 1 at a norm of 1; exact but for irregular trees."""
+    """The workload's total variance for noise of variance 1 at a norm of 1; exact but for irregular trees and for tents."""
 
 
 _KINDS: Final = {Prefix: "prefix", Ranks: "ranks"}
@@ -69,38 +80,61 @@ _KINDS: Final = {Prefix: "prefix", Ranks: "ranks"}
 _found: dict[str, Optimised] = {}
 
 
-def best_strategy(workload: Workload) -> Optimised:
-    """The best strategy that is known for the workload, remembered in this process.
+def by_squares(budget: Budget) -> bool:
+    """Whether its noise is Gaussian, and so goes by the L2 norm of a strategy's columns, not by their L1 norm."""
+    return budget.measure != "pure"
+
+
+def best_strategy(workload: Workload, *, squares: bool = False) -> Optimised:
+    """The best strategy that is known for the workload, for Laplace or for Gaussian noise, remembered in this process.
 
     >>> from jostle import workloads
     >>> best_strategy(workloads.identity(64)).queries.norm
     1
     >>> round(best_strategy(workloads.prefix(256)).variance / 256)
     27
+    >>> round(best_strategy(workloads.prefix(256), squares=True).variance / 256, 1)
+    6.4
     """
     name = fingerprint(workload)
-    if name not in _found:
+    key = f"{name}, squares" if squares else name
+    if key not in _found:
         if len(_found) >= 32:
             _found.clear()
-        tree = _tree(workload)
-        overlapping = _overlapping(workload, name)
-        _found[name] = overlapping if overlapping and overlapping.variance < 0.999 * tree.variance else tree
-    return _found[name]
+        tree, other = _tree(workload, squares=squares), _by_squares(workload) if squares else None
+        other = other or _overlapping(workload, name, squares=squares)
+        _found[key] = other if other and other.variance < 0.999 * tree.variance else tree
+    return _found[key]
 
 
-def _tree(workload: Workload) -> Optimised:
+def _by_squares(workload: Workload) -> Optimised | None:
+    """What is best under Gaussian noise, or within 0.5 % of it: any workload on a few cells, and prefixes on many."""
+    cells = workload.shape[1]
+    if isinstance(workload.queries, Identity):
+        return None
+    if isinstance(workload.queries, Prefix) and DENSE < cells <= LARGEST:
+        tents = prefix_tents(cells)
+        return Optimised(tents, partial(least_squares_cells, tents), cells * (_ABOVE * prefix_bound(cells)) ** 2)
+    gram = Gram.of(workload) if cells <= DENSE else None
+    if gram is None or gram.dense is None:
+        return None
+    strategy = GaussianStrategy(gram.dense, workload.domain)
+    return Optimised(strategy.queries, strategy.solve, strategy.variance(gram.dense))
+
+
+def _tree(workload: Workload, *, squares: bool) -> Optimised:
     """Nested grids; of the levels of a tree that halves and of one that cuts in three, those that are worth measuring."""
     found = []
     for branching in (2, 3):
         full = hierarchy(workload.domain, branching)
-        weights, variance = best_weights(full, level_energies(full, workload.queries))
+        weights, variance = best_weights(full, level_energies(full, workload.queries), squares=squares)
         found.append((variance, full, weights))
     variance, full, weights = min(found, key=lambda candidate: candidate[0])
     tree = weighted(full, weights)
     return Optimised(tree, partial(tree_least_squares, tree), variance)
 
 
-def _overlapping(workload: Workload, name: str) -> Optimised | None:
+def _overlapping(workload: Workload, name: str, *, squares: bool) -> Optimised | None:
     """Every cell and overlapping sums; None where that is known not to help, or the domain is too large."""
     if isinstance(workload.queries, Identity) or not 2 < workload.shape[1] <= LARGEST:
         return None
@@ -108,7 +142,7 @@ def _overlapping(workload: Workload, name: str) -> Optimised | None:
     if gram is None:
         return None
     theta = _rows(workload, gram, name)
-    strategy = PIdentity(theta, workload.domain)
+    strategy = PIdentity(theta, workload.domain, squares=squares)
     return Optimised(strategy.queries, strategy.least_squares, strategy.variance(gram.rows, gram.diagonal))
 
 
@@ -245,7 +279,7 @@ def opt_nonnegative(x: Source, workload: Workload, budget: Budget) -> Vector:
     Nearest in the requested answers, not in the cells: sums over sparse parts of the domain stay free of the bias
     that clipped cells have, and the error falls on every input. Answers to other questions may be worse than OPT's.
 
-    Privacy: one Laplace measurement of a strategy that depends only on the workload. The rest is post-processing.
+    Privacy: one measurement of a strategy that depends only on the workload. The rest is post-processing.
     """
-    found = best_strategy(workload)
+    found = best_strategy(workload, squares=by_squares(budget))
     return project_nonnegative(workload, found.solve(x.measure(found.queries, budget)), total=x.total)

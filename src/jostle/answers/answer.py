@@ -135,7 +135,12 @@ class Answer(ABC):
 
     @property
     def _at(self) -> str:
-        return f"{SYMBOLS[self.measure]} = {round_up(self.spent):g}"
+        return "no cost" if not self.spent else f"{SYMBOLS[self.measure]} = {round_up(self.spent):g}"
+
+    @property
+    def _noise(self) -> str:
+        """Which noise was added to what was measured, in words."""
+        return "Laplace noise" if self.measure == PURE else "Gaussian noise"
 
     @property
     def _left(self) -> str:

@@ -42,6 +42,7 @@ PROOFS: Final[Mapping[str, tuple[str, ...]]] = {
     "statistic": (_KERNEL, "proofs/statistics.md", "proofs/expressions.md"),
     "choose": (_KERNEL, "proofs/statistics.md", "proofs/criteria.md"),
     "partition": ("proofs/partition.md",),
+    "plan": (_KERNEL, "proofs/records.md", "proofs/measures.md"),
     "split": (_KERNEL, "proofs/neighbours.md"),
     "minimise": ("proofs/objective.md",),
     "discrete_laplace": ("proofs/tables.md", _MECHANISMS),

@@ -12,10 +12,16 @@ import numpy as np
 
 from jostle import algorithms
 from jostle.algorithms import Algorithm
+from jostle.kernel.arguments import whole
 from jostle.kernel.budget import PURE, SYMBOLS, Price, exact, round_up
+from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
-from jostle.simulate.margins import within_95
+from jostle.simulate import calibration
+from jostle.simulate.calibration import signal
+from jostle.simulate.margins import BLIND, settled_plan, within_95
 from jostle.workloads import Workload
+
+MOST_ROWS = 2**61
 
 SMALLEST, LARGEST = Fraction(1, 10**6), Fraction(10**4)
 """The search for an ε stays between these."""
@@ -43,10 +49,28 @@ class Preview:
     measure: str = PURE
     """What the charge would be in."""
 
+    assumed: str = ""
+    """What the margin rests on besides the question, in words: a number of rows, and data like public ones."""
+
     def __str__(self) -> str:
         so = "" if self.stand_in == self.algorithm else f", expected to be no worse than {self.stand_in}"
-        off = f"±{self.margin:.3g} at 95 % (at most ±{self.widest:.3g})"
-        return f"At {SYMBOLS[self.measure]} = {round_up(self.epsilon):g}, {off}, by {self.algorithm}{so}."
+        off = f"±{self.margin:.3g} at 95 %" + ("" if self.assumed else f" (at most ±{self.widest:.3g})")
+        given = f", {self.assumed}" if self.assumed else ""
+        return f"At {SYMBOLS[self.measure]} = {round_up(self.epsilon):g}, {off}, by {self.algorithm}{so}{given}."
+
+
+@dataclass(frozen=True, kw_only=True)
+class PreviewWithMemory(Preview):
+    """What to expect where something was released before."""
+
+    paid_for: float | None
+    """How close a typical answer is by what was released before, at no cost; None if it does not follow from that."""
+
+    def __str__(self) -> str:
+        if self.paid_for is None:
+            return super().__str__()
+        free = " It would cost nothing." if self.paid_for <= self.margin * (1 + 1e-9) else ""
+        return f"{super().__str__()} ±{self.paid_for:.3g} is already paid for.{free}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,30 +96,74 @@ class GroupPreviews(Preview):
             f"{name} ± {off:.3g}" if not math.isnan(off) else f"{name} (depends on the rows of a group)"
             for name, off in self.margins.items()
         )
+        given = f", {self.assumed}" if self.assumed else ""
         shown = "" if self.even_chance is None else f" A group of {self.even_chance:,} has an even chance to be shown."
-        return f"Expected error at {SYMBOLS[self.measure]} = {round_up(self.epsilon):g} (95 % confidence): {each}.{shown}"
+        at = f"{SYMBOLS[self.measure]} = {round_up(self.epsilon):g}"
+        return f"Expected error at {at} (95 % confidence): {each}{given}.{shown}"
 
 
-def preview(plan: Algorithm, workload: Workload, epsilon: Any, neighbours: Neighbours, tunables: dict[str, Any]) -> Preview:
-    """The margins of the algorithm in closed form, or of one in its place whose error is the same on all data."""
-    stand_in, price = plan, Price.of(epsilon)
-    if plan.data_dependent:
-        stand_in, tunables = algorithms.get("Laplace" if workload.kind == "identity" else "HB"), {}
-    each = within_95(stand_in, np.zeros(workload.domain), workload, price, neighbours, tunables)
+def preview(
+    plan: Algorithm,
+    workload: Workload,
+    epsilon: Any,
+    neighbours: Neighbours,
+    tunables: dict[str, Any],
+    rows: int | None = None,
+) -> Preview:
+    """The margins of the algorithm in closed form, or of one in its place whose error is the same on all data.
+
+    With a number of rows, the margin that an algorithm whose error depends on the data typically has on public data with as
+    many rows per cell: the median over data sets, as `jostle bench coverage --fit` measured it.
+    """
+    price, expected = Price.of(epsilon), checked_rows(rows)
+    settled, own = settled_plan(plan, workload, tunables)
+    named: dict[str, Any] = {"algorithm": plan.name, "measure": price.measure}
+    if not plan.data_dependent or not settled.data_dependent:
+        each = within_95(settled, np.zeros(workload.domain), workload, price, neighbours, own)
+        typical, widest = float(np.median(each)), float(each.max())
+        return Preview(epsilon=price.amount, margin=typical, widest=widest, stand_in=plan.name, **named)
+    stand_in = algorithms.get("Laplace" if workload.kind == "identity" else "HB")
+    each = within_95(stand_in, np.zeros(workload.domain), workload, price, neighbours, {})
     typical, widest = float(np.median(each)), float(each.max())
-    named = {"algorithm": plan.name, "stand_in": stand_in.name, "measure": price.measure}
-    return Preview(epsilon=price.amount, margin=typical, widest=widest, **named)
+    margin = None
+    if expected is not None:
+        even = np.full(workload.shape[1], expected / workload.shape[1])
+        if settled.name in BLIND:  # its intervals depend on nothing else
+            margin = float(np.median(within_95(settled, even, workload, price, neighbours, own)))
+        else:
+            part = calibration.typical(settled.name, (workload.kind, workload.domain), signal(even, price))
+            margin = None if part is None else part * typical
+    if margin is None:
+        return Preview(epsilon=price.amount, margin=typical, widest=widest, stand_in=stand_in.name, **named)
+    given = f"if there are {expected:,} rows, and data like public ones"
+    return Preview(epsilon=price.amount, margin=margin, widest=widest, stand_in=plan.name, assumed=given, **named)
+
+
+def checked_rows(rows: Any) -> int | None:
+    """About how many rows there are, if the caller says so."""
+    expected = whole(rows)
+    if rows is not None and (expected is None or not 1 <= expected <= MOST_ROWS):
+        raise BadInput(
+            "rows", "must be a whole number of at least 1", "say about how many there are in all, for instance rows=1000"
+        )
+    return expected
 
 
 def epsilon_within(within: Any, previewed: Callable[..., Preview]) -> Fraction:
     """The smallest ε, to two digits, at which a typical answer is expected to be that close."""
+    return price_within(within, previewed, PURE).amount
+
+
+def price_within(within: Any, previewed: Callable[..., Preview], measure: str) -> Price:
+    """The smallest price in a measure, to two digits of ε or ρ, at which a typical answer is expected to be that close."""
     wish = exact(within, "within")
 
-    def suffices(epsilon: Fraction) -> bool:
-        return bool(previewed(epsilon=epsilon).margin <= wish)
+    def suffices(amount: Fraction) -> bool:
+        return bool(previewed(epsilon=Price(amount, measure)).margin <= wish)
 
-    # Noise is in proportion to 1/ε, so the guess is near, except for whole numbers that hardly get any.
-    guess = _two_digits(min(max(exact(max(previewed(epsilon=1).margin, 1e-3)) / wish, SMALLEST), LARGEST))
+    # Noise is in proportion to 1/ε or 1/√ρ, so the guess is near, except for whole numbers that hardly get any.
+    ratio = exact(max(previewed(epsilon=Price(Fraction(1), measure)).margin, 1e-3)) / wish
+    guess = _two_digits(min(max(ratio if measure == PURE else ratio**2, SMALLEST), LARGEST))
     if suffices(guess):
         low, high = guess / 4, guess
         while low > SMALLEST and suffices(low):
@@ -109,7 +177,7 @@ def epsilon_within(within: Any, previewed: Callable[..., Preview]) -> Fraction:
         if middle in (low, high):
             break
         low, high = (low, middle) if suffices(middle) else (middle, high)
-    return min(max(high, SMALLEST), LARGEST)
+    return Price(min(max(high, SMALLEST), LARGEST), measure)
 
 
 def _two_digits(amount: Fraction) -> Fraction:

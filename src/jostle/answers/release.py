@@ -18,6 +18,7 @@ from jostle.choice.traces import Trace, collect_traces
 from jostle.kernel.arrays import counts
 from jostle.kernel.budget import Budget, Price
 from jostle.kernel.errors import BadInput
+from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import ReleaseSource
 from jostle.schema.rows import Rows
@@ -70,6 +71,9 @@ class Release(Answer):
     about: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The labels of the answers: per column, a list as long as the answers."""
 
+    noise: str = ""
+    """Which noise, and why, where the account would have paid for another, too."""
+
     @cached_property
     def margins(self) -> Vector:
         """Half the width of a 95 % interval around each answer, worked out when first used. It costs no privacy.
@@ -102,7 +106,7 @@ class Release(Answer):
     @property
     def _run(self) -> Run:
         price = Price(self.spent, self.measure)
-        return self.algorithm, self.estimate, self.workload, price, self.neighbours, self.tunables
+        return run_of(self.algorithm, self.estimate, self.workload, price, self.neighbours, self.tunables, self.trace)
 
     def _explained(self) -> str:
         """What was counted, how far off it may be, what answered, and what is left."""
@@ -113,7 +117,8 @@ class Release(Answer):
         chosen = f"Algorithm: {self.algorithm.name}, {self.reason}."
         if self.trace is not None:
             chosen = f"{self.algorithm.name} chose the algorithm {self.trace.choice}."
-        return f"{what} at {self._at}, typically within ±{np.median(self.margins):.3g} (95 %). {chosen} {self._left}"
+        noise = f"{self.noise} " if self.noise else ""
+        return f"{what} at {self._at}, typically within ±{np.median(self.margins):.3g} (95 %). {chosen} {noise}{self._left}"
 
     def rows(self, *, together: bool = False) -> Rows:
         """One row per answer: its labels, the answer, and the ends of its 95 % interval.
@@ -147,6 +152,25 @@ class Release(Answer):
 
     def __repr__(self) -> str:
         return f"<Release of {self.workload!r} by {self.algorithm.name}, at {self._at}>"
+
+
+def run_of(
+    plan: Algorithm,
+    estimate: Vector,
+    workload: Workload,
+    price: Price,
+    neighbours: Neighbours,
+    tunables: dict[str, Any],
+    trace: Trace | None,
+) -> Run:
+    """What decides how far off a release is: of a choosing algorithm, the one that it chose, with what was left for it.
+
+    The choice saw only noise that the chosen algorithm's estimate has no part in. So given the choice, the error has the law
+    that it always has, unless the estimate was then projected on what the choice saw.
+    """
+    if trace is not None and plan.choosing and not trace.projection:
+        plan, price, tunables = algorithms.get(trace.choice), Price(trace.remainder, price.measure), {}
+    return plan, estimate, workload, price, neighbours, tunables
 
 
 def _without_traces(counts: Vector) -> Vector:
@@ -276,6 +300,7 @@ def answered(
     about: Mapping[str, Sequence[str]] | None = None,
     of_part: bool = False,
     notes: tuple[str, ...] = (),
+    noise: str = "",
 ) -> Release:
     """Run a plan on a source that is charged for it, and keep everything public about it.
 
@@ -301,4 +326,5 @@ def answered(
         about=about or {},
         charges=budget.charges,
         notes=notes,
+        noise=noise,
     )

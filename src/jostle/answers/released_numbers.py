@@ -11,7 +11,6 @@ import numpy as np
 
 from jostle import plots
 from jostle.answers.answer import Answer, labelled
-from jostle.kernel.budget import PURE
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.linear.fitting.marginals import Axes
@@ -30,8 +29,7 @@ class _ByNoise(Answer):
 
     @property
     def _price_in_words(self) -> str:
-        noise = "Laplace" if self.measure == PURE else "Gaussian"
-        return f"by {noise} noise at {self._at} ({self.neighbours} neighbours). {self._left}"
+        return f"by {self._noise} at {self._at} ({self.neighbours} neighbours). {self._left}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +125,7 @@ class Marginals(Answer, Mapping[Axes, ReleasedNumbers]):
         off = "; ".join(f"{', '.join(axes)} ± {table.margins[0]:.3g}" for axes, table in self.tables.items())
         return (
             f"{len(self)} histograms, consistent with each other by least squares, off at 95 % by: {off}. "
-            f"Measured with Laplace noise at {self._at} ({self.neighbours} neighbours). {self._left}"
+            f"Measured with {self._noise} at {self._at} ({self.neighbours} neighbours). {self._left}"
         )
 
     def rows(self) -> Rows:

@@ -184,6 +184,7 @@ def _tables(ledger: Ledger) -> list[Target]:
         Target("Table.ask", lambda name, **given: table.ask(name, **given), {"name": "g", "algorithm": "Laplace"}),
         Target("Table.ask_ranges", table.ask_ranges, {"column": "v", "ranges": [(0, 4), (5, 9)]}),
         Target("Table.ask_quantiles", table.ask_quantiles, {"column": "v", "levels": [0.5]}),
+        Target("Table.ask_batch", lambda one, **k: table.ask_batch(one, **k), {"one": table.ask_count(), "weights": [1]}),
         Target("Table.ask_marginals", lambda one, other: table.ask_marginals(one, other), {"one": ("g",), "other": ("v",)}),
         Target(
             "Table.ask_synthesis",

@@ -27,9 +27,10 @@ def for_workload(workload: Workload) -> tuple[str, str]:
     """
     if workload.kind == "identity":
         return "Bayes", "because single cells are asked for: each is shrunk to what cells like it seem to hold"
-    if workload.kind in RANGES and few_cells(workload):
+    queries, cells = workload.shape
+    if workload.kind in RANGES and few_cells(workload) and queries >= min(cells, FEW + 1):
         return "OPT-Bayes", "because cells are few: they are shrunk under many priors, and fused with sums"
-    if workload.kind not in RANGES or workload.shape[0] <= FEW:
+    if workload.kind not in RANGES or queries <= FEW:
         return "OPT", "because these queries can be measured nearly as they are"
     better = "Adaptive" if len(workload.domain) == 1 else "AdaptiveGrid"
     return better, "because many ranges are asked for: their resolution follows the data"

@@ -15,7 +15,7 @@ from jostle.algorithms.registry import TASKS, algorithm
 from jostle.choice import default_algorithm, traces
 from jostle.choice.features import FEATURES, exchange_rate
 from jostle.choice.measurements import LazyMeasurements
-from jostle.choice.regret_tree import Decision
+from jostle.choice.regret_tree import Decision, Step
 from jostle.choice.selectors import About, Selector, find
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.partition import Vector
@@ -95,7 +95,9 @@ def pythia(
     """
     found = _selector(selector, workload)
     if found is None:
-        decision = Decision(default_algorithm.for_workload(workload)[0], {}, ())
+        cells = float(workload.shape[1])
+        path = (Step("workload", 0.0, workload.kind), Step("domain", cells, f"of {cells:g} cells"))
+        decision = Decision(default_algorithm.for_workload(workload)[0], {}, path)
         nothing = LazyMeasurements([], x, workload, budget, Fraction(0))
         traces.record(nothing.trace(_task(workload), "the public rule", decision))
         return algorithms.get(decision.choice).run(x, workload, budget)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -66,6 +67,9 @@ def show_ledger(
     ] = None,
     as_json: AsJson = False,
     events: Annotated[bool, typer.Option("--events/--no-events", help="List the events too.")] = True,
+    saved: Annotated[
+        bool, typer.Option("--saved", help="Show what was not charged because it was released before.")
+    ] = False,
     wide: Annotated[bool, typer.Option("--wide", help="Show whole notes, however long the lines become.")] = False,
 ) -> None:
     """Show the accounts of a ledger: what may be spent, what was, on what, by whom, and what is left. Changes nothing.
@@ -74,6 +78,11 @@ def show_ledger(
     """
     from jostle.tables.budget_source import ledger_at
 
+    if saved:
+        from jostle.cli.memory import show_savings
+
+        show_savings(ledger, account, as_json=as_json)
+        return
     with ledger_at(ledger, create=False) as book:
         statement = book.statement(account)
     if key is not None:
@@ -86,6 +95,29 @@ def show_ledger(
     statement.check()  # after it was shown: whoever has to repair a ledger must be able to see it
     if not as_json:
         Console().print(f"\n{_CHECKED}" if events else _CHECKED, soft_wrap=True)
+
+
+@budget.command("memory", cls=Command)
+def show_memory(
+    ledger: LedgerArgument,
+    account: Annotated[str, typer.Argument(help="The account.", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option("--export", help="Write all of it, with the numbers, to this .json file.", show_default=False),
+    ] = None,
+    forget: Annotated[bool, typer.Option("--forget", help="Forget it. What was paid for it stays paid.")] = False,
+    before: Annotated[
+        str | None, typer.Option(help="With --forget: only what is older, for instance 2026-01-31.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what the ledger remembers of an account: released numbers that later questions use again.
+
+    Exit codes: 0 done, 2 refused, 4 the ledger cannot be used.
+    """
+    from jostle.cli.memory import manage_memory
+
+    manage_memory(ledger, account, out=out, forget=forget, before=before, as_json=as_json)
 
 
 @budget.command(cls=Command)

@@ -177,6 +177,9 @@ def _print_places(answer: Answer, to: Destination) -> None:
         if path is not None:
             typer.echo(f"{what} {path}.")
     where = safe_to_show(to.ledger)
+    if not answer.charges:
+        typer.echo("Nothing was charged.")
+        return
     typer.echo(f"{in_ledger(answer.charges)}\nThe charge is in {where}: jostle budget {where}")
 
 

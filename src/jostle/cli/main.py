@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     """All commands."""
 
 COMMANDS: Final = (
-    *("demo", "schema", "release", "synthesize", "budget", "claim"),
+    *("demo", "schema", "release", "check-bounds", "synthesize", "budget", "claim"),
     *("classify", "run", "audit", "train", "explore", "bench"),
 )
-"""In the order of `jostle --help`. Each is in the module of its name."""
+"""In the order of `jostle --help`. Each is in the module of its name, with _ in place of -."""
 
 
 def with_commands(*names: str) -> typer.Typer:
@@ -42,11 +42,12 @@ def with_commands(*names: str) -> typer.Typer:
     )
     made.callback()(_options)
     for name in names:
-        command = getattr(import_module(f"jostle.cli.{name}"), name)
+        module = name.replace("-", "_")
+        command = getattr(import_module(f"jostle.cli.{module}"), module)
         if isinstance(command, typer.Typer):
             made.add_typer(command, name=name)
         else:
-            made.command(cls=Command)(command)
+            made.command(name, cls=Command)(command)
     return made
 
 

@@ -50,11 +50,14 @@ def release(
         str | None, typer.Option(help="Count only rows where this is true, for instance \"sex = 'F'\".")
     ] = None,
     sql: Annotated[str | None, typer.Option(help="Ask in SQL instead: SELECT … FROM … WHERE … GROUP BY ….")] = None,
+    batch: Annotated[
+        Path | None, typer.Option(help="Ask all questions of this .toml file together, each a [[question]], at one price.")
+    ] = None,
     epsilon: Annotated[str | None, typer.Option(help="The privacy budget to spend, for instance 0.5.")] = None,
     rho: Annotated[str | None, typer.Option(help="Instead of ε: the ρ to spend, with Gaussian noise, such as 0.01.")] = None,
     within: Annotated[float | None, typer.Option(help="Instead of ε: the largest error to accept, at 95 %.")] = None,
     preview: Annotated[bool, typer.Option("--preview", help="Show the expected error, and charge nothing.")] = False,
-    rows: Annotated[int | None, typer.Option(help="With --preview of a mean: about how many rows you expect.")] = None,
+    rows: Annotated[int | None, typer.Option(help="With --preview: about how many rows you expect in all.")] = None,
     budget: Annotated[
         str | None, typer.Option(help="The total ε that may ever be spent on these data, or ε,δ as 1,1e-6; first time only.")
     ] = None,
@@ -90,6 +93,14 @@ def release(
         str | None, typer.Option(help='For a view of a database, if that is so: "each row comes from one row".')
     ] = None,
     engine: Annotated[str, typer.Option(help="duckdb, or spark to read files with Spark on this machine.")] = "duckdb",
+    data_version: Annotated[
+        str | None,
+        typer.Option(
+            help="Which state of the data this is, such as 2026-10: what was released of it is used again.",
+            show_default=False,
+        ),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Ask anew, whatever is remembered of this version.")] = False,
     note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
     out: Annotated[
         Path | None,
@@ -118,20 +129,17 @@ def release(
     if [epsilon, rho, within].count(None) != 2:
         raise BadInput("epsilon", "pass either a price or an accuracy", "pass --epsilon 0.5, --rho 0.01 or --within 10")
     cap = cap_of(budget, delta)
-    if sql is not None and (groups or where or algorithm or aggregate):
-        raise BadInput("sql", "is the whole question", "leave out --by, --aggregate, --where and --algorithm, or --sql")
-    if algorithm is not None and aggregate:
-        raise BadInput("algorithm", "is for histograms", "leave it out, or leave out --aggregate")
-    if wide and (not aggregate or len(groups) != 2):
-        raise BadInput("wide", "is for aggregates by two columns", "name both, --by ward,sex, and an --aggregate")
+    parts = {"by": groups, "where": where, "algorithm": algorithm, "aggregate": aggregate, "sql": sql, "batch": batch}
+    _check_parts({name: part for name, part in parts.items() if part}, wide=wide)
     aggregates = parse_aggregates(aggregate) if aggregate else {}
     if not preview:
         check_destination(to, ledger, data, schema)
     if rows is not None and not preview:
-        raise BadInput("rows", "is for the preview of a mean", "leave it out, or pass --preview")
+        raise BadInput("rows", "is for a preview", "leave it out, or pass --preview")
     with Working() as working, ExitStack() as until_done:
         working.on("Opening the table")
-        if preview:  # nothing will be charged, so no ledger is needed, and none is written to
+        known = data_version is not None and ledger is not None and not fresh
+        if preview and not known:  # nothing will be charged, so no ledger is needed, and none is written to
             folder = until_done.enter_context(TemporaryDirectory(prefix="jostle-"))
             ledger, cap = str(Path(folder) / "preview.db"), cap_of("1,1e-6") if keys and cap is None else cap or "1"
         private = open_table(
@@ -153,12 +161,10 @@ def release(
             quoted_line_breaks=quoted_line_breaks or None,
             sheet=sheet,
             view=view,
+            version=None if fresh else data_version,
         )
-        question = (
-            private.ask_sql(sql, keys=keys)
-            if sql is not None
-            else _question(private, groups, where, algorithm, aggregates, keys)
-        )
+        whole = _whole_question(private, sql, batch, keys)
+        question = whole or _question(private, groups, where, algorithm, aggregates, keys)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
             _show_preview(question, epsilon if rho is None else Price.of(None, rho), within, rows, form)
@@ -208,6 +214,27 @@ def check_destination(to: Destination, ledger: str | None, data: str, schema: Pa
         plots.savable(to.plot, "plot")
 
 
+def _check_parts(parts: Mapping[str, Any], *, wide: bool) -> None:
+    """Refuse parts of a question that do not go together."""
+    for whole, problem in (("sql", "is the whole question"), ("batch", "has all questions")):
+        if whole in parts and len(parts) > 1:
+            others = ", ".join(f"--{name}" for name in parts if name != whole)
+            raise BadInput(whole, problem, f"leave out {others}, or --{whole}")
+    if "algorithm" in parts and "aggregate" in parts:
+        raise BadInput("algorithm", "is for histograms", "leave it out, or leave out --aggregate")
+    if wide and ("aggregate" not in parts or len(parts.get("by", ())) != 2):
+        raise BadInput("wide", "is for aggregates by two columns", "name both, --by ward,sex, and an --aggregate")
+
+
+def _whole_question(private: Table, sql: str | None, batch: Path | None, keys: str | None) -> Any:
+    """The question that a statement or a file is; None without either."""
+    if batch is not None:
+        from jostle.cli.batch_files import read_batch
+
+        return read_batch(batch, private)
+    return None if sql is None else private.ask_sql(sql, keys=keys)
+
+
 def _question(
     private: Table,
     groups: Sequence[str],
@@ -234,9 +261,7 @@ def _check_lines(question: Any, to: Destination) -> None:
 
 
 def _show_preview(question: Any, epsilon: str | Price | None, within: float | None, rows: int | None, form: Format) -> None:
-    price = epsilon if epsilon is not None else question.epsilon_within(within)
-    if rows is not None and getattr(question, "kind", None) != "mean" and not hasattr(question, "aggregates"):
-        raise BadInput("rows", "is for the preview of a mean", "leave it out")
+    price = epsilon if epsilon is not None else question.price_within(within)
     shown = question.preview(epsilon=price) if rows is None else question.preview(epsilon=price, rows=rows)
     if form == "text":
         typer.echo(f"{question.what}: {shown}\nNothing was charged.")
@@ -249,6 +274,8 @@ def _show_preview(question: Any, epsilon: str | Price | None, within: float | No
         "algorithm": shown.algorithm,
         "reckoned_by": shown.stand_in,
     }
+    if shown.assumed:
+        facts["assumed"] = shown.assumed
     if shown.measure != PURE:
         facts = {"what": facts["what"], "measure": shown.measure, "rho": facts.pop("epsilon")} | facts
     margins = getattr(shown, "margins", None)

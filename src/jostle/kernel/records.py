@@ -275,6 +275,16 @@ class Records(PrivateData):
         """
         return self.__over(columns, replace(self.__custody, neighbours=self.neighbours.among_filtered()))
 
+    def paid(self, budget: Budget, what: str) -> tuple[Self, Budget]:
+        """The same records behind a purse that has this token's amount, which is charged here, whole.
+
+        So a plan of many measurements is one event in the ledger. What the steps split off adds up to no more.
+        """
+        check_token(budget)
+        self.__custody.spend(budget, "plan", what)
+        purse = self.__custody.purse.part(self.neighbours, self.__custody.noise, budget.charges)
+        return self.__over(self.__columns, replace(self.__custody, purse=purse)), purse.grant(budget.price)
+
     def choose_each(
         self,
         splits: Sequence[Split],

@@ -8,11 +8,12 @@ Proofs: docs/proofs/operators.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, prod, sqrt
 from threading import Lock
-from typing import Any, Literal, NoReturn, Self, TypeVar, final
+from typing import Any, Literal, NamedTuple, NoReturn, Self, TypeVar, final
 from warnings import warn
 
 import numpy as np
@@ -85,6 +86,20 @@ class AddedNoise:
     def scale(self) -> float:
         """Of Laplace noise; for Gaussian noise, of Laplace noise with the same σ."""
         return float(self.amount) if self.kind == "laplace" else sqrt(self.amount / 2)
+
+
+class Measurement(NamedTuple):
+    """What one `measure` released, with everything public about it."""
+
+    source: Source
+    strategy: Strategy
+    noise: AddedNoise
+    numbers: Counts | Vector
+    """As they were released, in units of the strategy."""
+
+
+WITNESS: ContextVar[list[Measurement] | None] = ContextVar("WITNESS", default=None)
+"""Where measurements are listed, for whoever wants to keep what was released. Nothing in the kernel reads the list."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -252,6 +267,8 @@ class Source(PrivateData):
                 self.__answers.clear()
             answers = self.__answers[strategy] = np.ascontiguousarray(strategy.apply(self.__x))
         noisy = noise.on(answers, self.__custody.noise)
+        if (listed := WITNESS.get()) is not None:
+            listed.append(Measurement(self, strategy, noise, noisy))
         return noisy / strategy.unit if strategy.unit > 1 else noisy.astype(np.float64, copy=False)
 
     def laplace(self, strategy: Strategy, budget: Budget) -> Vector:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from jostle.answers.noise_intervals import share_ends
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.records import ArrayColumns, Records, ReleaseRecords, SimulatedRecords
@@ -123,13 +124,17 @@ def learn_and_test(records: Source, task: Task, learner: Learner, epsilon: Any, 
 def tested(model: Model, records: Records, task: Task, budget: Budget) -> Tested:
     """The model's noisy accuracy on private records that it was not learned from.
 
+    The margin reaches to the further end of the accuracy's exact interval, which holds however few records there are.
+
     Privacy: the model is public. Each record counts as right or wrong, and the two counts are measured once.
     """
     counts = records.judged([*task.attributes, task.label], partial(right_on, model, task), 2)
     scale = counts.noise_scale(identity((2,)), budget)
-    wrong, correct = np.maximum(counts.measure(identity((2,)), budget), 0.0)
-    total = max(float(wrong + correct), 1.0)
-    return Tested(model, float(correct) / total, min(1.0, 3 * scale / total))
+    noisy = counts.measure(identity((2,)), budget)
+    wrong, correct = np.maximum(noisy, 0.0)
+    accuracy = float(correct) / max(float(wrong + correct), 1.0)
+    low, high = (float(end[0]) for end in share_ends(noisy[np.newaxis, ::-1], scale)) if scale > 0 else (accuracy, accuracy)
+    return Tested(model, accuracy, max(accuracy - low, high - accuracy))
 
 
 def right_on(model: Model, task: Task, codes: Encoded) -> NDArray[np.bool_]:

@@ -53,7 +53,7 @@ class _Probe:
         return self._measured(values, NoiseLaw.discrete_laplace(scale))
 
     def discrete_gaussian(self, values: Counts, square: Fraction) -> Vector:
-        return self._measured(values, NoiseLaw.gaussian(float(square)))
+        return self._measured(values, NoiseLaw.discrete_gaussian(square))
 
     def _measured(self, values: Counts, law: NoiseLaw) -> Vector:
         before = sum(size for _, size in self.laws)
@@ -97,7 +97,7 @@ class LinearError:
             return self.margins_of(asked.__matmul__, _name(asked), asked.shape[0])
         adds_up = asked.queries.unit == 1 and asked.queries.bounds == (0, 1)
         if len(probe.laws) == 1 and adds_up and np.array_equal(estimate, given) and math.isfinite(probe.laws[0][0].scale):
-            return whole_margins(asked.lengths, probe.laws[0][0].scale)
+            return whole_margins(asked.lengths, probe.laws[0][0])
         return self.margins_of(asked.__matmul__, _name(asked), asked.shape[0])
 
     def margins_of(self, asked: Asked, name: Hashable, answers: int) -> Vector | None:
@@ -155,7 +155,7 @@ def _margins(laws: list[NoiseLaw], sums: list[Vector]) -> Vector | None:
         return None
     found = margins(list(zip(laws, sums, strict=True)))
     if whole.any():
-        found[whole] = whole_margins(np.round(sums[0][0, whole]), laws[0].scale)
+        found[whole] = whole_margins(np.round(sums[0][0, whole]), laws[0])
     return _equalised(found)
 
 

@@ -2,7 +2,7 @@
 
 Simulations run on the released numbers. These are public, so it costs no privacy. An estimate that was smoothed is easier to
 answer than the data behind it, and a simulation on it would be too sure. So the stand-ins for the data are rougher, and some
-algorithms' intervals are made wider (WIDENED). `jostle bench coverage` measures what they cover.
+algorithms' intervals are made wider (`calibration`). `jostle bench coverage` measures what they cover.
 """
 
 from __future__ import annotations
@@ -21,32 +21,13 @@ from jostle.kernel.budget import Price
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
 from jostle.linear.laws import whole_margins
+from jostle.simulate.calibration import signal, widened
 from jostle.simulate.linear_noise import LinearError
 from jostle.simulate.runner import estimates, estimates_together
 from jostle.workloads import Workload
 
 Run: TypeAlias = tuple[Algorithm, Vector, Workload, Fraction | Price, Neighbours, dict[str, Any]]
 """A release: the algorithm, its estimate, the workload, ε, the neighbours, and the algorithm's own arguments."""
-
-WIDENED: Final = {
-    ("AHP", "prefix"): 1.35,
-    ("AHP", "ranges"): 1.25,
-    ("DAWA", "ranges"): 1.15,
-    ("DPCube", "identity"): 1.1,
-    ("DPCube", "prefix"): 1.5,
-    ("DPCube", "ranges"): 1.5,
-    ("MWEM", "identity"): 4.3,
-    ("MWEM", "prefix"): 1.25,
-    ("MWEM", "ranges"): 1.3,
-    ("PHP", "identity"): 1.35,
-    ("PHP", "prefix"): 1.6,
-    ("PHP", "ranges"): 1.8,
-    ("Pruned", "prefix"): 1.1,
-    ("Pruned", "ranges"): 1.4,
-}
-"""By algorithm and kind of workload: how much wider simulated intervals are made. Rough: read off a few releases of public
-data sets of DPBench, at ε of 0.1 and 1 over 256 cells, and not yet fitted with data sets left out.
-`jostle bench coverage --fit` prints the factors that each data set requires."""
 
 BLIND: Final = ("Uniform",)
 """Algorithms whose released numbers say nothing about how far off they are: an answer is only known to be between 0 and all
@@ -90,20 +71,37 @@ def within_95(
     >>> within_95(jostle.algorithms.get("Laplace"), np.array([5.0, 0.0, 9.0]), cells, Fraction(1), rows, {})
     array([3., 3., 3.])
     """
+    plan, tunables = settled_plan(plan, asked, tunables)
+    raw = raw_margins(plan, estimate, asked, epsilon, neighbours, tunables)
+    if not plan.data_dependent or plan.name in BLIND:
+        return raw
+    return widened(raw, plan.name, (asked.kind, asked.domain), signal(estimate, Price.of(epsilon)))
+
+
+def raw_margins(
+    plan: Algorithm,
+    estimate: Vector,
+    asked: Workload,
+    epsilon: Fraction | Price,
+    neighbours: Neighbours,
+    tunables: dict[str, Any],
+) -> Vector:
+    """The same before simulated ones are widened."""
     exact = exact_margins(asked, plan, estimate, asked, epsilon, neighbours, tunables)
     if exact is not None:
         return exact
-    plan, tunables = _settled(plan, asked, tunables)
+    plan, tunables = settled_plan(plan, asked, tunables)
     found = simulated_errors(asked, plan, estimate, asked, epsilon, neighbours, tunables)
     if plan.name in BLIND and asked.queries.unit == 1 and asked.queries.bounds == (0, 1):
         answers, total = asked @ estimate, abs(float(estimate.sum()))
         noise = float(whole_margins(np.ones(1), _scale(epsilon, neighbours))[0])
-        return np.maximum(np.abs(answers), np.abs(total - answers)) + noise
-    wider = WIDENED.get((plan.name, asked.kind), WIDENED.get((plan.name, ""), 1.0)) if plan.data_dependent else 1.0
+        widest = np.maximum(np.abs(answers), np.abs(total - answers))
+        # Whatever the data are, at most one cell in 20 has 20 times as many records as cells have in the mean (Markov).
+        return noise + (np.minimum(widest, 19 * total / estimate.size) if asked.kind == "identity" else widest)
     if asked.shape[0] > MANY:
-        return wider * _quantile_of_many(found, asked.shape[0], _runs(plan, asked))
+        return _quantile_of_many(found, asked.shape[0], _runs(plan, asked))
     off = np.abs(np.concatenate(list(found)))
-    return wider * (pooled_quantile(off, estimate.reshape(-1)) if _pools(plan, asked) else scaled_quantile(off))
+    return pooled_quantile(off, estimate.reshape(-1)) if _pools(plan, asked) else scaled_quantile(off)
 
 
 def together_95(margins: Vector, *run: Any) -> Vector:
@@ -128,7 +126,7 @@ def exact_margins(
     tunables: dict[str, Any],
 ) -> Vector | None:
     """The same in closed form, if the plan's error does not depend on the data and its law is known; otherwise None."""
-    plan, tunables = _settled(plan, made_for, tunables)
+    plan, tunables = settled_plan(plan, made_for, tunables)
     if plan.data_dependent or not plan.batched:
         return None
     return LinearError(plan, made_for, epsilon, neighbours, tunables).margins(asked)
@@ -151,7 +149,7 @@ def simulated_errors(
     (Poisson). Where the error does not depend on the data, no records will do. There are at least as many runs as `least`.
     """
     rng = np.random.default_rng(0)
-    plan, tunables = _settled(plan, made_for, tunables)
+    plan, tunables = settled_plan(plan, made_for, tunables)
     flat = estimate.reshape(-1)
     keywords: dict[str, Any] = {"neighbours": neighbours, **tunables}
     if not plan.data_dependent:
@@ -177,7 +175,7 @@ def simulated_errors(
             yield (asked @ batch) - right
 
 
-def _settled(plan: Algorithm, made_for: Workload, tunables: dict[str, Any]) -> tuple[Algorithm, dict[str, Any]]:
+def settled_plan(plan: Algorithm, made_for: Workload, tunables: dict[str, Any]) -> tuple[Algorithm, dict[str, Any]]:
     """The algorithm that a choosing plan always runs for this question, if there is one; otherwise the plan itself."""
     name = None if plan.settled is None else plan.settled(made_for, **tunables)
     return (plan, tunables) if name is None else (algorithms.get(name), {})

@@ -11,16 +11,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jostle.kernel.budget import CONCENTRATED, SYMBOLS, Budget, Price
+from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Budget, Price
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.ledger.accounts import check_charge
 from jostle.kernel.ledger.events import ROWS, Balance, check_text, printable
-from jostle.kernel.ledger.limits import Limit, amount_of, limit_of
+from jostle.kernel.ledger.limits import Limit, amount_of, limit_of, name_of
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.kernel.records import Columns, ReleaseRecords
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Account, Ledger
+    from jostle.tables.memory.memory import Memory
     from jostle.tables.unit import Unit
 
 LONGEST_NOTE = 300
@@ -59,6 +60,9 @@ class BudgetSource(ABC):
     is_shared = False
     """Whether all questions share one purse, from which others may spend at the same time."""
 
+    memory: Memory | None = None
+    """What was released before, if it is to be used again."""
+
     @property
     @abstractmethod
     def neighbours(self) -> Neighbours:
@@ -72,6 +76,11 @@ class BudgetSource(ABC):
     @abstractmethod
     def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """A source over these columns, and a token of ε for it. Raises if there is not enough."""
+
+    @property
+    def measure(self) -> str:
+        """What it is in: pure ε, ρ, or (ε, δ)."""
+        return PURE
 
     def spent_before_measuring(self, epsilon: Any) -> Price | None:
         """What is gone before anything is measured, so that a later refusal would lose it; None if there is nothing."""
@@ -111,9 +120,16 @@ class AccountBudget(BudgetSource):
     `unit` is whom the table protects, and the account must protect the same.
     """
 
-    def __init__(self, account: Account | PlannedAccount, unit: str, note: str = "") -> None:
+    def __init__(self, account: Account | PlannedAccount, unit: str, note: str = "", *, version: str | None = None) -> None:
         self._account, self._unit, self._note = account, unit, note
         self._making = threading.Lock()
+        if version is not None:
+            from jostle.tables.memory.memory import Memory
+
+            self.memory = Memory(lambda: self._account, version)
+
+    def without_memory(self) -> AccountBudget:
+        return AccountBudget(self._account, self._unit, self._note)
 
     @property
     def account(self) -> Account | PlannedAccount:
@@ -131,6 +147,10 @@ class AccountBudget(BudgetSource):
     @property
     def limit(self) -> Limit | None:
         return self._account.limit
+
+    @property
+    def measure(self) -> str:
+        return name_of(self._account.limit)
 
     def check_all(self, prices: Sequence[Price]) -> None:
         has = self._account.balance
@@ -174,6 +194,15 @@ class PartBudget(BudgetSource):
     @property
     def remaining(self) -> Fraction:
         return self._left
+
+    @property
+    def measure(self) -> str:
+        return self._token.measure
+
+    def check_all(self, prices: Sequence[Price]) -> None:
+        for price in prices:
+            self._check(price)
+        self._check(Price(sum((price.amount for price in prices), Fraction(0)), self._token.measure))
 
     def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """With a share of the token, or with all that is left of it without an ε."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -41,6 +42,10 @@ class Measured:
         if one.kind == "count":
             return float(numbers + (total.rest if one.column is None else 0))
         return 1.0 if one.kind == "sum" else 0.5  # a mean in the middle of the range; a variance is no harder
+
+
+AS_PRICED: ContextVar[bool] = ContextVar("as_priced", default=False)
+"""Whether a price is paid in its own measure, and no better one is looked for: a batch has decided that for all."""
 
 
 class PricedGroups(Question[GroupedAnswers]):
@@ -117,6 +122,8 @@ class PricedGroups(Question[GroupedAnswers]):
         The choice is public: it depends on the question, the unit, and what the account has left.
         """
         limit = self.table._budget.limit
+        if AS_PRICED.get():
+            return price
         if price is None or price.measure != PURE or not isinstance(limit, Approximate) or limit.for_keys == limit.delta:
             return price
         rho = Price(rounded_down(largest_rho(price.amount, limit.delta - limit.for_keys)), CONCENTRATED)

@@ -29,8 +29,7 @@ from jostle.answers.noise_intervals import (
     spread_ends,
     whole_margin,
 )
-from jostle.answers.previews import GroupPreviews
-from jostle.kernel.arguments import whole
+from jostle.answers.previews import GroupPreviews, checked_rows
 from jostle.kernel.budget import Budget, Price, exact
 from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.functions.totals import CellTotal, Mixture, NoisyTotals, RecordCount, Sum, WeightedTotals
@@ -201,21 +200,32 @@ class GroupsQuestion(PricedGroups):
             self._noises(share)
 
     def preview(self, *, epsilon: Any, rows: int | None = None) -> GroupPreviews:
-        """How far off each aggregate would be, at no cost. Means and variances need a number of rows per group: `rows`."""
+        """How far off each aggregate would be, at no cost. Means and variances need a number of rows in total: `rows`.
+
+        They are taken to be spread evenly over the groups.
+        """
         price = Price.of(epsilon)
         return self._previewed(self._least_error(price) or price, rows)
 
     def _previewed(self, price: Price, rows: Any = None) -> GroupPreviews:
-        expected = whole(rows)
+        total, groups = checked_rows(rows), self._expected_groups
+        expected = None if total is None else max(round(total / groups), 1)
         found = self._noises(self._shares(price)[0] or price)
-        if rows is not None and (expected is None or not 1 <= expected <= 2**61):
-            raise BadInput("rows", "must be a whole number of at least 1", "say about how many rows a group has")
         margins: dict[str, float] = {}
         for one, noise in zip(self._measured, found, strict=True):
             for name, aggregate in one.aggregates.items():
                 margins[name] = self._expected(one.total, aggregate, noise.law(one.total.unit), expected)
         ordered = {name: margins.get(name, math.nan) for name in self.aggregates}
-        return GroupPreviews.of(price, ordered)
+        counted = {"count", "count_units", "sum"}.issuperset(one.kind for one in self.aggregates.values())
+        given = "" if total is None or counted else f"if there are {total:,} rows"
+        if given and groups > 1:
+            given += f" in all, {expected:,} in each of {groups:,} groups"
+        return GroupPreviews.of(price, ordered, assumed=given)
+
+    @property
+    def _expected_groups(self) -> int:
+        """Over how many groups rows are taken to be spread in a preview."""
+        return self._size
 
     def _expected(self, total: CellTotal, one: Aggregate, law: tuple[float, bool], rows: int | None) -> float:
         """The margin of an aggregate; NaN if it depends on a number of rows that is not given."""
@@ -276,6 +286,13 @@ class GroupsQuestion(PricedGroups):
 
     def _of_totals(self, price: Price | None, found: dict[str, Found]) -> dict[str, Any]:
         """Measure the totals, read their aggregates, and say what was paid."""
+        if self.table._budget.memory is not None and price is not None:
+            from jostle.tables.memory.totals import measured_totals
+
+            remembered = measured_totals(self, price)
+            if remembered is not None:
+                self._read_all(remembered[0], found)
+                return remembered[1]
         source = self.table._budget
         records, budget = source.records(self._columns, price, note=self.what)
         totals = self._weighted(budget.measure)
@@ -303,6 +320,7 @@ class GroupsQuestion(PricedGroups):
         found = {**found, **{name: ratio_of(*(found[part] for part in parts)) for name, parts in self._ratios.items()}}
         in_words = {name: str(one) for name, one in self.aggregates.items()} | self._ratios_in_words
         named = [name for name in self._asked if name in found]
+        reused = price.pop("reused", ())
         return GroupedAnswers(
             groups=self.groups,
             labels=self.labels,
@@ -310,7 +328,7 @@ class GroupsQuestion(PricedGroups):
             ends={name: found[name][1:] for name in named},
             what={name: in_words[name] for name in named},
             why=self._why(Price(price["spent"], price["measure"])),
-            **price | {"notes": self._notes()},
+            **price | {"notes": (*self._notes(), *reused)},
         )
 
     @property

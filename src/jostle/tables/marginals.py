@@ -1,10 +1,11 @@
 """Histograms over several sets of columns, asked together: they agree with each other, and none is over all columns.
 
-Each set of columns is measured with a share of ε, and all are made consistent by least squares, which lets each profit from
-the others. The vector over all columns is never built.
+Under ε, each set of columns is measured with a share of ε, and all are made consistent by least squares, which lets each
+profit from the others. Under ρ, the components of all histograms are measured, each once, by a plan in closed form. The
+vector over all columns is never built.
 
-Privacy: every measurement is one Laplace measurement of counts with a token of its own; the tokens add up to what is
-charged. The rest is post-processing.
+Privacy: every measurement is one of counts, with a token of its own; the tokens add up to what is charged. Under ρ the
+charge is made once, before the first of them. The rest is post-processing.
 """
 
 from __future__ import annotations
@@ -12,21 +13,25 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from jostle.answers.answer import remaining_after
-from jostle.answers.previews import Preview
+from jostle.answers.previews import Preview, checked_rows
 from jostle.answers.released_numbers import Marginals, ReleasedNumbers
-from jostle.kernel.budget import PURE, Price
+from jostle.kernel.arguments import check_one_of
+from jostle.kernel.budget import PURE, Budget, Price
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate, calibrate_square, gaussian_variance
+from jostle.kernel.partition import Vector
+from jostle.kernel.records import Records
 from jostle.kernel.source import simulation
 from jostle.kernel.strategies import identity
+from jostle.linear.design.residuals import Aim, ResidualPlan, Residue, check_marginal_weights, plan_residuals
 from jostle.linear.fitting.marginals import Axes, consistent, margins_of_cells
-from jostle.linear.laws import NoiseLaw
+from jostle.linear.laws import NORMAL_95, NoiseLaw
 from jostle.tables.columns import EngineColumns
 from jostle.tables.question import Question, cell_labels, no_rows, notes_on
 
@@ -45,10 +50,19 @@ class MarginalsQuestion(Question[Marginals]):
 
     in_rho = True
 
-    def __init__(self, table: Table, sets: Sequence[Sequence[str] | str]) -> None:
+    def __init__(
+        self,
+        table: Table,
+        sets: Sequence[Sequence[str] | str],
+        *,
+        weights: Sequence[float] | None = None,
+        least: Aim = "total",
+    ) -> None:
         self.table = table
         self.sets = [(one,) if isinstance(one, str) else _names(one) for one in sets]
         self._check()
+        check_one_of(least, "least", get_args(Aim))
+        self.weights, self.least = check_marginal_weights(weights, self.sets), least
         self.what = f"marginals of {'; '.join(', '.join(axes) for axes in self.sets)}"
 
     def _check(self) -> None:
@@ -68,22 +82,43 @@ class MarginalsQuestion(Question[Marginals]):
         return tuple(self.table.schema.column(name).size for name in axes)
 
     @property
-    def _weights(self) -> list[int]:
-        """Shares of ε in proportion to the cube root of the cells, which makes the sum of all variances least.
+    def _shapes(self) -> dict[Axes, tuple[int, ...]]:
+        return {axes: self._shape(axes) for axes in self.sets}
+
+    @property
+    def _shares(self) -> list[int]:
+        """Shares of ε: for the least sum of all variances, in proportion to the cube root of the weighted cells.
 
         With shares w that add up to 1 it is the sum of cells/w², apart from constants, and the derivatives are equal there.
+        For the least largest variance, in proportion to the root of the weight: each set's 1/w² is then the same.
         """
-        return [round(1000 * math.prod(self._shape(axes)) ** (1 / 3)) for axes in self.sets]
+        each = [1.0 if self.weights is None else self.weights[axes] for axes in self.sets]
+        if self.least == "total":
+            cells = [math.prod(self._shape(axes)) for axes in self.sets]
+            found = [(weight * many) ** (1 / 3) for weight, many in zip(each, cells, strict=True)]
+        else:
+            found = [math.sqrt(weight) for weight in each]
+        return [max(1, round(1000 * share / min(found))) for share in found]
 
-    def preview(self, *, epsilon: Any) -> Preview:
-        price, shares = Price.of(epsilon), self._weights
+    def _residuals(self, neighbours: Neighbours) -> ResidualPlan:
+        return plan_residuals(self._shapes, neighbours, weights=self.weights, least=self.least)
+
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+        checked_rows(rows)  # it makes no difference
+        price = Price.of(epsilon)
         neighbours = self.table.neighbours.among_filtered()
-        laws = {
-            axes: law_of_a_cell(neighbours, price.times(Fraction(share, sum(shares))))
-            for axes, share in zip(self.sets, shares, strict=True)
-        }
-        off = list(margins_of_cells({axes: self._shape(axes) for axes in self.sets}, laws).values())
-        named = {"algorithm": "Laplace", "stand_in": "Laplace", "measure": price.measure}
+        if price.measure == PURE:
+            shares, noise = self._shares, "Laplace"
+            laws = {
+                axes: law_of_a_cell(neighbours, price.times(Fraction(share, sum(shares))))
+                for axes, share in zip(self.sets, shares, strict=True)
+            }
+            off = list(margins_of_cells(self._shapes, laws).values())
+        else:
+            plan, noise = self._residuals(neighbours), "residuals with Gaussian noise"
+            each = [_noise_on(residue, neighbours, price.times(plan.share_of(residue))) for residue in plan.residues]
+            off = [NORMAL_95 * math.sqrt(variance) for variance in plan.variances(each).values()]
+        named = {"algorithm": noise, "stand_in": noise, "measure": price.measure}
         return Preview(epsilon=price.amount, margin=float(np.median(off)), widest=max(off), **named)
 
     def _release(self, epsilon: Any) -> Marginals:
@@ -94,16 +129,8 @@ class MarginalsQuestion(Question[Marginals]):
         columns = EngineColumns.of(self.table._views, names).complete()
         columns.check()
         records, token = source.records(columns, epsilon, note=self.what)
-        sources = [records.vector(*axes) for axes in self.sets]
-        whole, noisy, spread, laws = token.amount, {}, {}, {}
-        for axes, counts, share in zip(self.sets, sources, token.split(*self._weights), strict=True):
-            cells = identity(counts.shape)
-            spread[axes] = counts.noise_variance(cells, share)
-            laws[axes] = law_of_a_cell(counts.neighbours, share.price)
-            noisy[axes] = counts.measure(cells, share).reshape(counts.shape)
-        found, _ = consistent(noisy, spread)
-        off = margins_of_cells({axes: self._shape(axes) for axes in self.sets}, laws)
-        price: dict[str, Any] = {"spent": whole, "remaining": remaining_after(token, lambda: source.remaining)}
+        found = self._cells(records, token) if token.measure == PURE else self._from_residuals(records, token)
+        price: dict[str, Any] = {"spent": token.amount, "remaining": remaining_after(token, lambda: source.remaining)}
         price |= {"measure": token.measure, "left_in": token.left_in}
         price |= {"neighbours": records.neighbours, "charges": token.charges}
         price |= {"notes": notes_on(self.table.schema, self.table.unit, names)}
@@ -112,13 +139,38 @@ class MarginalsQuestion(Question[Marginals]):
                 what=f"counts by {', '.join(axes)}",
                 name="count",
                 about=cell_labels(self.table.schema, axes),
-                answers=found[axes].reshape(-1),
-                margins=np.full(found[axes].size, off[axes]),
+                answers=found[axes][0].reshape(-1),
+                margins=np.full(found[axes][0].size, found[axes][1]),
                 **price,
             )
             for axes in self.sets
         }
         return Marginals(tables=tables, **price)
+
+    def _cells(self, records: Records, token: Budget) -> dict[Axes, tuple[Vector, float]]:
+        """Under ε: every cell of every set, then least squares; with the margin of a cell of each."""
+        sources = [records.vector(*axes) for axes in self.sets]
+        noisy, spread, laws = {}, {}, {}
+        for axes, counts, share in zip(self.sets, sources, token.split(*self._shares), strict=True):
+            cells = identity(counts.shape)
+            spread[axes] = counts.noise_variance(cells, share)
+            laws[axes] = law_of_a_cell(counts.neighbours, share.price)
+            noisy[axes] = counts.measure(cells, share).reshape(counts.shape)
+        off = margins_of_cells(self._shapes, laws)
+        return {axes: (values, off[axes]) for axes, values in consistent(noisy, spread)[0].items()}
+
+    def _from_residuals(self, records: Records, token: Budget) -> dict[Axes, tuple[Vector, float]]:
+        """Under ρ: every component once; with the margin of a cell of each set."""
+        plan = self._residuals(records.neighbours)
+        paid, whole = records.paid(token, f"{len(plan.residues)} residuals of {len(self.sets)} sets of columns")
+        sources = {axes: paid.vector(*axes) for axes in dict.fromkeys(residue.of for residue in plan.residues)}
+        measured, noise = [], []
+        for residue, share in zip(plan.residues, whole.split(*plan.shares), strict=True):
+            counts = sources[residue.of]
+            noise.append(counts.noise_variance(residue.queries, share))
+            measured.append(counts.measure(residue.queries, share))
+        found = plan.histograms(measured, noise)
+        return {axes: (values, NORMAL_95 * math.sqrt(variance)) for axes, (values, variance) in found.items()}
 
     def _try_out(self, epsilon: Price | None) -> None:
         """Raise what would be refused on the way, while the ε of a part is still there. Privacy: no row is looked at."""
@@ -126,9 +178,20 @@ class MarginalsQuestion(Question[Marginals]):
             return
         neighbours = self.table.neighbours
         token = simulation(seed=0, neighbours=neighbours).grant(epsilon)
-        for axes, share in zip(self.sets, token.split(*self._weights), strict=True):
+        if token.measure != PURE:
+            plan = self._residuals(neighbours)
+            for residue, share in zip(plan.residues, token.split(*plan.shares), strict=True):
+                _noise_on(residue, neighbours, share.price)
+            return
+        for axes, share in zip(self.sets, token.split(*self._shares), strict=True):
             empty = no_rows(self._shape(axes), neighbours)
             empty.measure(identity(empty.shape), empty.grant(share.price))
+
+
+def _noise_on(residue: Residue, neighbours: Neighbours, price: Price) -> float:
+    """The variance of the noise on a residue, at its price."""
+    square = calibrate_square(neighbours.squared_sensitivity(*residue.queries.squared_sensitivities()), price.amount)
+    return gaussian_variance(square) / residue.queries.unit**2
 
 
 def law_of_a_cell(neighbours: Neighbours, price: Price) -> NoiseLaw:

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jostle.kernel.errors import BadInput
+from jostle.kernel.ledger.events import check_text
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.schema import Column, Integer, Real, Schema
 from jostle.schema.written import check_signs
 from jostle.tables.budget_source import (
+    LONGEST_NAME,
     AccountBudget,
     PlannedAccount,
     account_of,
@@ -54,6 +56,7 @@ def open(  # the name is the product's, and callers say jostle.open
     quoted_line_breaks: bool | None = None,
     sheet: str | None = None,
     view: str | None = None,
+    version: str | None = None,
 ) -> Table:
     """Open a private table.
 
@@ -76,6 +79,9 @@ def open(  # the name is the product's, and callers say jostle.open
       breaks between quotation marks: only for files from a program that writes each row as one such record.
     - `view="each row comes from one row"`: declares, word by word, that a row of the tables behind a view of a database
       gives at most one row of it, whatever the other rows are, and that no value makes it fail. Other views are refused.
+    - `version`: which state of the data this is, in your own words, such as "2026-10". Then what is released is kept beside
+      the ledger's events, and later questions about the same version use it again: the same question is free, and what
+      earlier answers say already is not bought twice. It is never read from the data: state another one when they change.
 
     Only names and types are read, and nothing is charged. A new account is made with its first charge.
 
@@ -106,6 +112,8 @@ def open(  # the name is the product's, and callers say jostle.open
         raise BadInput("ledger", "is missing, so charges could not be recorded", "pass a path, for instance 'budget.db'")
     check_names(described, whose)
     check_note(note)
+    if version is not None:
+        check_text(version, "version", LONGEST_NAME)
     _check_different(data)
     if not name:
         _check_single(data)
@@ -129,10 +137,28 @@ def open(  # the name is the product's, and callers say jostle.open
     else:
         account = account_of(found.ledger, called, budget, relation, whose)
     known = WHOSE if whose and WHOSE in opened.table.columns else None
-    rows = View.of(
-        opened.table, described, whose, filtered=opened.filtered, origin=opened.origin, whose=known, live=opened.live
-    )
-    return Table([rows], AccountBudget(account, protected_unit(whose), note), called, whose)
+    origin: dict[str, Any] = {"filtered": opened.filtered, "origin": opened.origin, "live": opened.live}
+    source = "" if version is None else _told_apart(data, opened, how)
+    rows = View.of(opened.table, described, whose, whose=known, source=source, **origin)
+    return Table([rows], AccountBudget(account, protected_unit(whose), note, version=version), called, whose)
+
+
+def _told_apart(data: Any, opened: OpenedTable, how: Mapping[str, Any]) -> str:
+    """What tells the table from others of the same account: where it is, and how it is read. Never what is in it."""
+    from jostle.tables.memory.states import digest
+
+    places = []
+    for one in data if isinstance(data, list) else [data]:
+        if isinstance(one, str) and "://" in one:
+            from sqlalchemy import make_url
+
+            places.append(make_url(one).difference_update_query(["password", "sslpassword"]).render_as_string())
+        elif isinstance(one, (str, os.PathLike)):
+            places.append(str(Path(one).expanduser().resolve()))
+        else:
+            places.append(f"{type(one).__module__}.{type(one).__qualname__}")
+    read = {name: repr(value) for name, value in sorted(how.items())}
+    return digest("table", sorted(places), opened.name, read)
 
 
 def _opened(data: Any, schema: Schema, whose: Unit | None, how: Mapping[str, Any]) -> OpenedTable:

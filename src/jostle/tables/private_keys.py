@@ -100,10 +100,17 @@ class PrivateGroupsQuestion(GroupsQuestion):
         return rule_for(self._divided(Price.of(epsilon))[0], relation, self._columns.contribution(self.groups))
 
     def preview(self, *, epsilon: Any, rows: int | None = None) -> GroupPreviews:
-        """How far off each aggregate of a selected group would be, and how many people a group needs, at no cost."""
+        """How far off each aggregate of a selected group would be, and how many people a group needs, at no cost.
+
+        Nobody knows how many groups there are, so `rows` is the number of rows of one group.
+        """
         found = self._previewed(self._divided(Price.of(epsilon))[1], rows)
         whole = Price.of(epsilon)
         return replace(found, epsilon=whole.amount, measure=whole.measure, even_chance=self.rule(epsilon).even_chance)
+
+    @property
+    def _expected_groups(self) -> int:
+        return 1
 
     def epsilon_within(self, within: Any) -> Fraction:
         return super().epsilon_within(within) / (1 - SHARE)

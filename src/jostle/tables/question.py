@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -12,15 +13,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from jostle import algorithms, workloads
+from jostle.algorithms import Algorithm
 from jostle.answers.answer import Answer
-from jostle.answers.previews import Preview, epsilon_within, preview
+from jostle.answers.previews import Preview, PreviewWithMemory, epsilon_within, preview, price_within
 from jostle.answers.quantiles_and_top import Quantiles
 from jostle.answers.release import Release, answered, plan_for
-from jostle.kernel.budget import Price
+from jostle.kernel.budget import CONCENTRATED, PURE, Price
 from jostle.kernel.errors import BadInput, InternalError
+from jostle.kernel.measures import Approximate, largest_rho
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
-from jostle.kernel.source import ReleaseSource, SimulatedSource, Source
+from jostle.kernel.source import WITNESS, Measurement, ReleaseSource, SimulatedSource, Source
 from jostle.schema import Category, Column, Date, Integer, Numeric, Real, Schema
 from jostle.schema.columns import MISSING, OTHER
 from jostle.tables.columns import EngineColumns
@@ -28,6 +31,7 @@ from jostle.tables.unit import Unit
 from jostle.workloads import Workload
 
 if TYPE_CHECKING:
+    from jostle.tables.memory.bodies import Remembered
     from jostle.tables.table import Table
 
 FINE = 4096
@@ -47,15 +51,38 @@ class Question(ABC, Generic[Answered]):
     """Whether it can be paid for in ρ, with Gaussian noise."""
 
     @abstractmethod
-    def preview(self, *, epsilon: Any) -> Preview:
-        """How far off answers would be: from public things only, at no cost."""
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+        """How far off answers would be: from public things only, at no cost. `rows`: about how many there are in total."""
 
     def epsilon_within(self, within: Any) -> Fraction:
         """The ε at which answers are expected to be that close, in 95 of 100 cases."""
         return epsilon_within(within, self.preview)
 
-    def release(self, *, epsilon: Any = None, within: float | None = None, rho: Any = None) -> Answered:
-        """Charge ε or ρ, or the ε at which answers are expected to be `within` that distance, and answer."""
+    def price_within(self, within: Any) -> Price:
+        """The same as a price: in ρ, where the account has only that, and the question can be paid for in it."""
+        in_rho = self.in_rho and self.table._budget.measure == CONCENTRATED
+        return price_within(within, self.preview, CONCENTRATED) if in_rho else Price(self.epsilon_within(within))
+
+    def release(
+        self,
+        *,
+        epsilon: Any = None,
+        within: float | None = None,
+        rho: Any = None,
+        fresh: bool = False,
+        consistent: bool = False,
+    ) -> Answered:
+        """Charge ε or ρ, or the ε at which answers are expected to be `within` that distance, and answer.
+
+        If the table was opened with a version, this is the most that is charged: what was released before is used again.
+        With `fresh`, it is not. With `consistent`, an answer is made of all that is remembered by now, and agrees with
+        other such answers; by default, the same question has the same answer as before.
+        """
+        if fresh or consistent:
+            from jostle.tables.memory.asking import asking
+
+            with asking(fresh=fresh, consistent=consistent):
+                return self.release(epsilon=epsilon, within=within, rho=rho)
         if rho is not None:
             if epsilon is not None or within is not None:
                 raise BadInput("rho", "is what answers cost, and so is epsilon or within", "pass one of them")
@@ -65,7 +92,7 @@ class Question(ABC, Generic[Answered]):
         if within is not None:
             if epsilon is not None:
                 raise BadInput("within", "says how close answers must be, and epsilon what they cost", "pass one of them")
-            epsilon = self.epsilon_within(within)
+            epsilon = self.price_within(within)
         return self._release(epsilon)
 
     @abstractmethod
@@ -105,38 +132,92 @@ class CountsQuestion(Question[Release]):
         if "seed" in self.tunables:
             raise BadInput("seed", "a release cannot be seeded", "leave it out")
         self.algorithm, why = plan_for(self.workload, named, self.tunables)
+        self.by_cells = named == "Laplace" or (named is None and not self.tunables)
         self.reason = self.reason or why
 
-    def preview(self, *, epsilon: Any) -> Preview:
-        return preview(self.algorithm, self.workload, epsilon, self._neighbours, self.tunables)
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+        """How far off answers would be, at no cost; and how close they are by what was released before."""
+        expected = self._expected(epsilon=epsilon, rows=rows)
+        if self.table._budget.memory is None:
+            return expected
+        from jostle.tables.memory.counts import already_paid
+
+        return PreviewWithMemory(**vars(expected), paid_for=already_paid(self))
+
+    def epsilon_within(self, within: Any) -> Fraction:
+        return epsilon_within(within, self._expected)
+
+    def _expected(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+        return preview(self.algorithm, self.workload, epsilon, self._neighbours, self.tunables, rows)
 
     def _release(self, epsilon: Any) -> Release:
-        source = self.table._budget
-        self._try_out(source.spent_before_measuring(epsilon))
-        note = f"{self.algorithm.name}: {self.what}"
-        self.columns.check(self.names)
-        records, budget = source.records(self.columns, epsilon, note=note)
-        return answered(
-            _of_domain(records.vector(*self.names), self.workload.domain),
-            budget,
-            self.workload,
-            self.algorithm,
-            self.reason or "",
-            remaining=lambda: source.remaining,
-            tunables=self.tunables,
-            about=self.about,
-            of_part=source.is_shared,
-            notes=self.notes,
+        if self.table._budget.memory is not None and epsilon is not None:
+            from jostle.tables.memory.buying import bought_widely
+            from jostle.tables.memory.counts import recalled
+
+            found = recalled(self, Price.of(epsilon))
+            if found is not None:
+                return found
+            if (widely := bought_widely(self, Price.of(epsilon))) is not None:
+                return widely[0]
+        return self._answered(self.algorithm, self.reason or "", self.tunables, epsilon)[0]
+
+    def measured_cells(self, price: Price) -> tuple[Release, Remembered | None]:
+        """The cells with plain noise, and what is remembered of them: to be combined with what was released before."""
+        from jostle.tables.memory.buying import bought_widely
+
+        return bought_widely(self, price, plain=True) or self._answered(
+            algorithms.get("Laplace"), "to complete what is remembered", {}, price
         )
 
-    def _try_out(self, epsilon: Price | None) -> None:
+    def _answered(
+        self, plan: Algorithm, reason: str, tunables: dict[str, Any], epsilon: Any
+    ) -> tuple[Release, Remembered | None]:
+        source = self.table._budget
+        self._try_out(plan, tunables, source.spent_before_measuring(epsilon))
+        self.columns.check(self.names)
+        records, budget = source.records(self.columns, epsilon, note=f"{plan.name}: {self.what}")
+        counts = of_domain(records.vector(*self.names), self.workload.domain)
+        with witnessed() as seen:
+            release = answered(
+                counts,
+                budget,
+                self.workload,
+                plan,
+                reason,
+                remaining=lambda: source.remaining,
+                tunables=tunables,
+                about=self.about,
+                of_part=source.is_shared,
+                notes=self.notes,
+                noise=self._why_laplace(budget.price),
+            )
+        if source.memory is None:
+            return release, None
+        from jostle.tables.memory.counts import remember
+
+        return release, remember(self, release, counts, seen, whole=plan is self.algorithm)
+
+    def _why_laplace(self, price: Price) -> str:
+        """In an (ε, δ) account: how much larger errors of Gaussian noise would be on a histogram, at the same ε."""
+        limit = self.table._budget.limit
+        rest = limit.delta - limit.for_keys if isinstance(limit, Approximate) else Fraction(0)
+        if price.measure != PURE or not rest or self.workload.kind != "identity":
+            return ""
+        rho = Price(largest_rho(price.amount, rest), CONCENTRATED)
+        if not rho.amount or rho.rate >= price.rate:
+            return ""
+        larger = f"{price.rate / rho.rate:.2g} times larger at the account's δ"
+        return f"Laplace noise, because a person is in few of its cells: errors of Gaussian noise would be {larger}."
+
+    def _try_out(self, plan: Algorithm, tunables: dict[str, Any], epsilon: Price | None) -> None:
         """Raise what the plan would refuse on its way, while the ε of a part is still there.
 
         Where the way depends on noise, one of several is seen. Privacy: no row is looked at.
         """
         if epsilon is not None:
             empty = no_rows(self.workload.domain, self.table.neighbours)
-            self.algorithm.run(empty, self.workload, empty.grant(epsilon), **self.tunables)
+            plan.run(empty, self.workload, empty.grant(epsilon), **tunables)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -154,12 +235,23 @@ class CountsQuestion(Question[Release]):
         return f"<Question: {self.what}, by {self.algorithm.name}>"
 
 
+@contextmanager
+def witnessed() -> Iterator[list[Measurement]]:
+    """What is measured in the block, as it is released."""
+    seen: list[Measurement] = []
+    before = WITNESS.set(seen)
+    try:
+        yield seen
+    finally:
+        WITNESS.reset(before)
+
+
 def no_rows(shape: tuple[int, ...], neighbours: Neighbours) -> SimulatedSource:
     """A source of empty cells, on which a plan can be tried at no cost."""
     return SimulatedSource(np.zeros(math.prod(shape), dtype=np.int64), seed=0, neighbours=neighbours, shape=shape)
 
 
-def _of_domain(source: Source, domain: tuple[int, ...]) -> ReleaseSource:
+def of_domain(source: Source, domain: tuple[int, ...]) -> ReleaseSource:
     """The same cells, in one line where there are more axes than algorithms know: each cell is a group of its own."""
     if source.shape != domain:
         source = source.reduce(Partition(np.arange(source.size), domain))
@@ -273,8 +365,8 @@ class QuantilesQuestion(Question[Quantiles]):
             reason=None if algorithm else "because its error is the same on all data, so that the intervals are right",
         )
 
-    def preview(self, *, epsilon: Any) -> Preview:
-        return self.counted.preview(epsilon=epsilon)
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+        return self.counted.preview(epsilon=epsilon, rows=rows)
 
     def _release(self, epsilon: Any) -> Quantiles:
         released = self.counted.release(epsilon=epsilon)

@@ -9,7 +9,7 @@ import numpy as np
 
 from jostle.answers.previews import Preview
 from jostle.answers.released_numbers import ReleasedNumber, ReleasedNumbers
-from jostle.kernel.arguments import check_one_of, whole
+from jostle.kernel.arguments import check_one_of
 from jostle.kernel.errors import BadInput
 from jostle.tables.aggregates import Aggregate
 from jostle.tables.group_arguments import MOST_GROUPS
@@ -18,8 +18,6 @@ from jostle.tables.question import Question, numeric
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
-
-MOST_ROWS = 2**61
 
 
 class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
@@ -38,13 +36,16 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
         self._between = (float(declared.low), float(declared.high)) if kind == "mean" else (-np.inf, np.inf)
 
     def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
-        """How far off a sum would be; or a mean over this many rows: how many there really are is private."""
-        expected = whole(rows)
-        if self.kind == "mean" and (expected is None or not 1 <= expected <= MOST_ROWS):
+        """How far off a sum would be; or a mean if there are this many rows in total: how many there really are is private.
+
+        With `by`, they are taken to be spread evenly over the groups.
+        """
+        if self.kind == "mean" and rows is None:
             problem = "a mean's error depends on the number of rows, which is private and unknown before the release"
             raise BadInput("rows", problem, "say about how many you expect, for instance rows=1000")
-        found = self._of_groups.preview(epsilon=epsilon, rows=expected)
+        found = self._of_groups.preview(epsilon=epsilon, rows=rows)
         named = {"algorithm": found.algorithm, "stand_in": found.stand_in, "measure": found.measure}
+        named["assumed"] = found.assumed
         return Preview(epsilon=found.epsilon, margin=found.margin, widest=found.margin, **named)
 
     def check(self, epsilon: Any) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jostle.answers.answer import remaining_after
-from jostle.answers.previews import Preview
+from jostle.answers.previews import Preview, checked_rows
 from jostle.answers.synthetic_table import SyntheticTable
 from jostle.kernel.arguments import check_whole
 from jostle.kernel.budget import Price
@@ -68,8 +68,9 @@ class SynthesisQuestion(Question[SyntheticTable]):
         self.workload = _workload(names, workload, label)
         self.what = f"synthetic table of {', '.join(names)}"
 
-    def preview(self, *, epsilon: Any) -> Preview:
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
         """How far off counts of single columns would be; those of several columns depend on the data."""
+        checked_rows(rows)  # it makes no difference
         price = Price.of(epsilon)
         neighbours = self.table.neighbours.among_filtered()
         laws: dict[tuple[str, ...], NoiseLaw] = {

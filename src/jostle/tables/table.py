@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 import numpy as np
 
 from jostle import workloads
+from jostle.answers.batches import BatchAnswer
 from jostle.answers.quantiles_and_top import Quantiles, Top
 from jostle.answers.release import Release, with_own_rho
 from jostle.answers.released_numbers import Marginals, ReleasedNumber, ReleasedNumbers
@@ -26,9 +27,11 @@ from jostle.kernel.budget import Budget, Price
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ReleaseRecords
+from jostle.linear.design.residuals import Aim
 from jostle.schema import Boolean, Category, Column, Integer, Schema
 from jostle.tables.aggregates import Aggregate, Ratio
-from jostle.tables.budget_source import BudgetSource, PartBudget
+from jostle.tables.batches import BatchQuestion
+from jostle.tables.budget_source import AccountBudget, BudgetSource, PartBudget
 from jostle.tables.cells.staged_columns import RESERVED
 from jostle.tables.columns import EngineColumns
 from jostle.tables.conditions import Condition, looked_up_column, operation
@@ -38,7 +41,7 @@ from jostle.tables.groups import GroupsQuestion
 from jostle.tables.marginals import MarginalsQuestion
 from jostle.tables.post_processing import SelectAnswer
 from jostle.tables.private_keys import groups_question
-from jostle.tables.question import CountsQuestion, QuantilesQuestion, cell_labels
+from jostle.tables.question import CountsQuestion, QuantilesQuestion, Question, cell_labels
 from jostle.tables.relations import Lookups
 from jostle.tables.sql import SelectQuestion, parse_select
 from jostle.tables.sums_and_means import SumOrMeanQuestion
@@ -108,6 +111,11 @@ class Table:
         some rows is refused.
         """
         return self._with([view.then(Where(operation(view, condition, "where"))) for view in self._views])
+
+    def fresh(self) -> Table:
+        """The same rows, whose questions are asked anew: nothing that was released before is used, and nothing is kept."""
+        budget = self._budget.without_memory() if isinstance(self._budget, AccountBudget) else self._budget
+        return Table(self._views, budget, self._name, self._unit)
 
     def select(self, *columns: str) -> Table:
         """Only these columns."""
@@ -274,14 +282,22 @@ class Table:
         return question.release(epsilon=epsilon, within=within, rho=rho)
 
     def marginals(
-        self, *columns: Sequence[str] | str, epsilon: Any = None, within: float | None = None, rho: Any = None
+        self,
+        *columns: Sequence[str] | str,
+        epsilon: Any = None,
+        within: float | None = None,
+        rho: Any = None,
+        weights: Sequence[float] | None = None,
+        least: Aim = "total",
     ) -> Marginals:
         """Histograms over several sets of columns, which agree: `marginals(("age", "sex"), ("sex", "race"))`.
 
-        Each set is measured with a share of ε; the vector over all columns is never built. Rows that lack a cell in one of
-        the columns do not count in any.
+        The vector over all columns is never built. Rows that lack a cell in one of the columns do not count in any. By
+        default, the sum of all cells' variances is least, which leaves small histograms more noise than large ones.
+        `weights`, one per set, count some more, and `least="largest"` makes the largest variance of any cell least.
         """
-        return self.ask_marginals(*columns).release(epsilon=epsilon, within=within, rho=rho)
+        question = self.ask_marginals(*columns, weights=weights, least=least)
+        return question.release(epsilon=epsilon, within=within, rho=rho)
 
     def quantiles(
         self,
@@ -396,6 +412,22 @@ class Table:
         question = self.ask_sql(text, lookups=lookups, keys=keys, keys_delta=keys_delta)
         return question.release(epsilon=epsilon, within=within, rho=rho)
 
+    def batch(
+        self,
+        *questions: Question[Any],
+        epsilon: Any = None,
+        within: float | None = None,
+        rho: Any = None,
+        weights: Sequence[float] | None = None,
+    ) -> BatchAnswer:
+        """Answer several questions at one price: `people.batch(people.ask("age"), people.ask_count(), epsilon=1)`.
+
+        Before anything is charged, it is decided from public facts whether Laplace or Gaussian noise has less error, and
+        which share each question gets; `weights` count some more than others. In an (ε, δ) account, `epsilon` is what the
+        batch costs by itself at the account's δ. `explain()` of the answer says what was decided, and why.
+        """
+        return self.ask_batch(*questions, weights=weights).release(epsilon=epsilon, within=within, rho=rho)
+
     # ----------------------------------------------------------------------------------------------------- questions
 
     def ask_count(self) -> CountsQuestion:
@@ -434,9 +466,11 @@ class Table:
         columns, what = EngineColumns.of(self._views, [column]), f"ranges of {column}"
         return CountsQuestion(self, columns, [column], workload, what, about=about, named=algorithm, tunables=tunables)
 
-    def ask_marginals(self, *columns: Sequence[str] | str) -> MarginalsQuestion:
+    def ask_marginals(
+        self, *columns: Sequence[str] | str, weights: Sequence[float] | None = None, least: Aim = "total"
+    ) -> MarginalsQuestion:
         """The question behind `marginals`, to preview before it is paid for."""
-        return MarginalsQuestion(self, columns)
+        return MarginalsQuestion(self, columns, weights=weights, least=least)
 
     def ask_synthesis(self, *columns: str, rows: Any = None, workload: Any = None, label: Any = None) -> SynthesisQuestion:
         """The question behind `synthesize`, to preview before it is paid for: how far off counts by one column would be."""
@@ -463,6 +497,10 @@ class Table:
     ) -> GroupsQuestion:
         """The question behind `group_by(…).aggregate(…)`, to preview before it is paid for."""
         return groups_question(self, columns, aggregates, weights=weights, keys=keys, keys_delta=keys_delta)
+
+    def ask_batch(self, *questions: Question[Any], weights: Sequence[float] | None = None) -> BatchQuestion:
+        """The question behind `batch`, to preview before it is paid for."""
+        return BatchQuestion(self, questions, weights)
 
     def ask_sql(
         self, text: str, *, lookups: Lookups | None = None, keys: str | None = None, keys_delta: Any = None

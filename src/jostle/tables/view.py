@@ -121,6 +121,9 @@ class View:
     live: bool = False
     """Whether the table's rows may change while it is open, as those of a database that others write to."""
 
+    source: str = ""
+    """What tells the table from others, if what is released of it is to be remembered: a digest of public things."""
+
     readings: dict[tuple[str, ...], EngineRows] = field(default_factory=dict, compare=False)
     """How columns of the base are read, by their names. Views of the same base share them; they hold no rows."""
 
@@ -135,10 +138,11 @@ class View:
         origin: frozenset[Path] = frozenset(),
         whose: str | None = None,
         live: bool = False,
+        source: str = "",
     ) -> View:
         check_names(schema, unit)
         column = None if unit is None else whose or unit.column
-        return cls(base, schema, schema, unit, filtered or unit is not None, origin, whose=column, live=live)
+        return cls(base, schema, schema, unit, filtered or unit is not None, origin, whose=column, live=live, source=source)
 
     @property
     def backend(self) -> Any:

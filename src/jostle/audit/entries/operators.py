@@ -38,6 +38,7 @@ from jostle.kernel.strategies import (
     identity,
     matrix,
     prefix,
+    residual,
     stack,
     total,
     wavelet,
@@ -113,6 +114,7 @@ def strategies() -> dict[str, Strategy]:
         "hierarchy": hierarchy(CELLS, 2),
         "weighted hierarchy": hierarchy(CELLS, 2, root=False, weights=[1, 1.7]),
         "wavelet": wavelet(CELLS),
+        "residual": residual((2, 2), kept=[0, 1], centred=[1]),
     }
 
 
@@ -172,7 +174,7 @@ def _laplace(name: str, strategy: Strategy) -> Audited:
     def moved(x: Counts, other: Counts) -> float:
         return float(np.abs(dense @ (x - other)).sum())
 
-    unknown = {"total": NOTHING_MOVES, "boxes": "twice the norm is a bound from above"}
+    unknown = {"total": NOTHING_MOVES} | dict.fromkeys(("boxes", "residual"), "twice the norm is a bound from above")
     return _entry(f"laplace: {name}", ask, worst_pairs(moved), unknown=unknown.get(name, ""))
 
 

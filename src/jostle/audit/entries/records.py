@@ -135,6 +135,11 @@ def _histograms() -> Iterator[Audited]:
         seen = [part.vector("b").measure(total(2), token) for part, token in records.split("a", budget)]
         return np.concatenate(seen, axis=-1)
 
+    def paid(records: Records, budget: Budget) -> Vector:
+        plan, whole = records.paid(budget, "two steps")
+        steps = zip(("a", "class"), whole.split(1, 1), strict=True)
+        return np.concatenate([plan.vector(name).measure(identity(2), token) for name, token in steps], axis=-1)
+
     def counted(records: Records, budget: Budget) -> Vector:
         """What is public about the total, and a measurement of it."""
         measured = records.vector("a").measure(total(2), budget)
@@ -146,7 +151,7 @@ def _histograms() -> Iterator[Audited]:
         [first, Pair("one more", crowd, (*crowd, (1, 1, 1)))],
         [Pair("a record changes all its values", ((0, 0, 0),), ((1, 0, 1),))],
     )
-    for name, ask in (("vector", vector), ("derive", derived), ("judged", judged), ("split", parts)):
+    for name, ask in (("vector", vector), ("derive", derived), ("judged", judged), ("split", parts), ("paid", paid)):
         yield _entry(name, ask, moved)
     # Among filtered records, one may also begin to count.
     yield _entry("filtered", counted, by_relation([first], [first]), filtered=True)

@@ -59,6 +59,7 @@ QUESTIONS: dict[str, Ask] = {
     "mean by group": lambda table: table.ask_total("mean", "v", "g").release,
     "quantiles": lambda table: table.ask_quantiles("v", [0.5]).release,
     "marginals": lambda table: table.ask_marginals(("g",), ("v",)).release,
+    "batch": lambda table: table.ask_batch(table.ask("g", algorithm="Laplace"), table.ask_count()).release,
     "synthesize": lambda table: table.ask_synthesis("g").release,
     "sql": lambda table: table.ask_sql(SQL.format(name=table.name)).release,
     "partition": lambda table: partial(_parts, table),
@@ -79,6 +80,7 @@ UNKNOWN = {
     "mean by group": "a quotient of two noisy numbers tells less than both",
     "quantiles": "they are read from a measurement of all cells, and tell less",
     "marginals": "the answers are made to agree, and tell less than what was measured",
+    "batch": "a row that moves to another group does not change the count",
     "group_by": "what is read from the parts of a mixture tells less than all of them",
     "synthesize": "of the rounds, which have most of ε, nothing is looked at that has the same form in every release",
     "sql": "the algorithm is chosen privately, and the choice has a part of ε",
@@ -107,7 +109,7 @@ def entries() -> list[Audited]:
     return [*(_entry(name, 1) for name in QUESTIONS), *(_entry(name, MOST_ROWS) for name in BY_PERSON)]
 
 
-OF_GROUPS = ("histogram", "sum by group", "mean by group", "marginals", "synthesize", "partition", FEW_GROUPS)
+OF_GROUPS = ("histogram", "sum by group", "mean by group", "marginals", "batch", "synthesize", "partition", FEW_GROUPS)
 """Questions for which the hardest change is to another group; for others, a row that begins to count is the hardest."""
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any
 
 from jostle.audit.replay.run import Case, ReplayVerdict, Subject, replay
 from jostle.audit.replay.tape import TapeAccount
+from jostle.kernel.budget import CONCENTRATED, Price
 from jostle.kernel.errors import BadInput
 from jostle.kernel.source import ReleaseSource
 from jostle.simulate.parallel import in_parallel
 
 _added: dict[str, Subject] = {}
+
+IN_RHO = ", in ρ"
+"""The end of the name of what is paid for in ρ."""
 
 SLOW = ("table", "learner")
 """Families that take longest, and come first."""
@@ -28,7 +32,18 @@ def every() -> dict[str, Subject]:
     from jostle.audit.replay.subjects import counts, learners, mechanisms, operators, tables
 
     modules = (tables, learners, counts, mechanisms, operators)
-    return {subject.name: subject for module in modules for subject in module.subjects()} | _added
+    pure = {subject.name: subject for module in modules for subject in module.subjects()}
+    return pure | {f"{name}{IN_RHO}": in_rho(subject) for name, subject in pure.items() if subject.in_rho} | _added
+
+
+def in_rho(subject: Subject) -> Subject:
+    """The same, paid for in ρ = ε²/2: Gaussian noise, the exponential mechanism, and pure mechanisms at ε."""
+
+    def cases(pairs: int) -> Iterator[Case]:
+        for case in subject.cases(pairs):
+            yield replace(case, epsilon=Price(Price.of(case.epsilon).cost.rho, CONCENTRATED))
+
+    return replace(subject, name=f"{subject.name}{IN_RHO}", cases=cases)
 
 
 def add(subject: Subject) -> Subject:

@@ -27,6 +27,10 @@ class Law:
 
     loss: Loss
 
+    rho: Loss | None = None
+    """The ρ of a draw, where that is not ε²/2: of Gaussian noise, whose log-ratio has no bound, and of what has a bounded
+    range η of log-ratios over its results, and so ρ = η²/8, as the exponential mechanism."""
+
     public_shape: bool = True
     """Whether the shape and the type of the private value are public, so that they must be the same for neighbours."""
 
@@ -47,6 +51,21 @@ def _moves_apart(scale: Any, before: Any, now: Any, result: Any) -> float:
     return _over(float(np.ptp(moves)) if moves.size else 0.0, scale)
 
 
+def _squared_moves(square: Any, before: Any, now: Any, result: Any) -> float:
+    """Gaussian noise on each number: ρ is half the squared length of the move, in units of σ. Discrete noise is no worse."""
+    moves = np.subtract(now, before, dtype=np.float64)
+    return _over(float(moves.reshape(-1) @ moves.reshape(-1)) / 2, square)
+
+
+def _no_epsilon(square: Any, before: Any, now: Any, result: Any) -> float:
+    """Gaussian noise hides no move with a pure ε."""
+    return math.inf if np.any(np.not_equal(now, before)) else 0.0
+
+
+def _range_of_moves(scale: Any, before: Any, now: Any, result: Any) -> float:
+    return _moves_apart(scale, before, now, result) ** 2 / 8
+
+
 def _real_laplace(how: Any, before: Any, now: Any, result: Any) -> float:
     sensitivity, epsilon = how
     return _sum_of_moves(sensitivity / epsilon, before, now, result)
@@ -65,6 +84,20 @@ def _drawn_cut(rate: tuple[int, int], before: Counts, now: Counts, result: Count
     return abs(_log_cut(before, rate, result) - _log_cut(now, rate, result))
 
 
+def _range_of_cuts(rate: tuple[int, int], before: Counts, now: Counts, result: Counts) -> float:
+    """How far the log-ratios of two cuts are apart at most: sums of the intervals' moves, over all cuts."""
+    moves, size = (now - before) * (rate[0] / rate[1] * math.log(2)), before.shape[1]
+    ends = []
+    for best in (np.max, np.min):
+        sums = np.zeros(size + 1)
+        for end in range(1, size + 1):
+            levels = np.arange(min(moves.shape[0], end.bit_length()))
+            begin = end - 2**levels
+            sums[end] = best(sums[begin] + moves[levels, begin])
+        ends.append(float(sums[-1]))
+    return (ends[0] - ends[1]) ** 2 / 8
+
+
 def _log_cut(costs: Counts, rate: tuple[int, int], starts: Counts) -> float:
     """That the exponential mechanism draws this cut: all cuts are added up, in floats."""
     weights, size = -costs * (rate[0] / rate[1] * math.log(2)), costs.shape[1]
@@ -81,6 +114,22 @@ def _log_cut(costs: Counts, rate: tuple[int, int], starts: Counts) -> float:
 def _weights(how: Any, before: Vector, now: Vector, result: Any) -> float:
     """A place by its weight: every place is looked at."""
     return _largest_ratio(before / before.sum(), now / now.sum())
+
+
+def _range_of_weights(how: Any, before: Vector, now: Vector, result: Any) -> float:
+    return _log_range(before / before.sum(), now / now.sum()) ** 2 / 8
+
+
+def _range_of_line(how: Any, before: Any, now: Any, result: Any) -> float:
+    cells = np.unique(np.concatenate([starts[lengths > 0] for starts, lengths, _ in (before, now)]))
+    return _log_range(*(_densities(cells, *side) for side in (before, now))) ** 2 / 8
+
+
+def _log_range(before: Vector, now: Vector) -> float:
+    possible = (before > 0) | (now > 0)
+    with np.errstate(divide="ignore"):
+        ratios = np.log(before[possible]) - np.log(now[possible])
+    return float(np.ptp(ratios)) if ratios.size else 0.0
 
 
 def _line(how: Any, before: Any, now: Any, result: Any) -> float:
@@ -155,14 +204,16 @@ def _by_itself_nothing(how: Any, before: Any, now: Any, result: Any) -> float:
 
 LAWS: dict[str, Law] = {
     "discrete Laplace": Law(_sum_of_moves),
+    "discrete Gaussian": Law(_no_epsilon, rho=_squared_moves),
+    "exponential mechanism": Law(_moves_apart, rho=_range_of_moves),
     "Laplace": Law(_real_laplace),
     "permute and flip": Law(_moves_apart),
     "noisy maximum": Law(_moves_apart),
     "cheapest cut": Law(_cheapest_cut),
-    "drawn cut": Law(_drawn_cut),
+    "drawn cut": Law(_drawn_cut, rho=_range_of_cuts),
     "minimiser": Law(_minimiser, public_shape=False),
-    "weights": Law(_weights),
-    "line": Law(_line, public_shape=False),
+    "weights": Law(_weights, rho=_range_of_weights),
+    "line": Law(_line, rho=_range_of_line, public_shape=False),
     "gradual release": Law(_sum_of_moves),
     "threshold": Law(_by_itself_nothing),
     "above threshold": Law(_by_itself_nothing),

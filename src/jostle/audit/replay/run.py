@@ -12,6 +12,7 @@ import io
 import logging
 import random
 import secrets
+import uuid
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
@@ -23,6 +24,7 @@ from unittest import mock
 
 from jostle.audit.replay.compare import difference
 from jostle.audit.replay.tape import Diverged, Recording, Replay, Tape, TapeAccount
+from jostle.kernel.budget import Price
 from jostle.kernel.ledger.events import ROWS
 from jostle.kernel.neighbours import Neighbours
 
@@ -45,7 +47,8 @@ class Case:
     """The neighbours of the data."""
 
     neighbours: Neighbours = field(default_factory=Neighbours)
-    epsilon: Fraction = Fraction(1)
+    epsilon: Fraction | Price = Fraction(1)
+    """What the run may cost: an ε, or any price."""
 
     setting: Any = None
     """Anything else that is public, such as a workload or a schema."""
@@ -76,6 +79,9 @@ class Subject:
     cases: Callable[[int], Sequence[Case] | Iterator[Case]]
     """Cases that have at least this many neighbours in all."""
 
+    in_rho: bool = False
+    """Whether it can also be paid for in ρ."""
+
 
 @dataclass(kw_only=True)
 class ReplayVerdict:
@@ -94,7 +100,7 @@ class ReplayVerdict:
     """Pairs that were told apart."""
 
     worst: float = 0.0
-    """The largest part of ε that a pair lost."""
+    """The largest part of the price that a pair lost."""
 
     problems: list[str] = field(default_factory=list)
     """Where the first of them differ."""
@@ -122,8 +128,8 @@ def replay(subject: Subject, *, pairs: int = 200, seed: int = 0) -> ReplayVerdic
             _run_twice(verdict, subject, case, seed)
         tape = Recording(seed=seed * 1_000_003 + number)
         first = _watched(subject, case, case.data, tape)
-        if tape.charged > case.epsilon:
-            _note(verdict, case, [f"{tape.charged} was charged, and ε is {case.epsilon}"])
+        if tape.charged > Price.of(case.epsilon).amount:
+            _note(verdict, case, [f"{tape.charged} was charged, and the price is {Price.of(case.epsilon)}"])
         for other in case.others:
             if verdict.pairs == pairs:
                 break
@@ -161,7 +167,7 @@ def _compare(verdict: ReplayVerdict, subject: Subject, case: Case, other: Any, t
     verdict.pairs += 1
     verdict.draws += again.place
     verdict.refused += not tape.entries and bool(first.said)
-    verdict.worst = max(verdict.worst, again.total / float(case.epsilon))
+    verdict.worst = max(verdict.worst, again.total / float(Price.of(case.epsilon).amount))
     if again.problems:
         _note(verdict, case, again.problems)
 
@@ -169,7 +175,7 @@ def _compare(verdict: ReplayVerdict, subject: Subject, case: Case, other: Any, t
 def _note(verdict: ReplayVerdict, case: Case, problems: list[str]) -> None:
     verdict.divergences += 1
     if len(verdict.problems) < SHOWN:
-        verdict.problems.append(f"{case.name}, {case.neighbours}, ε = {case.epsilon}: {problems[0]}")
+        verdict.problems.append(f"{case.name}, {case.neighbours}, {Price.of(case.epsilon)}: {problems[0]}")
 
 
 def _watched(subject: Subject, case: Case, data: Any, tape: Tape) -> Observed:
@@ -202,8 +208,11 @@ def _listening(said: list[str]) -> Iterator[None]:
 
 @contextmanager
 def _same_keys(tape: Tape) -> Iterator[None]:
-    """Public keys, such as that by which a person's rows are drawn, are the same in both runs."""
+    """Public keys, such as that by which a person's rows are drawn, and names are the same in both runs."""
     seed = tape.seed if isinstance(tape, Recording) else tape.tape.seed
-    keys = random.Random(seed % KEYS)  # noqa: S311 (public data)
-    with mock.patch.object(secrets, "randbits", keys.getrandbits):
+    keys, names = random.Random(seed % KEYS), random.Random(seed % KEYS)  # noqa: S311 (public data)
+    with (
+        mock.patch.object(secrets, "randbits", keys.getrandbits),
+        mock.patch.object(uuid, "uuid4", lambda: uuid.UUID(int=names.getrandbits(128))),  # noqa: PT008 (a new one each time)
+    ):
         yield

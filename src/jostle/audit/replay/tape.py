@@ -7,6 +7,7 @@ between two draws then depends on nothing but released values, or it shows.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,8 +18,7 @@ import numpy as np
 
 from jostle.audit.replay.compare import close, difference
 from jostle.audit.replay.laws import LAWS, threshold_loss
-from jostle.kernel.budget import Cost, PartPurse, Purse
-from jostle.kernel.errors import PlanError
+from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Cost, PartPurse, Price, Purse
 from jostle.kernel.ledger import Account, Ledger
 from jostle.kernel.ledger.accounts import check_unit
 from jostle.kernel.ledger.events import ROWS, Balance, Event
@@ -43,14 +43,14 @@ class Charge:
     """A token that was spent."""
 
     operator: str
-    epsilon: Fraction
+    price: Price
     neighbours: Neighbours
     note: str
     in_part: bool
     """Whether it was charged when the data were split, so that it adds nothing."""
 
     def __str__(self) -> str:
-        return f"a charge of {self.epsilon} for {self.operator} ({self.note})"
+        return f"a charge of {self.price} for {self.operator} ({self.note})"
 
 
 @dataclass
@@ -73,8 +73,19 @@ class _Paid:
     """What was paid for some draws, and what they told."""
 
     charge: Charge
-    epsilon: Fraction
+    amount: Fraction
     told: float = 0.0
+    """The ε of draws that are private with pure ε."""
+
+    told_rho: float = 0.0
+    """The ρ of Gaussian noise and of the exponential mechanism, which have one."""
+
+    @property
+    def loss(self) -> float:
+        """In the measure of the charge. Pure ε is ρ = ε²/2; what only has a ρ has no ε."""
+        if self.charge.price.measure != CONCENTRATED:
+            return self.told if not self.told_rho else math.inf
+        return self.told**2 / 2 + self.told_rho
 
 
 @dataclass
@@ -106,8 +117,9 @@ class Recording:
 
     @property
     def charged(self) -> Fraction:
-        """The sum of all charges."""
-        return sum((one.epsilon for one in self.entries if isinstance(one, Charge) and not one.in_part), Fraction(0))
+        """The sum of all charges: of ε, or of ρ if there is any."""
+        found = [one.price for one in self.entries if isinstance(one, Charge) and not one.in_part]
+        return sum((amount_in(_measure(found), price) for price in found), Fraction(0))
 
 
 @dataclass
@@ -119,10 +131,10 @@ class Replay:
     place: int = 0
 
     total: float = 0.0
-    """How much all results so far tell, at most."""
+    """How much all results so far tell, at most: in the measure of what was paid."""
 
     paid: Fraction = Fraction(0)
-    """The sum of all charges so far."""
+    """The sum of all charges so far: of ε, or of ρ if the recording has any."""
 
     _groups: dict[str, _Paid] = field(default_factory=dict)
     _gradual: tuple[Any, float] = (0, 0.0)
@@ -130,6 +142,7 @@ class Replay:
 
     def __post_init__(self) -> None:
         self.noise = SimulatedNoise(self.tape.seed)
+        self.measure = _measure([one.price for one in self.tape.entries if isinstance(one, Charge)])
 
     def charge(self, charge: Charge) -> None:
         expected = self._next(str(charge))
@@ -137,10 +150,10 @@ class Replay:
             self._diverge(f"the neighbour has {charge}, where the recording has {expected}")
         key = charge.operator if charge.operator in STATEFUL.values() else ""
         if charge.operator == GRADUAL and key in self._groups:
-            self._groups[key].epsilon += charge.epsilon  # the first steps were paid for, and only the rest is now
+            self._groups[key].amount += charge.price.amount  # the first steps were paid for, and only the rest is now
         else:
-            self._groups[key] = _Paid(charge, charge.epsilon)
-        self.paid += 0 if charge.in_part else charge.epsilon
+            self._groups[key] = _Paid(charge, charge.price.amount)
+        self.paid += 0 if charge.in_part else amount_in(self.measure, charge.price)
 
     def draw(self, law: str, how: Any, private: Any, draw: Callable[[], T]) -> T:
         """The result on the tape; what led to it there is compared with what would lead to it here."""
@@ -168,7 +181,10 @@ class Replay:
 
     def _add(self, drawn: Draw, private: Any) -> None:
         """Compare what a result tells with what was charged for it, and all results with all charges so far."""
-        loss = LAWS[drawn.law].loss(drawn.how, drawn.private, private, drawn.result)
+        group = self._groups.get(STATEFUL.get(drawn.law, ""))
+        law, in_rho = LAWS[drawn.law], group is not None and group.charge.price.measure == CONCENTRATED
+        by = law.rho if in_rho and law.rho is not None else law.loss
+        loss = by(drawn.how, drawn.private, private, drawn.result)
         if drawn.law == "gradual release":  # a less precise result tells nothing beyond a more precise one
             before = self._gradual[1] if drawn.how < self._gradual[0] else 0.0
             self._gradual, loss = (drawn.how, loss), loss - before
@@ -181,16 +197,21 @@ class Replay:
             here.append(int(private[0]))
             answers.append(bool(drawn.result))
             loss = threshold_loss(how, at, there, here, answers) - told
-        group = self._groups.get(STATEFUL.get(drawn.law, ""))
-        self.total += loss
         if group is None:
             self.problems.append(f"{drawn} comes before any charge")
             return
-        group.told += loss
-        if not close(group.told, float(group.epsilon)):
-            self.problems.append(f"{drawn} tells ε = {group.told:.6g} apart, and was paid with {group.charge}")
+        before = _in(self.measure, group)
+        if by is law.rho:
+            group.told_rho += loss
+        else:
+            group.told += loss
+        self.total += _in(self.measure, group) - before
+        unit = SYMBOLS[group.charge.price.measure]
+        if not close(group.loss, float(group.amount)):
+            self.problems.append(f"{drawn} tells {unit} = {group.loss:.6g} apart, and was paid with {group.charge}")
         elif not close(self.total, float(self.paid)):
-            self.problems.append(f"all up to {drawn} tell ε = {self.total:.6g} apart, and {self.paid} was paid")
+            whole = f"{SYMBOLS[self.measure]} = {self.total:.6g}"
+            self.problems.append(f"all up to {drawn} tell {whole} apart, and {self.paid} was paid")
 
     def _diverge(self, problem: str) -> NoReturn:
         self.problems.append(problem)
@@ -198,6 +219,23 @@ class Replay:
 
 
 Tape = Recording | Replay
+
+
+def _measure(prices: Sequence[Price]) -> str:
+    """What charges are added up in: ρ, as soon as one of them has no ε."""
+    return CONCENTRATED if any(price.measure == CONCENTRATED for price in prices) else PURE
+
+
+def amount_in(measure: str, price: Price) -> Fraction:
+    """A price in that measure."""
+    return price.amount if measure == PURE else price.cost.rho
+
+
+def _in(measure: str, group: _Paid) -> float:
+    """What a group of draws told, in that measure."""
+    if measure == PURE:
+        return group.loss
+    return group.told**2 / 2 + group.told_rho
 
 
 def _copied(value: Any) -> Any:
@@ -228,6 +266,16 @@ class TapeNoise(ExactNoise):
     def noisy_max(self, scores: Counts, scale: Fraction) -> int:
         noise = self._tape.noise
         return self._tape.draw("permute and flip", scale, scores, lambda: int(noise.noisy_max(scores, scale)))
+
+    def discrete_gaussian(self, values: Counts, square: Fraction) -> Counts:
+        def draw() -> Counts:
+            return np.rint(self._tape.noise.discrete_gaussian(values, square)).astype(np.int64)
+
+        return self._tape.draw("discrete Gaussian", square, values, draw)
+
+    def gumbel_max(self, scores: Counts, scale: Fraction) -> int:
+        noise = self._tape.noise
+        return self._tape.draw("exponential mechanism", scale, scores, lambda: int(noise.gumbel_max(scores, scale)))
 
     def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
         def draw() -> Vector:
@@ -260,13 +308,6 @@ class TapeNoise(ExactNoise):
         return self._tape.seed if isinstance(self._tape, Recording) else self._tape.tape.seed
 
 
-def _pure(cost: Cost) -> Fraction:
-    """What is paid in ε. A loss in ρ is none of single outcomes, which is what a replay compares."""
-    if cost.epsilon is None:
-        raise PlanError("a replay is of what is paid for in pure ε")
-    return cost.epsilon
-
-
 class TapePurse(Purse):
     """A purse whose charges are on a tape, for public data: there is nobody to charge."""
 
@@ -277,10 +318,9 @@ class TapePurse(Purse):
         self._tape = tape
 
     def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
-        amount = _pure(cost)
-        self._tape.charge(Charge(operator, amount, neighbours, note, in_part=False))
-        words: dict[str, Any] = {"operator": operator, "neighbours": str(neighbours), "note": note}
-        self.charges.append(Event(key="", at="", kind="charge", dataset="replayed", amount=amount, **words))
+        self._tape.charge(Charge(operator, Price(cost.amount, cost.measure, cost.delta), neighbours, note, in_part=False))
+        words: dict[str, Any] = {"operator": operator, "neighbours": str(neighbours), "note": note, "measure": cost.measure}
+        self.charges.append(Event(key="", at="", kind="charge", dataset="replayed", amount=cost.amount, **words))
 
     def part(self, neighbours: Neighbours, noise: Noise, charges: Sequence[Event]) -> PartPurse:
         return TapePartPurse(self._tape, neighbours, noise, charges)
@@ -295,7 +335,7 @@ class TapePartPurse(PartPurse):
 
     def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         super().pay(cost, operator=operator, neighbours=neighbours, note=note)
-        self._tape.charge(Charge(operator, _pure(cost), neighbours, note, in_part=True))
+        self._tape.charge(Charge(operator, Price(cost.amount, cost.measure, cost.delta), neighbours, note, in_part=True))
 
     def part(self, neighbours: Neighbours, noise: Noise, charges: Sequence[Event]) -> PartPurse:
         return TapePartPurse(self._tape, neighbours, noise, charges)
@@ -309,7 +349,7 @@ class TapeAccount(Account):
     >>> jostle.release([3, 0, 4], epsilon=1, account=TapeAccount(tape, Neighbours()), algorithm="Laplace").spent
     Fraction(1, 1)
     >>> [str(entry) for entry in tape.entries]
-    ['a charge of 1 for laplace (Laplace: identity of 3 over 3)', "a draw by the law 'discrete Laplace'"]
+    ['a charge of ε = 1 for laplace (Laplace: identity of 3 over 3)', "a draw by the law 'discrete Laplace'"]
     """
 
     def __init__(self, tape: Tape, neighbours: Neighbours, unit: str = ROWS) -> None:

@@ -7,6 +7,7 @@ from jostle.kernel.strategies.cells import (
     Identity,
     Matrix,
     Prefix,
+    Residual,
     Stack,
     Total,
     blocks,
@@ -15,6 +16,7 @@ from jostle.kernel.strategies.cells import (
     identity,
     matrix,
     prefix,
+    residual,
     stack,
     total,
 )
@@ -22,8 +24,8 @@ from jostle.kernel.strategies.trees import Hierarchy, Wavelet, hierarchy, wavele
 
 # fmt: off
 __all__ = [
-    "LARGEST_ENTRY", "Blocks", "Boxes", "Hierarchy", "Identity", "Matrix", "Prefix", "Stack", "Strategy", "Total",
-    "Wavelet", "blocks", "boxes", "check_measurable", "grid", "hierarchy", "identity", "lattice", "matrix", "prefix",
-    "stack", "total", "wavelet",
+    "LARGEST_ENTRY", "Blocks", "Boxes", "Hierarchy", "Identity", "Matrix", "Prefix", "Residual", "Stack", "Strategy",
+    "Total", "Wavelet", "blocks", "boxes", "check_measurable", "grid", "hierarchy", "identity", "lattice", "matrix",
+    "prefix", "residual", "stack", "total", "wavelet",
 ]
 # fmt: on

@@ -15,7 +15,7 @@ import numpy as np
 from jostle.kernel.arrays import domain_of
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Partition, check_partition, fixed
-from jostle.kernel.strategies.base import Strategy, check_proven, check_weights, lattice
+from jostle.kernel.strategies.base import LARGEST_ENTRY, Strategy, check_proven, check_weights, lattice
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -196,6 +196,41 @@ class Matrix(Strategy):
 
 
 @final
+class Residual(Strategy):
+    """A histogram over some axes, less what its sums along the centred ones say: n times each number, less their sum.
+
+    Its unit is the product of the sizes n of the centred axes; along any other axis it is an ordinary histogram.
+    """
+
+    def __init__(self, shape: tuple[int, ...], kept: tuple[int, ...], centred: tuple[int, ...]) -> None:
+        if not set(centred) <= set(kept) <= set(range(len(shape))) or len({*centred}) + len({*kept}) < len(centred + kept):
+            raise BadInput("kept, centred", "must be axes, each once, the centred ones kept", "pass kept=(0,), centred=(0,)")
+        sizes, rows = [shape[axis] for axis in centred], math.prod(shape[axis] for axis in kept)
+        unit, square, norm = math.prod(sizes), math.prod(n * n - n for n in sizes), math.prod(2 * n - 2 for n in sizes)
+        if unit > LARGEST_ENTRY:
+            raise BadInput("centred", f"axes have more than {LARGEST_ENTRY} cells together", "centre fewer axes")
+        # Columns have the product Π n(n − 1), with −n in place of n(n − 1) where they differ: least if in one small axis.
+        below = 2 * square // (min(sizes) - 1) if min(sizes, default=1) > 1 else 0
+        far, squares = (2 * norm, (square, 2 * square + below)) if rows > 1 else (0, (square, 0))
+        super().__init__(shape, rows, norm=norm, diameter=far, squares=squares, unit=unit, bounds=(-unit, unit))
+        self.kept, self.centred = kept, centred
+
+    def apply(self, x: Any) -> Any:
+        summed = tuple(axis - len(self.shape) for axis in range(len(self.shape)) if axis not in self.kept)
+        grid = x.reshape(*x.shape[:-1], *self.shape).sum(axis=summed, keepdims=True)
+        return self._less_sums(grid).reshape(*x.shape[:-1], -1)
+
+    def adjoint(self, y: Any) -> Any:
+        grid = y.reshape(*y.shape[:-1], *(n if axis in self.kept else 1 for axis, n in enumerate(self.shape)))
+        return np.broadcast_to(self._less_sums(grid), (*y.shape[:-1], *self.shape)).reshape(*y.shape[:-1], -1)
+
+    def _less_sums(self, grid: Any) -> Any:
+        for axis in self.centred:
+            grid = grid * self.shape[axis] - grid.sum(axis=axis - len(self.shape), keepdims=True)
+        return grid
+
+
+@final
 class Stack(Strategy):
     """Several strategies over one domain, measured at once, each with a weight: more weight, less noise."""
 
@@ -325,6 +360,15 @@ def matrix(entries: Any, shape: int | tuple[int, ...] | None = None) -> Matrix:
     if math.prod(domain) != sparse.shape[1]:
         raise BadInput("shape", f"{domain} has another number of cells than the matrix has columns", "make them agree")
     return Matrix(whole, domain, unit)
+
+
+def residual(shape: int | tuple[int, ...], kept: Sequence[int], centred: Sequence[int] | None = None) -> Residual:
+    """The histogram over the axes that are kept, centred along some of them: by default along all.
+
+    >>> residual((2, 3), kept=[1]).dense().round(2).tolist()[0]
+    [0.67, -0.33, -0.33, 0.67, -0.33, -0.33]
+    """
+    return Residual(domain_of(shape), tuple(kept), tuple(kept if centred is None else centred))
 
 
 def stack(*parts: Strategy, weights: Sequence[float] | None = None) -> Stack:

@@ -94,10 +94,11 @@ def _probed_energies(tree: Hierarchy, queries: Strategy) -> Vector:
     return np.array(energies)
 
 
-def best_weights(tree: Hierarchy, energies: Vector) -> tuple[Vector, float]:
+def best_weights(tree: Hierarchy, energies: Vector, *, squares: bool = False) -> tuple[Vector, float]:
     """The weights of the levels, of sum 1, that answer the workload best, and its total variance for noise of variance 1.
 
-    A level may get nothing, but the cells always get some.
+    With `squares`, noise goes by the L2 norm: the sum of the weights' squares is 1. A level may get nothing, but the cells
+    always get some.
 
     >>> from jostle.kernel.strategies import identity
     >>> from jostle.kernel.strategies import hierarchy
@@ -116,6 +117,8 @@ def best_weights(tree: Hierarchy, energies: Vector) -> tuple[Vector, float]:
         precision = np.cumsum((w**2 * cells)[::-1])[::-1]
         total = (energies / precision).sum()
         slope = -2 * w * cells * np.cumsum(energies / precision**2) / total
+        if squares:
+            return np.log(w @ w) + np.log(total), slope + 2 * w / (w @ w)
         return 2 * np.log(w.sum()) + np.log(total), slope + 2 / w.sum()
 
     # To drop a level or to keep it can both be locally best: start from even weights and from some that favour the cells.
@@ -126,7 +129,7 @@ def best_weights(tree: Hierarchy, energies: Vector) -> tuple[Vector, float]:
     best = min(found, key=lambda result: float(result.fun))
     weights = best.x / best.x.sum()
     weights[-1] = max(weights[-1], _CELLS)
-    weights /= weights.sum()
+    weights /= np.sqrt(weights @ weights) if squares else weights.sum()
     return weights, float(np.exp(cost(weights)[0]))
 
 

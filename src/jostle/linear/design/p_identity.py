@@ -7,6 +7,7 @@ cells weigh the same and no noise is wasted. Public arithmetic: nothing here see
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from typing import Any
@@ -24,6 +25,8 @@ GramProduct = Callable[[Vector], Vector]
 class PIdentity:
     """Every cell, and p sums Θx of non-negative weights; the strategy to measure is `queries`.
 
+    With `squares`, columns are divided by their L2 norm, which Gaussian noise goes by.
+
     >>> import numpy as np
     >>> strategy = PIdentity(np.array([[1.0, 1.0]]), (2,))
     >>> strategy.queries.dense().tolist()
@@ -35,14 +38,15 @@ class PIdentity:
     queries: Matrix
     """What is measured: cells first, then sums; no column weighs more than 1, up to rounding to a lattice."""
 
-    def __init__(self, theta: Any, shape: tuple[int, ...]) -> None:
+    def __init__(self, theta: Any, shape: tuple[int, ...], *, squares: bool = False) -> None:
         from scipy.sparse import csr_array, diags_array, vstack
 
         rows = csr_array(theta, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[1] != np.prod(shape) or not np.isfinite(rows.data).all() or (rows.data < 0).any():
             raise BadInput("theta", f"must be non-negative rows over {shape}", "pass one column per cell")
-        cells = 1 / (1 + rows.sum(axis=0))
+        cells = 1 / (np.sqrt(1 + rows.power(2).sum(axis=0)) if squares else 1 + rows.sum(axis=0))
         self.queries = matrix(vstack([diags_array(cells), rows @ diags_array(cells)], format="csr"), shape)
+        self._squares = squares
         # What was rounded to the lattice is what will be measured: solve for that.
         measured = self.queries.entries.astype(np.float64) / self.queries.unit
         self.cells: Vector = measured[: self.queries.size].diagonal()
@@ -68,8 +72,9 @@ class PIdentity:
         return np.asarray((fitted / self.cells[:, None]).T.reshape(*lead, size))
 
     def variance(self, gram: GramProduct, diagonal: Vector) -> float:
-        """The workload's total variance after least squares, for noise of variance 1 at a norm of 1."""
-        norm = self.queries.norm / self.queries.unit
+        """The workload's total variance after least squares, for noise of variance 1 at a norm of 1: L2, with `squares`."""
+        unit, moved = self.queries.unit, self.queries.squared_sensitivities()[0]
+        norm = math.sqrt(moved) / unit if self._squares else self.queries.norm / unit
         scaled = self.theta.toarray() / self.cells
         inner = gram(scaled) @ scaled.T
         return float(norm**2 * ((diagonal / self.cells**2).sum() - (self._inverse * inner).sum()))

@@ -22,6 +22,9 @@ from jostle.linear.laws import NoiseLaw, margins
 
 Axes: TypeAlias = tuple[str, ...]
 
+Component: TypeAlias = tuple[Axes, Vector, float]
+"""What depends on some axes together and on no fewer: the axes in order, its values, and their variance before centring."""
+
 NO_NOISE = 1e-30
 """Variances below this count as this: at a very large ε they are 0 in floats."""
 
@@ -40,17 +43,18 @@ def consistent(
     >>> variances[("a",)]
     0.75
     """
-    components: dict[frozenset[str], tuple[Axes, Vector, float]] = {}
+    sums: dict[frozenset[str], Component] = {}
     for axes, values in noisy.items():
-        for subset in _subsets(axes):
+        for subset in subsets(axes):
             key, weight = frozenset(subset), _precision(axes, values.shape, subset, variances[axes])
             part = weight * _component(axes, values, subset)
-            order, added, total = components.get(key, (subset, np.zeros(()), 0.0))
+            order, added, total = sums.get(key, (subset, np.zeros(()), 0.0))
             moved = part if part.ndim == 0 else np.transpose(part, [subset.index(axis) for axis in order])
-            components[key] = order, added + moved, total + weight
+            sums[key] = order, added + moved, total + weight
+    components = {key: (order, np.asarray(added / total), 1 / total) for key, (order, added, total) in sums.items()}
     found, spread = {}, {}
     for axes, values in noisy.items():
-        found[axes], spread[axes] = _put_together(axes, values.shape, components)
+        found[axes], spread[axes] = put_together(axes, values.shape, components)
     return found, spread
 
 
@@ -77,7 +81,12 @@ def margins_of_cells(shapes: Mapping[Axes, tuple[int, ...]], laws: Mapping[Axes,
     return found
 
 
-def _subsets(axes: Axes) -> list[Axes]:
+def subsets(axes: Axes) -> list[Axes]:
+    """All subsets of some axes, each in their order, the smaller ones first.
+
+    >>> subsets(("a", "b"))
+    [(), ('a',), ('b',), ('a', 'b')]
+    """
     return list(chain.from_iterable(combinations(axes, size) for size in range(len(axes) + 1)))
 
 
@@ -92,22 +101,36 @@ def _precision(axes: Axes, shape: tuple[int, ...], subset: Axes, variance: float
 
 def _component(axes: Axes, values: Vector, subset: Axes) -> Vector:
     """Sums over the other axes, less the means along each axis of the subset."""
-    part = values.sum(axis=tuple(place for place, axis in enumerate(axes) if axis not in subset))
-    for place in range(part.ndim):
-        part = part - part.mean(axis=place, keepdims=True)
-    return np.asarray(part)
+    return centred(values.sum(axis=tuple(place for place, axis in enumerate(axes) if axis not in subset)))
 
 
-def _put_together(
-    axes: Axes, shape: tuple[int, ...], components: Mapping[frozenset[str], tuple[Axes, Vector, float]]
-) -> tuple[Vector, float]:
+def centred(values: Vector) -> Vector:
+    """Values less the means along each axis.
+
+    >>> centred(np.array([[1.0, 2.0], [3.0, 8.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    for place in range(np.ndim(values)):
+        values = values - values.mean(axis=place, keepdims=True)
+    return np.asarray(values)
+
+
+def put_together(axes: Axes, shape: tuple[int, ...], components: Mapping[frozenset[str], Component]) -> tuple[Vector, float]:
+    """The histogram that has these components, and the variance of its cells. A component that is not there is 0.
+
+    >>> put_together(("a",), (2,), {frozenset(): ((), np.array(6.0), 1.0), frozenset("a"): (("a",), np.array([1, -1]), 2.0)})
+    (array([4., 2.]), 1.25)
+    """
     values, variance = np.zeros(shape), 0.0
-    for subset in _subsets(axes):
-        order, added, total = components[frozenset(subset)]
-        part = (added / total) / _others(axes, shape, subset)
+    for subset in subsets(axes):
+        if frozenset(subset) not in components:
+            continue
+        order, part, spread = components[frozenset(subset)]
+        others = _others(axes, shape, subset)
         if part.ndim:
             part = np.transpose(part, [order.index(axis) for axis in subset])
-        values = values + np.reshape(part, [size if axis in subset else 1 for axis, size in zip(axes, shape, strict=True)])
+        sizes = [size if axis in subset else 1 for axis, size in zip(axes, shape, strict=True)]
+        values = values + np.reshape(part / others, sizes)
         kept = [1 - 1 / size for axis, size in zip(axes, shape, strict=True) if axis in subset]
-        variance += float(np.prod(kept)) / total / _others(axes, shape, subset) ** 2
+        variance += float(np.prod(kept)) * spread / others**2
     return values, variance

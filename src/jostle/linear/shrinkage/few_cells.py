@@ -132,9 +132,9 @@ def _components(
     cells = noisy.shape[1]
     hardly_any = cells <= HARDLY_ANY
     largest = np.clip(np.ceil(np.log2(np.maximum(2 * np.abs(counts[:, :, 0]).max(axis=1), 8.0))), 3, _LARGEST_POWER)
-    powers = np.arange(_LEAST_POWER, int(largest.max()) + 1)
+    powers: Vector = np.arange(_LEAST_POWER, int(largest.max()) + 1).astype(np.float64)
     inside = powers <= largest[:, None]  # what a row may be described by does not depend on the other rows
-    scales = _OFF_ONE * 2.0**powers
+    scales: Vector = np.asarray(_OFF_ONE * 2.0**powers, dtype=np.float64)
     wide = _shares(inside, powers, largest, 2 / cells if hardly_any else 0.0)
     density, *moments = _in_units(exponential, counts, scales, own_noise)
     anywhere = [np.einsum("tnk,tk->tn", part, wide)[:, :, None] for part in (density, *(density * m for m in moments))]

@@ -160,7 +160,7 @@ def _algorithm(found: Algorithm, task: str, variant: str, tunables: dict[str, An
         return release(x, workload, algorithm=found.name, **how, **tunables)
 
     name = f"{found.name}{variant and f', {variant}'}{'' if task == found.tasks[0] else f' ({task})'}"
-    return Subject(name=name, family="algorithm", run=run, cases=cases(workloads_over, TASKS[task]))
+    return Subject(name=name, family="algorithm", run=run, cases=cases(workloads_over, TASKS[task]), in_rho=True)
 
 
 Choose = Callable[[ReleaseSource, Workload, Any], Any]
@@ -177,7 +177,7 @@ def _choices() -> Iterator[Subject]:
             source = ReleaseSource(x, purse=account.purse(), filtered=filtered)
             return made[0](source, workload, source.grant(case.epsilon))
 
-        return Subject(name=f"choice: {name}", family="choice", run=run, cases=over(choices.CELLS))
+        return Subject(name=f"choice: {name}", family="choice", run=run, cases=over(choices.CELLS), in_rho=True)
 
     def followed(ask: Any) -> Choose:
         return lambda source, workload, budget: ask(source, budget)

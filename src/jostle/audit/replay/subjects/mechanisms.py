@@ -48,7 +48,7 @@ def _subject(
     def cases(pairs: int) -> Iterator[Case]:
         return islice((case_of(number, make, relations) for number in count()), -(-pairs // NEIGHBOURS))
 
-    return Subject(name=f"mechanism: {name}", family="mechanism", run=asked, cases=cases)
+    return Subject(name=f"mechanism: {name}", family="mechanism", run=asked, cases=cases, in_rho=name != "GradualRelease")
 
 
 def case_of(number: int, make: Make, relations: Sequence[Neighbours]) -> Case:

@@ -32,6 +32,7 @@ from jostle.kernel.strategies import (
     identity,
     matrix,
     prefix,
+    residual,
     stack,
     total,
     wavelet,
@@ -53,7 +54,7 @@ def _operator(name: str, ask: Callable[[Source, Budget], Any], cells: int = oper
         source = ReleaseSource(x, purse=account.purse(), filtered=case.setting[1])
         return ask(source, source.grant(case.epsilon))
 
-    return Subject(name=f"operator: {name}", family="operator", run=run, cases=counts.over(cells))
+    return Subject(name=f"operator: {name}", family="operator", run=run, cases=counts.over(cells), in_rho=True)
 
 
 def _operators() -> Iterator[Subject]:
@@ -99,6 +100,7 @@ def large_strategies() -> dict[str, Strategy]:
         "hierarchy": hierarchy(LARGEST, 7),
         "weighted hierarchy": hierarchy(300, 3, root=False, weights=[1, 1.7, 0.4, 2, 1, 1][: _levels(300, 3)]),
         "wavelet": wavelet(4_096),
+        "residual": residual((7, 11, 13), kept=[0, 2]),
     }
 
 
@@ -161,7 +163,7 @@ def _record_operators() -> Iterator[Subject]:
         def cases(pairs: int) -> Iterator[Case]:
             return islice((case_of(number, coded, RELATIONS[:2]) for number in count()), -(-pairs // NEIGHBOURS))
 
-        return Subject(name=f"operator: records, {name}", family="operator", run=run, cases=cases)
+        return Subject(name=f"operator: records, {name}", family="operator", run=run, cases=cases, in_rho=True)
 
     def choices(criterion: Any, by: str | None) -> Callable[[Records, Budget], Any]:
         how: dict[str, Any] = {"label": "class", "by": by}

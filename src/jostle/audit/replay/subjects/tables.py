@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,6 +31,7 @@ from jostle.schema import Boolean, Category, Column, Date, Integer, Real, Schema
 if TYPE_CHECKING:
     from jostle.tables.table import Table
     from jostle.tables.unit import Unit
+    from jostle.tables.view import View
 
 Row = tuple[Any, ...]
 """A person and one value per column."""
@@ -73,8 +74,8 @@ VALUES: dict[str, tuple[Any, ...]] = {
 ODD: tuple[Any, ...] = ("s3cr3t", "1e999", "0x1", "2024-02-30", b"\xff", 10**400, ("t",), math.nan, True, 1.5, "\ud800")
 """What a column of Python objects may hold besides."""
 
-Ask = Callable[["Table", Fraction], Any]
-"""Asks a table for something, at the price of ε."""
+Ask = Callable[["Table", Any], Any]
+"""Asks a table for something, at a price."""
 
 
 def _parts(table: Table, epsilon: Fraction) -> Any:
@@ -107,6 +108,12 @@ def _records(table: Table, epsilon: Fraction) -> Any:
     return source.measure(identity(source.shape), token)
 
 
+def _checked(table: Table, epsilon: Fraction) -> Any:
+    from jostle.tables.check_bounds import check_bounds
+
+    return check_bounds(table, epsilon=epsilon)
+
+
 def _synthesized(table: Table, epsilon: Fraction) -> Any:
     """Everything that was released and what was made of it, but the records: those are drawn with coins of their own."""
     found = table.synthesize("g", "b", "v", epsilon=epsilon).synthesis
@@ -127,6 +134,7 @@ QUESTIONS: dict[str, Ask] = {
     "histogram, wide": lambda table, epsilon: table.histogram("w", epsilon=epsilon, algorithm="HB"),
     "ranges": lambda table, epsilon: table.ranges("v", [(-3, 2), (0, 9), (4, 4)], epsilon=epsilon),
     "marginals": lambda table, epsilon: table.marginals(("g", "b"), ("b", "v"), "d", epsilon=epsilon),
+    "batch": lambda table, epsilon: table.batch(table.ask("g", algorithm="Laplace"), table.ask_count(), epsilon=epsilon),
     "synthesize": _synthesized,
     "quantiles": lambda table, epsilon: table.quantiles("x", [0.1, 0.5, 0.9], epsilon=epsilon),
     "median": lambda table, epsilon: table.median("v", epsilon=epsilon),
@@ -141,11 +149,15 @@ QUESTIONS: dict[str, Ask] = {
     "partition": _parts,
     "transformed": _transformed,
     "records": _records,
+    "check_bounds": _checked,
 }
 """Every question that can be asked of a table, and what can be done to it before."""
 
+IN_RHO = ("histogram", "histogram of two", "ranges", "marginals", "quantiles", "top", "partition", "records")
+"""What is also paid for in ρ."""
+
 IN_FORMS: dict[Form, tuple[str, ...]] = {
-    "sqlite": ("count", "histogram of two", "mean by group"),
+    "sqlite": ("count", "histogram of two", "mean by group", "check_bounds"),
     "arrow": ("open", "count"),
     "frame": ("open", "histogram"),
     "text": ("open", "count"),
@@ -164,36 +176,41 @@ class LiveTable:
 
         self.form, self._path = form, Path(_folder().name) / f"{unit}.db"
         if form == "duckdb":
-            self._connection = ibis.duckdb.connect()
+            self._connection = ibis.duckdb.connect(threads=1)  # for a handful of rows, others only get in the way
             self._connection.create_table(NAME, schema=ibis.schema(_TYPES))
             data: Any = self._connection.table(NAME)
         else:
             data = _sqlite(self._path, [])
         self.views = _opened(data, unit, account, table=NAME if form == "sqlite" else None)._views
-        for view in self.views:
-            _write_once(view.backend)
+        _write_once(self.views)
 
     def fill(self, rows: tuple[Row, ...]) -> None:
         if self.form == "sqlite":
             _sqlite(self._path, rows)
             return
         engine = self._connection.con
+        for (name,) in engine.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall():
+            engine.execute(f"DROP TABLE {name}")  # a sample of an earlier run: this one gives its own the same names
         engine.execute(f"DELETE FROM {NAME}")  # noqa: S608 (a name of ours)
         engine.register("new_rows", _arrow(rows))
         engine.execute(f"INSERT INTO {NAME} SELECT * FROM new_rows")  # noqa: S608
         engine.unregister("new_rows")
 
 
-def _write_once(backend: Any) -> None:
-    write, written = backend.compile, dict[Any, Any]()
+def _write_once(views: Sequence[View]) -> None:
+    """Keep the text of each query, for all tables of the same form: they have the same names and types."""
+    for backend in (view.backend for view in views):
+        backend.compile = partial(_text_of, backend.compile)
 
-    def compile_(expression: Any) -> Any:
-        what = expression.op()  # a query that follows the data is another one
-        if what not in written:
-            written[what] = write(expression)
-        return written[what]
 
-    backend.compile = compile_
+_texts: dict[Any, Any] = {}
+
+
+def _text_of(write: Callable[[Any], Any], expression: Any) -> Any:
+    what = expression.op()  # a query that follows the data is another one
+    if what not in _texts:
+        _texts[what] = write(expression)
+    return _texts[what]
 
 
 _TYPES = {"who": "int64", "g": "string", "v": "int64", "x": "float64", "d": "date", "b": "boolean", "w": "int64"}
@@ -213,7 +230,9 @@ class TableData:
         from jostle.tables.table import Table
 
         if self.form not in ("duckdb", "sqlite"):
-            return _opened(self._data(), self.unit, account)
+            table = _opened(self._data(), self.unit, account)
+            _write_once(table._views)
+            return table
         live = _live(self.form, self.unit)
         live.fill(self.rows)
         return Table(live.views, AccountBudget(account, protected_unit(self.unit)), NAME, self.unit)
@@ -378,4 +397,5 @@ def _subject(form: Form, name: str, by_person: bool) -> Subject:
 
     where = "" if form == "duckdb" else f" ({form})"
     called = f"table: {name}{where}{' by person' if by_person else ''}"
-    return Subject(name=called, family="table", run=run, cases=cases(form, by_person))
+    paid = form == "duckdb" and name in IN_RHO
+    return Subject(name=called, family="table", run=run, cases=cases(form, by_person), in_rho=paid)

@@ -1,0 +1,146 @@
+"""How often the intervals of questions to tables hold: counts, sums, means, variances, quantiles, ratios and marginals."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jostle.kernel.partition import Vector
+from jostle.schema import Category, Real, Schema
+from jostle.tables.aggregates import count, mean, quantiles, std, sum, variance  # as users import them
+from jostle.tables.opening import open as open_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from jostle.tables.table import Table
+
+GROUPS = 24
+HIGH = 1000.0
+LEVEL = 0.8
+
+Ends = Mapping[str, tuple[Vector, Vector]]
+"""By the name of a figure: the lower and the upper ends of its intervals."""
+
+
+@dataclass
+class Held:
+    """How many intervals hold."""
+
+    held: int = 0
+    asked: int = 0
+    by_release: list[float] = field(default_factory=list)
+
+    def add(self, within: NDArray[np.bool_]) -> None:
+        self.held += int(within.sum())
+        self.asked += within.size
+        self.by_release.append(float(within.mean()))
+
+    @property
+    def covered(self) -> float:
+        """The share that holds."""
+        return self.held / self.asked
+
+    @property
+    def doubt(self) -> float:
+        """Its standard error, from the differences between releases."""
+        return float(np.std(self.by_release, ddof=1) / np.sqrt(len(self.by_release))) if len(self.by_release) > 1 else 1.0
+
+
+def frame(rows: int, seed: int = 0) -> pd.DataFrame:
+    """Groups from many rows to few, with skew values between 0 and 1,000."""
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    groups = np.minimum(rng.geometric(0.15, rows) - 1, GROUPS - 1)
+    values = np.clip(rng.gamma(1.5, 60.0 + 8 * groups), 0, HIGH).round(1)
+    return pd.DataFrame({"g": [f"g{one:02}" for one in groups], "h": rng.choice(["a", "b", "c"], rows), "v": values})
+
+
+def measured(rows: int, epsilon: float, releases: int) -> dict[str, Held]:
+    """Per figure, how often its intervals hold, over some releases of one table.
+
+    >>> found = measured(2000, 1.0, releases=2)
+    >>> found["count by group"].asked, found["sum by group"].covered > 0.5
+    (48, True)
+    """
+    data = frame(rows)
+    truth = _truth(data)
+    schema = Schema({"g": Category(sorted(f"g{one:02}" for one in range(GROUPS)), outside="drop", null="drop")})
+    schema = Schema({**schema, "h": Category(["a", "b", "c"], outside="drop", null="drop"), "v": Real(0, HIGH, bins=100)})
+    found: dict[str, Held] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = Path(folder) / "budget.db"
+        budget = 100 * epsilon * releases
+        table = open_table(data, schema=schema, ledger=ledger, budget=budget, name="made_up")
+        for _ in range(releases):
+            for ask in QUESTIONS:
+                for figure, (low, high) in ask(table, epsilon).items():
+                    right = truth[figure]
+                    found.setdefault(figure, Held()).add((low - 1e-6 <= right) & (right <= high + 1e-6))
+    return found
+
+
+def _truth(data: pd.DataFrame) -> dict[str, Vector]:
+    names = sorted(f"g{one:02}" for one in range(GROUPS))
+    groups = data.groupby("g")["v"]
+    by = {"count": groups.size(), "sum": groups.sum(), "mean": groups.mean()}
+    by |= {"variance": groups.var(ddof=0), "std": groups.std(ddof=0), "quantile": groups.quantile(LEVEL)}
+    found = {f"{name} by group": one.reindex(names).fillna(0).to_numpy(dtype=np.float64) for name, one in by.items()}
+    values = data["v"].to_numpy()
+    found |= {"sum": np.array([values.sum()]), "mean": np.array([values.mean()])}
+    found["quantiles"] = np.quantile(values, [0.25, 0.5, 0.9])
+    found["ratio of sums"] = found["sum by group"] / np.maximum(found["count by group"], 1)
+    cells = data.groupby(["g", "h"]).size().unstack(fill_value=0).reindex(names, fill_value=0)
+    found["marginals"] = np.concatenate(
+        [cells.to_numpy(dtype=np.float64).reshape(-1), cells.sum().to_numpy(dtype=np.float64)]
+    )
+    return found
+
+
+def _by_group(table: Table, epsilon: float) -> Ends:
+    asked: dict[str, Any] = {
+        "count": count(),
+        "sum": sum("v"),
+        "mean": mean("v"),
+        "variance": variance("v"),
+        "std": std("v"),
+    }
+    answer = table.group_by("g").aggregate(**asked, epsilon=epsilon)
+    return {f"{name} by group": answer.ends[name] for name in asked}
+
+
+def _quantile_by_group(table: Table, epsilon: float) -> Ends:
+    answer = table.group_by("g").aggregate(quantile=quantiles("v", LEVEL), epsilon=epsilon)
+    return {"quantile by group": answer.ends["quantile"]}
+
+
+def _of_all(table: Table, epsilon: float) -> Ends:
+    found = {}
+    answers = {"sum": table.sum("v", epsilon=epsilon), "mean": table.mean("v", epsilon=epsilon)}
+    for name, answer in (answers | {"quantiles": table.quantiles("v", [0.25, 0.5, 0.9], epsilon=epsilon)}).items():
+        rows = answer.rows().by_name()
+        found[name] = np.array(rows["low"], dtype=np.float64), np.array(rows["high"], dtype=np.float64)
+    return found
+
+
+def _ratio(table: Table, epsilon: float) -> Ends:
+    text = "SELECT g, SUM(v) / COUNT(*) AS r FROM made_up GROUP BY g"
+    rows = table.sql(text, epsilon=epsilon).rows().by_name()
+    low, high = (np.array([np.nan if x is None else x for x in rows[end]], dtype=np.float64) for end in ("low", "high"))
+    return {"ratio of sums": (np.nan_to_num(low, nan=-np.inf), np.nan_to_num(high, nan=np.inf))}
+
+
+def _marginals(table: Table, epsilon: float) -> Ends:
+    parts = table.marginals(("g", "h"), ("h",), epsilon=epsilon).values()
+    answers, off = (np.concatenate([getattr(one, name) for one in parts]) for name in ("answers", "margins"))
+    return {"marginals": (answers - off, answers + off)}
+
+
+QUESTIONS: tuple[Callable[[Table, float], Ends], ...] = (_by_group, _quantile_by_group, _of_all, _ratio, _marginals)
