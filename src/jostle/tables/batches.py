@@ -116,13 +116,13 @@ class BatchQuestion(Question[BatchAnswer]):
 
     # -------------------------------------------------------------------------------------------- previews and answers
 
-    def preview(self, *, epsilon: Any) -> BatchPreview:
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> BatchPreview:
         """How far off each question's answers would be, with the noise and the shares of a release at this price."""
         division = self.division(epsilon)
         margins: dict[str, float] = {}
         for one, price in zip(self.questions, division.prices, strict=True):
             what = one.what if one.what not in margins else f"{one.what} ({len(margins) + 1})"
-            margins[what] = _margin(one, price)
+            margins[what] = _margin(one, price, rows)
         known = [off for off in margins.values() if not math.isnan(off)] or [math.nan]
         noise = "Laplace" if division.measure == PURE else "Gaussian"
         return BatchPreview(
@@ -140,8 +140,18 @@ class BatchQuestion(Question[BatchAnswer]):
         """What all cost together, if each question's answers are to be that close."""
         return self.division_within(within).total
 
-    def release(self, *, epsilon: Any = None, within: Any = None, rho: Any = None) -> BatchAnswer:
+    def release(
+        self,
+        *,
+        epsilon: Any = None,
+        within: Any = None,
+        rho: Any = None,
+        fresh: bool = False,
+        consistent: bool = False,
+    ) -> BatchAnswer:
         """Charge and answer all questions, in their order, at a price for all, or within an error for each."""
+        if fresh or consistent:
+            return super().release(epsilon=epsilon, within=within, rho=rho, fresh=fresh, consistent=consistent)
         if [epsilon, within, rho].count(None) != 2:
             raise BadInput("epsilon, rho, within", "must be one of the three", "pass for instance epsilon=1")
         if within is None:
@@ -180,13 +190,14 @@ class BatchQuestion(Question[BatchAnswer]):
                 if not answers:
                     raise
                 raise BatchStopped(answers, one.what) from failure
-        last, total = answers[-1], division.total
+        last, paid = answers[-1], [Price(answer.spent, answer.measure) for answer in answers if answer.spent]
+        total = Division(paid, CONCENTRATED if any(price.measure != PURE for price in paid) else PURE, "").total
         return BatchAnswer(
             answers=tuple(answers),
             asked=tuple(one.what for one in self.questions),
             why=division.why,
             spent=total.amount,
-            measure=division.measure,
+            measure=total.measure,
             remaining=last.remaining,
             left_in=last.left_in,
             neighbours=last.neighbours,
@@ -227,11 +238,11 @@ def _shares(parts: Any) -> list[Fraction]:
     return [Fraction(part, sum(whole)) for part in whole]
 
 
-def _margin(question: Question[Any], price: Price) -> float:
+def _margin(question: Question[Any], price: Price, rows: int | None = None) -> float:
     """Half the width of a 95 % interval; NaN where it depends on the data, as that of a mean does."""
     try:
         with _as_priced():
-            return question.preview(epsilon=price).margin
+            return question.preview(epsilon=price, rows=rows).margin
     except BadInput:
         return math.nan
 
