@@ -21,7 +21,7 @@ import numpy as np
 
 from jostle.answers.answer import Answer
 from jostle.answers.batches import BatchAnswer, BatchPreview, BatchStopped
-from jostle.answers.previews import price_within
+from jostle.answers.previews import checked_rows, price_within
 from jostle.kernel.budget import CONCENTRATED, PURE, Price, exact
 from jostle.kernel.decimals import root_down
 from jostle.kernel.errors import BadInput
@@ -118,6 +118,7 @@ class BatchQuestion(Question[BatchAnswer]):
 
     def preview(self, *, epsilon: Any, rows: int | None = None) -> BatchPreview:
         """How far off each question's answers would be, with the noise and the shares of a release at this price."""
+        checked_rows(rows)  # each question has its own
         division = self.division(epsilon)
         margins: dict[str, float] = {}
         for one, price in zip(self.questions, division.prices, strict=True):
