@@ -21,7 +21,7 @@ import numpy as np
 
 from jostle.answers.answer import Answer
 from jostle.answers.batches import BatchAnswer, BatchPreview, BatchStopped
-from jostle.answers.previews import price_within
+from jostle.answers.previews import checked_rows, price_within
 from jostle.kernel.budget import CONCENTRATED, PURE, Price, exact
 from jostle.kernel.decimals import root_down
 from jostle.kernel.errors import BadInput
@@ -116,13 +116,17 @@ class BatchQuestion(Question[BatchAnswer]):
 
     # -------------------------------------------------------------------------------------------- previews and answers
 
-    def preview(self, *, epsilon: Any) -> BatchPreview:
-        """How far off each question's answers would be, with the noise and the shares of a release at this price."""
+    def preview(self, *, epsilon: Any, rows: int | None = None) -> BatchPreview:
+        """How far off each question's answers would be, with the noise and the shares of a release at this price.
+
+        The error of means depends on about how many `rows` there are in total.
+        """
+        checked_rows(rows)
         division = self.division(epsilon)
         margins: dict[str, float] = {}
         for one, price in zip(self.questions, division.prices, strict=True):
             what = one.what if one.what not in margins else f"{one.what} ({len(margins) + 1})"
-            margins[what] = _margin(one, price)
+            margins[what] = _margin(one, price, rows)
         known = [off for off in margins.values() if not math.isnan(off)] or [math.nan]
         noise = "Laplace" if division.measure == PURE else "Gaussian"
         return BatchPreview(
@@ -227,11 +231,11 @@ def _shares(parts: Any) -> list[Fraction]:
     return [Fraction(part, sum(whole)) for part in whole]
 
 
-def _margin(question: Question[Any], price: Price) -> float:
+def _margin(question: Question[Any], price: Price, rows: int | None = None) -> float:
     """Half the width of a 95 % interval; NaN where it depends on the data, as that of a mean does."""
     try:
         with _as_priced():
-            return question.preview(epsilon=price).margin
+            return question.preview(epsilon=price, rows=rows).margin
     except BadInput:
         return math.nan
 
