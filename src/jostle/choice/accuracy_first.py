@@ -112,7 +112,7 @@ def accurate_enough(
     estimate gets wrong. `sensitivity` is yours to prove: how far one record in `x` moves the error of a *fixed* estimate, as
     one number or as the pair `(add_remove, replace)`. It is tried on random neighbours before anything is charged, and
     refused if they contradict it; this finds mistakes, and proves nothing. The function has to return a number for all
-    counts: one that raises counts as too large, without a word, and such a jump is not covered by a sensitivity.
+    counts: one that raises silently counts as too large, and such a jump is not covered by a sensitivity.
 
     Ligett, Neel, Roth, Waggoner, Wu: Accuracy first, NIPS 2017, Algorithm 4 with any query of bounded sensitivity.
 

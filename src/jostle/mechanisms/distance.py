@@ -113,7 +113,7 @@ class DistanceResponse:
         return place
 
     def _place(self, value: Any) -> int:
-        """The number of a place; -1 if it is none. Never raises: an error would give the value away."""
+        """The number of a place; -1 if there is no such place. Never raises: an error would give the value away."""
         parts = value if isinstance(value, (tuple, list)) else (value,)
         steps = [whole(part) for part in parts]
         if len(steps) != len(self.shape):

@@ -110,7 +110,7 @@ class Synthesis:
         return self.fitted.total
 
     def draw(self, rows: int | None, rng: np.random.Generator) -> dict[str, IntArray]:
-        """The cells of so many records, by default about as many as the table has."""
+        """The cells of this many records, by default about as many as the table has."""
         groups = draw_records(self.fitted.model, round(self.total) if rows is None else rows, rng)
         return {name: self.coarse[name].cells(codes, rng) for name, codes in zip(self.names, groups, strict=True)}
 
@@ -147,7 +147,7 @@ class _Ticks:
         self.measure, self.price = budget.measure, budget.price
 
     def take(self, *ticks: int) -> tuple[Budget, ...]:
-        """Tokens of so many ticks each."""
+        """Tokens of these numbers of ticks."""
         left = self.left - sum(ticks)
         if left:
             *taken, self._rest = self._rest.split(*ticks, left)

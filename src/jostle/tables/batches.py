@@ -117,16 +117,13 @@ class BatchQuestion(Question[BatchAnswer]):
     # -------------------------------------------------------------------------------------------- previews and answers
 
     def preview(self, *, epsilon: Any, rows: int | None = None) -> BatchPreview:
-        """How far off each question's answers would be, with the noise and the shares of a release at this price.
-
-        The error of means depends on about how many `rows` there are in total.
-        """
-        checked_rows(rows)
+        """How far off each question's answers would be, with the noise and the shares of a release at this price."""
+        checked_rows(rows)  # each question has its own
         division = self.division(epsilon)
         margins: dict[str, float] = {}
         for one, price in zip(self.questions, division.prices, strict=True):
             what = one.what if one.what not in margins else f"{one.what} ({len(margins) + 1})"
-            margins[what] = _margin(one, price, rows)
+            margins[what] = _margin(one, price)
         known = [off for off in margins.values() if not math.isnan(off)] or [math.nan]
         noise = "Laplace" if division.measure == PURE else "Gaussian"
         return BatchPreview(
@@ -144,8 +141,18 @@ class BatchQuestion(Question[BatchAnswer]):
         """What all cost together, if each question's answers are to be that close."""
         return self.division_within(within).total
 
-    def release(self, *, epsilon: Any = None, within: Any = None, rho: Any = None) -> BatchAnswer:
+    def release(
+        self,
+        *,
+        epsilon: Any = None,
+        within: Any = None,
+        rho: Any = None,
+        fresh: bool = False,
+        consistent: bool = False,
+    ) -> BatchAnswer:
         """Charge and answer all questions, in their order, at a price for all, or within an error for each."""
+        if fresh or consistent:
+            return super().release(epsilon=epsilon, within=within, rho=rho, fresh=fresh, consistent=consistent)
         if [epsilon, within, rho].count(None) != 2:
             raise BadInput("epsilon, rho, within", "must be one of the three", "pass for instance epsilon=1")
         if within is None:
@@ -231,11 +238,11 @@ def _shares(parts: Any) -> list[Fraction]:
     return [Fraction(part, sum(whole)) for part in whole]
 
 
-def _margin(question: Question[Any], price: Price, rows: int | None = None) -> float:
+def _margin(question: Question[Any], price: Price) -> float:
     """Half the width of a 95 % interval; NaN where it depends on the data, as that of a mean does."""
     try:
         with _as_priced():
-            return question.preview(epsilon=price, rows=rows).margin
+            return question.preview(epsilon=price).margin
     except BadInput:
         return math.nan
 

@@ -213,6 +213,6 @@ def _same_keys(tape: Tape) -> Iterator[None]:
     keys, names = random.Random(seed % KEYS), random.Random(seed % KEYS)  # noqa: S311 (public data)
     with (
         mock.patch.object(secrets, "randbits", keys.getrandbits),
-        mock.patch.object(uuid, "uuid4", lambda: uuid.UUID(int=names.getrandbits(128))),
+        mock.patch.object(uuid, "uuid4", lambda: uuid.UUID(int=names.getrandbits(128))),  # noqa: PT008 (a new one each time)
     ):
         yield
