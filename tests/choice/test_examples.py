@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from examples import alternatives, figure_1_2, means, tree_choice
+from examples import alternatives, figure_1_2, means, theorem_2, tree_choice
 from jostle import workloads
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.records import SimulatedRecords
@@ -57,3 +57,9 @@ def test_alternatives_side_by_side() -> None:
     for name in ("learned", "validation", "large margin"):
         assert means_[name] < min(means_["majority"], means_["deep"])
     assert means_["learned"] < 1.1 * means_["stump"]  # hardly anything is lost where there is nothing to gain
+
+
+def test_the_counterexample_of_theorem_2() -> None:
+    assert not np.array_equal(theorem_2.informed_decision(theorem_2.x), theorem_2.informed_decision(theorem_2.y))
+    taken = [theorem_2.chosen_privately(data, 1, 3) for data in (theorem_2.x, theorem_2.y)]
+    assert taken[0] == taken[1]

@@ -205,3 +205,27 @@ def test_what_was_charged_is_printed_if_its_file_cannot_be_written_after_all(fol
     told, records = output.split("age,class\n")
     assert "made.csv" not in told if form == "text" else json.loads(told)["accuracy"] >= 0
     assert all(line.endswith((",no", ",yes")) for line in records.splitlines())
+
+
+def test_several_runs_for_several_budgets_on_public_records(jostle, tmp_path):
+    schema = tmp_path / "s.toml"
+    schema.write_text(SCHEMA.replace("bins = 4\n", ""), "utf-8")
+    data = tmp_path / "people.csv"
+    data.write_text(
+        "age,class\n" + "".join(f"{a},{'yes' if 40 <= a <= 50 else 'no'}\n" for a in list(range(100)) * 8), "utf-8"
+    )
+    buckets = tmp_path / "b.toml"
+    buckets.write_text("[age]\nbetween = [40, 50]\n", "utf-8")
+    words = ("classify", data, "--schema", schema, "--buckets", buckets)
+    status, output, _ = jostle(*words, "--simulate", 0, "--runs", 2, "--epsilons", ".5,5", "--json")
+    assert status == 0
+    found = json.loads(output)
+    assert list(found["errors"]) == ["0.5", "5"]
+    assert found["errors"]["5"] == 0  # the buckets tell all
+    assert found["mean"] == pytest.approx(sum(found["errors"].values()) / 2)
+    assert found["majority"] > 0.05
+    status, output, _ = jostle(*words, "--simulate", 0, "--runs", 2, "--epsilon", 5)
+    assert "2 runs for each ε" in output
+    assert "are for public records" in jostle(*words, "--runs", 2, "--epsilon", 1)[2]
+    assert "does not go with several runs" in jostle(*words, "--simulate", 0, "--epsilons", "1,2", "--out", "x.csv")[2]
+    assert "is missing" in jostle(*words)[2]

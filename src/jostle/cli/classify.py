@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,7 +13,7 @@ import typer
 from rich.console import Console
 
 from jostle.cli.running import stopped_orderly
-from jostle.cli.terminal import UNWRITTEN, Working, all_words, check_apart, check_writable
+from jostle.cli.terminal import UNWRITTEN, Working, all_words, check_apart, check_writable, words
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 
@@ -33,7 +34,7 @@ DEFAULT_NEIGHBOURS = "replace"
 
 
 def classify(
-    epsilon: Annotated[str, typer.Option(help="The privacy budget to spend, for instance 0.1.")],
+    epsilon: Annotated[str | None, typer.Option(help="The privacy budget to spend, for instance 0.1.")] = None,
     data: Annotated[
         Path | None, typer.Argument(help="The records: a text file with commas, one record per line.", show_default=False)
     ] = None,
@@ -69,6 +70,8 @@ def classify(
     name: Annotated[str | None, typer.Option(help="The account in the ledger; by default the file's name.")] = None,
     note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
     simulate: Annotated[int | None, typer.Option(help="A seed: the records are public, and nothing is protected.")] = None,
+    runs: Annotated[int | None, typer.Option(help="With --simulate: learn this many times for each ε.")] = None,
+    epsilons: Annotated[str | None, typer.Option(help="With --simulate: several ε, for instance .1,.5,1.")] = None,
     form: Annotated[Literal["text", "json"], typer.Option("--format", help="What is printed: text or json.")] = "text",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
 ) -> None:
@@ -80,12 +83,14 @@ def classify(
     from jostle.answers.answer import charge_facts, in_ledger
     from jostle.kernel.neighbours import Neighbours
     from jostle.kernel.records import ReleaseRecords, SimulatedRecords
-    from jostle.learn import get, held_out
+    from jostle.learn import get, held_out, several_runs
     from jostle.learn.synthetic import checked_buckets, read_buckets
     from jostle.tables.budget_source import check_note, legible
     from jostle.tables.engines.files import stem_of
 
-    exact(epsilon)
+    others = {"out": out, "ledger": ledger, "test": test, "epsilon": epsilon if epsilons else None}
+    several = _several(epsilon, epsilons, runs, simulate, others)
+    epsilon = str(epsilon)
     file = _one_of(data, file)
     check_note(note)
     task, found = _task(file, schema, label), get(learner)
@@ -96,13 +101,17 @@ def classify(
         _check_out(out, learner, {"data": file, "schema": schema, "ledger": ledger, "test": test, "buckets": buckets})
     found.check(tunables)
     names = all_words(columns) if columns else None
-    if names and header:
-        raise BadInput("columns", "are for a file without a header", "leave out either --columns or --header")
-    named = schema is not None and not names if header is None else header
+    named = _names_columns(schema, names, header)
     with stopped_orderly(ledger), Working() as working, ExitStack() as until_done:
         working.on("Reading the records")
         codes = task.encode_records(held_out.read(file, task, header=named, columns=names))
         working.on(f"Learning ({found.name})")
+        if several is not None:
+            how = (simulate or 0, neighbours or DEFAULT_NEIGHBOURS, tunables)
+            graded = several_runs.graded(task, codes, found, several, runs or 10, *how)
+            working.stop()
+            typer.echo(json.dumps(graded.facts(), ensure_ascii=False) if as_json or form == "json" else str(graded))
+            return
         what = legible(f"{found.name}: classes of {task.label}", LONGEST_NOTE) + (f" ({note})" if note else "")
         account, relation = _payer(ledger, cap, neighbours, simulate, name or stem_of(file))
         held = _held_out(len(codes[task.label]), simulate, public_test=test is not None)
@@ -139,6 +148,33 @@ def classify(
         raise typer.Exit(UNWRITTEN)
     if out is not None:
         console.print(f"The synthetic records are in {out}: anybody may have them.", markup=False)
+
+
+def _names_columns(schema: Path | None, names: list[str] | None, header: bool | None) -> bool:
+    """Whether the first line holds the columns' names."""
+    if names and header:
+        raise BadInput("columns", "are for a file without a header", "leave out either --columns or --header")
+    return schema is not None and not names if header is None else header
+
+
+def _several(
+    epsilon: str | None, epsilons: str | None, runs: int | None, seed: int | None, others: dict[str, Any]
+) -> list[Fraction] | None:
+    """The ε of several runs; None for a single one. Private records would be charged for each run: it takes public ones."""
+    if runs is None and epsilons is None:
+        if epsilon is None:
+            raise BadInput("epsilon", "is missing", "pass for instance --epsilon 0.1")
+        exact(epsilon)
+        return None
+    if seed is None:
+        remedy = "pass --simulate 0 if the records are public; private ones are charged for every run"
+        raise BadInput("runs", "are for public records", remedy)
+    if runs is not None and not 1 <= runs <= 10_000:
+        raise BadInput("runs", "must be from 1 to 10,000", "pass for instance --runs 10")
+    for name, given in others.items():
+        if given is not None:
+            raise BadInput(name, "does not go with several runs", "leave it out")
+    return [exact(amount) for amount in words(epsilons or epsilon or "0.1,0.5,1")]
 
 
 def _check_out(out: Path, learner: str, others: dict[str, str | Path | None]) -> None:

@@ -120,12 +120,12 @@ EXPERIMENTS: Final = MappingProxyType(
 
 
 def declared(file: str) -> Schema | None:
-    """The built-in schema for a file of this name; None if there is none.
+    """The built-in schema for a file of this name, which may end in .txt as well; None if there is none.
 
-    >>> list(declared("adult.data") or ())[-1]
-    'income'
+    >>> list(declared("adult.data") or ())[-1], declared("adult.data") == declared("adult.data.txt")
+    ('income', True)
     """
-    known = [how.schema for how in _FILES.values() if how.path == file]
+    known = [how.schema for how in _FILES.values() if file in (how.path, f"{how.path}.txt")]
     return known[0] if known else None
 
 

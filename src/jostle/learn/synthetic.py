@@ -101,10 +101,32 @@ def synthesize(records: Records, task: Task, buckets: Buckets, budget: Budget, t
     moves two of them by one. All else is post-processing.
     """
     buckets = checked_buckets(task, buckets)
-    vector = derive_bins(records, buckets).vector(*map(binned, buckets), task.label)
-    noisy = vector.measure(identity(vector.shape), budget)
+    noisy = project_hist(records, task, buckets, budget).reshape(-1)
     counts = consistent(noisy, min(max(round(total), 0), MOST_RECORDS))
     return Synthetic(task, buckets, counts.reshape(-1, len(task.classes)))
+
+
+def project_hist(records: Records, task: Task, buckets: Buckets, budget: Budget) -> FloatArray:
+    """The noisy histogram over buckets and classes: steps 2 and 3 of the course's pipeline, under its function's name.
+
+    It has one axis per attribute, in the order of the buckets, and one for the classes. Counts are not rounded, and may be
+    negative.
+
+    Privacy: one Laplace measurement of disjoint cells with the whole budget; under `replace` a record moves two of them.
+
+    >>> from jostle.kernel.records import ArrayColumns, SimulatedRecords
+    >>> from jostle.schema import Boolean, Integer
+    >>> task = Task(("age",), "rich", {"age": Integer(0, 99), "rich": Boolean()})
+    >>> people = ArrayColumns({"age": np.arange(200) % 100, "rich": np.arange(200) // 100}, task.sizes)
+    >>> source = SimulatedRecords(people, seed=0, neighbours="replace")
+    >>> in_forties = {"age": np.array([40 <= age <= 50 for age in range(100)] + [0] * (task.sizes["age"] - 100), dtype=int)}
+    >>> project_hist(source, task, in_forties, source.grant(10)).round().tolist()
+    [[89.0, 89.0], [11.0, 11.0]]
+    """
+    buckets = checked_buckets(task, buckets)
+    vector = derive_bins(records, buckets).vector(*map(binned, buckets), task.label)
+    shape = (*widths(buckets).values(), len(task.classes))
+    return np.asarray(vector.measure(identity(vector.shape), budget), dtype=np.float64).reshape(shape)
 
 
 def consistent(noisy: FloatArray, total: int) -> Counts:
@@ -135,7 +157,14 @@ def bucket_names(task: Task, attribute: str, table: Counts) -> list[str]:
     labels = [*task.columns[attribute].labels, *(["(missing)"] if task.columns[attribute].drops else [])]
     inside = [np.flatnonzero(table == bucket) for bucket in range(width(table))]
     if task.is_numeric(attribute):
-        return [labels[one[0]] if one.size == 1 else f"{labels[one[0]]} … {labels[one[-1]]}" for one in inside]
+        return [
+            "other"
+            if one[-1] - one[0] >= one.size
+            else labels[one[0]]
+            if one.size == 1
+            else f"{labels[one[0]]} … {labels[one[-1]]}"
+            for one in inside
+        ]
     return [" | ".join(labels[cell] for cell in one) for one in inside]
 
 
@@ -167,10 +196,11 @@ def _checked_table(task: Task, name: Any, table: Any) -> Counts:
 
 
 def read_buckets(path: str | Path, task: Task) -> Buckets:
-    """Buckets from a TOML file: for each attribute `cuts` of a number, or `groups` of categories.
+    """Buckets from a TOML file: for each attribute `cuts` of a number, `between` two numbers, or `groups` of categories.
 
-    A cut is moved to the next border of the schema's cells. Values that are in no group, not in the schema or missing share
-    the last bucket. An empty table keeps the attribute's cells.
+    A cut is moved to the next border of the schema's cells. `between = [40, 50]` makes two buckets: 40 to 50, and other.
+    Values that are in no group, not in the schema or missing share the last bucket. An empty table keeps the attribute's
+    cells.
     """
     check_no_database(Path(path), "buckets")
     try:
@@ -190,11 +220,18 @@ def _declared(task: Task, name: str, how: Any) -> Counts:
         return np.arange(size)
     if isinstance(column, Numeric) and _is_list(how, "cuts", lambda cut: finite(cut) is not None):
         table = np.searchsorted(np.sort(np.array(how["cuts"], dtype=np.float64)), column.edges[:-1], side="right")
+    elif isinstance(column, Numeric) and _is_list(how, "between", lambda end: finite(end) is not None):
+        if len(how["between"]) != 2:
+            raise BadInput("buckets", f"of {name!r}: between takes two numbers", "write for instance between = [40, 50]")
+        low, high = sorted(how["between"])
+        outside = ~((column.edges[:-1] >= low) & (column.edges[:-1] <= high))
+        return np.append(outside, np.ones(size - values, dtype=bool)).astype(np.int64)
     elif not isinstance(column, Numeric) and _is_list(how, "groups", _is_group):
         places = _places(name, column, how["groups"])
         table = np.array([places.get(cell, len(how["groups"])) for cell in range(values)])
     else:
-        raise BadInput("buckets", f"of {name!r} need cuts, if it is a number, or groups of categories", "give one of both")
+        problem = f"of {name!r} need cuts or between, if it is a number, or groups of categories"
+        raise BadInput("buckets", problem, "give one of them")
     filled = np.append(table, np.full(size - values, int(table.max()) + isinstance(column, Numeric)))
     return np.unique(filled, return_inverse=True)[1].astype(np.int64)
 

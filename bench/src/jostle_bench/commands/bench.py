@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from jostle_bench.commands.coverage import coverage
+from jostle_bench.commands.documents import documents
 from jostle_bench.commands.kernel import kernel
 from jostle_bench.commands.learn import learn
 from jostle_bench.commands.mechanisms import mechanisms
@@ -16,7 +17,7 @@ from jostle_bench.commands.speed import speed
 from jostle_bench.commands.tables import tables
 
 bench = typer.Typer(help="Measure jostle on this machine.", no_args_is_help=True)
-for _command in (coverage, learn, mechanisms, peers, pythia, reference, small, speed, tables, kernel):
+for _command in (coverage, documents, learn, mechanisms, peers, pythia, reference, small, speed, tables, kernel):
     bench.command()(_command)
 
 

@@ -1,0 +1,1 @@
+"""The experiments of the documents that jostle is built on, beside their own figures."""
