@@ -113,7 +113,7 @@ def test_a_file_says_the_same(tmp_path):
 def test_a_draft_is_refused_until_it_is_confirmed(tmp_path):
     path = tmp_path / "draft.toml"
     write_draft({kind: kind for kind in KINDS}, path)
-    with pytest.raises(BadInput, match="category, integer, real, date, boolean are still to be confirmed"):
+    with pytest.raises(BadInput, match="category, integer, real, date, boolean, text are still to be confirmed"):
         read(path)
     confirmed = "\n".join(line for line in path.read_text("utf-8").splitlines() if not line.startswith("to_confirm"))
     path.write_text(confirmed, "utf-8")

@@ -35,7 +35,7 @@ def test_a_text_that_is_declared_is_a_null_and_follows_its_rule():
     assert Category(["F", "M"], missing=["NA", "?"]).encode(["F", "NA", " ? ", "na", None]).tolist() == [0, 3, 3, 2, 3]
     assert Integer(0, 9, missing=["9"]).encode(["8", "9", 9, 9.0, "9.0", "10"]).tolist() == [8, -1, -1, -1, 9, 9]
     assert Integer(0, 9, missing=["9"], null="own").encode(np.array([8, 9])).tolist() == [8, 10]
-    assert Boolean(missing=["?"], null="drop").encode([True, "?", "!"]).tolist() == [1, -1, 2]
+    assert Boolean(missing=["?"], outside="own").encode([True, "?", "!"]).tolist() == [1, -1, 2]
     assert Date("2024-01-01", "2024-01-31", missing=["2024-01-31"], null="own").encode(["2024-01-31"]).tolist() == [31]
 
 

@@ -41,7 +41,7 @@ def test_notes_are_in_words_on_pages_in_pictures_and_in_files(visits: Table, tmp
     wards = visits.histogram("ward", epsilon=1)
     assert wards.explain().endswith(f"{BOUND} {WARDS}")
     assert BOUND in wards._repr_html_()
-    assert wards.plot().layout.title.subtitle.text == f"{BOUND}<br>{WARDS}"
+    assert " ".join(wards.plot().layout.meta["notes"]) == f"{BOUND} {WARDS}"
     wards.to_csv(tmp_path / "noted.csv", notes=True)
     lines = (tmp_path / "noted.csv").read_text().splitlines()
     assert lines[:3] == [f"# {BOUND}", f"# {WARDS}", "ward,count,low,high"]
@@ -64,7 +64,7 @@ def test_the_command_line_prints_them(tmp_path: Path) -> None:
             "schema does not list and rows without x are left out.",
         ),
         (jostle.Category(["A"], outside="drop"), "does not list are left out; missing ones are counted as (missing)."),
-        (jostle.Boolean(null="drop"), "are neither true nor false are counted as (other); rows without x are left out."),
+        (jostle.Boolean(outside="own"), "are neither true nor false are counted as (other); rows without x are left out."),
         (
             jostle.Integer(0, 9999, bins=4),
             "outside 0 – 9,999 are counted in the nearest cell; rows without a number in x are left out.",

@@ -256,7 +256,7 @@ def test_categories_are_compared_by_their_bytes_in_postgres(tmp_path, postgres):
         connection.execute("ALTER TABLE people ALTER COLUMN w TYPE text COLLATE blunt")
     assert exact(opened(url, tmp_path, {"w": Category(["A", "a"])}, **keywords), "w").tolist() == [1, 1, 1, 1]
     assert exact(opened(url, tmp_path, {"w": Integer(0, 9)}, **keywords), "w")[1] == 1
-    assert exact(opened(url, tmp_path, {"w": Boolean()}, **keywords), "w").tolist() == [0, 1, 2, 1]
+    assert exact(opened(url, tmp_path, {"w": Boolean(outside="own", null="own")}, **keywords), "w").tolist() == [0, 1, 2, 1]
 
 
 @pytest.mark.parametrize("in_memory", [False, True])

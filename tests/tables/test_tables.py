@@ -303,7 +303,7 @@ def test_what_is_refused_costs_a_part_nothing(people, ask):
     ("on", "lookup", "column", "counts"),
     [
         ("member", {"false": "no", "true": "yes"}, Category(["no", "yes"]), lambda f, t: [f, t, 0, 0]),
-        ("member", {0: "true", 1: "false"}, Boolean(), lambda f, t: [t, f, 0, 0]),
+        ("member", {0: "true", 1: "false"}, Boolean(), lambda f, t: [t, f]),
         ("member", {False: 1.0, True: 2}, Category([1, 2]), lambda f, t: [f, t, 0, 0]),
         ("member", {False: "1", True: Fraction(5, 2)}, Integer(0, 3), lambda f, t: [0, f, t, 0]),
         ("member", {False: "2024-01-01", True: dt.date(2025, 1, 1)}, Date("2024-01-01", "2025-12-31", every="year"), None),

@@ -99,7 +99,7 @@ def with_prediction(records: Records, task: Task, model: Model, name: str) -> Re
     >>> from jostle.schema import Boolean
     >>> task = Task(("wet",), "class", {"wet": Boolean(), "class": Boolean()})
     >>> columns = ArrayColumns({"wet": np.array([0, 1, 1]), "class": np.array([0, 0, 1])}, task.sizes)
-    >>> model = CellModel(("wet",), (np.arange(4),), np.array([[0.9, 0.1], [0.2, 0.8], [1, 0], [1, 0]]), "")
+    >>> model = CellModel(("wet",), (np.arange(3),), np.array([[0.9, 0.1], [0.2, 0.8], [1, 0]]), "")
     >>> with_prediction(SimulatedRecords(columns, seed=0), task, model, "prediction").sizes["prediction"]
     2
     """

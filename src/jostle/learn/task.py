@@ -137,7 +137,7 @@ def once_per_task(
     >>> task = Task(("wet",), "sick", {"wet": Boolean(), "sick": Boolean()})
     >>> widest(task), widest(task)
     computed
-    (4, 4)
+    (3, 3)
     """
 
     @wraps(function)

@@ -230,13 +230,15 @@ class Category(Column):
 class Boolean(Column):
     """False and true, however they are written: booleans, 0 and 1, or the words.
 
+    Rows with other values, or without one, do not count; `outside="own"` and `null="own"` give them cells of their own.
+
     >>> Boolean().encode([True, "false", 1, "maybe"]).tolist()
-    [1, 0, 1, 2]
+    [1, 0, 1, -1]
     """
 
     kind = "boolean"
-    outside: Outside = "own"
-    null: Null = "own"
+    outside: Outside = "drop"
+    null: Null = "drop"
     missing: Sequence[str] = ()
 
     def __post_init__(self) -> None:

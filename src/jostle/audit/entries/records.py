@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -31,7 +32,16 @@ from jostle.kernel.functions.criteria import CappedEntropy, ClearMajority, Crite
 from jostle.kernel.functions.gaps import GRAIN as GAP_GRAIN
 from jostle.kernel.functions.gaps import MarginalGap
 from jostle.kernel.functions.objective import Additive
-from jostle.kernel.functions.totals import STEPS, CellTotal, Mixture, Sum, WeightedTotals
+from jostle.kernel.functions.totals import (
+    STEPS,
+    CellSums,
+    CellTotal,
+    Contribution,
+    Mixture,
+    RecordCount,
+    Sum,
+    WeightedTotals,
+)
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.kernel.records import ArrayColumns, Records, ReleaseRecords, SimulatedRecords, Split
@@ -102,6 +112,7 @@ def entries() -> list[Audited]:
         *(_choice(name, one) for name, one in criteria().items()),
         _choices_by_group(),
         _choice_of_a_marginal(),
+        _selection(),
         *_minimisers(),
     ]
 
@@ -224,6 +235,57 @@ def _choice_of_a_marginal() -> Audited:
         return np.atleast_1d(records.choose_marginal(gaps(), budget))[:, np.newaxis]
 
     return _entry("choose_marginal", ask, pairs)
+
+
+SELECTION_DELTA = 0.01
+"""A δ that samples can tell from 0."""
+
+
+@dataclass(frozen=True)
+class KeysOfEqualSize:
+    """Records with a number of keys, each of which has as many people, who have no other key."""
+
+    people: int
+    keys: int
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    filtered: bool = False
+
+    def contribution(self, by: Sequence[str]) -> Contribution:
+        return Contribution(1, 1, 1, persons=True)
+
+    def keyed_sums(self, by: Sequence[str], points: Mapping[str, int], *, squares: bool) -> tuple[Any, CellSums]:
+        each = np.full(self.keys, self.people, dtype=object)
+        return [(key,) for key in range(self.keys)], CellSums(each, each)
+
+
+def _selection() -> Audited:
+    """Keys are drawn independently, and those of other people do not change: so each key is a run on its own copy."""
+
+    def sampled(records: Any, epsilon: Fraction, samples: int) -> Vector:
+        token = records.grant(epsilon, delta=SELECTION_DELTA)
+        named, _ = records.select_keys(["key"], WeightedTotals([RecordCount()], [1]), token)
+        found = np.zeros((samples, 1))
+        found[[key for (key,) in named]] = 1.0
+        return found
+
+    def run(side: int, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+        keys: Any = KeysOfEqualSize(side, samples)
+        return sampled(SimulatedRecords(keys, seed=seed, neighbours=neighbours), epsilon, samples)
+
+    def exact(side: int, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+        keys: Any = KeysOfEqualSize(side, samples)
+        return sampled(ReleaseRecords(keys, purse=FreePurse(neighbours)), epsilon, samples)
+
+    pairs = [Pair(f"one more than {people} people", people, people + 1) for people in (0, 2, 4, 8)]
+    return Audited(
+        name="records: select_keys",
+        family="operator",
+        pairs=by_relation(pairs, pairs),
+        run=run,
+        exact=exact,
+        delta=SELECTION_DELTA,
+        unknown="how many people are hardest depends on ε and δ, and under replace two keys change",
+    )
 
 
 COPIES = 16
