@@ -272,5 +272,5 @@ def test_a_class_name_has_one_meaning() -> None:
     for file in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.ClassDef):
-                homes.setdefault(node.name, set()).add(str(file.relative_to(SOURCE)))
-    assert {name: files for name, files in homes.items() if len(files) > 1} == {}
+                homes.setdefault(node.name.lstrip("_"), set()).add(f"{file.relative_to(SOURCE)}: {node.name}")
+    assert {name: places for name, places in homes.items() if len(places) > 1} == {}

@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from jostle.kernel import budget, noise, source
+from jostle.audit.replay import catalogue, replay
+from jostle.kernel import budget, measures, noise, records, source
 from jostle.kernel.decimals import root_down
 from jostle.kernel.functions.scores import QueryScore
 from jostle.kernel.ledger import limits
 from jostle.kernel.measures import Approximate, largest_rho
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.strategies import Strategy, identity
-from tests.audit.planted import FOLDER, LEDGER, Mutant, attribute, half_scale, stated, tested, wrapped
-from tests.kernel import test_budget, test_limits, test_neighbours, test_noise, test_source
+from jostle.kernel.strategies import Strategy, cells, identity
+from jostle.tables import batches
+from tests.audit.planted import (
+    FOLDER,
+    LEDGER,
+    Caught,
+    Detector,
+    Mutant,
+    attribute,
+    half_scale,
+    stated,
+    tested,
+    wrapped,
+)
+from tests.kernel import (
+    test_budget,
+    test_limits,
+    test_measures,
+    test_neighbours,
+    test_noise,
+    test_records,
+    test_source,
+)
+from tests.tables import test_batches
 
 costs_no_more = test_budget.test_the_epsilon_of_a_token_of_rho_costs_no_more_than_it.hypothesis.inner_test  # type: ignore[attr-defined]
 squared = test_neighbours.test_the_squared_sensitivity_is_what_the_proof_says.hypothesis.inner_test  # type: ignore[attr-defined]
+adaptive = test_measures.test_no_adaptive_analyst_gets_more_than_epsilon_and_delta
+MOSTLY_KEYS = (
+    Approximate(1, "1/5", for_keys="9/50"),
+    [test_measures.NOISE, test_measures.leaky_key("21/20", Fraction(9, 50))],
+)
+MOVING_FAR = next(one for one in test_source.MOVES if one[1] > 1)
 proven_variance = test_source.test_under_rho_noise_is_gaussian_of_the_proven_variance
 
 
@@ -26,6 +55,32 @@ def quarter(original: Any, self: Any, values: Any, square: Any) -> Any:
 
 def without_moves_to_other_parts(self: Any, add_remove: int, replace: int) -> Fraction:
     return Fraction((add_remove if self.relation == "add_remove" else max(replace, add_remove)) * self.rows**2)
+
+
+def twice_as_much(original: Any, self: Any, token: Any, what: str) -> Any:
+    paid, whole = original(self, token, what)
+    whole._purse.granted *= 2
+    whole._amount *= 2
+    return paid, whole
+
+
+def whole_delta_for_both(original: Any, self: Any, cap: Any) -> bool:
+    """ρ is converted at all of δ, while keys may have their part of it, too."""
+    if not isinstance(cap, Approximate):
+        return bool(original(self, cap))
+    pure = self.epsilon is not None and self.epsilon <= cap.epsilon
+    return (pure or self.rho <= largest_rho(cap.epsilon, cap.delta)) and self.delta <= cap.for_keys
+
+
+def replayed(name: str) -> Detector:
+    """A replay on neighbours."""
+
+    def look(patch: Any, folder: Any) -> None:
+        found = replay(catalogue.every()[name], pairs=20)
+        if found.divergences:
+            raise Caught(found.problems[0])
+
+    return Detector(f"replay of `{name}`", look, look)
 
 
 def roots_of_rows(original: Any, self: Any, add_remove: int, replace: int) -> Fraction:
@@ -116,5 +171,65 @@ OF_MEASURES = [
             limits, "after", lambda f, limit, spending, cost: f(limit, spending, budget.Cost(cost.epsilon, cost.rho / 2))
         ),
         tested(test_limits.test_other_accounts_are_refused_by_an_older_jostle, LEDGER, FOLDER),
+    ),
+    Mutant(
+        "a residual's columns half as long",
+        attribute(cells.Residual, "squared_sensitivities", lambda self: (self._squares[0] // 4, self._squares[1])),
+        tested(proven_variance, "residual", Neighbours()),
+    ),
+    Mutant(
+        "replaced records as far apart in a residual as in counts",
+        attribute(cells.Residual, "squared_sensitivities", lambda self: (self._squares[0], 2 * self._squares[0])),
+        replayed("operator: measure, residual, in ρ"),
+    ),
+    Mutant(
+        "a plan that is paid for at once may spend twice as much",
+        wrapped(records.Records, "paid", twice_as_much),
+        tested(test_records.test_a_plan_that_is_paid_for_at_once_spends_what_was_charged_and_no_more, Neighbours()),
+    ),
+    Mutant(
+        "a plan that is paid for at once gets a second token",
+        attribute(budget.PartPurse, "check", lambda self, cost: None),
+        tested(test_records.test_a_plan_that_is_paid_for_at_once_spends_what_was_charged_and_no_more, Neighbours()),
+    ),
+    Mutant(
+        "Gaussian noise with a pure ε of 0",
+        attribute(budget.Cost, "gaussian", classmethod(lambda cls, rho: cls(Fraction(0), budget.exact(rho)))),
+        tested(test_measures.test_the_rule_ends_one_way_and_not_the_other_way_round),
+    ),
+    Mutant(
+        "ρ = ε²/8 for every pure mechanism",
+        attribute(budget.Cost, "pure", classmethod(lambda cls, epsilon: cls.exponential(epsilon))),
+        tested(test_measures.test_a_hundred_releases_of_a_tenth),
+    ),
+    Mutant(
+        "the δ of selections of keys not added",
+        wrapped(measures.Spending, "after", lambda f, self, cost: replace(f(self, cost), delta=self.delta)),
+        tested(adaptive, test_measures.CAP, test_measures.MENU),
+    ),
+    Mutant(
+        "δ spent twice: for keys, and for the conversion of ρ",
+        wrapped(measures.Spending, "allowed", whole_delta_for_both),
+        tested(adaptive, *MOSTLY_KEYS),
+    ),
+    Mutant(
+        "a statistic's noise by its sensitivity, not by the square",
+        wrapped(source.Custody, "added", lambda f, self, moves, squared, token: f(self, moves, moves, token)),
+        tested(test_source.test_under_rho_a_statistic_has_gaussian_noise, *MOVING_FAR, Neighbours()),
+    ),
+    Mutant(
+        "a batch pays for pure ε as for the exponential mechanism",
+        attribute(batches, "root_down", lambda value: root_down(4 * value)),
+        tested(test_batches.test_questions_that_have_no_gaussian_noise_are_paid_for_in_epsilon, FOLDER),
+    ),
+    Mutant(
+        "a batch converts ρ at twice the δ",
+        attribute(batches, "largest_rho", lambda epsilon, delta: largest_rho(epsilon, 2 * delta)),
+        tested(test_batches.test_one_hundred_and_one_equal_queries_have_the_errors_of_the_closed_forms, FOLDER),
+    ),
+    Mutant(
+        "every question of a batch has the whole price",
+        attribute(batches, "_shares", lambda parts: [Fraction(1)] * len(parts)),
+        tested(test_batches.test_shares_follow_weights_and_add_up, FOLDER),
     ),
 ]

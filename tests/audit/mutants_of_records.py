@@ -92,7 +92,7 @@ OF_RECORDS = [
     ),
     Mutant(
         "objective perturbation without the Jacobian",
-        wrapped(objective._Search, "__init__", lambda f, self, *asked: f(self, *asked[:-1], 64.0)),
+        wrapped(objective._NewtonSearch, "__init__", lambda f, self, *asked: f(self, *asked[:-1], 64.0)),
         tested(test_objective.test_the_density_of_the_minimiser_changes_by_no_more_than_epsilon, np.eye(2), "1/2", 1.0),
     ),
     Mutant(
@@ -107,12 +107,12 @@ OF_RECORDS = [
     ),
     Mutant(
         "objective perturbation: rounding is left out of the certificate",
-        attribute(objective._Search, "_rounding", lambda self, here, pulls, unit=0.0: 0.0),
+        attribute(objective._NewtonSearch, "_rounding", lambda self, here, pulls, unit=0.0: 0.0),
         tested(test_objective.test_the_certificate_counts_what_rounding_adds),
     ),
     Mutant(
         "objective perturbation: what scores lose to rounding is left out of the certificate",
-        wrapped(objective._Search, "_rounding", lambda f, self, here, *more: f(self, np.zeros_like(here), *more)),
+        wrapped(objective._NewtonSearch, "_rounding", lambda f, self, here, *more: f(self, np.zeros_like(here), *more)),
         tested(test_objective.test_the_certificate_holds_where_features_cancel_out, 1),
     ),
     # ------------------------------------------------------------------------------------------ expressions

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from examples import alternatives, figure_1_2, means, theorem_2, tree_choice
+from examples import alternatives, figure_1_2, means, synthesis, theorem_2, tree_choice
 from jostle import workloads
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.records import SimulatedRecords
@@ -63,3 +63,10 @@ def test_the_counterexample_of_theorem_2() -> None:
     assert not np.array_equal(theorem_2.informed_decision(theorem_2.x), theorem_2.informed_decision(theorem_2.y))
     taken = [theorem_2.chosen_privately(data, 1, 3) for data in (theorem_2.x, theorem_2.y)]
     assert taken[0] == taken[1]
+
+
+def test_a_metafeature_is_found_that_nobody_wrote(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JOSTLE_DATA", raising=False)  # random shapes, on any machine
+    blind = synthesis.make()
+    best = synthesis.found(blind, most=6)[0]
+    assert best.regret_after < 0.95 * best.regret_before

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jostle.choice.regret_tree import CRITERIA, Growth, Leaf, best_split, grow, impurity
+from jostle.choice.regret_tree import CRITERIA, Growth, Leaf, best_split, features_of, grow, impurity
 from jostle.kernel.errors import BadInput
 
 REGRETS = st.integers(2, 5).flatmap(
@@ -140,3 +140,15 @@ def test_bad_settings_are_refused():
         Growth(depth=99)
     with pytest.raises(BadInput, match="theta"):
         Growth(theta=-1)
+
+
+def test_a_branch_that_leads_to_one_choice_is_no_question():
+    """One side is purer, but both take the first option."""
+    features = np.array([[1.0], [2.0], [3.0], [7.0], [8.0], [9.0]])
+    regrets = np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [1.0, 2.0], [2.0, 1.0], [1.0, 2.0]])
+    growth = Growth(criterion="best-algorithm", least=3, depth=3)
+    apart, merged = (grow(["scale"], features, regrets, growth=growth, merge=merge) for merge in (False, True))
+    assert features_of(apart) == ("scale",)
+    (leaf,) = merged
+    assert (leaf.choice, leaf.inputs) == (0, 6)
+    assert (leaf.optimal, *leaf.regrets) == pytest.approx((5 / 6, 7 / 6, 11 / 6))

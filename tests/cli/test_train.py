@@ -98,3 +98,23 @@ def test_bad_arguments_are_named_before_anything_is_measured(jostle, tmp_path, m
     status, output, errors = jostle(*arguments)
     assert (status, output) == (2, "")
     assert complaint in errors
+
+
+def test_settings_of_training_reach_the_selector_and_bad_ones_are_refused_first(jostle, tmp_path):
+    said = ("--task", "range-1d", *SMALL, "--rho", 0.05, "--depth", 2)
+    status, _, errors = jostle(*said, "--features", "domain,scale,nonzeros")
+    assert status == 0, errors
+    made = Selector.load(tmp_path / "selector.json").about.provenance
+    assert (made["features"], made["rho"], made["depth"]) == (["domain", "scale", "nonzeros"], 0.05, 2)
+    status, _, errors = jostle("--task", "range-1d", *SMALL, "--store", tmp_path / "none", "--features", "colour")
+    assert status != 0
+    assert "'colour' is unknown" in errors
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_selector_is_trained_as_published(jostle, tmp_path):
+    status, _, errors = jostle("--task", "range-1d", *SMALL, "--as-published", "--theta", 0.1)
+    assert status == 0, errors
+    made = Selector.load(tmp_path / "selector.json").about.provenance
+    assert (made["criterion"], made["rho"], made["copies"], made["theta"]) == ("group-regret", 0.1, 0, 0.1)
+    assert "partitionality" in made["features"]

@@ -171,6 +171,17 @@ def test_bad_input_is_refused_before_a_charge(ledger: Any, name: str) -> None:
     assert len([event for event in ledger.events() if event.kind == "charge"]) == 1
 
 
+def test_a_pure_question_is_answered_from_rho_where_no_epsilon_is_left(ledger: Any) -> None:
+    """Gaussian noise has ended the sum of ε; a pure question costs ε²/2 of ρ then, as long as there is some."""
+    account = ledger.account("people", cap=Approximate(1, 1e-6, for_keys=0))
+    jostle.release([30, 0, 12], rho="1/100", account=account, algorithm="Laplace")
+    assert account.left.pure**2 / 2 <= account.left.rho
+    answered = jostle.release([30, 0, 12], epsilon="1/10", account=account, algorithm="Laplace")
+    assert (answered.measure, answered.spent) == ("pure", Fraction(1, 10))
+    with pytest.raises(Overdraft):
+        jostle.release([30, 0, 12], epsilon="1/2", account=account, algorithm="Laplace")
+
+
 def test_a_cap_changes_within_its_measure(ledger: Any) -> None:
     account = ledger.account("people", cap=CAP)
     account.charge(Cost.gaussian("1/500"), **HERE)

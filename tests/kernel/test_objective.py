@@ -16,7 +16,16 @@ from hypothesis import strategies as st
 from jostle.kernel.budget import CountingPurse
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.losses import bent, sums
-from jostle.kernel.functions.objective import GRAIN, PULLS, TOLERANCE, Additive, Calibration, _Search, calibration, centred
+from jostle.kernel.functions.objective import (
+    GRAIN,
+    PULLS,
+    TOLERANCE,
+    Additive,
+    Calibration,
+    _NewtonSearch,
+    calibration,
+    centred,
+)
 from jostle.kernel.functions.twofold import UNIT
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
@@ -28,20 +37,20 @@ Row = tuple[int, ...]
 """A value of each attribute, then the class."""
 
 
-def search(objective: Additive, rows: list[Row], classes: int, how: Calibration) -> _Search:
+def search(objective: Additive, rows: list[Row], classes: int, how: Calibration) -> _NewtonSearch:
     table = np.array(rows, dtype=np.int64).reshape(-1, len(objective.features) + 1)
     named = dict(zip([*objective.features, objective.label], table.T, strict=True))
-    return _Search(objective, named, np.ones(len(table), dtype=np.int64), 1 if classes <= 2 else classes, how.bend)
+    return _NewtonSearch(objective, named, np.ones(len(table), dtype=np.int64), 1 if classes <= 2 else classes, how.bend)
 
 
-def log_density(found: _Search, how: Calibration, at: np.ndarray) -> float:
+def log_density(found: _NewtonSearch, how: Calibration, at: np.ndarray) -> float:
     """Of the exact minimiser, but for a constant, where scores need no projection: b's density times the Jacobian."""
     gradient, hessian = found._derivatives(at, np.zeros_like(at))
     sigma = float(how.pull) / PULLS
     return float(-np.abs(gradient).sum() / sigma + np.linalg.slogdet(hessian)[1])
 
 
-def log_density_projected(found: _Search, how: Calibration, at: np.ndarray) -> float:
+def log_density_projected(found: _NewtonSearch, how: Calibration, at: np.ndarray) -> float:
     """The same for three classes, one coefficient each: noise integrated over the line, and the determinant on the plane."""
     gradient, hessian = found._derivatives(at, np.zeros_like(at))
     sigma = float(how.pull) / PULLS
@@ -212,7 +221,7 @@ def test_the_search_ends_within_the_certified_distance(rows: int, classes: int, 
     source = columns(rows, classes)
     listed, weights = source.listed(["a", "b", "class"])
     scores = 1 if classes == 2 else classes
-    found = _Search(OBJECTIVE, listed, weights, scores, bend)
+    found = _NewtonSearch(OBJECTIVE, listed, weights, scores, bend)
     pulls = np.random.default_rng(1).laplace(scale=30, size=(5, scores))
     here = found.minimiser(pulls)
     exact = here
@@ -230,7 +239,7 @@ def test_the_search_ends_from_bad_beginnings() -> None:
     """A huge pull against many records, and weights like those of a table of 24 million rows."""
     listed, weights = columns(60, 2).listed(["a", "b", "class"])
     for many, pull in itertools.product((1, 10**5, 4 * 10**5), (0.0, 1e3, -1e4)):
-        found = _Search(OBJECTIVE, listed, weights * many, 1, 2.0)
+        found = _NewtonSearch(OBJECTIVE, listed, weights * many, 1, 2.0)
         here = found.minimiser(np.full((5, 1), pull))
         assert np.linalg.norm(found._derivatives(here, np.full((5, 1), pull))[0]) <= float(TOLERANCE)
 
@@ -238,14 +247,14 @@ def test_the_search_ends_from_bad_beginnings() -> None:
 STRONG = Additive("class", {f"a{i}": np.eye(3) for i in range(14)}, ridge=14.0)
 
 
-def crowd(records: int, classes: int, rows: int = 40) -> tuple[_Search, np.ndarray]:
+def crowd(records: int, classes: int, rows: int = 40) -> tuple[_NewtonSearch, np.ndarray]:
     """So many records of few kinds, whose class is what their first attribute says: scores become large."""
     rng = np.random.default_rng(0)
     codes = {name: rng.integers(0, 3, rows) for name in STRONG.features}
     codes["class"] = codes["a0"] % classes
     scores = 1 if classes <= 2 else classes
     how = calibration(STRONG, classes, ADD_REMOVE, Fraction(1))
-    found = _Search(STRONG, codes, np.full(rows, records // rows), scores, how.bend)
+    found = _NewtonSearch(STRONG, codes, np.full(rows, records // rows), scores, how.bend)
     pulls = rng.laplace(scale=float(how.pull) / PULLS, size=(found.width, scores))
     return found, pulls - pulls.mean(axis=1, keepdims=True) if scores > 1 else pulls
 
@@ -281,7 +290,7 @@ def test_the_search_ends_wherever_the_loss_bends(seed: int) -> None:
     how = calibration(objective, classes, ADD_REMOVE, epsilon)
     weights = (rng.dirichlet(np.full(rows, rng.choice([0.05, 1]))) * 10 ** rng.uniform(6, 13)).astype(np.int64)
     scores = 1 if classes <= 2 else classes
-    found = _Search(objective, codes | {"class": labels[int(rng.integers(3))]}, weights, scores, how.bend)
+    found = _NewtonSearch(objective, codes | {"class": labels[int(rng.integers(3))]}, weights, scores, how.bend)
     pulls = rng.laplace(scale=float(how.pull) / PULLS, size=(found.width, scores))
     pulls = pulls - pulls.mean(axis=1, keepdims=True) if scores > 1 else pulls
     here = found.minimiser(pulls)
@@ -320,7 +329,7 @@ def test_the_certificate_holds_where_features_cancel_out(seed: int) -> None:
     how = calibration(objective, 2, ADD_REMOVE, Fraction(4))
     rng = np.random.default_rng(seed)
     weights = (np.array([0.3, 0.2, 0.05, 0.45]) * rng.uniform(0.5, 1, 4) * 10**9).astype(np.int64)
-    found = _Search(objective, {"a": np.array([0, 0, 1, 1]), "class": np.array([0, 1, 0, 1])}, weights, 1, how.bend)
+    found = _NewtonSearch(objective, {"a": np.array([0, 0, 1, 1]), "class": np.array([0, 1, 0, 1])}, weights, 1, how.bend)
     pulls = rng.laplace(scale=float(how.pull) / PULLS, size=(2, 1))
     here = found.minimiser(pulls)
     assert np.abs(here).max() > 500 * np.abs(found.matrix @ here).max()
@@ -335,7 +344,7 @@ def test_a_refinement_ends_where_the_loss_bends_on_its_way(seed: int) -> None:
     objective = Additive("class", {"a": features}, ridge=0.02)
     how = calibration(objective, 3, ADD_REMOVE, Fraction(100))
     codes = {"a": np.array([0, 1]), "class": np.array([0, 1])}
-    found = _Search(objective, codes, np.array([155 * 10**9, 20 * 10**9]), 3, how.bend)
+    found = _NewtonSearch(objective, codes, np.array([155 * 10**9, 20 * 10**9]), 3, how.bend)
     pulls = np.random.default_rng(seed).laplace(scale=float(how.pull) / PULLS, size=(2, 3))
     pulls = pulls - pulls.mean(axis=1, keepdims=True)
     here = found.minimiser(pulls)
@@ -343,7 +352,7 @@ def test_a_refinement_ends_where_the_loss_bends_on_its_way(seed: int) -> None:
     assert np.linalg.norm(found._precise_gradient(here, np.zeros_like(here), pulls)) <= float(TOLERANCE) + left_out
 
 
-def nearly_alike(seed: int) -> tuple[_Search, np.ndarray]:
+def nearly_alike(seed: int) -> tuple[_NewtonSearch, np.ndarray]:
     """Many records with features that nearly repeat each other: coefficients are large, and the loss bends in steps."""
     rng = np.random.default_rng(seed)
     features = {name: 1 + 10.0 ** rng.uniform(-7, -3) * rng.uniform(-1, 1, (3, 3)) for name in "ab"}
@@ -353,7 +362,7 @@ def nearly_alike(seed: int) -> tuple[_Search, np.ndarray]:
     codes = {name: rng.integers(0, 3, 20) for name in "ab"}
     codes["class"] = codes["a"] % max(scores, 2)
     weights = (rng.dirichlet(np.full(20, 0.05)) * 10 ** rng.uniform(9.5, 12.5)).astype(np.int64)
-    found = _Search(objective, codes, weights, scores, how.bend)
+    found = _NewtonSearch(objective, codes, weights, scores, how.bend)
     return found, centred(np.round(rng.laplace(scale=float(how.pull), size=(found.width, scores))).astype(np.int64))
 
 
@@ -362,14 +371,14 @@ def nearly_alike(seed: int) -> tuple[_Search, np.ndarray]:
 def test_the_search_ends_from_wherever_it_is_refined(seed: int, far: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of its steps halves the shortest gradient, or makes the loss smaller: so it does not go in circles."""
     found, pulls = nearly_alike(seed)
-    taken, original = [], _Search._both_digits
+    taken, original = [], _NewtonSearch._both_digits
 
-    def counted(self: _Search, *where: np.ndarray) -> np.ndarray:
+    def counted(self: _NewtonSearch, *where: np.ndarray) -> np.ndarray:
         taken.append(original(self, *where))
         assert len(taken) < 2_000
         return taken[-1]
 
-    monkeypatch.setattr(_Search, "_both_digits", counted)
+    monkeypatch.setattr(_NewtonSearch, "_both_digits", counted)
     here = found._refined(np.random.default_rng(seed).normal(size=pulls.shape) * far, pulls)
     assert np.linalg.norm(taken[-1].real) + found._rounding(here, pulls, UNIT) <= float(TOLERANCE)
 

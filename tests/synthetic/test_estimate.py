@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
 
-from jostle.synthetic.estimate import NoisyMarginal, _Problem, combined, fit, interaction_size, total_of
+from jostle.synthetic.estimate import NoisyMarginal, _FitProblem, combined, fit, interaction_size, total_of
 from jostle.synthetic.junction_tree import JunctionTree
 from jostle.synthetic.model import summed
 
@@ -37,7 +37,7 @@ def test_without_noise_on_pairs_a_chain_is_the_flattest_distribution() -> None:
 
 def test_the_slope_is_that_of_the_function() -> None:
     sets = [(0,), (0, 1), (1, 2)]
-    problem = _Problem(JunctionTree.over([2, 3, 4], sets), [told(axes, 25.0, 5.0) for axes in sets], 10_000)
+    problem = _FitProblem(JunctionTree.over([2, 3, 4], sets), [told(axes, 25.0, 5.0) for axes in sets], 10_000)
     here = RNG.normal(size=problem.units.size)
     slope = problem.value(here)[1]
     assert np.allclose(slope, approx_fprime(here, lambda at: problem.value(at)[0], 1e-6), atol=1e-5)

@@ -42,7 +42,9 @@ def test_a_tree_holds_every_set_and_what_is_shared_is_connected(structure) -> No
         assert len(having) == len(links) + 1
     assert tree.cells == sum(cells_of(sizes, clique) for clique in tree.cliques)
     if sets:
-        assert model_cells(sizes, adjacency(len(sizes), sets[:-1]), sets[-1]) == tree.cells
+        before = JunctionTree.over(sizes, sets[:-1])
+        assert model_cells(before, adjacency(len(sizes), sets[:-1]), sets[-1]) == tree.cells
+        assert not any(set(one) < set(other) for one in tree.cliques for other in tree.cliques)
 
 
 @settings(max_examples=40)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from jostle.kernel.budget import Price
 from jostle.kernel.functions.gaps import GRAIN
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ArrayColumns, SimulatedRecords
@@ -57,7 +58,7 @@ def test_the_noise_of_every_measurement_is_that_of_its_token(neighbours: Neighbo
         amount = Fraction(next(iter(price.values())))
         found = synthesize(source, SCHEMA, source.grant(**price), tuning=Tuning(rounds=1))
         asked = [(kind, how) for kind, how, _ in recorder.asked]
-        singles = share_of_singles(SCHEMA, "pure" if measure == "laplace" else "concentrated")
+        singles = share_of_singles(SCHEMA, Price.of(price.get("epsilon"), price.get("rho")))
         for (kind, how), share in zip(asked, singles.values(), strict=False):
             assert kind == f"discrete_{measure}"
             if measure == "laplace":
@@ -93,7 +94,9 @@ def test_cells_are_put_together_by_noisy_counts_only() -> None:
     """The groups are a function of what was released: the same noisy counts give the same groups, whatever the records."""
     source = records()
     found = synthesize(source, SCHEMA, source.grant(rho="1/50"))
-    ticks = int((TICKS - sum(share_of_singles(SCHEMA, "concentrated").values()) * TICKS) / (Tuning().rounds * len(SCHEMA)))
+    ticks = int(
+        (TICKS - sum(share_of_singles(SCHEMA, Price.of(None, "1/50")).values()) * TICKS) / (Tuning().rounds * len(SCHEMA))
+    )
     deviation = 1 / math.sqrt(2 * ticks / TICKS / 50)
     again = synthesizer.coarse_columns(SCHEMA, found.singles, found.total, deviation, Tuning())
     for name, column in again.items():
@@ -148,8 +151,10 @@ def test_bounds_hold_for_histograms_that_were_offered() -> None:
     assert failed == 0  # seeded; each may fail in 5 of 100 cases, and they are far from it
 
 
-def test_shares_of_single_columns_stay_within_their_part() -> None:
-    for measure in ("pure", "concentrated"):
-        shares = share_of_singles(SCHEMA, measure)
-        assert sum(shares.values()) <= Fraction(Tuning().singles)
-        assert all(share * TICKS >= 1 for share in shares.values())
+@pytest.mark.parametrize(
+    "price", [Price.of(1), Price.of("1/100"), Price.of(None, "1/50"), Price.of(None, "1/100000")], ids=str
+)
+def test_shares_of_single_columns_stay_within_their_part(price: Price) -> None:
+    shares = share_of_singles(SCHEMA, price)
+    assert 0.3 < sum(shares.values()) <= Fraction(Tuning().most_singles)
+    assert all(share * TICKS >= 1 for share in shares.values())

@@ -156,7 +156,7 @@ def _first_of_two() -> Matrix:
 
 
 @dataclass
-class _Measured:
+class _NoisyQuery:
     """A query, and its noisy answer: a number plus a share of the number of records."""
 
     query: int
@@ -171,7 +171,7 @@ class _History:
     def __init__(self, queries: Strategy, sweeps: int | None) -> None:
         self._queries = queries
         self._sweeps = sweeps or (None if isinstance(queries, (Identity, Prefix, Boxes)) else 100)
-        self._measured: list[_Measured] = []
+        self._measured: list[_NoisyQuery] = []
         self._multipliers = np.zeros(0)
 
     def measure(self, x: Source, query: int, budget: Budget, count: _Count) -> None:
@@ -195,7 +195,7 @@ class _History:
             self._add(query, float(halves.measure(_first_of_two(), budget)[0]), 0.0, variance)
 
     def _add(self, query: int, answer: float, share: float, variance: float) -> None:
-        self._measured.append(_Measured(query, answer, share, variance))
+        self._measured.append(_NoisyQuery(query, answer, share, variance))
         self._multipliers = np.append(self._multipliers, 0.0)
 
     def reweigh(self, estimate: Vector) -> Vector:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jostle.algorithms.bayes import REACHES, bayes
-from jostle.algorithms.opt import best_strategy, opt_nonnegative
+from jostle.algorithms.opt import best_strategy, by_squares, opt_nonnegative
 from jostle.algorithms.registry import algorithm
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
@@ -60,7 +60,7 @@ def opt_bayes(x: Source, workload: Workload, budget: Budget) -> Vector:
 
 def _few_cells(x: Source, workload: Workload, budget: Budget) -> Vector:
     """The same with OPT's strategy, better than tents on few cells: cells under many priors, fused with the sums."""
-    found, gram = best_strategy(workload), Gram.of(workload)
+    found, gram = best_strategy(workload, squares=by_squares(budget)), Gram.of(workload)
     worth = gram is None or found.variance < PAYS * gram.diagonal.sum()
     queries = found.queries if worth else identity(x.shape)
     rows = queries.dense()

@@ -177,12 +177,12 @@ def _predicting(function: FunctionDefinition) -> Callable[[Any], float]:
 
 
 @dataclass
-class _Statement:
+class _SourceLine:
     """The tokens of a line and of the lines that continue it; the lines below it, if it opens a block."""
 
     tokens: list[Token]
     indent: int
-    block: list[_Statement] = field(default_factory=list)
+    block: list[_SourceLine] = field(default_factory=list)
 
 
 def read(text: str) -> ChoiceProgram:
@@ -196,10 +196,10 @@ def read(text: str) -> ChoiceProgram:
     return reader.program()
 
 
-def _statements(tokens: list[Token]) -> list[_Statement]:
+def _statements(tokens: list[Token]) -> list[_SourceLine]:
     """Statements by indentation: a deeper line belongs to a `def` or `class` above, or continues the line above."""
-    top: list[_Statement] = []
-    open_blocks: list[_Statement] = []
+    top: list[_SourceLine] = []
+    open_blocks: list[_SourceLine] = []
     for number in sorted({token.at.line for token in tokens if token.kind != "end"}):
         here = [token for token in tokens if token.at.line == number and token.kind != "end"]
         indent = here[0].at.column if here[0].kind != "answer" else here[0].at.column - 2
@@ -208,7 +208,7 @@ def _statements(tokens: list[Token]) -> list[_Statement]:
         if open_blocks and not _opens(open_blocks[-1]):  # it continues the statement above
             open_blocks[-1].tokens += here
             continue
-        statement = _Statement(here, indent)
+        statement = _SourceLine(here, indent)
         (open_blocks[-1].block if open_blocks else top).append(statement)
         open_blocks.append(statement)
     for statement in top:
@@ -216,11 +216,11 @@ def _statements(tokens: list[Token]) -> list[_Statement]:
     return top
 
 
-def _opens(statement: _Statement) -> bool:
+def _opens(statement: _SourceLine) -> bool:
     return statement.tokens[0].text in ("def", "class") and statement.tokens[0].kind == "name"
 
 
-def _close(statement: _Statement) -> None:
+def _close(statement: _SourceLine) -> None:
     """Mark the end of its tokens, and of those in its block."""
     last = statement.tokens[-1]
     statement.tokens.append(Token("end", "", Place(last.at.line, last.at.column + len(last.text))))
@@ -238,7 +238,7 @@ class _ProgramReader:
         self.classes: dict[str, OptionDefinition] = {}
         self.makers: dict[str, MakerDefinition] = {}
 
-    def statement(self, statement: _Statement) -> None:
+    def statement(self, statement: _SourceLine) -> None:
         parser = Parser(statement.tokens)
         first = parser.next
         if parser.found("def"):
@@ -263,7 +263,7 @@ class _ProgramReader:
         if name in self.sets or name in self.functions or name in self.classes or name in self.makers:
             raise wrong(at, f"{name} is defined twice", "rename one of them")
 
-    def function(self, parser: Parser, statement: _Statement) -> FunctionDefinition:
+    def function(self, parser: Parser, statement: _SourceLine) -> FunctionDefinition:
         name = parser.name("the name of the function")
         parser.expect("(", f"write def {name.text}(db):")
         parameters = list[str]()
@@ -277,7 +277,7 @@ class _ProgramReader:
         _finished(parser)
         return FunctionDefinition(name.text, tuple(parameters), tuple(map(_line, statement.block)), name.at)
 
-    def option(self, parser: Parser, statement: _Statement) -> None:
+    def option(self, parser: Parser, statement: _SourceLine) -> None:
         name = parser.name("the name of the option")
         parser.expect("(", f"write class {name.text}(Option):")
         parser.expect("Option", f"write class {name.text}(Option):")
@@ -315,7 +315,7 @@ class _ProgramReader:
         raise BadInput("program", "has no function that calls a choice maker", remedy)
 
 
-def _line(statement: _Statement) -> Assignment:
+def _line(statement: _SourceLine) -> Assignment:
     if statement.block:
         raise wrong(statement.block[0].tokens[0].at, "is indented without reason", "align it with the line above")
     parser = Parser(statement.tokens)

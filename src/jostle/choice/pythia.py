@@ -51,16 +51,16 @@ def settled(
     def public(name: str) -> float:
         look_up = FEATURES[name].public
         if look_up is None:
-            raise _Private
+            raise _MustBePaid
         return look_up(workload)
 
     try:
         return found.decide(public).choice
-    except _Private:
+    except _MustBePaid:
         return None
 
 
-class _Private(Exception):
+class _MustBePaid(Exception):
     """A walk asked for something that has to be paid for."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -191,10 +191,12 @@ def grow(
     *,
     groups: Counts | None = None,
     prices: Sequence[float] | None = None,
+    merge: bool = True,
 ) -> Tree:
     """A tree over inputs with these features (inputs × features) and regrets (inputs × options).
 
-    With `groups`, branches are cut back where they do not pay on data sets that had no part in choosing the options.
+    With `groups`, branches are cut back where they do not pay on data sets that had no part in choosing the options. With
+    `merge`, a branch whose leaves all make the same choice becomes a leaf: its questions would be paid for in vain.
 
     >>> x, regrets = np.array([[1.0], [2.0], [8.0], [9.0]]), np.array([[1, 5], [1, 4], [9, 1], [9, 1.0]])
     >>> tree = grow(["scale"], x, regrets, growth=Growth(least=1))
@@ -210,7 +212,7 @@ def grow(
         prices=[0.0] * len(names) if prices is None else prices,
     )
     branch = _branch(inputs, np.arange(len(features)), 0, frozenset(), growth or Growth(), prune=groups is not None)
-    return _numbered(branch)
+    return _numbered(_merged(branch) if merge else branch)
 
 
 @dataclass(frozen=True)
@@ -241,6 +243,18 @@ def _branch(inputs: _Inputs, rows: Counts, depth: int, paid: frozenset[int], gro
     if prune and cost > plain.cost * (1 - growth.worth):
         return plain
     return _Branch(cost, plain.leaf, (inputs.names[column], at, below, above))
+
+
+def _merged(branch: _Branch) -> _Branch:
+    """Splits that lead to one choice, whatever the answer, become leaves, from the lowest up."""
+    if branch.split is None:
+        return branch
+    feature, at, low, high = branch.split
+    low, high = _merged(low), _merged(high)
+    if low.split is not None or high.split is not None or low.leaf.choice != high.leaf.choice:
+        return replace(branch, split=(feature, at, low, high))
+    optimal = np.average([low.leaf.optimal, high.leaf.optimal], weights=[max(low.leaf.inputs, 1), max(high.leaf.inputs, 1)])
+    return _Branch(branch.cost, replace(branch.leaf, choice=low.leaf.choice, optimal=float(optimal)))
 
 
 def _numbered(root: _Branch) -> Tree:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -25,6 +26,10 @@ from jostle.simulate.grid import GridCell
 
 PAPER: Final = ("domain", "scale", "nonzeros", "variation", "partitionality")
 """The features of the paper (Section 8.1)."""
+
+AS_PUBLISHED: Final = MappingProxyType({"features": PAPER, "rho": 0.1, "copies": 0, "guard": 0.0, "prune": False})
+"""The paper's settings of training (Sections 5 and 8), with the criterion "group-regret". It states neither θ nor a limit of
+growth: those are ours."""
 
 LARGEST_REGRET: Final = 1e3
 """Regrets count for no more than this in training: an option that is a million times worse is bad enough."""
@@ -188,7 +193,8 @@ def _trees(
         stacked, repeated = features.reshape(-1, features.shape[-1])[rows], np.tile(regrets, (copies, 1))[rows]
         cut_back = np.tile(groups, copies)[rows] if settings.prune and growth.criterion == "expected-regret" else None
         weighed = np.tile(weights, copies)[rows] / copies
-        grown.append(grow(list(settings.features), stacked, repeated, weighed, growth, groups=cut_back, prices=prices))
+        how: dict[str, Any] = {"groups": cut_back, "prices": prices, "merge": settings.trees == 1}  # several vote by regrets
+        grown.append(grow(list(settings.features), stacked, repeated, weighed, growth, **how))
     return tuple(grown)
 
 

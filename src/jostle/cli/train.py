@@ -24,7 +24,20 @@ def train(
     sides: Annotated[str | None, typer.Option(help="Cells per axis, for instance 128,1024; by default the paper's.")] = None,
     exponents: Annotated[str | None, typer.Option(help="Scales as powers of two, for instance 5,12,24 or 5-24.")] = None,
     trials: Annotated[int, typer.Option(help="Runs per option and input.")] = 20,
-    criterion: Annotated[str, typer.Option(help="How selectors are grown, for instance group-regret.")] = "expected-regret",
+    criterion: Annotated[
+        str | None, typer.Option(help="How selectors are grown, for instance group-regret; by default expected-regret.")
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(help="What the selector may ask for, for instance domain,scale,nonzeros; by default domain,scale."),
+    ] = None,
+    rho: Annotated[float | None, typer.Option(help="The share of ε for private features; by default 0.01.")] = None,
+    theta: Annotated[float | None, typer.Option(help="How alike options of a group are (group-regret).")] = None,
+    depth: Annotated[int | None, typer.Option(help="The most questions on a way; by default 6.")] = None,
+    as_published: Annotated[
+        bool,
+        typer.Option("--as-published", help="The Pythia paper's options and way of training, but for what is said here."),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Of all noise, and of the training.")] = 0,
     workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
     cluster: Annotated[
@@ -44,18 +57,20 @@ def train(
 
     You can stop at any time: the same command continues from there, and a new option costs only its own runs.
     """
-    from jostle.choice import delphi, selectors
-    from jostle.choice.regret_tree import CRITERIA
+    from jostle.choice import delphi, selectors, training
     from jostle.cli import running
-    from jostle.kernel.errors import BadInput
-    from jostle.simulate import measure
+    from jostle.simulate import grid, measure
     from jostle.simulate.results import Results
 
-    if criterion not in CRITERIA:  # now, and not after an hour of measuring
-        raise BadInput("criterion", f"{criterion!r} is unknown", f"use one of {', '.join(CRITERIA)}")
+    given = {"features": tuple(words(features)) if features else None, "rho": rho, "theta": theta, "depth": depth}
+    settings: dict[str, Any] = dict(training.AS_PUBLISHED) if as_published else {}
+    settings |= {name: value for name, value in given.items() if value is not None}
+    criterion = criterion or ("group-regret" if as_published else "expected-regret")
+    training.understood(criterion, settings)  # now, and not after an hour of measuring
     check_writable("out", out)
     check_apart("out", out, {"ledger": ledger_file})
-    names = delphi.candidates(task, words(options) if options else None)
+    suite = grid.suite(task) if as_published else None
+    names = delphi.candidates(task, words(options) if options else suite)
     cells = _inputs(task, data, _numbers("sides", sides), _numbers("exponents", exponents), ledger_file)
     todo = measure.jobs(cells, names, trials=trials, seed=seed)
     with Results(store) as results:
@@ -63,7 +78,7 @@ def train(
         table = delphi.table_of(task, cells, names, todo, results)
     broken = {one.algorithm for one in ran.failed}
     table = table.only(*(name for name in names if name not in broken))
-    selector = selectors.train(table, criterion=criterion, seed=seed)
+    selector = selectors.train(table, criterion=criterion, seed=seed, **settings)
     selector.save(out)
     if as_json:
         typer.echo(json.dumps(_facts(table, ran, out, store), ensure_ascii=False))

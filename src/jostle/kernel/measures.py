@@ -24,7 +24,7 @@ _SLACK = Decimal("1e-45")
 """Certified sums are widened by this share of their terms: far more than a dozen roundings at 60 digits add up to."""
 
 
-class _Measure:
+class _Cap:
     """What the three caps share: they are written as texts of exact fractions."""
 
     name: ClassVar[str]
@@ -36,7 +36,7 @@ class _Measure:
 
 @final
 @dataclass(frozen=True)
-class Pure(_Measure):
+class Pure(_Cap):
     """ε-differential privacy.
 
     >>> Pure(0.1)
@@ -52,7 +52,7 @@ class Pure(_Measure):
 
 @final
 @dataclass(frozen=True)
-class Approximate(_Measure):
+class Approximate(_Cap):
     """(ε, δ)-differential privacy. Part of δ is reserved for selecting keys; the rest converts ρ to ε.
 
     >>> Approximate(1, 1e-6).for_keys
@@ -92,7 +92,7 @@ class Approximate(_Measure):
 
 @final
 @dataclass(frozen=True)
-class Concentrated(_Measure):
+class Concentrated(_Cap):
     """ρ-zero-concentrated differential privacy: at every order α, a Rényi divergence of at most α·ρ.
 
     >>> Concentrated("1/50").as_json()

@@ -506,11 +506,6 @@ class SimulatedRecords(Records, Granting):
     __slots__ = ()
 
     def __init__(
-        self,
-        columns: Columns,
-        *,
-        seed: object,
-        neighbours: Neighbours | str = "add_remove",
-        trials: int | None = None,
+        self, columns: Columns, *, seed: object, neighbours: Neighbours | str = "add_remove", trials: int | None = None
     ) -> None:
         super().__init__(columns, Custody.of_simulation(seed, neighbours, trials, filtered=columns.filtered))

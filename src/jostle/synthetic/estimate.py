@@ -125,7 +125,7 @@ def fit(
     from scipy.optimize import minimize
 
     known = combined(measured)
-    problem = _Problem(tree, known, total)
+    problem = _FitProblem(tree, known, total)
     begin = [(start or {}).get(one.axes, np.zeros(one.values.size)).reshape(-1) for one in known]
     found = minimize(
         problem.value,
@@ -138,7 +138,7 @@ def fit(
     return Fitted(problem.model(potentials), total, dict(zip([one.axes for one in known], potentials, strict=True)))
 
 
-class _Problem:
+class _FitProblem:
     """The function that is minimised, of potentials in units that make its curvature about the same everywhere."""
 
     def __init__(self, tree: JunctionTree, known: Sequence[NoisyMarginal], total: float) -> None:

@@ -8,7 +8,7 @@ other attributes can be passed along the tree (Lauritzen and Spiegelhalter, 1988
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -99,42 +99,48 @@ def maximal_cliques(sizes: Sequence[int], sets: Iterable[Sequence[int]]) -> list
     >>> maximal_cliques([2, 2, 2, 2], [(0, 1), (1, 2), (2, 3), (0, 3)])
     [(0, 1, 3), (1, 2, 3)]
     """
-    found: list[int] = []
-    for clique in _eliminated([math.log(max(size, 1)) for size in sizes], adjacency(len(sizes), sets)):
-        if not any(clique & ~other == 0 for other in found):
-            found.append(clique)
-    return [tuple(_bits(clique)) for clique in found]
+    near = adjacency(len(sizes), sets)
+    return [tuple(_bits(clique)) for clique in _eliminated(sizes, near, range(len(sizes)))]
 
 
-def model_cells(sizes: Sequence[int], neighbours: Sequence[int], added: Sequence[int]) -> int:
-    """The cells of all cliques together if a set were added to those behind `neighbours` (`adjacency`).
+def model_cells(tree: JunctionTree, neighbours: Sequence[int], added: Sequence[int]) -> int:
+    """The cells of all cliques together if a set were added to those behind the tree and `neighbours` (`adjacency`).
 
-    >>> model_cells([2, 3, 4], adjacency(3, [(0, 1)]), (1, 2))
+    >>> model_cells(JunctionTree.over([2, 3, 4], [(0, 1)]), adjacency(3, [(0, 1)]), (1, 2))
     18
     """
     together = sum(1 << axis for axis in added)
-    near = [bits | (together & ~(1 << axis) if together >> axis & 1 else 0) for axis, bits in enumerate(neighbours)]
-    found: list[int] = []
-    cells = 0
-    for clique in _eliminated([math.log(max(size, 1)) for size in sizes], near):
-        if not any(clique & ~other == 0 for other in found):
-            found.append(clique)
-            cells += cells_of(sizes, _bits(clique))
-    return cells
+    near = list(neighbours)
+    for axis in added:
+        near[axis] |= together & ~(1 << axis)
+    moved, reached = 0, together  # only what is connected with the set changes
+    while moved != reached:
+        moved = reached
+        for axis in _bits(moved):
+            reached |= near[axis]
+    untouched = sum(cells_of(tree.sizes, clique) for clique in tree.cliques if not reached >> clique[0] & 1)
+    return untouched + sum(cells_of(tree.sizes, _bits(one)) for one in _eliminated(tree.sizes, near, _bits(reached)))
 
 
-def _eliminated(weights: Sequence[float], neighbours: list[int]) -> Iterable[int]:
-    """Each attribute with what is near it when it is eliminated, as bits."""
-    near, left = list(neighbours), set(range(len(weights)))
-    costs = [weights[axis] + sum(weights[other] for other in _bits(near[axis])) for axis in left]
+def _eliminated(sizes: Sequence[int], neighbours: Sequence[int], axes: Iterable[int]) -> Iterator[int]:
+    """The maximal cliques of some attributes, as bits: each attribute with what is near it when it is eliminated.
+
+    A clique that is part of an earlier one is what was near the attribute that was eliminated there.
+    """
+    near, left, parts = list(neighbours), list(axes), set[int]()
+    weights = [math.log(max(size, 1)) for size in sizes]
+    costs = {axis: weights[axis] + sum([weights[other] for other in _bits(near[axis])]) for axis in left}
     while left:
-        axis = min(left, key=lambda one: (costs[one], one))
+        axis = min(left, key=costs.__getitem__)
         left.remove(axis)
         around = near[axis]
-        yield around | 1 << axis
+        clique = around | 1 << axis
+        if clique not in parts:
+            yield clique
+        parts.add(around)
         for other in _bits(around):
             near[other] = (near[other] | around) & ~(1 << axis | 1 << other)
-            costs[other] = weights[other] + sum(weights[one] for one in _bits(near[other]))
+            costs[other] = weights[other] + sum([weights[one] for one in _bits(near[other])])
 
 
 def _bits(mask: int) -> list[int]:

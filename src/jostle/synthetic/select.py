@@ -69,7 +69,7 @@ def that_fit(
         if cells_of(tree.sizes, axes) > LARGEST_CANDIDATE:
             continue
         free = any(clique.issuperset(axes) for clique in cliques)
-        if free or (len(axes) == 2 and model_cells(tree.sizes, near, axes) <= most_cells):
+        if free or (len(axes) == 2 and model_cells(tree, near, axes) <= most_cells):
             found.append(axes)
     return found
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from jostle.algorithms.bayes import shrunk
-from jostle.kernel.budget import PURE, Budget
+from jostle.kernel.budget import PURE, Budget, Price
 from jostle.kernel.functions.gaps import GRAIN, gap_sensitivities
 from jostle.kernel.records import Records
 from jostle.kernel.strategies import identity
@@ -33,6 +33,9 @@ from jostle.workloads import identity as identity_workload
 TICKS = 100_000
 """Budgets are divided into this many equal parts, so that shares stay exact."""
 
+PLENTY = 0.25
+"""From this rate of the budget on, single columns get no more than their least share. Tuned on the census table."""
+
 FEW_CELLS = 16
 """Below this many cells, there is nothing to learn about a cell from the others."""
 
@@ -48,7 +51,10 @@ class Tuning:
     """How the plan divides its budget and how fine its model is: public, found on public tables."""
 
     singles: float = 0.35
-    """The share of the budget for one histogram per column."""
+    """The share of the budget for one histogram per column, at least."""
+
+    most_singles: float = 0.65
+    """And at most: the less there is to spend, the less is left for histograms of several columns that noise would bury."""
 
     rounds: float = 3.0
     """The number of rounds per column that the budget is first divided by; it falls as soon as rounds gain little."""
@@ -68,7 +74,7 @@ class Tuning:
     most_groups: int = 64
     """The most groups of an ordered column."""
 
-    cells: int = 2**18
+    cells: int = 2**20
     """The most cells of all cliques together."""
 
 
@@ -164,7 +170,7 @@ def _measure_singles(
     records: Records, columns: Mapping[str, Column], purse: _Ticks, how: Tuning
 ) -> dict[str, NoisyMarginal]:
     found = {}
-    for place, (name, ticks) in enumerate(_shares_of_singles(columns, purse.measure, how).items()):
+    for place, (name, ticks) in enumerate(_shares_of_singles(columns, purse.price, how).items()):
         vector = records.vector(name)
         (token,) = purse.take(ticks)
         cells = identity(vector.shape)
@@ -173,20 +179,21 @@ def _measure_singles(
     return found
 
 
-def _shares_of_singles(columns: Mapping[str, Column], measure: str, how: Tuning) -> dict[str, int]:
+def _shares_of_singles(columns: Mapping[str, Column], price: Price, how: Tuning) -> dict[str, int]:
     """Ticks for each column's first histogram, so that the noise on all cells together is least in absolute value.
 
     With shares w it is Σ cells/w under ε, and Σ cells/√w under ρ.
     """
-    power = 1 / 2 if measure == PURE else 2 / 3
+    power = 1 / 2 if price.measure == PURE else 2 / 3
     weights = {name: column.size**power for name, column in columns.items()}
-    whole = TICKS * how.singles / sum(weights.values())
+    share = min(max(how.singles, how.singles * (PLENTY / price.rate) ** 0.25), how.most_singles)
+    whole = TICKS * share / sum(weights.values())
     return {name: max(1, int(whole * weight)) for name, weight in weights.items()}
 
 
-def share_of_singles(columns: Mapping[str, Column], measure: str) -> dict[str, Fraction]:
+def share_of_singles(columns: Mapping[str, Column], price: Price) -> dict[str, Fraction]:
     """The share of the budget that pays for each column's first histogram."""
-    return {name: Fraction(ticks, TICKS) for name, ticks in _shares_of_singles(columns, measure, Tuning()).items()}
+    return {name: Fraction(ticks, TICKS) for name, ticks in _shares_of_singles(columns, price, Tuning()).items()}
 
 
 def denoised(single: NoisyMarginal) -> FloatArray:
@@ -234,7 +241,7 @@ class _Rounds:
         self.attributes = [coarse_name(name) for name in columns]
         self.sizes = [column.size for column in self.coarse.values()]
         self.measured = [self._grouped(name, single) for name, single in singles.items()]
-        shares = _shares_of_singles(columns, purse.measure, how)
+        shares = _shares_of_singles(columns, purse.price, how)
         self.steps = [
             PaidStep((name,), single.values.size, purse.amount(shares[name]), math.sqrt(single.variance))
             for name, single in singles.items()

@@ -123,7 +123,7 @@ class BatchQuestion(Question[BatchAnswer]):
         margins: dict[str, float] = {}
         for one, price in zip(self.questions, division.prices, strict=True):
             what = one.what if one.what not in margins else f"{one.what} ({len(margins) + 1})"
-            margins[what] = _margin(one, price)
+            margins[what] = _margin(one, price, rows)
         known = [off for off in margins.values() if not math.isnan(off)] or [math.nan]
         noise = "Laplace" if division.measure == PURE else "Gaussian"
         return BatchPreview(
@@ -191,13 +191,14 @@ class BatchQuestion(Question[BatchAnswer]):
                 if not answers:
                     raise
                 raise BatchStopped(answers, one.what) from failure
-        last, total = answers[-1], division.total
+        last, paid = answers[-1], [Price(answer.spent, answer.measure) for answer in answers if answer.spent]
+        total = Division(paid, CONCENTRATED if any(price.measure != PURE for price in paid) else PURE, "").total
         return BatchAnswer(
             answers=tuple(answers),
             asked=tuple(one.what for one in self.questions),
             why=division.why,
             spent=total.amount,
-            measure=division.measure,
+            measure=total.measure,
             remaining=last.remaining,
             left_in=last.left_in,
             neighbours=last.neighbours,
@@ -238,11 +239,11 @@ def _shares(parts: Any) -> list[Fraction]:
     return [Fraction(part, sum(whole)) for part in whole]
 
 
-def _margin(question: Question[Any], price: Price) -> float:
+def _margin(question: Question[Any], price: Price, rows: int | None = None) -> float:
     """Half the width of a 95 % interval; NaN where it depends on the data, as that of a mean does."""
     try:
         with _as_priced():
-            return question.preview(epsilon=price).margin
+            return question.preview(epsilon=price, rows=rows).margin
     except BadInput:
         return math.nan
 

@@ -266,20 +266,20 @@ def _persons(table: Table, unit: Unit) -> _PersonsQuestion:
 
 
 @dataclass(frozen=True)
-class _Placed:
+class _WidenedColumns:
     """The columns of a table with wider bounds, and per column the attribute that says where a value lies."""
 
     engine: EngineColumns
     attributes: tuple[str, ...]
 
 
-def _placed(views: Sequence[View], declared: dict[str, Column]) -> _Placed:
+def _placed(views: Sequence[View], declared: dict[str, Column]) -> _WidenedColumns:
     wider = Schema({name: _wider(column) for name, column in declared.items()})
     engine = EngineColumns.of([replace(view, declared=wider, schema=wider) for view in views], list(declared))
     attributes = distinct_names([f"where {name} lies" for name in declared], wider)
     for name, checked in zip(declared, attributes, strict=True):
         engine = engine.with_table(checked, (name,), _numbers(declared[name]))
-    return _Placed(engine, tuple(attributes))
+    return _WidenedColumns(engine, tuple(attributes))
 
 
 def _edges(column: Numeric) -> Vector:

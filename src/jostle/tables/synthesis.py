@@ -21,7 +21,7 @@ from jostle.kernel.measures import largest_rho
 from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.linear.fitting.marginals import margins_of_cells
 from jostle.linear.laws import NoiseLaw
-from jostle.schema import Column
+from jostle.schema import Column, Text
 from jostle.schema.rows import Rows
 from jostle.synthetic.domain import plain_values
 from jostle.synthetic.junction_tree import Clique
@@ -56,9 +56,9 @@ class SynthesisQuestion(Question[SyntheticTable]):
         self, table: Table, columns: Sequence[str] = (), *, rows: Any = None, workload: Any = None, label: Any = None
     ) -> None:
         self.table = table
-        names = tuple(columns) or tuple(table.schema)
-        if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-            raise BadInput("columns", "must be names, each once", "name some columns, or none for all of them")
+        names = tuple(columns) or tuple(name for name, column in table.schema.items() if not isinstance(column, Text))
+        if not names or not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+            raise BadInput("columns", "must be names, each once", "name some columns, or none for all but free texts")
         self.columns: dict[str, Column] = {name: table.schema.column(name) for name in names}
         for name, column in self.columns.items():
             if column.size > MOST_CELLS:
@@ -75,7 +75,7 @@ class SynthesisQuestion(Question[SyntheticTable]):
         neighbours = self.table.neighbours.among_filtered()
         laws: dict[tuple[str, ...], NoiseLaw] = {
             (name,): law_of_a_cell(neighbours, price.times(share))
-            for name, share in share_of_singles(self.columns, price.measure).items()
+            for name, share in share_of_singles(self.columns, price).items()
         }
         off = [*margins_of_cells({(name,): (column.size,) for name, column in self.columns.items()}, laws).values()]
         named = {"algorithm": "a synthetic table", "stand_in": "a synthetic table", "measure": price.measure}

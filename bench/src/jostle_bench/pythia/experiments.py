@@ -62,7 +62,7 @@ OURS: Final = Way(name="Pythia")
 AS_PUBLISHED: Final = Way(
     name="Pythia as published",
     criterion="group-regret",
-    settings={"features": training.PAPER, "rho": 0.1, "copies": 0, "guard": 0.0, "prune": False},
+    settings=dict(training.AS_PUBLISHED),
 )
 """The paper's: its suite, features, criterion and share of the budget; exact features in training (Sections 5 and 8).
 

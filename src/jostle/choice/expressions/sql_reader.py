@@ -50,12 +50,12 @@ class SelectedCells:
 def read(text: str, parameters: Mapping[str, PublicNumber]) -> Private:
     """The expression that a text stands for."""
     try:
-        return _Reader(parameters).private(tree(text))
+        return _SqlText(parameters).private(tree(text))
     except RecursionError:
         raise BadInput("sql", "is nested too deeply", "make it simpler") from None
 
 
-class _Reader:
+class _SqlText:
     """One text, with its parameters. Methods read one kind of node each; what has no method is refused."""
 
     def __init__(self, parameters: Mapping[str, PublicNumber]) -> None:

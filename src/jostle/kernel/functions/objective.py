@@ -152,16 +152,11 @@ def calibration(objective: Additive, classes: int, neighbours: Neighbours, epsil
 
 
 def release(
-    objective: Additive,
-    rows: dict[str, NDArray[np.integer]],
-    weights: Counts,
-    classes: int,
-    noise: Noise,
-    how: Calibration,
+    objective: Additive, rows: dict[str, NDArray[np.integer]], weights: Counts, classes: int, noise: Noise, how: Calibration
 ) -> Vector:
     """For operators alone: noisy coefficients, one row a score, of the weighted rows."""
     scores = 1 if classes <= 2 else classes
-    search = _Search(objective, rows, weights, scores, how.bend)
+    search = _NewtonSearch(objective, rows, weights, scores, how.bend)
 
     def draw() -> Vector:
         drawn = noise.discrete_laplace(np.zeros((search.width, scores), dtype=np.int64), how.pull)
@@ -185,7 +180,7 @@ def centred(drawn: Counts | Vector) -> Vector:
     return np.asarray(((drawn - whole) - left / drawn.shape[1]) / PULLS)
 
 
-class _Search:
+class _NewtonSearch:
     """Newton's method on the norm of the gradient; where that gets no further, on the loss, with twice the digits."""
 
     def __init__(

@@ -126,7 +126,7 @@ def plan_residuals(
     ]
     components, histograms, each = (np.array(column) for column in zip(*pairs, strict=True))
     wanted = np.array([1.0 if weights is None else weights[axes] for axes in shapes])
-    problem = _Problem(costs, components, histograms, each)
+    problem = _VarianceProblem(costs, components, histograms, each)
     cells = np.array([math.prod(shape) for shape in shapes.values()], dtype=np.float64)
     noise = problem.least_total(wanted * cells) if least == "total" else problem.least_largest(wanted)
     spent = costs / noise
@@ -153,7 +153,7 @@ def check_marginal_weights(weights: Any, sets: Sequence[Axes]) -> dict[Axes, flo
 
 
 @dataclass(frozen=True)
-class _Problem:
+class _VarianceProblem:
     """Components by their cost, and what the noise on each adds to a cell of each histogram that has it."""
 
     costs: Vector

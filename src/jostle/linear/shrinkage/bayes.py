@@ -72,7 +72,7 @@ def shrink(noisy: Vector, scale: float, contexts: Sequence[Vector] = (), *, spli
     """
     if scale < SHARP:
         return Shrunk(np.maximum(noisy, 0.0), np.full(noisy.size, 2 * scale**2), np.zeros(noisy.size, dtype=np.int64), 0.0)
-    score, best = _Groups(noisy, scale, split_at_gap=split_at_gap).best(contexts)
+    score, best = _Partitions(noisy, scale, split_at_gap=split_at_gap).best(contexts)
     means, variances, groups = np.empty(noisy.size), np.empty(noisy.size), np.empty(noisy.size, dtype=np.int64)
     for number, (cells, prior) in enumerate(best):
         means[cells], variances[cells] = prior.posterior()
@@ -154,7 +154,7 @@ def average(opinions: Sequence[Opinion]) -> Vector:
     return np.asarray((parts * means).sum(axis=0))
 
 
-class _Groups:
+class _Partitions:
     """Ways to tell cells apart. The priors of groups are kept, as different ways often give the same groups."""
 
     def __init__(self, noisy: Vector, scale: float, *, split_at_gap: bool) -> None:
@@ -210,7 +210,7 @@ def _grouped(
 
     Gives that centre, or zeros, and the prior of each group.
     """
-    groups = _Groups(noisy, scale, split_at_gap=True)
+    groups = _Partitions(noisy, scale, split_at_gap=True)
     score, parts = groups.best(contexts)
     around = np.zeros(noisy.size)
     for centre in centres:

@@ -81,17 +81,19 @@ def smooth_rows(noisy: Vector, scale: float, contexts: Sequence[Vector], centres
     """
     trials, cells = noisy.shape
     nodes = _halves(0, cells, [])
-    whole = _Group.of(np.broadcast_to(np.arange(cells), noisy.shape), noisy)
-    groupings = [_Grouping(np.zeros(noisy.shape), [_Node()], [whole])]
+    whole = _CellsOfOnePrior.of(np.broadcast_to(np.arange(cells), noisy.shape), noisy)
+    groupings = [_Grouping(np.zeros(noisy.shape), [_RangeOfOrder()], [whole])]
     for context in contexts:
         parts = _cut(context, nodes)
-        groupings.append(_Grouping(np.zeros(noisy.shape), nodes, [whole, *(_Group.of(part, noisy) for part in parts[1:])]))
+        groupings.append(
+            _Grouping(np.zeros(noisy.shape), nodes, [whole, *(_CellsOfOnePrior.of(part, noisy) for part in parts[1:])])
+        )
     for centre in centres:
         near = np.maximum(centre, 0.0)
         parts, beyond = _cut(near, nodes), noisy - near
-        counts = [whole, *(_Group.of(part, noisy) for part in parts[1:])]
+        counts = [whole, *(_CellsOfOnePrior.of(part, noisy) for part in parts[1:])]
         narrow = [group.rows[:, -1] - group.rows[:, 0] < EVEN * scale for group in counts]
-        differences = [_Group.of(part, beyond, wanted) for part, wanted in zip(parts, narrow, strict=True)]
+        differences = [_CellsOfOnePrior.of(part, beyond, wanted) for part, wanted in zip(parts, narrow, strict=True)]
         groupings.append(_Grouping(near, nodes, counts, differences))
     counts = list({id(group): group for grouping in groupings for group in grouping.counts}.values())
     _fit(counts, scale, of_counts)
@@ -108,7 +110,7 @@ def smooth_rows(noisy: Vector, scale: float, contexts: Sequence[Vector], centres
 
 
 @dataclass
-class _Node:
+class _RangeOfOrder:
     """Cells from a place of an order to another, and the two halves they may be cut into: their places among all nodes."""
 
     low: int = 0
@@ -116,9 +118,9 @@ class _Node:
     halves: tuple[int, ...] = ()
 
 
-def _halves(low: int, high: int, nodes: list[_Node]) -> list[_Node]:
+def _halves(low: int, high: int, nodes: list[_RangeOfOrder]) -> list[_RangeOfOrder]:
     """All cells, then the first half and what it is cut into, then the second."""
-    node = _Node(low, high)
+    node = _RangeOfOrder(low, high)
     nodes.append(node)
     if high - low >= 2 * SMALLEST_GROUP:
         middle = low + (high - low) // 2
@@ -130,13 +132,13 @@ def _halves(low: int, high: int, nodes: list[_Node]) -> list[_Node]:
     return nodes
 
 
-def _cut(by: Vector, nodes: Sequence[_Node]) -> list[Counts]:
+def _cut(by: Vector, nodes: Sequence[_RangeOfOrder]) -> list[Counts]:
     order = np.argsort(by, axis=1, kind="stable")
     return [order[:, node.low : node.high] for node in nodes]
 
 
 @dataclass
-class _Group:
+class _CellsOfOnePrior:
     """Cells that may share a prior, in rising order of their values, one row per trial."""
 
     cells: Counts
@@ -145,7 +147,7 @@ class _Group:
     prior: Priors = field(init=False)
 
     @classmethod
-    def of(cls, cells: Counts, values: Vector, wanted: Mask | None = None) -> _Group:
+    def of(cls, cells: Counts, values: Vector, wanted: Mask | None = None) -> _CellsOfOnePrior:
         found = np.take_along_axis(values, cells, axis=1)
         order = np.argsort(found, axis=1, kind="stable")
         rows, cells = np.take_along_axis(found, order, axis=1), np.take_along_axis(cells, order, axis=1)
@@ -157,10 +159,10 @@ class _Grouping:
     """One way to tell cells apart: what is around each, and the groups of every node, for counts and for differences."""
 
     around: Vector
-    nodes: Sequence[_Node]
-    counts: Sequence[_Group]
-    differences: Sequence[_Group] = ()
-    chosen: list[tuple[_Group, Mask]] = field(default_factory=list)
+    nodes: Sequence[_RangeOfOrder]
+    counts: Sequence[_CellsOfOnePrior]
+    differences: Sequence[_CellsOfOnePrior] = ()
+    chosen: list[tuple[_CellsOfOnePrior, Mask]] = field(default_factory=list)
 
     def resolve(self) -> Vector:
         """The score of each trial's best cut, which is remembered."""
@@ -196,7 +198,7 @@ class _Grouping:
                     means[at] += self.around[at]
 
 
-def _fit(groups: Sequence[_Group], scale: float, fit: FitRows) -> None:
+def _fit(groups: Sequence[_CellsOfOnePrior], scale: float, fit: FitRows) -> None:
     """Find the priors of all groups: those of about the same length together, and equal rows once."""
     global _work
     groups = sorted(groups, key=lambda group: group.rows.shape[1])

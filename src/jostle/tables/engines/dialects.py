@@ -43,7 +43,7 @@ class _Finder(MetaPathFinder):
                 if homes:
                     found.loader = _OneByOne(found.loader, homes)
                     return found
-        elif fullname in _NAMED and isinstance(getattr(sys.modules.get(COMPILERS), "__getattr__", None), _Attributes):
+        elif fullname in _NAMED and isinstance(getattr(sys.modules.get(COMPILERS), "__getattr__", None), _LazyAttributes):
             return self._named(fullname, path, target)
         return None
 
@@ -90,11 +90,11 @@ class _OneByOne(_Wrapped):
 
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
-        attributes = _Attributes(module, self.homes)
+        attributes = _LazyAttributes(module, self.homes)
         vars(module).update(__all__=sorted(self.homes), __getattr__=attributes, __dir__=attributes.names)
 
 
-class _Attributes:
+class _LazyAttributes:
     """What the package has: its modules, and in each a compiler. Loads those that it is asked for (PEP 562).
 
     Needs no lock: an import waits for one of the same module by another thread, and to keep a value twice does no harm.
