@@ -29,12 +29,14 @@ THINGS: Final = (
 BANNED: Final = {
     r"unless (?:it is |you are |they are )?(?:said|told)": "name the default: 'by default …'",
     r"(?<!there )(?<!There )\b(?:is|are) none\b(?! of)": "say what it is not: 'is not a number'",
-    r"\b(?:[Oo]f|[Bb]eyond|[Uu]p to|[Bb]etween|in|on) so many\b(?! more)": "'this many', or the number",
+    r"\b(?:[Oo]f|[Bb]eyond|[Uu]p to|[Bb]etween|[Aa]t most|[Aa]t least|than|in|on)"
+    r" so many\b(?! more)": "'this many', or the number",
     r"\bso much at\b": "name the amount",
     r"\bsuch a one\b": "repeat the noun",
     r"\b(?:is|are|was|were|be|been) told\b(?! apart| from)": "name who says what: 'jostle reports …'",
     r"\bwithout a word\b": "'silently', or say what is not reported",
-    r"\b(?:data|records|tables|inputs|letters|candidates|proportions|memory|library) alone\b": "'only', before it",
+    r"\b(?:data|records|tables|inputs|letters|candidates|proportions|memory|library|numbers|rows|counts|values|columns)"
+    r" alone\b": "'only', before it",
     r"\bshort of it by\b": "'… too much'",
     r"\b(?:rows|cells|bins|boxes|(?:an?|one) row) an? (?:"
     + THINGS

@@ -304,8 +304,8 @@ def test_the_table_is_asked_after_the_charge(tmp_path, monkeypatch, question, un
     table = opened(frame, tmp_path, schema, unit=unit, neighbours=neighbours)
     left, of_no_column, count_query = [], [], View.count_query
 
-    def count(view, names, keys):
-        found = count_query(view, names, keys)
+    def count(view, names, keys, group=None):
+        found = count_query(view, names, keys, group)
         of_no_column.extend([] if names else [found])
         return found
 

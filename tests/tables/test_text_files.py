@@ -160,7 +160,7 @@ def test_a_workbook(tmp_path):
         for number, row in enumerate(rows):
             sheet.write_row(number, 0, row)
         sheet.write_formula(5, 3, "=1/0", None, "#DIV/0!")
-    schema = {**SCHEMA, "ok": Boolean()}
+    schema = {**SCHEMA, "ok": Boolean(outside="own", null="own")}
     table = opened(path, tmp_path, schema, decimal=",")
     assert table.name == "t"
     assert exact(table, "cost") == [1, 1, 2]

@@ -118,7 +118,7 @@ class Answer(ABC):
         return "\n".join([self.shown(self.rows(), MOST_LINES), *([in_ledger(self.charges)] if self.charges else [])])
 
     def shown(self, rows: Rows, most: int | None = None) -> str:
-        """The same with these rows, at most so many of them, and without the charge."""
+        """The same with these rows (at most `most` of them) and without the charge."""
         table = rows.to_text(most)
         return "\n".join([self._explained(), "", table, "", *self.notes])
 

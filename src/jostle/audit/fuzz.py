@@ -25,12 +25,15 @@ from jostle.answers.release import release
 from jostle.audit import hostile
 from jostle.audit.entries.algorithms import SELECTOR
 from jostle.audit.hostile import Odd, mutated
+from jostle.choice.economics import affordable_epsilon
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import JostleError
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.ledger.events import spender
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.source import simulation
+from jostle.mechanisms.distance import DistanceResponse
+from jostle.mechanisms.odometer import spent_so_far
 
 ODD: tuple[Any, ...] = (
     None, True, False, 0, 1, 2, 3, -1, 7, 2**31, 2**63, -(2**63), 10**400, 0.0, -0.0, 0.5, 1e-300, 1e300, 1e-9, math.nan,
@@ -136,6 +139,14 @@ def _functions(ledger: Ledger) -> list[Target]:
             {"categories": 3, "epsilon": 1},
         ),
         Target("RandomizedResponse.respond", mechanisms.RandomizedResponse(3, epsilon=1).respond, {"value": 1}),
+        Target("DistanceResponse", lambda side, epsilon: DistanceResponse(side, epsilon=epsilon), {"side": 3, "epsilon": 1}),
+        Target("DistanceResponse.respond", DistanceResponse(3, epsilon=1).respond, {"value": 1}),
+        Target(
+            "affordable_epsilon",
+            affordable_epsilon,
+            {"people": 100, "money": 10, "harm": 1, "within": 0.1, "confidence": 0.9},
+        ),
+        Target("spent_so_far", spent_so_far, {"account": ledger.account("fuzz", cap=BUDGET), "delta": 1e-6}),
         Target("exact", exact, {"value": 1}),
         Target("Neighbours", Neighbours, {"relation": "replace", "rows": 1}),
         Target("Ledger.account", ledger.account, {"name": "fuzz", "cap": BUDGET, "neighbours": "add_remove"}),

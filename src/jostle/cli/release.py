@@ -50,6 +50,10 @@ def release(
         str | None, typer.Option(help="Count only rows where this is true, for instance \"sex = 'F'\".")
     ] = None,
     sql: Annotated[str | None, typer.Option(help="Ask in SQL instead: SELECT … FROM … WHERE … GROUP BY ….")] = None,
+    lookup: Annotated[
+        list[str] | None,
+        typer.Option(help="A public table to join in --sql: name=file.csv, or .parquet; repeat it for several."),
+    ] = None,
     batch: Annotated[
         Path | None, typer.Option(help="Ask all questions of this .toml file together, each a [[question]], at one price.")
     ] = None,
@@ -132,6 +136,13 @@ def release(
     parts = {"by": groups, "where": where, "algorithm": algorithm, "aggregate": aggregate, "sql": sql, "batch": batch}
     _check_parts({name: part for name, part in parts.items() if part}, wide=wide)
     aggregates = parse_aggregates(aggregate) if aggregate else {}
+    if lookup and sql is None:
+        raise BadInput("lookup", "is a table to join in a statement", "pass --sql, or leave it out")
+    lookups: Mapping[str, Any] = {}
+    if lookup:
+        from jostle.cli.lookups import lookups_of
+
+        lookups = lookups_of(lookup, data)
     if not preview:
         check_destination(to, ledger, data, schema)
     if rows is not None and not preview:
@@ -163,7 +174,7 @@ def release(
             view=view,
             version=None if fresh else data_version,
         )
-        whole = _whole_question(private, sql, batch, keys)
+        whole = _whole_question(private, sql, batch, keys, lookups)
         question = whole or _question(private, groups, where, algorithm, aggregates, keys)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
@@ -226,13 +237,15 @@ def _check_parts(parts: Mapping[str, Any], *, wide: bool) -> None:
         raise BadInput("wide", "is for aggregates by two columns", "name both, --by ward,sex, and an --aggregate")
 
 
-def _whole_question(private: Table, sql: str | None, batch: Path | None, keys: str | None) -> Any:
+def _whole_question(
+    private: Table, sql: str | None, batch: Path | None, keys: str | None, lookups: Mapping[str, Any]
+) -> Any:
     """The question that a statement or a file is; None without either."""
     if batch is not None:
         from jostle.cli.batch_files import read_batch
 
         return read_batch(batch, private)
-    return None if sql is None else private.ask_sql(sql, keys=keys)
+    return None if sql is None else private.ask_sql(sql, keys=keys, lookups=lookups)
 
 
 def _question(

@@ -194,7 +194,7 @@ def _is_private(epsilon: Fraction, delta: Fraction, groups: int, sigma: Fraction
 
 
 def best_method(epsilon: object, delta: object, groups_per_person: int = 1) -> KeySelection:
-    """The rule under which a key needs fewer people for an even chance. Public: it depends on the three numbers alone.
+    """The rule under which a key needs fewer people for an even chance. Public: it depends only on the three numbers.
 
     >>> [best_method(1, 1e-6, groups).method for groups in (1, 2, 10)]
     ['optimal', 'optimal', 'gaussian']

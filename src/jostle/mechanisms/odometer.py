@@ -53,6 +53,8 @@ def spent_so_far(account: Account, delta: object = None) -> SpentSoFar:
     >>> print(spent_so_far(people))
     ε = 0.25
     """
+    if not hasattr(account, "purse"):
+        raise BadInput("account", "must be an account of a ledger", "pass for instance ledger.account('people', cap=1)")
     spending = account.ledger.balance(account.name).spending
     chance = Fraction(0) if delta is None else exact(delta, "delta")
     if chance >= 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from itertools import pairwise
@@ -282,6 +282,13 @@ class Numeric(Column):
             return "a number"
         return f"a number such as {number_example(self.decimal, self.thousands, whole=isinstance(self, Integer))}"
 
+    def _take_bounds(self, read: Callable[[object], Any], problem: str, remedy: str) -> None:
+        for name in ("low", "high"):
+            bound = read(getattr(self, name))
+            if bound is None:
+                raise BadInput(name, problem, remedy)
+            object.__setattr__(self, name, bound)
+
     def _check_rules(self) -> None:
         super()._check_rules()
         if (self.decimal, self.thousands) != (".", ""):
@@ -332,11 +339,7 @@ class Integer(Numeric):
     thousands: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("low", "high"):
-            bound = whole(getattr(self, name))
-            if bound is None:
-                raise BadInput(name, "must be a whole number", "pass for instance 0")
-            object.__setattr__(self, name, bound)
+        self._take_bounds(whole, "must be a whole number", "pass for instance 0")
         if not self.low < self.high:
             raise BadInput("high", "must be above low", "write the smallest value first")
         if max(abs(self.low), abs(self.high)) > LARGEST_WHOLE:
@@ -399,11 +402,7 @@ class Real(Numeric):
     thousands: str = ""
 
     def __post_init__(self) -> None:
-        for name in ("low", "high"):
-            bound = finite(getattr(self, name))
-            if bound is None:
-                raise BadInput(name, "must be a finite number", "pass for instance 0.0")
-            object.__setattr__(self, name, bound)
+        self._take_bounds(finite, "must be a finite number", "pass for instance 0.0")
         if not self.low < self.high or not 1e-250 < self.high - self.low < math.inf:
             raise BadInput("high", "must be above low, by a number of moderate size", "write the smallest value first")
         object.__setattr__(self, "bins", _bins(self.bins))

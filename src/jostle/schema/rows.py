@@ -234,7 +234,7 @@ def _cell(value: Any) -> str:
 
 
 def _cut(cells: Sequence[str], most: int | None) -> list[str]:
-    """At most so many lines: the first and the last, and a sign for those between."""
+    """At most `most` lines: the first and the last, and a sign for those between."""
     if most is None or len(cells) <= most:
         return list(cells)
     return [*cells[: most // 2], "…", *cells[len(cells) - most // 2 :]]

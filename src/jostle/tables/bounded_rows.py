@@ -87,7 +87,7 @@ def bounded(table: Any, most: int, backend: Any, key: int | None = None) -> Any:
 def bounded_in_groups(
     table: Any, by: Sequence[str], groups: int | None, rows_per_group: int | None, backend: Any, key: int | None = None
 ) -> Any:
-    """At most so many groups of each person, and at most so many rows of each person per group.
+    """Bound the number of groups of each person, and the number of rows of each person per group.
 
     Some columns together say which group a row is in. Texts among them are bytes: a collation could tie two of them.
 
@@ -109,7 +109,7 @@ def bounded_in_groups(
 
 
 def _kept_rows(table: Any, most: int, backend: Any, whose: Sequence[str], key: int) -> Any:
-    """At most so many rows of those that share the values of some columns, the person's among them."""
+    """At most `most` rows of those that share the values of some columns, the person's among them."""
     engine = backend.name
     _register_hash(backend)
     table = table.filter(table[PERSON].notnull())

@@ -7,6 +7,7 @@ sensitivity that is too small is just what an audit must find.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,11 @@ from jostle.kernel.strategies import (
 
 CELLS = 4
 """The size of the domain: so small that the worst event is not rare."""
+
+LARGE = 1_000
+"""Cells of a large domain; beyond 128 cells, sensitivities are found in another way than from all columns."""
+
+LARGEST = 5_000
 
 NOTHING_MOVES = "a record that is replaced does not move it"
 
@@ -116,6 +122,33 @@ def strategies() -> dict[str, Strategy]:
         "wavelet": wavelet(CELLS),
         "residual": residual((2, 2), kept=[0, 1], centred=[1]),
     }
+
+
+def large_strategies() -> dict[str, Strategy]:
+    """Strategies over 129 to 5,000 cells, some of whose columns are unlike the others."""
+    rng = np.random.default_rng(0)
+    thirds = Partition.intervals([0, 3, LARGE // 3], LARGE)
+    lows, highs = [[0], [1], [LARGE // 2]], [[LARGE], [LARGE - 1], [LARGE]]
+    return {
+        "identity": identity(LARGEST),
+        "total": total(LARGEST),
+        "prefix": prefix(LARGEST),
+        "blocks": blocks(thirds),
+        "grid": grid(LARGEST, 50),
+        "boxes": boxes(LARGE, lows, highs),
+        "matrix": matrix(rng.integers(-3, 4, (20, 129))),
+        "real matrix": matrix(rng.normal(size=(5, 300))),
+        "stack": stack(identity(LARGE), prefix(LARGE), weights=[3, 1]),
+        "hierarchy": hierarchy(LARGEST, 7),
+        "weighted hierarchy": hierarchy(300, 3, root=False, weights=[1, 1.7, 0.4, 2, 1, 1][: _levels(300, 3)]),
+        "wavelet": wavelet(4_096),
+        "residual": residual((7, 11, 13), kept=[0, 2]),
+    }
+
+
+def _levels(cells: int, branching: int) -> int:
+    """Levels of a tree without its root."""
+    return next(level for level in count(1) if branching**level >= cells)
 
 
 def statistics() -> dict[str, Statistic]:

@@ -1,7 +1,7 @@
 """Writes down all that a private computation does, and makes it do the same on a neighbour: engine, purse and account.
 
-A plan sees private values through charges and noise alone. A recording keeps every charge and every draw. A replay hands out
-the same results on other data, and stops at the first charge or draw that is not the one on the tape. What the plan does
+A plan sees private values only through noise that it pays for. A recording keeps every charge and every draw. A replay hands
+out the same results on other data, and stops at the first charge or draw that is not the one on the tape. What the plan does
 between two draws then depends on nothing but released values, or it shows.
 """
 

@@ -23,25 +23,7 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.records import Records, ReleaseRecords
 from jostle.kernel.source import IntervalCost, ReleaseSource, Source
-from jostle.kernel.strategies import (
-    Strategy,
-    blocks,
-    boxes,
-    grid,
-    hierarchy,
-    identity,
-    matrix,
-    prefix,
-    residual,
-    stack,
-    total,
-    wavelet,
-)
-
-LARGE = 1_000
-"""Cells of a large domain; beyond 128 cells, sensitivities are found in another way than from all columns."""
-
-LARGEST = 5_000
+from jostle.kernel.strategies import Strategy, identity, total
 
 
 def subjects() -> list[Subject]:
@@ -82,40 +64,13 @@ def _operators() -> Iterator[Subject]:
     yield _operator("split and reduce", parts)
 
 
-def large_strategies() -> dict[str, Strategy]:
-    """Strategies over 129 to 5,000 cells, some of whose columns are unlike the others."""
-    rng = np.random.default_rng(0)
-    thirds = Partition.intervals([0, 3, LARGE // 3], LARGE)
-    lows, highs = [[0], [1], [LARGE // 2]], [[LARGE], [LARGE - 1], [LARGE]]
-    return {
-        "identity": identity(LARGEST),
-        "total": total(LARGEST),
-        "prefix": prefix(LARGEST),
-        "blocks": blocks(thirds),
-        "grid": grid(LARGEST, 50),
-        "boxes": boxes(LARGE, lows, highs),
-        "matrix": matrix(rng.integers(-3, 4, (20, 129))),
-        "real matrix": matrix(rng.normal(size=(5, 300))),
-        "stack": stack(identity(LARGE), prefix(LARGE), weights=[3, 1]),
-        "hierarchy": hierarchy(LARGEST, 7),
-        "weighted hierarchy": hierarchy(300, 3, root=False, weights=[1, 1.7, 0.4, 2, 1, 1][: _levels(300, 3)]),
-        "wavelet": wavelet(4_096),
-        "residual": residual((7, 11, 13), kept=[0, 2]),
-    }
-
-
-def _levels(cells: int, branching: int) -> int:
-    """Levels of a tree without its root."""
-    return next(level for level in count(1) if branching**level >= cells)
-
-
 def _over_many_cells() -> Iterator[Subject]:
     """What moved is computed from the answers, whatever the strategy says of its columns."""
 
     def measured(strategy: Strategy) -> Callable[[Source, Budget], Any]:
         return lambda source, budget: source.measure(strategy, budget)
 
-    for name, one in large_strategies().items():
+    for name, one in operators.large_strategies().items():
         yield _operator(f"measure, {name} over {one.size} cells", measured(one), one.size)
 
 
