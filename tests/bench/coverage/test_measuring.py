@@ -30,7 +30,7 @@ def test_exact_intervals_cover_what_they_say_on_made_up_shapes(price: Price) -> 
     assert line.doubt < 0.01
 
 
-@pytest.mark.parametrize(("name", "kind"), [("DAWA", "identity"), ("AHP", "prefix"), ("Pythia", "ranges")])
+@pytest.mark.parametrize(("name", "kind"), [("DAWA", "identity"), ("AHP", "prefix"), ("Pythia", "identity")])
 def test_calibrated_intervals_are_not_far_off_on_made_up_shapes(name: str, kind: str) -> None:
     """Shapes that no factor was fitted to. Seeded: it passes always or never."""
     [line] = measuring.summary(measured(name, kind, 64, Price.of(0.1), releases=3)).values()
