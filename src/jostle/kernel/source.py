@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, prod, sqrt
 from threading import Lock
-from typing import Any, Literal, NamedTuple, NoReturn, Self, TypeVar, final
+from typing import Any, Literal, NoReturn, Self, TypeVar, final
 from warnings import warn
 
 import numpy as np
@@ -88,18 +88,9 @@ class AddedNoise:
         return float(self.amount) if self.kind == "laplace" else sqrt(self.amount / 2)
 
 
-class Measurement(NamedTuple):
-    """What one `measure` released, with everything public about it."""
-
-    source: Source
-    strategy: Strategy
-    noise: AddedNoise
-    numbers: Counts | Vector
-    """As they were released, in units of the strategy."""
-
-
-WITNESS: ContextVar[list[Measurement] | None] = ContextVar("WITNESS", default=None)
-"""Where measurements are listed, for whoever wants to keep what was released. Nothing in the kernel reads the list."""
+WITNESS: ContextVar[list[tuple[Any, ...]] | None] = ContextVar("WITNESS", default=None)
+"""Where each `measure` is listed, for whoever keeps what was released: the source, the strategy, the noise and the noisy
+numbers in units. Nothing in the kernel reads the list."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -268,7 +259,7 @@ class Source(PrivateData):
             answers = self.__answers[strategy] = np.ascontiguousarray(strategy.apply(self.__x))
         noisy = noise.on(answers, self.__custody.noise)
         if (listed := WITNESS.get()) is not None:
-            listed.append(Measurement(self, strategy, noise, noisy))
+            listed.append((self, strategy, noise, noisy))
         return noisy / strategy.unit if strategy.unit > 1 else noisy.astype(np.float64, copy=False)
 
     def laplace(self, strategy: Strategy, budget: Budget) -> Vector:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, InitVar, dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,7 +23,8 @@ from jostle.kernel.errors import BadInput, InternalError
 from jostle.kernel.measures import Approximate, largest_rho
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
-from jostle.kernel.source import WITNESS, Measurement, ReleaseSource, SimulatedSource, Source
+from jostle.kernel.source import WITNESS, AddedNoise, ReleaseSource, SimulatedSource, Source
+from jostle.kernel.strategies import Strategy
 from jostle.schema import Category, Column, Date, Integer, Numeric, Real, Schema
 from jostle.schema.columns import MISSING, OTHER
 from jostle.tables.columns import EngineColumns
@@ -235,15 +236,27 @@ class CountsQuestion(Question[Release]):
         return f"<Question: {self.what}, by {self.algorithm.name}>"
 
 
+class Measurement(NamedTuple):
+    """What one `measure` of the kernel released, with everything public about it."""
+
+    source: Source
+    strategy: Strategy
+    noise: AddedNoise
+    numbers: Any
+    """As they were released, in units of the strategy."""
+
+
 @contextmanager
 def witnessed() -> Iterator[list[Measurement]]:
-    """What is measured in the block, as it is released."""
+    """What is measured in the block, as it is released; listed when the block ends."""
+    listed: list[tuple[Any, ...]] = []
     seen: list[Measurement] = []
-    before = WITNESS.set(seen)
+    before = WITNESS.set(listed)
     try:
         yield seen
     finally:
         WITNESS.reset(before)
+        seen += [Measurement(*one) for one in listed]
 
 
 def no_rows(shape: tuple[int, ...], neighbours: Neighbours) -> SimulatedSource:

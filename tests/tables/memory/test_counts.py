@@ -211,11 +211,11 @@ def test_no_question_costs_more_than_without_memory(tmp_path):
 
 def test_gaussian_measurements_are_completed_too(tmp_path):
     table = opened(tmp_path, budget=Approximate(1000, "1e-6"))
-    table.histogram("ward", rho=1, algorithm="Laplace")
-    more = table.histogram("ward", rho=1.5, algorithm="Laplace")
+    table.histogram("ward", rho=0.001, algorithm="Laplace")
+    more = table.histogram("ward", rho=0.0015, algorithm="Laplace")
     assert more.measure == "concentrated"
-    assert more.spent < Fraction(6, 10)
-    assert table.histogram("ward", rho=1.5, algorithm="Laplace").spent == 0
+    assert more.spent < Fraction(6, 10_000)
+    assert table.histogram("ward", rho=0.0015, algorithm="Laplace").spent == 0
 
 
 def test_answers_agree_with_each_other_if_they_are_asked_to(tmp_path):
@@ -304,14 +304,14 @@ def test_parts_of_a_partition_remember_nothing(tmp_path):
 
 
 def rows_of(folder):
-    with Ledger(folder / "b.db").store.transaction() as connection:
+    with Ledger(folder / "b.db")._store.transaction() as connection:
         return connection.execute(sa.select(MEMORY)).all()
 
 
 def test_something_that_was_changed_is_ignored(tmp_path):
     table = opened(tmp_path)
     table.count(epsilon=1)
-    with Ledger(tmp_path / "b.db").store.transaction(write=True) as connection:
+    with Ledger(tmp_path / "b.db")._store.transaction(write=True) as connection:
         connection.execute(MEMORY.update().values(body=packed({"amount": "9"}, {"estimate": np.array([5])})))
     with pytest.warns(MemoryFault, match="was changed since"):
         assert table.count(epsilon=1).spent == 1
@@ -358,11 +358,11 @@ def test_a_fault_after_a_purchase_loses_nothing_and_charges_nothing_more(tmp_pat
 def test_an_old_ledger_is_opened_unchanged_and_has_no_memory_until_something_is_kept(tmp_path):
     table = opened(tmp_path, version=None)
     table.count(epsilon=1)
-    with Ledger(tmp_path / "b.db").store.transaction() as connection:
+    with Ledger(tmp_path / "b.db")._store.transaction() as connection:
         assert not sa.inspect(connection).has_table(MEMORY.name)
     other = opened(tmp_path)
     assert other.ask_count().preview(epsilon=1).paid_for is None
-    with Ledger(tmp_path / "b.db").store.transaction() as connection:
+    with Ledger(tmp_path / "b.db")._store.transaction() as connection:
         assert not sa.inspect(connection).has_table(MEMORY.name)
     other.count(epsilon=1)
     assert len(rows_of(tmp_path)) == 2

@@ -9,6 +9,7 @@ from jostle_bench.commands.documents import documents
 from jostle_bench.commands.kernel import kernel
 from jostle_bench.commands.learn import learn
 from jostle_bench.commands.mechanisms import mechanisms
+from jostle_bench.commands.memory import memory
 from jostle_bench.commands.peers import peers
 from jostle_bench.commands.pythia import pythia
 from jostle_bench.commands.reference import reference
@@ -17,7 +18,7 @@ from jostle_bench.commands.speed import speed
 from jostle_bench.commands.tables import tables
 
 bench = typer.Typer(help="Measure jostle on this machine.", no_args_is_help=True)
-for _command in (coverage, documents, learn, mechanisms, peers, pythia, reference, small, speed, tables, kernel):
+for _command in (coverage, documents, learn, mechanisms, memory, peers, pythia, reference, small, speed, tables, kernel):
     bench.command()(_command)
 
 

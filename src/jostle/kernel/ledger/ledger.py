@@ -23,7 +23,7 @@ from jostle.kernel.ledger import accounts, limits
 from jostle.kernel.ledger.accounts import Account
 from jostle.kernel.ledger.events import ROWS, Balance, Event, Statement, check_text, newer, opening_note, spender, unit_of
 from jostle.kernel.ledger.limits import Limit, limit_of, number_text, text_number, words
-from jostle.kernel.ledger.store import ACCOUNTS, EVENTS, META, VERSION, Store, now, open_store
+from jostle.kernel.ledger.store import ACCOUNTS, EVENTS, META, VERSION, now, open_store
 from jostle.kernel.neighbours import Neighbours
 
 LONGEST_NAME: Final = 200
@@ -175,11 +175,6 @@ class Ledger:
             event = _new_event("charge", has, charged, limits.cost_text(cost), operator=operator, note=note, who=self._who)
             _record(connection, event, **limits.totals(has.limit, spending))
         return event
-
-    @property
-    def store(self) -> Store:
-        """Where it is stored, for public things that are kept beside it. No charge looks at those, or depends on them."""
-        return self._store
 
     def verify(self) -> None:
         """Raise LedgerError unless the database is sound and every account is the exact sum of its events."""

@@ -19,7 +19,6 @@ from jostle.answers.recalled import RecalledRelease
 from jostle.answers.release import Release
 from jostle.kernel.budget import CONCENTRATED, PURE, Price
 from jostle.kernel.errors import InternalError
-from jostle.kernel.source import Measurement
 from jostle.kernel.strategies import identity
 from jostle.tables.columns import EngineColumns
 from jostle.tables.memory.asking import FRESH
@@ -32,7 +31,7 @@ from jostle.tables.memory.widened import widened
 
 if TYPE_CHECKING:
     from jostle.tables.budget_source import BudgetSource
-    from jostle.tables.question import CountsQuestion
+    from jostle.tables.question import CountsQuestion, Measurement
 
 
 @dataclass(frozen=True)

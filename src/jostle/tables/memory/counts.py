@@ -24,7 +24,7 @@ from jostle.answers.release import Release
 from jostle.kernel.budget import Price
 from jostle.kernel.errors import JostleError
 from jostle.kernel.partition import Vector
-from jostle.kernel.source import Measurement, ReleaseSource
+from jostle.kernel.source import ReleaseSource
 from jostle.kernel.strategies import Identity
 from jostle.linear.fitting.combined import Combined
 from jostle.simulate.margins import within_95
@@ -35,7 +35,7 @@ from jostle.tables.memory.memory import Recollection, together
 from jostle.tables.memory.store import MemoryFault
 
 if TYPE_CHECKING:
-    from jostle.tables.question import CountsQuestion
+    from jostle.tables.question import CountsQuestion, Measurement
 
 LARGEST_QUERIES = 2**22
 """Queries over cells are worked out from memory if they have at most this many weights."""

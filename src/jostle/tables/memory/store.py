@@ -78,7 +78,7 @@ class MemoryStore:
     def add(self, rows: Sequence[Keepsake]) -> None:
         """Keep some things. A failure is a warning: the answer is there, and paid for."""
         try:
-            with self._ledger.store.transaction(write=True) as connection:
+            with self._ledger._store.transaction(write=True) as connection:
                 MEMORY.create(connection, checkfirst=True)
                 values = [vars(row) | {"checksum": row.checksum} for row in rows]
                 connection.execute(MEMORY.insert(), values)
@@ -108,13 +108,13 @@ class MemoryStore:
         query = sa.delete(MEMORY).where(MEMORY.c.dataset == self._dataset)
         if not self._is_there():
             return 0
-        with self._ledger.store.transaction(write=True) as connection:
+        with self._ledger._store.transaction(write=True) as connection:
             return int(connection.execute(query if before is None else query.where(MEMORY.c.at < before)).rowcount)
 
     def add_up(self, topic: str, amount: Fraction, *, free: bool) -> None:
         """Add to a running sum, which is one row. A failure is a warning."""
         try:
-            with self._ledger.store.transaction(write=True) as connection:
+            with self._ledger._store.transaction(write=True) as connection:
                 MEMORY.create(connection, checkfirst=True)
                 mine = (MEMORY.c.dataset == self._dataset) & (MEMORY.c.topic == topic)
                 before = self._sound(connection.execute(sa.select(MEMORY).where(mine)).all())
@@ -142,12 +142,12 @@ class MemoryStore:
     def _all(self, query: Any) -> list[Any]:
         if not self._is_there():
             return []
-        with self._ledger.store.transaction() as connection:
+        with self._ledger._store.transaction() as connection:
             return list(connection.execute(query).all())
 
     def _is_there(self) -> bool:
         if not self._there:
-            with self._ledger.store.transaction() as connection:
+            with self._ledger._store.transaction() as connection:
                 self._there = sa.inspect(connection).has_table(MEMORY.name)
         return self._there
 
