@@ -27,7 +27,7 @@ SCHEMA = Schema(
     b=Real(0, 1, bins=4),
     c=Category(["x", "y"]),
     d=Date("2024-01-01", "2024-12-31", every="month"),
-    e=Boolean(),
+    e=Boolean(outside="own", null="own"),
 )
 
 

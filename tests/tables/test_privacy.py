@@ -25,7 +25,7 @@ SCHEMA = Schema(
     b=Real(0, 1, bins=4, outside="own", null="own"),
     c=Category(["x", "y"]),
     d=Date("2024-01-01", "2024-12-31", every="month"),
-    e=Boolean(),
+    e=Boolean(outside="own", null="own"),
 )
 SECRET = "s3cr3t-value"  # noqa: S105 (a value of a table)
 VALUES = st.one_of(

@@ -51,7 +51,7 @@ def opt(x: Source, workload: Workload, budget: Budget) -> Vector:
     a few sizes and are refined by gradient descent on domains of up to 1,024 cells; these are kept in the user's cache
     folder. Large domains get a tree whose levels are weighted for the workload.
 
-    Under ρ, noise goes by the L2 norm: up to 512 cells get the best strategy that there is, which is a convex problem. All
+    Under ρ, noise goes by the L2 norm: up to 512 cells get a strategy within 1 % of the best, which is a convex problem. All
     prefixes of a longer line get tents at every scale; others get a tree or overlapping sums, weighted anew.
 
     Privacy: one measurement of a strategy that depends only on the workload. The rest is post-processing.
@@ -108,7 +108,7 @@ def best_strategy(workload: Workload, *, squares: bool = False) -> Optimised:
 
 
 def _by_squares(workload: Workload) -> Optimised | None:
-    """What is best under Gaussian noise, or within 0.5 % of it: any workload on a few cells, and prefixes on many."""
+    """What is best under Gaussian noise, or within 1 % of it: any workload on a few cells, and prefixes on many."""
     cells = workload.shape[1]
     if isinstance(workload.queries, Identity):
         return None
