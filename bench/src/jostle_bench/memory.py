@@ -146,11 +146,8 @@ def lookup(others: int = 10_000) -> tuple[float, float]:
     with tempfile.TemporaryDirectory(prefix="jostle-") as folder:
         ledger = Path(folder) / "b.db"
         table = jostle.open(pandas.DataFrame(data), schema=schema, ledger=ledger, budget=10**6, name="people", version="1")
-        before = ledger.stat().st_size
         names = ["age", "hours", "sex"]
-        released = table.histogram(*names, epsilon=EPSILON, algorithm="Laplace")
-        from sqlalchemy import text
-
+        table.histogram(*names, epsilon=EPSILON, algorithm="Laplace")
         memory = table._budget.memory
         question = table.ask("age", "sex", algorithm="Laplace")
         place = place_of(question)
@@ -163,14 +160,11 @@ def lookup(others: int = 10_000) -> tuple[float, float]:
         [row] = [one for one in memory.store.everything() if one.topic.startswith("m:")][-1:]
         roots = row.topic.rpartition(":")[0]
         memory.store.add([Keepsake("people", f"{roots}:{n % 997:012d}", 1.0, row.body) for n in range(others)])
-        with memory.store._ledger._store.transaction(write=True) as connection:
-            connection.execute(text("ANALYZE"))
         times = []
         for _ in range(9):
             began = time.perf_counter()
             memory.recollect(place.rows, place.frame)
             times.append(time.perf_counter() - began)
-        del released, before
     return float(np.median(times)), size
 
 
