@@ -23,6 +23,7 @@ import plotly.graph_objects as go
 
 from jostle import mechanisms, plots
 from jostle.mechanisms import RandomizedResponse, utility
+from jostle.mechanisms.distance import DistanceResponse
 from jostle.mechanisms.gradual import chain
 
 FOLDER = "mechanisms/plots"
@@ -238,6 +239,18 @@ def comparison_exponential() -> go.Figure:
     return figure
 
 
+def scores_by_distance() -> go.Figure:
+    """How far off answers are on a grid of 10 by 10, by uniform lies and by lies nearby."""
+    epsilons, truth = [0.5, 1, 2, 3, 4, 6, 8], (4, 7)
+    steps = np.add.outer(np.abs(np.arange(10) - truth[0]), np.abs(np.arange(10) - truth[1]))
+    near = [DistanceResponse(10, 10, epsilon=epsilon).mean_distance(truth) for epsilon in epsilons]
+    told = [float(RandomizedResponse(10, 10, epsilon=epsilon).p) for epsilon in epsilons]
+    uniform = [(1 - p) * steps.sum() / (steps.size - 1) for p in told]
+    figure = figure_of("Steps from the true place,<br>on a grid of 10 × 10", "ε", "steps, on average")
+    figure.add_scatter(x=epsilons, y=near, name="lies nearby", line_color=BLUE)
+    return figure.add_scatter(x=epsilons, y=uniform, name="uniform lies", line_color=RED)
+
+
 FIGURES: dict[str, Callable[[], go.Figure]] = {
     drawn.__name__.replace("_", "-"): drawn
     for drawn in (
@@ -254,6 +267,7 @@ FIGURES: dict[str, Callable[[], go.Figure]] = {
         composition,
         comparison,
         comparison_exponential,
+        scores_by_distance,
     )
 }
 

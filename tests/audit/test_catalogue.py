@@ -110,7 +110,8 @@ def allowed(entry: Audited, relation: str) -> set[tuple[int, int]]:
     one_more_or_less = {(0, 1), (1, 0)}
     if relation == "add_remove":
         return one_more_or_less
-    filtered = entry.family == "classifier" or entry.name == "records: filtered"
+    # Of a selection, one key is looked at: a person who changes may come to it from another, or leave for another.
+    filtered = entry.family == "classifier" or entry.name in ("records: filtered", "records: select_keys")
     return {(1, 1)} | (one_more_or_less if filtered else set())
 
 

@@ -157,7 +157,7 @@ def test_a_replay_ends_at_the_first_difference():
     tape = Recording(seed=0)
     jostle.release([1, 2], epsilon=1, account=TapeAccount(tape, Neighbours()), algorithm="Laplace")
     again = Replay(tape)
-    with pytest.raises(Diverged, match="a charge of 2 .* where the recording has a charge of 1"):
+    with pytest.raises(Diverged, match="a charge of ε = 2 .* where the recording has a charge of ε = 1"):
         jostle.release([1, 2], epsilon=2, account=TapeAccount(again, Neighbours()), algorithm="Laplace")
 
 

@@ -351,5 +351,5 @@ def test_names_tell_public_facts_alone() -> None:
         "deviation of groups, ddof 1",
         "PartitionCost",
     ]
-    assert len(all_strategies()) == 13
+    assert len(all_strategies()) == 14
     assert QueryScore(identity(2)).name == "QueryScore"
