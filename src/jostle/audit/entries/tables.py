@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jostle.answers.batches import BatchAnswer
 from jostle.audit.entries import RELATIONS, Audited, Pair, Pairs, by_relation
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
@@ -173,7 +174,7 @@ def entry_name(question: str, rows: int) -> str:
 
 def numbers(released: Any) -> Vector:
     """Everything that was released, as one row of numbers."""
-    if isinstance(released, list):
+    if isinstance(released, list | BatchAnswer):
         return np.concatenate([numbers(part) for part in released])
     if hasattr(released, "synthesis"):
         return np.concatenate([single.values for single in released.synthesis.singles.values()])
