@@ -183,3 +183,9 @@ def test_a_png_without_its_package_is_refused_and_one_that_fails_leaves_the_olde
     with pytest.raises(BadInput, match=r"^plot: a PNG needs the package kaleido"):
         plots.savable(older, "plot")
     assert older.read_bytes() == b"an older one"
+
+
+def test_figures_without_axes_keep_their_ticks():
+    import plotly.graph_objects as go
+
+    assert plots.with_plain_ticks(go.Figure(go.Pie(values=[1, 2]))).layout.xaxis.tickvals is None

@@ -113,7 +113,8 @@ def with_plain_ticks(figure: go.Figure) -> go.Figure:
 
     for name in "xy":
         axis = figure.layout[f"{name}axis"]
-        values = [float(v) for one in figure.data for v in (one[name] if one[name] is not None else ()) if _is_positive(v)]
+        shown = [one[name] for one in figure.data if name in one and one[name] is not None]
+        values = [float(v) for some in shown for v in some if _is_positive(v)]
         if axis.type == "log" and axis.tickvals is None and values:
             marks = svg.log_ticks(min(values) / 1.2, max(values) * 1.2)
             axis.update(tickmode="array", tickvals=marks, ticktext=[svg.number(mark) for mark in marks])

@@ -281,5 +281,5 @@ def test_postgres_has_values_that_others_have_not(postgres):
     assert found["years"].tolist() == [-1, -1, 1, -1]
     assert found["months"].tolist() == [32, 32, 9, 33]
     assert found["few"].tolist() == [0, 1, 6, 7]
-    assert found["truth"].tolist() == [2, 2, 1, 3]
+    assert found["truth"].tolist() == [-1, -1, 1, -1]
     assert found["many"].tolist() == [-1, -1, -1, 106]
