@@ -80,7 +80,7 @@ def select(only: Sequence[str] | None) -> list[Subject]:
     """All subjects, or those of these names or families, or whose names begin with these texts.
 
     >>> [subject.name for subject in select(["choice: ChoiceM", "learner: Grid"])]
-    ['learner: Grid', 'choice: ChoiceMaker']
+    ['learner: Grid', 'choice: ChoiceMaker', 'choice: ChoiceMaker, in ρ']
     """
     known = every()
     if not only:
