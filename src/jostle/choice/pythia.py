@@ -85,7 +85,7 @@ def pythia(
     """Walk a selector from its root, paying for each feature when it is needed, and run the option at the end (Algorithm 3).
 
     `selector` is one that was trained, a file, or the name of a shipped one. Without it, the one shipped for the task is
-    used; where there is none, and on at most 64 cells, a public rule decides. `rho` is the share of the budget that all
+    used. A public rule decides for tasks without one, and on at most 64 cells. `rho` is the share of the budget that all
     private features together may use; without it, the share that the selector was trained for.
 
     Privacy: each private feature is one statistic of the kernel, with a fixed share of the budget: rho over the number of

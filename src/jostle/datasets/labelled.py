@@ -120,7 +120,7 @@ EXPERIMENTS: Final = MappingProxyType(
 
 
 def declared(file: str) -> Schema | None:
-    """The built-in schema for a file of this name, which may end in .txt as well; None if there is none.
+    """The built-in schema for a file of this name, which may end in .txt as well; None for other files.
 
     >>> list(declared("adult.data") or ())[-1], declared("adult.data") == declared("adult.data.txt")
     ('income', True)

@@ -132,7 +132,7 @@ class ArrayColumns:
             found = np.bincount(self._place(names), minlength=cells).astype(np.int64, copy=False)
             if sum(one.size for one in self._kept.values()) + cells <= KEPT_CELLS:
                 self._kept[tuple(names)] = found
-        return found
+        return found.copy()  # nobody outside may change what is kept
 
     def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
         return {name: self._codes[name] for name in names}, np.ones(self._rows, dtype=np.int64)

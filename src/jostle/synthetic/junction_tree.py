@@ -57,7 +57,7 @@ class JunctionTree:
         return tuple(map(tuple, below))
 
     def home(self, axes: Iterable[int]) -> int | None:
-        """The smallest clique that has all these attributes; None if there is none."""
+        """The smallest clique that has all these attributes, or None."""
         wanted = set(axes)
         homes = [place for place, clique in enumerate(self.cliques) if wanted <= set(clique)]
         return min(homes, key=lambda place: cells_of(self.sizes, self.cliques[place]), default=None)

@@ -133,7 +133,13 @@ class PrivateGroupsQuestion(GroupsQuestion):
         spent = for_keys.cost.rho + rest.amount if rest.measure == CONCENTRATED else for_keys.amount + rest.amount
         price = self._paid(budget) | {"spent": spent, "neighbours": records.neighbours}
         answer = self._answer(price, found)
-        return replace(answer, notes=(self._note(rule), *answer.notes))
+        return replace(answer, notes=(self._note(rule), *self._rows_without_text, *answer.notes))
+
+    @property
+    def _rows_without_text(self) -> list[str]:
+        """Which rows of free text do not count, in words."""
+        texts = [name for name in self.groups if isinstance(self.table.schema[name], Text)]
+        return [f"Rows without a text in {name} are left out." for name in texts if self.table.schema[name].null == "drop"]
 
     def _named(self, name: str, parts: Sequence[Any]) -> list[Any]:
         """The labels of a column's parts of keys."""

@@ -134,7 +134,7 @@ class CellTotal(ABC):
         """The numbers: one row per cell."""
 
     def squared_by_person(self, cells: int, person: Neighbours, per_cell: int) -> Fraction:
-        """How far, in L2 distance, squared, a person with so many records, at most `per_cell` in one cell, moves them."""
+        """The squared L2 distance that one person moves them, with at most `per_cell` records in each cell."""
         added, replaced = self.squared_sensitivities(cells)
         full, rest = divmod(person.rows, min(per_cell, person.rows))
         spread = added * (full * min(per_cell, person.rows) ** 2 + rest**2)

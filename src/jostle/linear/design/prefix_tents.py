@@ -101,7 +101,7 @@ def least_squares_cells(strategy: Matrix, answers: Vector) -> Vector:
 
 
 _MANY = 16
-"""From so many right-hand sides on, a factorisation pays."""
+"""From this number of right-hand sides on, a factorisation pays."""
 
 
 @lru_cache(maxsize=4)
