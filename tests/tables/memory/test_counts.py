@@ -428,3 +428,21 @@ def test_a_thing_is_found_beside_ten_thousand_others(tmp_path):
 def test_versions_are_texts(tmp_path):
     with pytest.raises(jostle.BadInput, match="version"):
         opened(tmp_path, version="")
+
+
+def test_memory_that_fails_after_the_charge_costs_no_answer(tmp_path, monkeypatch):
+    def fails(*_):
+        raise LedgerError("the ledger cannot be reached")
+
+    table = opened(tmp_path)
+    monkeypatch.setattr("jostle.tables.memory.memory._topic", fails)
+    with pytest.warns(MemoryFault, match="could not be kept"):
+        found = table.where("ward = 'A'").histogram("sex", epsilon=1, algorithm="Laplace")
+    assert (found.spent, len(found.answers)) == (1, 4)
+
+
+def test_counts_of_persons_held_to_some_groups_are_of_rows_of_their_own(tmp_path):
+    table = opened(tmp_path, unit=Unit("person", max_rows=3, max_groups=1))
+    table.histogram("ward", "sex", epsilon=1, algorithm="Laplace")
+    assert table.histogram("ward", "sex", epsilon=1, algorithm="Laplace").spent == 0
+    assert table.histogram("ward", epsilon=1, algorithm="Laplace").spent == 1

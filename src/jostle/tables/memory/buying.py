@@ -55,6 +55,8 @@ def place_of(question: CountsQuestion) -> CountsPlace | None:
     odd = columns.keeping or columns.leaves_out or columns.among or columns.only or columns.numbers
     if memory is None or rows is None or odd:
         return None
+    if columns.grouped_by is not None:  # persons are held to some groups, so it is about rows of its own
+        rows = digest("grouped", rows, list(columns.grouped_by))
     [view] = columns.views
     known = known_rows(view)
     axes: list[tuple[StateColumn, int]] = []
@@ -126,6 +128,8 @@ class Widened:
 
 def wide_question(question: CountsQuestion, place: CountsPlace) -> Widened | None:
     """The question with cells also for rows that its conditions leave out, if there are such conditions."""
+    if question.columns.grouped_by is not None:
+        return None
     [view] = question.columns.views
     axes = [name for name in question.names if name not in question.columns.tables]
     wide = widened(view, axes, place.frame.size)

@@ -75,13 +75,17 @@ class Memory:
 
     def keep(self, measured: Iterable[Remembered], answers: Iterable[Keepsake] = ()) -> None:
         """Keep what was released. A failure is a warning: what was paid for is not lost by it."""
-        account, store = self._account(), self.store
-        rows = [
-            Keepsake(account.name, _topic(one.rows, one.frame), _rank(one.law.second, one.frame.size), one.to_bytes())
-            for one in measured
-        ]
-        if store is not None:
-            store.add([*rows, *answers])
+        try:
+            account, store = self._account(), self.store
+            rows = [
+                Keepsake(account.name, _topic(one.rows, one.frame), _rank(one.law.second, one.frame.size), one.to_bytes())
+                for one in measured
+            ]
+            if store is not None:
+                store.add([*rows, *answers])
+        except Exception as failure:  # noqa: BLE001  # it is paid for, whatever goes wrong here
+            said = f"What was released could not be kept for later questions: {failure}"
+            warnings.warn(said, MemoryFault, stacklevel=2)
 
     def measurements(self, rows: str, frame: Frame) -> list[Remembered]:
         """Measurements of these rows that say something about a frame, the most telling ones."""
