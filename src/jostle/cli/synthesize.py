@@ -45,6 +45,10 @@ def synthesize(
     name: Annotated[
         str | None, typer.Option(help="The account in the ledger; by default the file's or the table's name.")
     ] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(help="An account that was charged for these rows already: both budgets will be spent."),
+    ] = None,
     table: Annotated[str | None, typer.Option(help="Which table of a database.")] = None,
     columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a file without a header.")] = None,
     delimiter: Annotated[
@@ -84,6 +88,7 @@ def synthesize(
             unit=unit,
             neighbours=neighbours,
             name=name,
+            beside=beside,
             table=table,
             columns=all_words(columns) if columns else None,
             note=note,

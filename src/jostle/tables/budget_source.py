@@ -22,6 +22,7 @@ from jostle.kernel.records import Columns, ReleaseRecords
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Account, Ledger
     from jostle.tables.memory.memory import Memory
+    from jostle.tables.one_account import ChargedPlaces
     from jostle.tables.unit import Unit
 
 LONGEST_NOTE = 300
@@ -120,16 +121,24 @@ class AccountBudget(BudgetSource):
     `unit` is whom the table protects, and the account must protect the same.
     """
 
-    def __init__(self, account: Account | PlannedAccount, unit: str, note: str = "", *, version: str | None = None) -> None:
+    def __init__(
+        self,
+        account: Account | PlannedAccount,
+        unit: str,
+        note: str = "",
+        *,
+        version: str | None = None,
+        charged: ChargedPlaces | None = None,
+    ) -> None:
         self._account, self._unit, self._note = account, unit, note
-        self._making = threading.Lock()
+        self._making, self._to_claim = threading.Lock(), charged
         if version is not None:
             from jostle.tables.memory.memory import Memory
 
             self.memory = Memory(lambda: self._account, version)
 
     def without_memory(self) -> AccountBudget:
-        return AccountBudget(self._account, self._unit, self._note)
+        return AccountBudget(self._account, self._unit, self._note, charged=self._to_claim)
 
     @property
     def account(self) -> Account | PlannedAccount:
@@ -163,7 +172,12 @@ class AccountBudget(BudgetSource):
             raise BadInput("epsilon", "is missing", "pass for instance epsilon=0.1")
         with self._making:
             if isinstance(self._account, PlannedAccount):
+                if self._to_claim is not None:  # before there is an account that a refusal would leave behind
+                    self._to_claim.check(ledger_if_there(self._account.ledger), self._account.name)
                 self._account = self._account.made_for(epsilon)
+            if self._to_claim is not None:
+                self._to_claim.claim(self._account.ledger, self._account.name)
+                self._to_claim = None
         records = ReleaseRecords(columns, purse=self._account.purse(self._unit), note=self.noted(note))
         return records, records.grant(epsilon)
 
@@ -295,7 +309,11 @@ def ledger_if_there(ledger: Any) -> Ledger | None:
 
 def existing_account(ledger: Any, name: str) -> Account | None:
     """The account in the ledger, if both are there. Nothing is made."""
-    book = ledger_if_there(ledger)
+    return account_in(ledger_if_there(ledger), name)
+
+
+def account_in(book: Ledger | None, name: str) -> Account | None:
+    """The account of this name, if the ledger has it."""
     return None if book is None else next((account for account in book.accounts() if account.name == name), None)
 
 
@@ -355,7 +373,7 @@ def check_agreement(account: Account, relation: Relation | None, unit: Unit | No
     A remedy never leads to less protection than was asked for, or than the account has given so far.
     """
     kept, name = remembered_unit(account), account.name
-    elsewhere = f"use an account of another name for it; what {name!r} has spent stays spent"
+    elsewhere = f"use an account of another name for it, with beside={name!r}; what {name!r} has spent stays spent"
     if unit is not None and (kept is None or (unit.column, unit.max_rows) != (kept.column, kept.max_rows)):
         problem = f"the account {name!r} protects {_protected(kept)}; you asked to protect {_protected(unit)}"
         raise BadInput("unit", problem, elsewhere if kept is None else "leave it out: the account knows whom it protects")

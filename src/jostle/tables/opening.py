@@ -17,10 +17,11 @@ from jostle.tables.budget_source import (
     LONGEST_NAME,
     AccountBudget,
     PlannedAccount,
+    account_in,
     account_of,
     check_agreement,
     check_note,
-    existing_account,
+    ledger_if_there,
     protected_unit,
     remembered_unit,
 )
@@ -28,6 +29,7 @@ from jostle.tables.cells.staged_columns import WHOSE
 from jostle.tables.engines.catalogs import STABLE
 from jostle.tables.engines.files import is_text, is_workbook
 from jostle.tables.engines.sources import ENGINES, OpenedTable, check_columns, connect, identities, listed
+from jostle.tables.one_account import ChargedPlaces
 from jostle.tables.table import Table
 from jostle.tables.unit import Unit
 from jostle.tables.view import View, check_names
@@ -57,6 +59,7 @@ def open(  # the name is the product's, and callers say jostle.open
     sheet: str | None = None,
     view: str | None = None,
     version: str | None = None,
+    beside: str | Sequence[str] | None = None,
 ) -> Table:
     """Open a private table.
 
@@ -69,6 +72,8 @@ def open(  # the name is the product's, and callers say jostle.open
       needed only the first time.
     - `name`: the account that pays. It can be left out for a single file, whose name it is then (`people` for `people.csv`),
       and for a table of a database. All questions about the same rows need the same name: each name has its own budget.
+      Rows that another account of the ledger was charged for are refused, as far as that is publicly known.
+    - `beside`: the name of such an account, or several, if the budgets of both are meant to be spent: their losses add up.
     - `unit`: whose rows are protected together, such as `Unit("person_id", max_rows=3)`; without it, whom the account
       protects, or each row by itself if the account is new.
     - `neighbours`: what one person may change: `add_remove`, or `replace`, where the number of rows is public; without it,
@@ -124,12 +129,15 @@ def open(  # the name is the product's, and callers say jostle.open
         raise BadInput("name", "is missing: a frame has none of its own", "pass what the data set is called, name='people'")
     if neighbours is not None:
         neighbours = Neighbours(neighbours).relation  # which refuses what is neither
-    found = existing_account(ledger, called)
+    book = ledger_if_there(ledger)
+    found = account_in(book, called)
+    charged = ChargedPlaces.of(opened.places, beside)
     if found is not None:
         check_agreement(found, neighbours, whose)
         if whose is None and (whose := remembered_unit(found)) is not None:
             opened = _opened(data, described, whose, how)
         neighbours = found.neighbours.relation
+    charged.check(book, called)
     relation = Neighbours(neighbours or "add_remove", whose.max_rows if whose else 1)
     account: Account | PlannedAccount
     if found is None:
@@ -140,7 +148,9 @@ def open(  # the name is the product's, and callers say jostle.open
     origin: dict[str, Any] = {"filtered": opened.filtered, "origin": opened.origin, "live": opened.live}
     source = "" if version is None else _told_apart(data, opened, how)
     rows = View.of(opened.table, described, whose, whose=known, source=source, **origin)
-    return Table([rows], AccountBudget(account, protected_unit(whose), note, version=version), called, whose)
+    return Table(
+        [rows], AccountBudget(account, protected_unit(whose), note, version=version, charged=charged), called, whose
+    )
 
 
 def _told_apart(data: Any, opened: OpenedTable, how: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from jostle.kernel.errors import BadInput
 from jostle.schema.files import is_sqlite
 from jostle.tables.engines.catalogs import Catalogued, ordinary_table
 from jostle.tables.engines.files import check_columns, quiet
+from jostle.tables.engines.places import Place, places_in_database
 from jostle.tables.engines.sessions import check_session, set_session
 from jostle.tables.engines.types import check_types
 from jostle.tables.run_in_engine import run_in_engine
@@ -25,16 +26,20 @@ CATALOGUED = ("duckdb", "postgres", "sqlite")
 
 
 class Found(NamedTuple):
-    """A table of a database, as an Ibis table, and what it is publicly called."""
+    """A table of a database, as an Ibis table, what it is publicly called, and where its rows are."""
 
     table: Any
     name: str
+    places: frozenset[Place]
 
 
 def ordinary(
     connection: Any, table: str, named: tuple[str, ...], wanted: Sequence[str], person: str | None, *, views: bool = False
-) -> Any:
-    """A table as an Ibis table, if it and the columns that are wanted are such that no value can make a query fail."""
+) -> Found:
+    """A table, if it and the columns that are wanted are such that no value can make a query fail.
+
+    It is called by its name alone, so that one table has one name, whether its schema is named or not.
+    """
     import ibis
     import ibis.expr.operations as ops
 
@@ -42,18 +47,21 @@ def ordinary(
     found = ordinary_table(connection, table, named, person, views=views)
     check_columns([*found.types], wanted)
     check_types(found.types, wanted, connection.name, person)
+    step = f"looking for the table {table!r}"
+    places = run_in_engine(step, lambda: places_in_database(connection, found.name, found.place), connection)
     if connection.name == "sqlite":
-        return run_in_engine(f"looking for the table {table!r}", lambda: _sqlite_table(connection, found), connection)
+        return Found(run_in_engine(step, lambda: _sqlite_table(connection, found), connection), table, places)
     catalog, schema = found.place if len(found.place) == 2 else (None, found.place[0])
     known = run_in_engine(
-        f"looking for the table {table!r}",
+        step,
         lambda: connection.get_schema(found.name, catalog=catalog, database=schema),
         connection,
     )
     # Ibis knows an enumeration of PostgreSQL only where the search path leads to it, and bpchar only with a length.
     kinds = {name: "string" if found.types[name] in ("enum", "bpchar") else kind for name, kind in known.items()}
     place = ops.Namespace(catalog=catalog, database=schema)
-    return ops.DatabaseTable(found.name, schema=ibis.schema(kinds), source=connection, namespace=place).to_expr()
+    rows = ops.DatabaseTable(found.name, schema=ibis.schema(kinds), source=connection, namespace=place).to_expr()
+    return Found(rows, table, places)
 
 
 def database_file(path: Path, table: str | None, wanted: Sequence[str], person: str | None, *, views: bool = False) -> Found:
@@ -115,14 +123,11 @@ def _close_with(connection: Any) -> None:
 
 
 def one_of(connection: Any, table: str | None, wanted: Sequence[str], person: str | None, *, views: bool = False) -> Found:
-    """The table by its name (`schema.table` where it needs one), or the only one there is.
-
-    It is called by its name alone, so that one table has one name, whether its schema is named or not.
-    """
+    """The table by its name (`schema.table` where it needs one), or the only one there is."""
     table = table or only_table(connection)
     schema, _, name = table.rpartition(".")
     named = tuple(schema.split(".", 1)) if schema else ()
-    return Found(ordinary(connection, name, named, wanted, person, views=views), name)
+    return ordinary(connection, name, named, wanted, person, views=views)
 
 
 def _tables(connection: Any) -> list[str]:

@@ -20,10 +20,11 @@ from typing import Any
 from jostle.kernel.errors import BadInput
 from jostle.schema.files import is_sqlite
 from jostle.schema.schema import TextFormat
-from jostle.tables.engines.databases import CATALOGUED, at_url, database_file, only_table, ordinary
+from jostle.tables.engines.databases import CATALOGUED, Found, at_url, database_file, only_table, ordinary
 from jostle.tables.engines.files import check_columns, has_line_of_names, kind_of, registered, stem_of, text_table
 from jostle.tables.engines.frames import check_frame, check_labels, to_arrow
 from jostle.tables.engines.parquet import parquet_table
+from jostle.tables.engines.places import Place, files_at, places_in_spark
 from jostle.tables.engines.spark import ibis_table, local_spark, saved_table, spark_files, spark_table
 from jostle.tables.engines.workbooks import workbook_frame
 from jostle.tables.run_in_engine import run_in_engine
@@ -67,6 +68,9 @@ class OpenedTable:
 
     live: bool = False
     """Whether others may write to the table while it is open. Files and frames must stay as they are: a precondition."""
+
+    places: frozenset[Place] = frozenset()
+    """Where its rows are, by what is publicly known."""
 
 
 def is_frame(data: object) -> bool:
@@ -138,21 +142,25 @@ def _connect(
         check_columns(names_of(data), wanted)
         check_labels(data, wanted)
         check_frame(data, wanted, person)
-        return _frame(data, wanted, person)
+        return replace(_frame(data, wanted, person), places=frozenset({Place.of_frame(names_of(data))}))
     package = type(data).__module__.split(".")[0]
     if package == "ibis" and hasattr(data, "get_backend"):
         return _ibis(data, wanted, person, views=views)
     if package == "pyspark":
         return _spark(data, table, wanted, person)
     if isinstance(data, str) and "://" in data:
-        return OpenedTable(*at_url(data, table, wanted, person, views=views))
+        return _found(at_url(data, table, wanted, person, views=views))
     if isinstance(data, (str, os.PathLike)) and Path(data).suffix.lower() in DATABASE_FILES:
-        return OpenedTable(*database_file(Path(data), table, wanted, person, views=views))
-    if isinstance(data, (str, os.PathLike)):
-        return _files([Path(data)], wanted, columns, engine, person, form)
-    if isinstance(data, list) and data and all(isinstance(one, (str, os.PathLike)) for one in data):
-        return _files([Path(one) for one in data], wanted, columns, engine, person, form)
+        return _found(database_file(Path(data), table, wanted, person, views=views))
+    named = data if isinstance(data, list) else [data]
+    if named and all(isinstance(one, (str, os.PathLike)) for one in named):
+        paths = [Path(one) for one in named]
+        return replace(_files(paths, wanted, columns, engine, person, form), places=files_at(paths))
     raise BadInput("data", f"a {type(data).__name__} cannot be opened", f"pass {KINDS_OF_DATA}")
+
+
+def _found(there: Found) -> OpenedTable:
+    return OpenedTable(there.table, there.name, places=there.places)
 
 
 def same_file(one: Path, other: Path) -> bool:
@@ -236,11 +244,11 @@ def _ibis(data: Any, wanted: Sequence[str], person: str | None, *, views: bool) 
         raise BadInput("data", "is a query, not a table", "pass the table, and use where() and derive() then")
     connection = data.get_backend()
     if connection.name == "pyspark":
-        return OpenedTable(ibis_table(data, wanted, person), of.name)
+        return _of_spark(ibis_table(data, wanted, person), of.name)
     if connection.name not in CATALOGUED:
         raise BadInput("data", f"the engine {connection.name!r} is not supported", f"use one of {', '.join(ENGINES)}")
     named = tuple(filter(None, (of.namespace.catalog, of.namespace.database)))
-    return OpenedTable(ordinary(connection, of.name, named, wanted, person, views=views), of.name)
+    return _found(ordinary(connection, of.name, named, wanted, person, views=views))
 
 
 def _spark(data: Any, table: str | None, wanted: Sequence[str], person: str | None) -> OpenedTable:
@@ -248,6 +256,15 @@ def _spark(data: Any, table: str | None, wanted: Sequence[str], person: str | No
     import ibis
 
     if hasattr(data, "createOrReplaceTempView"):
-        return OpenedTable(spark_table(data, wanted, person), table)
+        return replace(_of_spark(spark_table(data, wanted, person)), name=table)
     name = table or only_table(run_in_engine("using the Spark session", lambda: ibis.pyspark.connect(data)))
-    return OpenedTable(saved_table(data, name.split("."), wanted, person), name.rpartition(".")[2])
+    return replace(_of_spark(saved_table(data, name.split("."), wanted, person), name), name=name.rpartition(".")[2])
+
+
+def _of_spark(table: Any, saved_as: str = "") -> OpenedTable:
+    """A table of Spark, which has a name of its own there by now."""
+
+    def looked() -> frozenset[Place]:
+        return places_in_spark(table.get_backend()._session.table(table.op().name), saved_as)
+
+    return OpenedTable(table, saved_as or None, places=run_in_engine("looking at the Spark frame", looked))
