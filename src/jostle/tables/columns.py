@@ -231,7 +231,9 @@ class EngineColumns:
                 return counts, {f"{CELL}_{place}": self._key(rows, name) for place, name in enumerate(by)}, points
             return counts, {CELL: self._flat(rows, by).cast("int64")}, points
 
-        return [view.sums_query(columns, summands, squares=squares, persons=persons) for view in self.views]
+        schema = self.views[0].schema
+        texts = {f"{CELL}_{place}": name for place, name in enumerate(by) if keyed and isinstance(schema[name], Text)}
+        return [view.sums_query(columns, summands, squares=squares, persons=persons, texts=texts) for view in self.views]
 
     # ----------------------------------------------------------------------------------------------------------- counts
 

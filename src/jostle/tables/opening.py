@@ -146,6 +146,7 @@ def open(  # the name is the product's, and callers say jostle.open
         account = account_of(found.ledger, called, budget, relation, whose)
     known = WHOSE if whose and WHOSE in opened.table.columns else None
     origin: dict[str, Any] = {"filtered": opened.filtered, "origin": opened.origin, "live": opened.live}
+    origin["scanned"] = opened.scanned
     source = "" if version is None else _told_apart(data, opened, how)
     rows = View.of(opened.table, described, whose, whose=known, source=source, **origin)
     return Table(

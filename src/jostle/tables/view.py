@@ -19,8 +19,10 @@ import numpy as np
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
 from jostle.schema import Category, Column, Schema
-from jostle.tables.bounded_rows import PERSON, BoundedSample, bounded, bounded_in_groups, person
+from jostle.tables.bounded_rows import HASHED, PERSON, BoundedSample, bounded, bounded_in_groups, person
 from jostle.tables.cells.cells import Placed, has_long_list, place, place_category, reading, with_long_lists
+from jostle.tables.cells.distinct_texts import HASH as TEXT_HASH
+from jostle.tables.cells.distinct_texts import PLACE, DistinctTexts, as_read, with_distinct_texts
 from jostle.tables.cells.readings import Raw
 from jostle.tables.cells.staged_columns import DAYS, NUMBERS, RESERVED, Expression, Stages, run
 from jostle.tables.run_in_engine import Query
@@ -79,6 +81,9 @@ class EngineRows:
     cells: Mapping[str, str]
     """The name of the column with each column's cells."""
 
+    texts: Mapping[str, DistinctTexts] = field(default_factory=dict)
+    """Columns that were read once per distinct text."""
+
     def cell(self, name: str) -> Expression:
         """The number of the cell in a column."""
         return self.table[self.cells[name]]
@@ -124,6 +129,9 @@ class View:
     source: str = ""
     """What tells the table from others, if what is released of it is to be remembered: a digest of public things."""
 
+    scanned: bool = False
+    """Whether DuckDB reads rows cheaply, as often as it likes, and compares their texts by bytes: of Parquet and frames."""
+
     readings: dict[tuple[str, ...], EngineRows] = field(default_factory=dict, compare=False)
     """How columns of the base are read, by their names. Views of the same base share them; they hold no rows."""
 
@@ -139,10 +147,12 @@ class View:
         whose: str | None = None,
         live: bool = False,
         source: str = "",
+        scanned: bool = False,
     ) -> View:
         check_names(schema, unit)
         column = None if unit is None else whose or unit.column
-        return cls(base, schema, schema, unit, filtered or unit is not None, origin, whose=column, live=live, source=source)
+        more: dict[str, Any] = {"whose": column, "live": live, "source": source, "scanned": scanned}
+        return cls(base, schema, schema, unit, filtered or unit is not None, origin, **more)
 
     @property
     def backend(self) -> Any:
@@ -199,16 +209,22 @@ class View:
         used = dict.fromkeys([*columns, *beside, *([self.whose] if self.whose else [])])
         # What is not declared is left behind first, so that no name of the table's own is one of ours.
         table = self.base.select(*used) if used else self.base
-        read = {n: reading(column, table[n], self.engine, *_beside(table, n)) for n, column in columns.items()}
+        several = {*self._says_nobody, *(name for name in columns if any(one is not None for one in _beside(table, name)))}
+        once = {name: column for name, column in columns.items() if self.scanned and name not in several}
+        table, texts = with_distinct_texts(table, once)
+        rest = {n: column for n, column in columns.items() if n not in texts}
+        read = {n: reading(column, table[n], self.engine, *_beside(table, n)) for n, column in rest.items()}
         table, raws = run(table, read, self.engine)
-        table, found = with_long_lists(table, columns, raws)
-        table, placed = run(table, {n: _placing(c, raws[n], found.get(n)) for n, c in columns.items()}, self.engine)
+        table, found = with_long_lists(table, rest, raws)
+        table, placed = run(table, {n: _placing(c, raws[n], found.get(n)) for n, c in rest.items()}, self.engine)
         cells = {name: f"{CELL}_{number}" for number, name in enumerate(columns)}
-        selected = [part for n, at in placed.items() for part in (at.plain.name(n), at.cell.name(cells[n]))]
+        at = {n: (one.plain, one.cell) for n, one in placed.items()} | {n: as_read(table, one) for n, one in texts.items()}
+        selected = [part for n in columns for part in (at[n][0].name(n), at[n][1].name(cells[n]))]
+        selected += [table[one.name(what)] for one in texts.values() for what in (PLACE, TEXT_HASH)]
         whose = ibis.literal(0) if self.whose is None else person(table[self.whose], self.engine)
         for name in self._says_nobody:
             whose = ibis.ifelse(raws[name].present, whose, ibis.null(whose.type()))
-        return EngineRows(table.select(*selected, whose.name(PERSON)), cells)
+        return EngineRows(table.select(*selected, whose.name(PERSON)), cells, texts)
 
     @property
     def _says_nobody(self) -> list[str]:
@@ -227,7 +243,8 @@ class View:
         name = f"{CELL}_{len(rows.table.columns)}"
         made = [placed[step.name].plain.name(step.name), placed[step.name].cell.name(name)]
         kept = [kept for kept in rows.table.columns if kept not in (step.name, name)]
-        return EngineRows(table.select(*kept, *made), {**rows.cells, step.name: name})
+        texts = {known: one for known, one in rows.texts.items() if known != step.name}
+        return EngineRows(table.select(*kept, *made), {**rows.cells, step.name: name}, texts)
 
     def bounded(self, table: Any, by: Sequence[str] = ()) -> Any:
         """At most `max_rows` rows of each person, by a fresh key; rows without a person are dropped.
@@ -275,27 +292,35 @@ class View:
         *,
         squares: bool,
         persons: bool,
+        texts: Mapping[str, str] | None = None,
     ) -> Query:
         """Per group, the rows that count and the exact sums of some points, given which count, their groups and points.
 
         A negative point stands for a missing value and is not added. Persons are bounded in groups and rows of groups first.
+        `texts` are groups that are texts of columns.
         """
 
         def write() -> Any:
             rows = self.rows(names)
             counting, groups, points = summands(rows)
             chosen = {**groups, **{f"{VALUE}_{number}": point for number, point in enumerate(points)}}
+            known = {group: rows.texts[name] for group, name in (texts or {}).items() if name in rows.texts}
+            chosen |= {group: rows.table[one.name(PLACE)] for group, one in known.items()}
+            chosen |= {HASHED + group: rows.table[one.name(TEXT_HASH)] for group, one in known.items()}
             table = self.bounded(rows.table.filter(counting).select(rows.table[PERSON], **chosen), [*groups])
             sums = {COUNT: table.count(), **({PERSONS: table[PERSON].nunique()} if persons else {})}
             for number in range(len(points)):
                 point = table[f"{VALUE}_{number}"]
-                known = ibis.ifelse(point < 0, 0, point)
-                sums |= {f"{COUNT}_{number}": ibis.ifelse(point < 0, 0, 1).sum(), f"{VALUE}_{number}": known.sum()}
+                there = ibis.ifelse(point < 0, 0, point)
+                sums |= {f"{COUNT}_{number}": ibis.ifelse(point < 0, 0, 1).sum(), f"{VALUE}_{number}": there.sum()}
                 if squares:
-                    above = known * known >> LOWER_BITS
-                    sums |= {f"{SQUARES}_{number}_0": (known * known - (above << LOWER_BITS)).sum()}
+                    above = there * there >> LOWER_BITS
+                    sums |= {f"{SQUARES}_{number}_0": (there * there - (above << LOWER_BITS)).sum()}
                     sums |= {f"{SQUARES}_{number}_1": above.sum()}
-            return table.group_by(*(table[name] for name in groups)).agg(**sums)
+            answer = table.group_by(*(table[name] for name in groups)).agg(**sums)
+            for group, one in known.items():
+                answer = one.spelled(answer, group)
+            return answer
 
         return Query("adding up", write, self.backend, drawn=isinstance(self.base, BoundedSample))
 

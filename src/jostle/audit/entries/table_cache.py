@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
@@ -92,8 +92,9 @@ class RememberedView(View):
         *,
         squares: bool,
         persons: bool,
+        texts: Mapping[str, str] | None = None,
     ) -> Query:
-        query = super().sums_query(names, summands, squares=squares, persons=persons)
+        query = super().sums_query(names, summands, squares=squares, persons=persons, texts=texts)
         return self._run_once(("sums", *names), query)
 
     def _run_once(self, what: tuple[str, ...], query: Query) -> Query:

@@ -161,7 +161,7 @@ LEAST_DECIMAL = "1e-300"
 """Decimals nearer to 0 count as 0."""
 
 
-def builtin(name: str, takes: tuple[str, ...], gives: str) -> Callable[..., Expression]:
+def builtin(name: str, takes: tuple[str | None, ...], gives: str) -> Callable[..., Expression]:
     """A function that an engine has and Ibis has not."""
 
     @cache

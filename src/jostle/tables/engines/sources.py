@@ -69,6 +69,9 @@ class OpenedTable:
     live: bool = False
     """Whether others may write to the table while it is open. Files and frames must stay as they are: a precondition."""
 
+    scanned: bool = False
+    """Whether DuckDB reads it cheaply, as often as it likes, and compares texts by bytes: Parquet and frames."""
+
     places: frozenset[Place] = frozenset()
     """Where its rows are, by what is publicly known."""
 
@@ -225,12 +228,13 @@ def _files(
         rows = spark_files(paths, wanted, columns, person, form, parquet=kind == "parquet")
     else:
         rows = parquet_table(paths, wanted, person) if kind == "parquet" else text_table(paths, wanted, columns, form)
-    return OpenedTable(rows, stem_of(paths[0]), filtered=kind != "parquet")
+    columnar = kind == "parquet"
+    return OpenedTable(rows, stem_of(paths[0]), filtered=not columnar, scanned=columnar and engine == "duckdb")
 
 
 def _frame(frame: Any, wanted: Sequence[str], person: str | None) -> OpenedTable:
     arrow = run_in_engine("reading the frame", lambda: to_arrow(frame, wanted, person))
-    return OpenedTable(registered(arrow, "reading the frame"), None)
+    return OpenedTable(registered(arrow, "reading the frame"), None, scanned=True)
 
 
 def _ibis(data: Any, wanted: Sequence[str], person: str | None, *, views: bool) -> OpenedTable:
