@@ -103,7 +103,7 @@ def test_an_account_remembers_whom_it_protects(people):
                 "neighbours: the account 'people' hides only the values of somebody who is in the table (replace); "
                 "you asked to hide whether somebody is in the table (add_remove)"
             ),
-            "use an account of another name for it; what 'people' has spent stays spent",
+            "use an account of another name for it, with beside='people'; what 'people' has spent stays spent",
         ),
     ):
         with pytest.raises(BadInput) as refused:
@@ -117,7 +117,7 @@ def test_an_account_of_rows_does_not_become_one_of_persons(people):
         opened(people, unit="id:3")
     assert str(refused.value) == (
         "unit: the account 'people' protects single rows; you asked to protect each id (up to 3 rows). "
-        "Remedy: use an account of another name for it; what 'people' has spent stays spent."
+        "Remedy: use an account of another name for it, with beside='people'; what 'people' has spent stays spent."
     )
     with pytest.raises(BadInput, match="^neighbours: .* Remedy: leave it out"):
         opened(people, neighbours="replace")

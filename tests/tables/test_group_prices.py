@@ -27,7 +27,8 @@ WITH_DELTA = jostle.Approximate(1, 1e-6, for_keys=0)
 
 
 def opened(tmp_path, **keywords):
-    given = {"schema": SCHEMA, "name": "people", "ledger": tmp_path / "b.db", "budget": WITH_DELTA} | keywords
+    given = {"schema": SCHEMA, "name": "people", "budget": WITH_DELTA} | keywords
+    given.setdefault("ledger", tmp_path / f"{given['name']}.db")  # the rows are the same, so each account has its own
     return open_table(FRAME, **given)
 
 

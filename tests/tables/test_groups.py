@@ -40,7 +40,8 @@ LOTS = 10**5
 
 
 def opened(tmp_path, **keywords):
-    given = {"name": "people", "budget": 10**9, "ledger": tmp_path / "ledger.db"} | keywords
+    given = {"name": "people", "budget": 10**9} | keywords
+    given.setdefault("ledger", tmp_path / f"{given['name']}.db")  # the rows are the same, so each account has its own
     return open_table(FRAME, schema=SCHEMA, **given)
 
 

@@ -41,7 +41,9 @@ LOTS = 10**4
 
 
 def opened(tmp_path, *, budget=10**7, **keywords):
-    return open_table(FRAME, schema=SCHEMA, ledger=tmp_path / "ledger.db", budget=budget, **{"name": "people"} | keywords)
+    given = {"name": "people"} | keywords
+    given.setdefault("ledger", tmp_path / f"{given['name']}.db")  # the rows are the same, so each account has its own
+    return open_table(FRAME, schema=SCHEMA, budget=budget, **given)
 
 
 @pytest.fixture

@@ -40,7 +40,8 @@ def frame(rows):
 
 
 def opened(data, tmp_path, **keywords):
-    given = {"schema": SCHEMA, "name": "people", "ledger": tmp_path / "b.db", "budget": CAP} | keywords
+    given = {"schema": SCHEMA, "name": "people", "budget": CAP} | keywords
+    given.setdefault("ledger", tmp_path / f"{given['name']}.db")  # the rows are the same, so each account has its own
     return open_table(data, **given)
 
 

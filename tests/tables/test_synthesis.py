@@ -75,7 +75,7 @@ def test_in_rho_noise_is_gaussian_and_epsilon_with_delta_is_rho(tmp_path: Path) 
 
 def test_persons_with_several_rows_are_bounded_and_noise_grows_with_them(tmp_path: Path) -> None:
     one = people(tmp_path, unit=Unit("who", max_rows=1)).synthesize(epsilon=1)
-    two = people(tmp_path, unit=Unit("who", max_rows=3), name="more").synthesize(epsilon=1)
+    two = people(tmp_path, unit=Unit("who", max_rows=3), name="more", beside="people").synthesize(epsilon=1)
     assert one.synthesis.total < 400  # 150 persons with one row each
     assert two.synthesis.steps[0].deviation == pytest.approx(3 * one.synthesis.steps[0].deviation, rel=0.01)
     assert "At most 3 rows per who" in two.explain()

@@ -46,8 +46,9 @@ FRAME = pd.DataFrame({name: pd.Series(values, dtype=object) for name, (_, values
 
 
 def opened(data, tmp_path, *, schema=SCHEMA, budget=10, **keywords):
-    keywords = {"name": "people"} | keywords
-    return open_table(data, schema=schema, ledger=tmp_path / "ledger.db", budget=budget, **keywords)
+    given = {"name": "people"} | keywords
+    given.setdefault("ledger", tmp_path / f"{given['name']}.db")  # the rows are the same, so each account has its own
+    return open_table(data, schema=schema, budget=budget, **given)
 
 
 def exact(table, *names):
@@ -546,12 +547,12 @@ def test_what_cannot_be_opened(tmp_path, changes, argument):
 def test_an_account_is_kept_for_its_unit(people, tmp_path):
     with pytest.raises(Overdraft):
         people.histogram("age", epsilon=11)
-    assert not (tmp_path / "ledger.db").exists()
+    assert not (tmp_path / "people.db").exists()
     people.count(epsilon=1)
     assert opened(FRAME, tmp_path, budget=None).remaining == 9
     with pytest.raises(BadInput, match="protects single rows; you asked to protect each person"):
         opened(FRAME, tmp_path, unit="person:3")
-    with Ledger(tmp_path / "ledger.db") as book:
+    with Ledger(tmp_path / "people.db") as book:
         assert [event.kind for event in book.events("people")] == ["open", "charge"]
 
 

@@ -212,7 +212,8 @@ def outcomes(data: Any, folder: Any, capfd: Any, caplog: Any, table: str | None)
     capfd.readouterr()
     caplog.clear()
     for unit, schema, questions in ((None, KINDS, OF_COLUMNS), ("x:1", {"g": Integer(0, 9)}, OF_PERSONS)):
-        about = {"ledger": folder / "ledger.db", "budget": 1, "name": str(RNG.integers(2**62)), "table": table}
+        name = str(RNG.integers(2**62))
+        about = {"ledger": folder / f"{name}.db", "budget": 1, "name": name, "table": table}
         try:
             opened = open_table(data, schema=schema, unit=unit, **about)
         except BadInput as refused:

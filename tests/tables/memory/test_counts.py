@@ -253,7 +253,7 @@ def test_other_data_versions_units_and_neighbours_share_nothing(tmp_path):
     assert opened(tmp_path, paths[1]).count(epsilon=1).spent == 1, "another file under the same name"
     assert opened(tmp_path, paths[0], version="2").count(epsilon=1).spent == 1
     assert opened(tmp_path, paths[0], delimiter=";", columns=["age", "sex", "ward"]).count(epsilon=1).spent == 1
-    assert opened(tmp_path, paths[0], name="others").count(epsilon=1).spent == 1
+    assert opened(tmp_path, paths[0], name="others", beside="people").count(epsilon=1).spent == 1
     for keywords in ({"unit": Unit("person", 1)}, {"unit": Unit("person", 2)}, {"neighbours": "replace"}):
         ledger = tmp_path / f"{len(list(tmp_path.iterdir()))}.db"
         assert opened(tmp_path, paths[0], ledger=ledger, **keywords).count(epsilon=1).spent == 1
@@ -267,7 +267,9 @@ def test_other_conditions_and_other_columns_share_nothing_that_does_not_follow(t
     table.where("age >= 60 AND age < 70").count(epsilon=1)
     for condition in ("age >= 65 AND age < 70", "age >= 60 AND age < 69", "age < 65"):
         assert table.where(condition).ask_count().preview(epsilon=1).paid_for is None, condition
-    dropping = opened(tmp_path, schema=SCHEMA | {"ward": Category(list("ABCDE"), null="drop")}, name="dropping")
+    dropping = opened(
+        tmp_path, schema=SCHEMA | {"ward": Category(list("ABCDE"), null="drop")}, name="dropping", beside="people"
+    )
     dropping.histogram("ward", "sex", epsilon=1, algorithm="Laplace")
     assert dropping.ask("sex").preview(epsilon=1).paid_for is None, "rows without a ward are not there"
     assert dropping.ask("ward").preview(epsilon=1).paid_for is not None

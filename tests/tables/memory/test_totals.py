@@ -47,7 +47,7 @@ def test_the_same_aggregates_cost_nothing_and_are_the_same(tmp_path):
 def test_only_totals_that_are_missing_are_bought(tmp_path):
     table = opened(tmp_path)
     both = {"m": mean("cost"), "a": mean("age")}
-    whole = opened(tmp_path, name="others").group_by("ward").aggregate(**both, epsilon=1)
+    whole = opened(tmp_path, name="others", beside="people").group_by("ward").aggregate(**both, epsilon=1)
     table.group_by("ward").aggregate(m=mean("cost"), epsilon=1)
     found = table.group_by("ward").aggregate(**both, epsilon=1)
     assert found.spent == Fraction(1, 2)
@@ -67,7 +67,7 @@ def test_counts_follow_from_means(tmp_path):
 
 
 def test_a_condition_is_paid_for_with_all_others_of_its_column(tmp_path):
-    table, exact = opened(tmp_path), opened(tmp_path, name="exact")
+    table, exact = opened(tmp_path), opened(tmp_path, name="exact", beside="people")
     assert table.where("ward = 'A'").sum("cost", epsilon=1).spent == 1
     other = table.where("ward = 'B'").sum("cost", epsilon=1)
     assert other.spent == 0
