@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import jostle
 from jostle.cli.main import app
 from jostle.schema import Column, Schema
-from jostle.tables.question import notes_on
+from jostle.tables.notes import notes_on
 from jostle.tables.table import Table
 
 BOUND = "At most 2 rows per patient are counted; rows without a patient are left out."

@@ -13,7 +13,7 @@ from jostle import plots
 from jostle.answers.answer import Answer
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
-from jostle.schema.rows import Rows, distinct_names
+from jostle.schema.rows import Rows, decimals_of, distinct_names
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -53,7 +53,9 @@ class GroupedAnswers(Answer):
 
     def _explained(self) -> str:
         by = f" by {' and '.join(self.groups)}" if self.groups else ""
-        found = "; ".join(f"{self.what[name]} ± {np.median(self.margins[name]):.3g}" for name in self.values if len(self))
+        found = "; ".join(
+            f"{self.what[name]} ± {_three_digits(np.median(self.margins[name]))}" for name in self.what if len(self)
+        )
         rows = f"{len(self):,} groups" if self.groups else "one group"
         typical = f", typically within (95 %): {found}" if found else ""
         return (
@@ -86,19 +88,26 @@ class GroupedAnswers(Answer):
 
     def wide_rows(self) -> Rows:
         """A cross table of two group columns: one row per label of the first, and columns for those of the second."""
+        return self._wide[0]
+
+    @cached_property
+    def _wide(self) -> tuple[Rows, dict[str, int]]:
+        """A cross table, and how many decimals each of its columns needs: as many as the aggregate's intervals."""
         (down, rows), (_, across) = ((name, list(dict.fromkeys(self.labels[name]))) for name in self.groups)
         found: dict[str, list[Any]] = {down: rows}
+        decimals: dict[str, int] = {}
         pairs = list(zip(*self.labels.values(), strict=True))
         for name, values in self.values.items():
             known = dict(zip(pairs, np.asarray(values).tolist(), strict=True))
             titles = [f"{name}: {label}" if len(self.values) > 1 else str(label) for label in across]
+            needed = decimals_of(values, *self.ends[name])
             for title, label in zip(distinct_names(titles, found), across, strict=True):
-                found[title] = [known.get((row, label), np.nan) for row in rows]
-        return Rows(found)
+                found[title], decimals[title] = [known.get((row, label), np.nan) for row in rows], needed
+        return Rows(found), decimals
 
     def shown(self, rows: Rows, most: int | None = None) -> str:
         wide = len(rows.columns) != len(self.groups) + 3 * len(self.values)
-        table = rows.to_text(most, intervals=not wide)
+        table = rows.to_text(most, intervals=not wide, decimals=self._wide[1] if wide else None)
         return "\n".join([self._explained(), "", table, "", *self.notes])
 
     def pivot(self, name: str | None = None) -> DataFrame:
@@ -118,3 +127,13 @@ class GroupedAnswers(Answer):
     def __repr__(self) -> str:
         by = f" by {', '.join(self.groups)}" if self.groups else ""
         return f"<GroupedAnswers: {', '.join(self.values)}{by}, at {self._at}>"
+
+
+def _three_digits(number: float) -> str:
+    """A number to three digits, as people write it.
+
+    >>> _three_digits(448_123.4), _three_digits(0.01234)
+    ('448,000', '0.0123')
+    """
+    rounded = float(f"{number:.3g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 1000 else f"{rounded:.3g}"

@@ -24,14 +24,18 @@ _KINDS: Final = {
 _FORM: Final = re.compile(r"(?:(?P<name>[^=()]+)=)?\s*(?P<kind>\w+)\s*(?:\((?P<inside>[^()]*)\))?\s*")
 
 
+_COMMA: Final = re.compile(r",(?![^()]*\))")
+"""A comma between two aggregates, not in the parentheses of one."""
+
+
 def parse_aggregates(texts: Sequence[str]) -> dict[str, Aggregate]:
     """The aggregates that some texts stand for, by name.
 
-    >>> parse_aggregates(["n=count", "mean(cost)", "p90=quantile(cost, 0.9)"])["p90"]
+    >>> parse_aggregates(["n=count,mean(cost)", "p90=quantile(cost, 0.9)"])["p90"]
     Aggregate(kind='quantile', column='cost', level=0.9, ddof=0)
     """
     found: dict[str, Aggregate] = {}
-    for text in texts:
+    for text in (part for listed in texts for part in _COMMA.split(listed)):
         name, aggregate = _parsed(text)
         if name in found:
             raise BadInput("aggregate", f"{name!r} is there twice", "give each a name of its own: total=sum(cost)")

@@ -37,7 +37,9 @@ def release(
     ] = None,
     aggregate: Annotated[
         list[str] | None,
-        typer.Option(help="Per group, such as average=mean(cost) or p90=quantile(cost, 0.9); repeat it for several."),
+        typer.Option(
+            help="Per group, such as average=mean(cost) or p90=quantile(cost, 0.9); for several, repeat it or use commas."
+        ),
     ] = None,
     keys: Annotated[
         Literal["private"] | None,
@@ -262,6 +264,12 @@ def _question(
     keys: str | None,
 ) -> Any:
     rows = private if where is None else private.where(where)
+    for option, names in (("by", groups), ("aggregate", [one.column for one in aggregates.values() if one.column])):
+        for name in names:
+            try:
+                private.schema.column(name)
+            except BadInput as refused:
+                raise BadInput(option, refused.problem, refused.remedy) from None
     if aggregates or keys is not None:
         return rows.ask_groups(groups, aggregates or parse_aggregates(["count"]), keys=keys)
     if groups:

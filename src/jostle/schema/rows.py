@@ -132,11 +132,12 @@ class Rows:
         else:
             path.write_text(self.to_csv(), encoding="utf-8", newline="")
 
-    def to_text(self, most: int | None = None, *, intervals: bool = True) -> str:
+    def to_text(self, most: int | None = None, *, intervals: bool = True, decimals: Mapping[str, int] | None = None) -> str:
         """The rows for people: each number and its interval, if it has one, with as many decimals as these need.
 
         If there are more than `most` lines, those in the middle are left out. Intervals are found by the names of their
-        columns; pass `intervals=False` if names such as "low" and "high" are something else.
+        columns; pass `intervals=False` if names such as "low" and "high" are something else. `decimals` says how many
+        columns without intervals have.
 
         >>> means = {"mean": [0.012341, 2.0], "low": [0.010341, 1.9], "high": [0.014341, 2.1]}
         >>> print(Rows({"sex": ["F", "M"], **means}).to_text())
@@ -150,10 +151,12 @@ class Rows:
         for place, (name, values) in enumerate(columns.items()):
             if name in {end for pair in ends.values() for end in pair}:
                 continue
-            if name not in ends and (ends or not place or any(isinstance(value, str) for value in values)):
+            told = decimals is not None and name in decimals
+            if name not in ends and not told and (ends or not place or any(isinstance(value, str) for value in values)):
                 shown.append(([_one_line(name)], [*map(_cell, values)], False))
                 continue
-            write = _written_with(_decimals(values, *(columns[end] for end in ends.get(name, ()))))
+            needed = decimals_of(values, *(columns[end] for end in ends.get(name, ())))
+            write = _written_with((decimals or {}).get(name, needed))
             shown.append(([_one_line(name)], [*map(write, values)], True))
             if name in ends:
                 lows, highs = ([*map(write, columns[end])] for end in ends[name])
@@ -256,7 +259,7 @@ def _side_by_side(columns: Sequence[tuple[Sequence[str], bool]]) -> str:
     return "\n".join("  ".join(row).rstrip() for row in zip(*aligned, strict=True))
 
 
-def _decimals(values: Sequence[float], lows: Sequence[float] = (), highs: Sequence[float] = ()) -> int:
+def decimals_of(values: Sequence[float], lows: Sequence[float] = (), highs: Sequence[float] = ()) -> int:
     """As many decimals as three digits of the narrowest half interval need; none from 10 on.
 
     Where no interval has a width, three digits of the number closest to 0 decide; traces of rounding do not.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, final
@@ -147,7 +148,10 @@ class Schema(Mapping[str, Column]):
     def column(self, name: object) -> Column:
         """The column, or an error that lists those there are."""
         if not isinstance(name, str) or name not in self._columns:
-            raise BadInput("column", f"{name!r} is not in the schema", f"use one of {', '.join(self._columns)}")
+            known, alike = ", ".join(self._columns), {one.lower(): one for one in self._columns}
+            near = get_close_matches(str(name).lower(), alike, n=1, cutoff=0.6)
+            remedy = f"did you mean {alike[near[0]]!r}? The columns are {known}" if near else f"use one of {known}"
+            raise BadInput("column", f"{name!r} is not in the schema", remedy)
         return self._columns[name]
 
     @classmethod

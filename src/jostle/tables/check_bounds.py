@@ -29,7 +29,7 @@ from jostle.tables.aggregates import count
 from jostle.tables.bounded_rows import PERSON
 from jostle.tables.columns import EngineColumns
 from jostle.tables.groups import GroupsQuestion
-from jostle.tables.question import between
+from jostle.tables.notes import between
 from jostle.tables.table import Table
 from jostle.tables.unit import LARGEST_ROWS, Unit
 from jostle.tables.view import View

@@ -49,7 +49,8 @@ from jostle.tables.group_arguments import (
 from jostle.tables.group_prices import Measured, PricedGroups
 from jostle.tables.group_quantiles import GroupQuantiles
 from jostle.tables.lattices import NumberLattice, Presence
-from jostle.tables.question import cell_labels, note_on_groups, notes_on, numeric
+from jostle.tables.notes import note_on_groups, notes_on
+from jostle.tables.question import cell_labels, numeric
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -339,7 +340,7 @@ class GroupsQuestion(PricedGroups):
         """What is left out, by the schema and the question."""
         unit, schema = self.table.unit, self.table.schema
         added = [name for name, one in self._numbers.items() if isinstance(one, NumberLattice)]
-        found = [*notes_on(schema, unit, self._noted_columns)]
+        found = [*notes_on(schema, unit, self._noted_columns, view=self.table._views[0])]
         if self.groups and all(view.unit for view in self.table._views):
             found += note_on_groups(unit)
         if self._by != self.groups:
@@ -348,10 +349,10 @@ class GroupsQuestion(PricedGroups):
             ends = " and ".join(f"{kind} is the {level:.0%} quantile" for kind, level in EXTREMES.items())
             found.append(f"{ends}: the outermost values depend on single persons.".replace("%", " %"))
         added += [one.column for one in self._quantiles if one.column not in added]
-        for note in notes_on(schema, None, (), added):
+        for note in notes_on(schema, None, (), added, self.table._views[0]):
             rows_count = self._columns.rows_without_numbers
             found.append(note.replace("are left out.", "count as rows only.") if rows_count else note)
-        return tuple(found)
+        return tuple(dict.fromkeys(found))
 
     # ------------------------------------------------------------------------------------------------ post-processing
 

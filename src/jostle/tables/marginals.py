@@ -33,7 +33,8 @@ from jostle.linear.design.residuals import Aim, ResidualPlan, Residue, check_mar
 from jostle.linear.fitting.marginals import Axes, consistent, margins_of_cells
 from jostle.linear.laws import NORMAL_95, NoiseLaw
 from jostle.tables.columns import EngineColumns
-from jostle.tables.question import Question, cell_labels, no_rows, notes_on
+from jostle.tables.notes import notes_on
+from jostle.tables.question import Question, cell_labels, no_rows
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -133,7 +134,7 @@ class MarginalsQuestion(Question[Marginals]):
         price: dict[str, Any] = {"spent": token.amount, "remaining": remaining_after(token, lambda: source.remaining)}
         price |= {"measure": token.measure, "left_in": token.left_in}
         price |= {"neighbours": records.neighbours, "charges": token.charges}
-        price |= {"notes": notes_on(self.table.schema, self.table.unit, names)}
+        price |= {"notes": notes_on(self.table.schema, self.table.unit, names, view=self.table._views[0])}
         tables = {
             axes: ReleasedNumbers(
                 what=f"counts by {', '.join(axes)}",

@@ -25,10 +25,9 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import WITNESS, AddedNoise, ReleaseSource, SimulatedSource, Source
 from jostle.kernel.strategies import Strategy
-from jostle.schema import Category, Column, Date, Integer, Numeric, Real, Schema
-from jostle.schema.columns import MISSING, OTHER
+from jostle.schema import Integer, Numeric, Real, Schema
 from jostle.tables.columns import EngineColumns
-from jostle.tables.unit import Unit
+from jostle.tables.notes import note_on_groups, notes_on
 from jostle.workloads import Workload
 
 if TYPE_CHECKING:
@@ -224,7 +223,8 @@ class CountsQuestion(Question[Release]):
     def notes(self) -> tuple[str, ...]:
         """What the answer leaves out, from public things only."""
         schema, ranked = self.table.schema, () if self.ranked is None else (self.ranked,)
-        said = notes_on(schema, self.table.unit, [n for n in self.names if n in schema and n not in ranked], ranked)
+        counted = [name for name in self.names if name in schema and name not in ranked]
+        said = notes_on(schema, self.table.unit, counted, ranked, self.table._views[0])
         return (*said, *note_on_groups(self.table.unit if self.columns.grouped_by else None))
 
     @property
@@ -277,82 +277,6 @@ def cell_labels(schema: Schema, names: Sequence[str]) -> dict[str, list[str]]:
     """The labels of each combination of cells, the last column's changing fastest: one list per column."""
     grids = np.meshgrid(*(np.array(schema[name].labels, dtype=object) for name in names), indexing="ij")
     return {name: grid.reshape(-1).tolist() for name, grid in zip(names, grids, strict=True)}
-
-
-# ------------------------------------------------------------------------------------------------ what is left out
-#
-# Privacy: the sentences are made from the schema, the unit and the question. They are the same whatever the rows are.
-
-
-def notes_on(schema: Schema, unit: Unit | None, counted: Sequence[str] = (), added: Sequence[str] = ()) -> tuple[str, ...]:
-    """What is left out where rows are counted by some columns, and numbers of others are added up, averaged or ranked.
-
-    >>> from jostle import Category, Real, Schema, Unit
-    >>> visits = Schema({"ward": Category(["A", "B"], null="drop"), "cost": Real(0, 50_000, bins=10)})
-    >>> for note in notes_on(visits, Unit("patient", max_rows=3), ["ward"], ["cost"]):
-    ...     print(note)
-    At most 3 rows per patient are counted; rows without a patient are left out.
-    Values of ward that the schema does not list are counted as (other); rows without ward are left out.
-    cost is clipped to 0 – 50,000; rows without a number such as 1234.5 in cost are left out.
-    """
-    found = [] if unit is None else [_bound(unit)]
-    found += [_counted(name, schema[name]) for name in dict.fromkeys(counted)]
-    found += [_added(name, schema[name]) for name in dict.fromkeys(added)]
-    return tuple(found)
-
-
-def note_on_groups(unit: Unit | None) -> list[str]:
-    """In how many groups a person counts, and with how many rows of each, where that is bounded."""
-    if unit is None or not unit.bounds_groups:
-        return []
-    bounds = {"groups per": unit.max_groups, "rows per group and": unit.max_rows_per_group}
-    said = " and ".join(f"{most:,} {what} {unit.column}" for what, most in bounds.items() if most is not None)
-    return [f"At most {said} are counted."]
-
-
-def _bound(unit: Unit) -> str:
-    rows = "1 row" if unit.max_rows == 1 else f"{unit.max_rows:,} rows"
-    counted = "is" if unit.max_rows == 1 else "are"
-    return f"At most {rows} per {unit.column} {counted} counted; rows without a {unit.column} are left out."
-
-
-def _counted(name: str, column: Column) -> str:
-    """Where values go that are beyond those declared, and missing ones."""
-    beyond = _beyond(name, column)
-    absent = f"rows without {column.written} in {name}" if isinstance(column, (Numeric, Date)) else f"rows without {name}"
-    if column.outside == "drop" and column.null == "drop":
-        return f"{beyond} and {absent} are left out."
-    outside = {"clip": "in the nearest cell", "own": f"as {OTHER}"}.get(column.outside)
-    first = f"{beyond} are left out" if outside is None else f"{beyond} are counted {outside}"
-    missing = f"{absent} are left out" if column.null == "drop" else f"missing ones as {MISSING}"
-    if outside is None and column.null == "own":
-        missing = f"missing ones are counted as {MISSING}"
-    return f"{first}; {missing}."
-
-
-def _beyond(name: str, column: Column) -> str:
-    if isinstance(column, (Numeric, Date)):
-        return f"Values of {name} outside {between(column)}"
-    listed = "the schema does not list" if isinstance(column, Category) else "are neither true nor false"
-    return f"Values of {name} that {listed}"
-
-
-def _added(name: str, column: Column) -> str:
-    if column.outside == "clip":
-        return f"{name} is clipped to {between(column)}; rows without {column.written} in {name} are left out."
-    return f"Values of {name} outside {between(column)} and rows without {column.written} in {name} are left out."
-
-
-def between(column: Column) -> str:
-    """The declared bounds of a column of numbers or dates, as people write them.
-
-    >>> from jostle import Integer
-    >>> between(Integer(0, 1_250_000, bins=10))
-    '0 – 1,250,000'
-    """
-    if isinstance(column, Date):
-        return f"{column.low} – {column.high}"
-    return f"{column.low:,.12g} – {column.high:,.12g}" if isinstance(column, Numeric) else ""
 
 
 # ------------------------------------------------------------------------------------------------------- quantiles

@@ -167,8 +167,8 @@ def _short(tree: Any) -> str:
     return said if len(said) <= LONGEST_QUOTE else f"{said[:LONGEST_QUOTE]}…"
 
 
-def _derived(rows: Table, wanted: str, tree: Any, column: Column) -> tuple[Table, str]:
-    """The table with one more column, and the name that it got."""
+def _derived(rows: Table, wanted: str, tree: Any, column: Column, *, listed: bool = False) -> tuple[Table, str]:
+    """The table with one more column, and the name that it got. `listed` says that it has a cell for every value."""
     unit = [rows.unit.column] if rows.unit else []
     taken = {name.lower() for name in (*rows.schema, *unit)}
     plain = wanted if wanted and len(wanted.encode()) <= LONGEST_NAME and wanted.isprintable() else "value"
@@ -177,7 +177,7 @@ def _derived(rows: Table, wanted: str, tree: Any, column: Column) -> tuple[Table
         number += 1
         name = f"{plain.removeprefix('jostle_') or 'value'} {number}"
     with _in_words_of_sql(_short(tree)):
-        return rows.derive(name, lambda form: translated(tree, form, rows.schema), column), name
+        return rows._derived(name, lambda form: translated(tree, form, rows.schema), column, listed=listed), name
 
 
 def _grouped(rows: Table, tree: Any, alias: str, *, named: bool) -> tuple[Table, str, GroupColumn]:
@@ -197,7 +197,7 @@ def _grouped(rows: Table, tree: Any, alias: str, *, named: bool) -> tuple[Table,
     _check_names(tree, rows)
     with _in_words_of_sql(f"GROUP BY {_short(tree)}"):
         made = group_column(tree, rows.schema)
-    rows, name = _derived(rows, alias or _short(tree), made.value, made.column)
+    rows, name = _derived(rows, alias or _short(tree), made.value, made.column, listed=True)
     return rows, name, made
 
 

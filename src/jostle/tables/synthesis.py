@@ -29,7 +29,8 @@ from jostle.synthetic.select import default_workload
 from jostle.synthetic.synthesizer import share_of_singles, synthesize
 from jostle.tables.columns import EngineColumns
 from jostle.tables.marginals import law_of_a_cell
-from jostle.tables.question import Question, notes_on
+from jostle.tables.notes import notes_on
+from jostle.tables.question import Question
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -100,7 +101,7 @@ class SynthesisQuestion(Question[SyntheticTable]):
             left_in=token.left_in,
             neighbours=records.neighbours,
             charges=token.charges,
-            notes=notes_on(self.table.schema, self.table.unit, [*self.columns]),
+            notes=notes_on(self.table.schema, self.table.unit, [*self.columns], view=self.table._views[0]),
         )
 
     def _try_out(self, price: Price) -> None:

@@ -126,8 +126,13 @@ class Table:
 
     def derive(self, name: str, value: Condition, column: Column) -> Table:
         """One more column, with a value from the others and a declared range, row by row."""
+        return self._derived(name, value, column)
+
+    def _derived(self, name: str, value: Condition, column: Column, *, listed: bool = False) -> Table:
+        """With `listed`, the column has a cell for every value that there can be."""
         self._check_new(name, column)
-        return self._with([view.then(Derive(name, column, operation(view, value, "derive"))) for view in self._views])
+        made = [Derive(name, column, operation(view, value, "derive"), listed) for view in self._views]
+        return self._with([view.then(step) for view, step in zip(self._views, made, strict=True)])
 
     def bin(self, name: str, column: Column) -> Table:
         """A column in other cells, such as `table.bin("age", Integer(0, 99, bins=10))`."""

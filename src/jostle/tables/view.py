@@ -69,6 +69,9 @@ class Derive:
     value: Any
     """An Ibis operation over the view's form."""
 
+    listed: bool = field(default=False, compare=False)
+    """Whether the column lists every value that there can be."""
+
 
 Step: TypeAlias = Where | InCell | Derive
 
