@@ -100,7 +100,7 @@ class GroupedAnswers(Answer):
         for name, values in self.values.items():
             known = dict(zip(pairs, np.asarray(values).tolist(), strict=True))
             titles = [f"{name}: {label}" if len(self.values) > 1 else str(label) for label in across]
-            needed = decimals_of(values, *self.ends[name])
+            needed = decimals_of(values.tolist(), *(end.tolist() for end in self.ends[name]))
             for title, label in zip(distinct_names(titles, found), across, strict=True):
                 found[title], decimals[title] = [known.get((row, label), np.nan) for row in rows], needed
         return Rows(found), decimals

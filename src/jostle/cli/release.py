@@ -37,9 +37,7 @@ def release(
     ] = None,
     aggregate: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Per group, such as average=mean(cost) or p90=quantile(cost, 0.9); for several, repeat it or use commas."
-        ),
+        typer.Option(help="Per group, such as average=mean(cost),p90=quantile(cost, 0.9); repeat it or use commas."),
     ] = None,
     keys: Annotated[
         Literal["private"] | None,
