@@ -87,3 +87,22 @@ def test_numbers_that_are_dropped_are_said_to_be() -> None:
     assert notes_on(schema, None, (), ["x"]) == (
         "Values of x outside 0 – 1 and rows without a number such as 1234.5 in x are left out.",
     )
+
+
+def test_conditions_and_derived_columns_say_how_their_numbers_and_days_are_read(tmp_path: Path) -> None:
+    schema = {
+        "day": jostle.Date("2024-01-01", "2024-12-31", format="%d.%m.%Y"),
+        "cost": jostle.Real(0, 50, bins=5, decimal=","),
+        "ward": jostle.Category(["A", "B"]),
+    }
+    (tmp_path / "t.csv").write_text("day;cost;ward\n31.12.2024;1,5;A\n")
+    table = jostle.open(tmp_path / "t.csv", schema=schema, budget=100, ledger=tmp_path / "b.db", delimiter=";")
+    day = "day is clipped to 2024-01-01 – 2024-12-31; a row without a date such as 31.12.2024 in it counts as NULL."
+    cost = "cost is clipped to 0 – 50; a row without a number such as 1234,5 in it counts as NULL."
+    assert table.where("cost > 10 AND ward = 'A'").count(epsilon=1).notes == (f"In conditions, {cost}",)
+    quarters = table.sql("SELECT DATE_TRUNC('quarter', day) AS q, COUNT(*) FROM t GROUP BY q", epsilon=1)
+    assert quarters.notes == ("Rows without a value of q are left out.", f"In q, {day}")
+    halved = table.derive("half", lambda t: t.cost / 2, jostle.Real(0, 25, bins=5)).mean("half", epsilon=1)
+    assert halved.notes[-1] == f"In half, {cost}"
+    binned = table.bin("cost", jostle.Real(0, 50, bins=2)).histogram("cost", epsilon=1)
+    assert binned.notes[-1] == f"In cost, {cost}"

@@ -37,10 +37,10 @@ def notes_on(
     found += _read_in("conditions", conditions, read)
     for name in dict.fromkeys(counted):
         found.append(_rows_without(name, schema[name]) if name in listed else _counted(name, schema[name]))
-        found += _read_in(name, derived.get(name, {}), read)
+        found += _read_in(name, derived.get(name, {}), read, schema[name])
     for name in dict.fromkeys(added):
         found.append(_rows_without(name, schema[name]) if name in listed else _added(name, schema[name]))
-        found += _read_in(name, derived.get(name, {}), read)
+        found += _read_in(name, derived.get(name, {}), read, schema[name])
     return tuple(dict.fromkeys(note for note in found if note))
 
 
@@ -62,9 +62,10 @@ def _made_of(view: View) -> tuple[dict[str, dict[str, None]], dict[str, None], s
     return derived, conditions, listed
 
 
-def _read_in(place: str, names: Iterable[str], read: Mapping[str, Column]) -> list[str]:
-    """How numbers and days are read where something is made of them."""
-    found = [(name, read[name]) for name in names if name != place and isinstance(read.get(name), (Numeric, Date))]
+def _read_in(place: str, names: Iterable[str], read: Mapping[str, Column], made: Column | None = None) -> list[str]:
+    """How numbers and days are read where something is made of them, unless it is said of the same column already."""
+    numbers = [(name, read[name]) for name in names if isinstance(read.get(name), (Numeric, Date))]
+    found = [one for one in numbers if one[0] != place or made is None or made.written != one[1].written]
     return [
         f"In {place}, {name} is clipped to {between(column)}; a row without {column.written} in it counts as NULL."
         for name, column in found
