@@ -145,8 +145,8 @@ def hashed(engine: str, *values: Expression) -> Expression:
     """A number from some values. Values that are written alike have the same one, which costs fairness and nothing else."""
     if engine == "duckdb":
         number = _DUCKDB_HASHES[1](values[0])
-        for value in values[1:]:
-            number = _DUCKDB_HASHES[2](number, value)
+        for value in values[1:]:  # hashed once more: of several values, DuckDB combines the hashes without mixing them
+            number = _DUCKDB_HASHES[1](_DUCKDB_HASHES[2](number, value))
         return number
     words = _joined([ibis.literal(":") + value.cast("string").fill_null("") for value in values])
     if engine == "sqlite":  # hands its texts to Python, which would fail on bytes that are no UTF-8
