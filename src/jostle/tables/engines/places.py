@@ -106,7 +106,7 @@ def files_at(paths: Iterable[str | os.PathLike[str]]) -> frozenset[Place]:
 # --------------------------------------------------------------------------------------------------------- databases
 
 _IN_MEMORY: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
-"""Databases without a file, by their connections."""
+"""Databases without a file, by their own connections: to Ibis, all of these are one."""
 
 
 def places_in_database(connection: Any, name: str, place: Sequence[str]) -> frozenset[Place]:
@@ -140,7 +140,7 @@ def _in_file(connection: Any, full: Sequence[str]) -> Place:
     name = ".".join(full[1:]).lower()
     if known.get(full[0]):
         return Place.of_file(known[full[0]], TABLE, name)
-    return Place(TABLE, path=_IN_MEMORY.setdefault(connection, uuid.uuid4().hex), name=f"{full[0].lower()}.{name}")
+    return Place(TABLE, path=_IN_MEMORY.setdefault(connection.con, uuid.uuid4().hex), name=f"{full[0].lower()}.{name}")
 
 
 def _duckdb_view(connection: Any, full: Sequence[str]) -> str | None:
