@@ -141,10 +141,11 @@ def test_a_view_of_a_parquet_file(tmp_path):
         refused(tmp_path, database, view, table=view, view=STABLE)
 
 
-def test_a_database_in_memory_is_known_by_its_connection(tmp_path):
-    one, other = ibis.duckdb.connect(), ibis.duckdb.connect()
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+def test_a_database_in_memory_is_known_by_its_connection(tmp_path, engine):
+    one, other = (getattr(ibis, engine).connect() for _ in range(2))
     for connection in (one, other):
-        connection.raw_sql("CREATE TABLE people (age INTEGER, sex VARCHAR)")
+        connection.con.execute("CREATE TABLE people (age INTEGER, sex VARCHAR)")
     first, again, elsewhere = (run_in_engine("looking", lambda c=c: c.table("people")) for c in (one, one, other))
     opened(tmp_path, first).count(epsilon=1)
     refused(tmp_path, again, "again")

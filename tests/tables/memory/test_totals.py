@@ -45,9 +45,9 @@ def test_the_same_aggregates_cost_nothing_and_are_the_same(tmp_path):
 
 
 def test_only_totals_that_are_missing_are_bought(tmp_path):
-    table = opened(tmp_path)
+    table = opened(tmp_path, beside="others")
     both = {"m": mean("cost"), "a": mean("age")}
-    whole = opened(tmp_path, name="others", beside="people").group_by("ward").aggregate(**both, epsilon=1)
+    whole = opened(tmp_path, name="others").group_by("ward").aggregate(**both, epsilon=1)
     table.group_by("ward").aggregate(m=mean("cost"), epsilon=1)
     found = table.group_by("ward").aggregate(**both, epsilon=1)
     assert found.spent == Fraction(1, 2)

@@ -105,6 +105,7 @@ def files_at(paths: Iterable[str | os.PathLike[str]]) -> frozenset[Place]:
 
 # --------------------------------------------------------------------------------------------------------- databases
 
+_PROCESS = uuid.uuid4().hex
 _IN_MEMORY: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 """Databases without a file, by their own connections: to Ibis, all of these are one."""
 
@@ -140,7 +141,15 @@ def _in_file(connection: Any, full: Sequence[str]) -> Place:
     name = ".".join(full[1:]).lower()
     if known.get(full[0]):
         return Place.of_file(known[full[0]], TABLE, name)
-    return Place(TABLE, path=_IN_MEMORY.setdefault(connection.con, uuid.uuid4().hex), name=f"{full[0].lower()}.{name}")
+    return Place(TABLE, path=_in_memory(connection.con), name=f"{full[0].lower()}.{name}")
+
+
+def _in_memory(connection: Any) -> str:
+    """A name for a database without a file, the same as long as its connection is there."""
+    try:
+        return _IN_MEMORY.setdefault(connection, uuid.uuid4().hex)
+    except TypeError:  # SQLite's connections cannot be followed
+        return f"{_PROCESS} {id(connection)}"
 
 
 def _duckdb_view(connection: Any, full: Sequence[str]) -> str | None:
