@@ -10,11 +10,11 @@ import numpy as np
 
 from jostle.kernel import budget, key_selection, records
 from jostle.kernel.functions import totals
-from jostle.tables import view
+from jostle.tables import bounded_rows, view
 from tests.audit.mutants_of_tables import IN_DUCKDB
 from tests.audit.planted import FOLDER, PATCH, Mutant, attribute, stated, tested, wrapped
 from tests.kernel import test_totals
-from tests.tables import test_bounded_rows, test_private_keys
+from tests.tables import test_bounded_rows, test_distinct_texts, test_private_keys
 
 
 def with_the_missing(original: Any, places: Any, keys: Any) -> Any:
@@ -46,6 +46,16 @@ OF_KEYS = [
         "keys: the threshold is that of another ε than was charged",
         wrapped(records, "rule_for", all_of_epsilon),
         tested(test_private_keys.test_the_probabilities_are_those_of_the_rule_that_the_price_buys, FOLDER, PATCH),
+    ),
+    Mutant(
+        "keys: which rows of a person are kept depends on the place of its texts among all",
+        attribute(bounded_rows, "_hashable", lambda table, names: [table[name] for name in names]),
+        tested(
+            test_distinct_texts.test_others_rows_stay_when_a_person_leaves_whose_texts_come_first,
+            FOLDER,
+            PATCH,
+            {"max_rows": 2},
+        ),
     ),
     Mutant(
         "keys: a person counts in any number of groups",

@@ -120,12 +120,12 @@ OF_TABLES = [
     ),
     Mutant(
         "tables: rows are ranked by the engine's random numbers",
-        attribute(bounded_rows, "_hash", lambda engine, *values: ibis.random()),
+        attribute(bounded_rows, "hashed", lambda engine, *values: ibis.random()),
         tested(test_bounded_rows.test_others_rows_stay_when_a_person_leaves, IN_DUCKDB, FOLDER, PATCH, "each question"),
     ),
     Mutant(
         "tables: rows are ranked as the engine finds them",
-        attribute(bounded_rows, "_hash", lambda engine, *values: ibis.literal(0)),
+        attribute(bounded_rows, "hashed", lambda engine, *values: ibis.literal(0)),
         tested(test_bounded_rows.test_every_row_of_a_person_is_as_likely_to_be_kept, IN_DUCKDB, FOLDER),
     ),
     Mutant(
