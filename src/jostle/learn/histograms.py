@@ -166,9 +166,10 @@ def joint(
     """A noisy histogram over the set of attributes that promises the most right predictions; it may be the empty set.
 
     All sets of one attribute, of two, of three … are candidates, each numeric attribute in fine and in coarse bins, as long
-    as there are at most `most` of them; by default up to 8,000, or fewer where records are many. A set scores the records in the largest class of their cell, less a price per cell
-    for noise and chance. Where records times ε are many, a second choice adds further attributes. Each cell's measurement is
-    weighed against a guess from other cells with some of the same values.
+    as there are at most `most` of them; by default up to 8,000, or fewer where records are many. A set scores the records
+    in the largest class of their cell, less a price per cell for noise and chance. Where records times ε are many, a second
+    choice adds further attributes. Each cell's measurement is weighed against a guess from other cells with some of the
+    same values.
 
     Privacy: a noisy number of records (3 % of the budget) unless one that was paid for is given, one or two choices of a
     set (30 %, or 20 % and 15 %) and one Laplace measurement of the chosen set's cells with the rest, one after the other.
