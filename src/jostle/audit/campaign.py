@@ -17,6 +17,7 @@ from typing import Any, Literal
 from jostle.audit import catalogue
 from jostle.audit.entries import Audited, Engine, Pair
 from jostle.audit.examine import CONFIDENCE, Verdict, examine
+from jostle.kernel.budget import PURE
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.simulate.parallel import in_parallel
@@ -73,6 +74,9 @@ FULL: Plan = {
     "table": (Sampling("1", 50_000),),
 }
 """A night: fresh samples of the pair that promised most in the pilot at that ε. Each ε is one of the pilot's."""
+
+AT_IN_RHO: dict[Kind, str] = {"batched": "2", "single": "3", "slow": "1/2"}
+"""The one ε of a quick audit for what is paid for in ρ = ε²/2; else, and in a full audit, it is 1."""
 
 RUNGS = (20_000, 100_000, 1_000_000)
 """Samples for a primitive whose worst case is known: more, until enough of ε is found."""
@@ -135,7 +139,12 @@ def jobs(entries: Sequence[Audited], *, full: bool = False, seed: int = 0) -> li
     ['simulated', 'simulated', 'simulated', 'simulated', 'exact', 'exact']
     """
     plan = PILOT if full else QUICK
-    planned = [(*one, how) for one in _settings(entries, full=full) for how in plan[kind(one[0], one[2])]]
+    planned = [
+        (*one, how)
+        for one in _settings(entries, full=full)
+        for how in plan[kind(one[0], one[2])]
+        if one[0].measure == PURE or how.epsilon == _at_in_rho(kind(one[0], one[2]), full=full)
+    ]
     confidence = _confidence(max(SHARES, _bounds_of_all()) if full else len(planned))
     order = {"slow": 0, "single": 1, "batched": 2}
     planned.sort(key=lambda one: order[one[0].pace])
@@ -143,6 +152,10 @@ def jobs(entries: Sequence[Audited], *, full: bool = False, seed: int = 0) -> li
         AuditJob(name=entry.name, neighbours=relation, engine=engine, confidence=confidence, seed=seed, **asdict(how))
         for entry, relation, engine, how in planned
     ]
+
+
+def _at_in_rho(how: Kind, *, full: bool) -> str:
+    return "1" if full else AT_IN_RHO.get(how, "1")
 
 
 def _bounds_of_all() -> int:
