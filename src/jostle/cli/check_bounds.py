@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from jostle.cli.caps import cap_of
 from jostle.cli.delivery import Destination, deliver, say_stopped
 from jostle.cli.release import check_destination
 from jostle.cli.running import stoppable
@@ -30,6 +29,7 @@ from jostle.cli.table_options import (
     ThousandsOption,
     UnitOption,
     ViewOption,
+    cap_of,
     open_private,
 )
 from jostle.cli.terminal import STOPPED, Format, Working

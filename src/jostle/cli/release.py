@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from jostle.cli.aggregates import parse_aggregates
-from jostle.cli.caps import cap_of
 from jostle.cli.delivery import Destination, deliver, say_stopped
 from jostle.cli.running import stoppable
 from jostle.cli.table_options import (
@@ -38,6 +37,7 @@ from jostle.cli.table_options import (
     UnitOption,
     ViewOption,
     WhereOption,
+    cap_of,
     open_private,
 )
 from jostle.cli.terminal import STOPPED, Format, Working, check_apart, check_writable, words

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from jostle.cli.terminal import all_words, tab_or
+from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -57,6 +58,32 @@ EngineOption = Annotated[str, typer.Option(help="duckdb, or spark to read files 
 
 EpsilonOption = Annotated[str | None, typer.Option(help="The privacy budget to spend, for instance 0.5.")]
 RhoOption = Annotated[str | None, typer.Option(help="Instead of ε: the ρ to spend, with Gaussian noise, such as 0.01.")]
+
+
+def cap_of(budget: str | None, delta: str | None = None, rho: str | None = None) -> Any:
+    """The cap that options describe; None if they name none.
+
+    >>> cap_of("1"), cap_of("1,1e-6") == cap_of("1", "1e-6"), cap_of("rho=0.02")
+    ('1', True, Concentrated(rho=Fraction(1, 50)))
+    """
+    from jostle.kernel.measures import Approximate, Concentrated
+
+    if budget is not None and budget.replace(" ", "").startswith("rho="):
+        rho, budget = budget.partition("=")[2].strip(), None
+    if rho is not None:
+        if budget is not None or delta is not None:
+            raise BadInput("budget", "is in ρ, and in ε or δ, too", "pass one of them")
+        return Concentrated(rho)
+    if budget is not None and "," in budget:
+        budget, _, second = budget.partition(",")
+        if delta is not None:
+            raise BadInput("delta", "is named twice", "pass --budget 1,1e-6, or --budget 1 --delta 1e-6")
+        delta = second.strip()
+    if delta is None:
+        return budget
+    if budget is None:
+        raise BadInput("delta", "goes with an ε, which is missing", "pass --budget 1 --delta 1e-6")
+    return Approximate(budget.strip(), delta)
 
 
 def open_private(
