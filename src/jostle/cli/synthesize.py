@@ -79,7 +79,7 @@ def synthesize(
     1 a fault in a program: the ledger shows what was charged. 5: released and charged, but a file could not be written; the
     message says where the records are.
     """
-    from jostle.tables.synthesis import price_of
+    from jostle.answers.prices import price_of
 
     if (epsilon is None) == (rho is None):
         raise BadInput("epsilon", "is the price, and so is rho", "pass --epsilon 1, --epsilon 1 --delta 1e-9, or --rho 0.01")
