@@ -13,8 +13,8 @@ import typer
 from rich.console import Console
 
 from jostle.answers.prices import cap_for, price_of
-from jostle.cli.caps import cap_of
 from jostle.cli.running import stopped_orderly
+from jostle.cli.table_options import cap_of
 from jostle.cli.terminal import UNWRITTEN, Working, all_words, check_apart, check_writable, words
 from jostle.kernel.budget import PURE, Price, exact, round_up
 from jostle.kernel.errors import BadInput

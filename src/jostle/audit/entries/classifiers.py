@@ -73,7 +73,7 @@ def _held_out() -> Audited:
     codes = {name: np.zeros(1, dtype=np.int64) for name in task.attributes}
 
     def ask(records: Any, budget: Budget) -> Vector:
-        found = held_out.learn_and_test(records, task, learner, budget.epsilon)
+        found = held_out.learn_and_test(records, task, learner, budget.price)
         return np.array([found.accuracy, *found.model.scores(codes)[0, 1:]])
 
     right: CodedRows = ((0, 0, 0, 0),) * 6 + ((0, 0, 1, 0),) * 6
