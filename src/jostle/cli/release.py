@@ -288,6 +288,10 @@ def _show_preview(question: Any, epsilon: str | Price | None, within: float | No
     shown = question.preview(epsilon=price) if rows is None else question.preview(epsilon=price, rows=rows)
     if form == "text":
         typer.echo(f"{question.what}: {shown}\nNothing was charged.")
+        if question.table._budget.memory is None:
+            typer.echo(
+                "Name the state of the data, as in --data-version 2026-10, and what you release pays for later questions."
+            )
         return
     facts = {
         "what": question.what,
