@@ -124,7 +124,7 @@ def test_a_preview_charges_nothing_and_needs_no_ledger(folder, jostle):
 @pytest.mark.parametrize(
     ("arguments", "status", "complaint"),
     [
-        (("--by", "agge", "--epsilon", 1, "--budget", 1), 2, "use one of age, sex"),
+        (("--by", "agge", "--epsilon", 1, "--budget", 1), 2, "did you mean 'age'? The columns are age, sex"),
         (("--by", "age", "--budget", 1), 2, "--epsilon 0.5, --rho 0.01 or --within 10"),
         (("--by", "age", "--epsilon", 1, "--within", 3, "--budget", 1), 2, "--epsilon 0.5, --rho 0.01 or --within 10"),
         (("--by", "age", "--epsilon", 1), 2, "budget: is missing"),
