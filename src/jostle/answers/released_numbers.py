@@ -14,7 +14,7 @@ from jostle.answers.answer import Answer, labelled
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.linear.fitting.marginals import Axes
-from jostle.schema.rows import Rows, distinct_names
+from jostle.schema.rows import Rows, distinct_names, short
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class ReleasedNumber(_ByNoise):
     """Half the width of a 95 % interval around it."""
 
     def _explained(self) -> str:
-        return f"{self.what} is {self.value:g} ± {self.margin:.3g} at 95 %, {self._price_in_words}"
+        return f"{self.what} is {self.value:g} ± {short(self.margin)} at 95 %, {self._price_in_words}"
 
     def rows(self) -> Rows:
         """One row: what the number is, its value, and the ends of its 95 % interval."""
@@ -77,7 +77,7 @@ class ReleasedNumbers(_ByNoise):
     """Half the width of a 95 % interval around each."""
 
     def _explained(self) -> str:
-        typical = f"typically ± {np.median(self.margins):.3g} at 95 %"
+        typical = f"typically ± {short(np.median(self.margins))} at 95 %"
         return f"{self.what}: {len(self.answers)} numbers, {typical}, {self._price_in_words}"
 
     def rows(self) -> Rows:
@@ -122,7 +122,7 @@ class Marginals(Answer, Mapping[Axes, ReleasedNumbers]):
         return len(self.tables)
 
     def _explained(self) -> str:
-        off = "; ".join(f"{', '.join(axes)} ± {table.margins[0]:.3g}" for axes, table in self.tables.items())
+        off = "; ".join(f"{', '.join(axes)} ± {short(table.margins[0])}" for axes, table in self.tables.items())
         return (
             f"{len(self)} histograms, consistent with each other by least squares, off at 95 % by: {off}. "
             f"Measured with {self._noise} at {self._at} ({self.neighbours} neighbours). {self._left}"

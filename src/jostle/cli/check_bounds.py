@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from jostle.cli.caps import cap_of
 from jostle.cli.delivery import Destination, deliver, say_stopped
 from jostle.cli.running import stoppable
 from jostle.cli.terminal import STOPPED, Format, Working, all_words, check_apart, check_writable, tab_or
 from jostle.kernel.errors import BadInput
+from jostle.tables.caps import cap_of
 
 
 def check_bounds(

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from jostle.cli.caps import cap_of
 from jostle.cli.delivery import Destination
 from jostle.cli.release import check_destination, paid
 from jostle.cli.running import stoppable
 from jostle.cli.terminal import Format, Working, all_words, tab_or, words
 from jostle.kernel.errors import BadInput
+from jostle.tables.caps import cap_of
 
 
 def synthesize(

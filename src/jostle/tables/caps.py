@@ -1,4 +1,4 @@
-"""What an account may lose, as options say it: `1`, `1,1e-6`, or `rho=0.02`."""
+"""What an account may lose, as people type it: `1`, `1,1e-6`, or `rho=0.02`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from jostle.kernel.errors import BadInput
 
 
 def cap_of(budget: str | None, delta: str | None = None, rho: str | None = None) -> Any:
-    """The cap that options describe; None if they name none.
+    """The cap that these texts describe; None if there is none.
 
     >>> cap_of("1"), cap_of("1,1e-6") == cap_of("1", "1e-6"), cap_of("rho=0.02")
     ('1', True, Concentrated(rho=Fraction(1, 50)))
@@ -24,7 +24,7 @@ def cap_of(budget: str | None, delta: str | None = None, rho: str | None = None)
     if budget is not None and "," in budget:
         budget, _, second = budget.partition(",")
         if delta is not None:
-            raise BadInput("delta", "is named twice", "pass --budget 1,1e-6, or --budget 1 --delta 1e-6")
+            raise BadInput("delta", "is named twice", "write it once: 1,1e-6")
         delta = second.strip()
     if delta is None:
         return budget
