@@ -25,7 +25,7 @@ for (const e of texts) {
 }
 // Words of one line may be in several elements; those of two lines must not lie on each other.
 const overlap = (list, what) => {
-  const boxes = list.map((e) => [e, e.getBoundingClientRect()]).filter(([, b]) => b.width && b.height);
+  const boxes = list.flatMap((e) => [...e.getClientRects()].map((box) => [e, box])).filter(([, b]) => b.width && b.height);
   boxes.forEach(([one, a], place) => {
     for (const [other, b] of boxes.slice(place + 1)) {
       if (one.contains(other) || other.contains(one)) continue;
