@@ -18,10 +18,10 @@ from rich.table import Table
 from rich.text import Text
 
 from jostle.cli.options import Command, Group
+from jostle.cli.table_options import cap_of
 from jostle.kernel.budget import CONCENTRATED, PURE, round_down, round_up
 from jostle.kernel.errors import BadInput
 from jostle.kernel.measures import Approximate
-from jostle.tables.caps import cap_of
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger.events import Balance, Event, Statement

@@ -40,9 +40,9 @@ from jostle.explorer.reproduce import Opening, snippets
 from jostle.kernel.budget import PURE, SYMBOLS
 from jostle.kernel.errors import BadInput, JostleError, show
 from jostle.kernel.ledger import limits
+from jostle.kernel.measures import Approximate, Concentrated
 from jostle.schema.schema import TextFormat
 from jostle.tables.budget_source import PlannedAccount, existing_account
-from jostle.tables.caps import cap_of
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
@@ -399,7 +399,10 @@ def _expanded(path: str, argument: str) -> str:
 def _cap(said: str | None) -> Any:
     """The total budget as it was typed: 1, or 1, 1e-6 for ε and δ, or rho=0.02."""
     with under_field({}, otherwise="budget"):
-        return cap_of(said)
+        symbol, equals, amount = (said or "").replace(" ", "").partition("=")
+        if equals and symbol in ("rho", "ρ"):
+            return Concentrated(amount)
+        return Approximate(*said.split(",", 1)) if said and "," in said else said
 
 
 def _balance(has: Balance) -> dict[str, Any]:

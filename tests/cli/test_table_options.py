@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from jostle.cli.table_options import cap_of
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.measures import Approximate, Concentrated
-from jostle.tables.caps import cap_of
 
 
 @pytest.fixture
