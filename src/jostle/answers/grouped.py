@@ -13,7 +13,7 @@ from jostle import plots
 from jostle.answers.answer import Answer
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
-from jostle.schema.rows import Rows, decimals_of, distinct_names
+from jostle.schema.rows import Rows, decimals_of, distinct_names, short
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -53,9 +53,7 @@ class GroupedAnswers(Answer):
 
     def _explained(self) -> str:
         by = f" by {' and '.join(self.groups)}" if self.groups else ""
-        found = "; ".join(
-            f"{self.what[name]} ± {_three_digits(np.median(self.margins[name]))}" for name in self.what if len(self)
-        )
+        found = "; ".join(f"{self.what[name]} ± {short(np.median(self.margins[name]))}" for name in self.values if len(self))
         rows = f"{len(self):,} groups" if self.groups else "one group"
         typical = f", typically within (95 %): {found}" if found else ""
         return (
@@ -127,13 +125,3 @@ class GroupedAnswers(Answer):
     def __repr__(self) -> str:
         by = f" by {', '.join(self.groups)}" if self.groups else ""
         return f"<GroupedAnswers: {', '.join(self.values)}{by}, at {self._at}>"
-
-
-def _three_digits(number: float) -> str:
-    """A number to three digits, as people write it.
-
-    >>> _three_digits(448_123.4), _three_digits(0.01234)
-    ('448,000', '0.0123')
-    """
-    rounded = float(f"{number:.3g}")
-    return f"{rounded:,.0f}" if abs(rounded) >= 1000 else f"{rounded:.3g}"
