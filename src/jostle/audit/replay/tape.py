@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, NoReturn, TypeVar
 
 import numpy as np
+import sqlalchemy as sa
 
 from jostle.audit.replay.compare import close, difference
 from jostle.audit.replay.laws import LAWS, threshold_loss
@@ -22,6 +25,7 @@ from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Cost, PartPurse, P
 from jostle.kernel.ledger import Account, Ledger
 from jostle.kernel.ledger.accounts import check_unit
 from jostle.kernel.ledger.events import ROWS, Balance, Event
+from jostle.kernel.ledger.store import META
 from jostle.kernel.measures import Spending
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise
@@ -381,11 +385,26 @@ class TapeAccount(Account):
         return TapePurse(self._tape, self.neighbours, self._noise)
 
 
+class _InMemory:
+    """A database that goes with the process, for what is kept beside charges: where the rows of a table are."""
+
+    @cached_property
+    def _engine(self) -> sa.Engine:
+        engine = sa.create_engine("sqlite://", poolclass=sa.StaticPool)
+        META.create(engine)
+        return engine
+
+    @contextmanager
+    def transaction(self, *, write: bool = False) -> Iterator[sa.Connection]:
+        with self._engine.begin() as connection:
+            yield connection
+
+
 class TapeLedger(Ledger):
     """A ledger with one account, whose charges are on a tape: for doors that ask for a ledger, such as `jostle.open`."""
 
     def __init__(self, account: TapeAccount) -> None:
-        self._account = account
+        self._account, self._store = account, _InMemory()  # type: ignore[assignment]  # the part of a store that is used
 
     def account(
         self,
