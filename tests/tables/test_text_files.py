@@ -181,7 +181,14 @@ def test_a_workbook(tmp_path):
         opened(path, tmp_path, {"more": Integer(0, 9)})
 
 
-FAR = [(-1e18, "yyyy-mm-dd"), (1e300, "yyyy-mm-dd"), (1e12, "[h]:mm:ss"), (-5e18, "[h]:mm:ss"), (0.25, "hh:mm"), (-1, "yyyy")]
+FAR = [
+    (-1e18, "yyyy-mm-dd"),
+    (1e300, "yyyy-mm-dd"),
+    (1e12, "[h]:mm:ss"),
+    (-5e18, "[h]:mm:ss"),
+    (0.25, "hh:mm"),
+    (-1, "yyyy"),
+]
 
 
 @pytest.mark.parametrize("whose", ["column", "persons", "unused"])

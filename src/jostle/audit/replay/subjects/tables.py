@@ -19,6 +19,7 @@ from functools import cache, partial
 from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from unittest import mock
 from uuid import UUID
 
 import numpy as np
@@ -27,6 +28,7 @@ from jostle.audit.replay.run import Case, Subject
 from jostle.audit.replay.tape import Recording, TapeAccount, TapeLedger
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.schema import Boolean, Category, Column, Date, Integer, Real, Schema
+from jostle.tables import bounded_rows
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -45,7 +47,7 @@ MOST_ROWS = 3
 WIDE = 5_000
 """Cells of the widest column."""
 
-NEIGHBOURS = 5
+NEIGHBOURS = 8
 """Neighbours of each recording."""
 
 EPSILONS = (Fraction(1), Fraction(1, 10), Fraction(5))
@@ -153,8 +155,9 @@ QUESTIONS: dict[str, Ask] = {
 }
 """Every question that can be asked of a table, and what can be done to it before."""
 
-IN_RHO = ("histogram", "histogram of two", "ranges", "marginals", "quantiles", "top", "partition", "records")
-"""What is also paid for in ρ."""
+NOT_IN_RHO = ("count, within", "batch", "check_bounds")
+IN_RHO = tuple(name for name in QUESTIONS if name not in NOT_IN_RHO)
+"""What is also paid for in ρ: all but what has a price of its own kind, or Laplace noise by itself."""
 
 IN_FORMS: dict[Form, tuple[str, ...]] = {
     "sqlite": ("count", "histogram of two", "mean by group", "check_bounds"),
@@ -233,6 +236,23 @@ def _text_of(write: Callable[[Any], Any], expression: Any) -> Any:
     if what not in _texts:
         _texts[what] = write(expression)
     return _texts[what]
+
+
+@contextmanager
+def _bounded_once() -> Iterator[None]:
+    """Keep the expression that bounds each person's rows of the same table by the same key: it follows from both alone."""
+    with mock.patch.object(bounded_rows, "_kept_rows", partial(_kept_before, bounded_rows._kept_rows)):
+        yield
+
+
+_kept: dict[Any, Any] = {}
+
+
+def _kept_before(bound: Callable[..., Any], table: Any, most: int, backend: Any, whose: Sequence[str], key: int) -> Any:
+    what = (table.op(), most, tuple(whose), key)
+    if what not in _kept:
+        _kept[what] = bound(table, most, backend, whose, key)
+    return _kept[what]
 
 
 _TYPES = {"who": "int64", "g": "string", "v": "int64", "x": "float64", "d": "date", "b": "boolean", "w": "int64"}
@@ -414,8 +434,9 @@ def subjects() -> list[Subject]:
 
 def _subject(form: Form, name: str, by_person: bool) -> Subject:
     def run(case: Case, data: TableData, account: TapeAccount) -> Any:
-        table = data.opened(account)
-        return repr(table) if name == "open" else QUESTIONS[name](table, case.epsilon)
+        with _bounded_once():
+            table = data.opened(account)
+            return repr(table) if name == "open" else QUESTIONS[name](table, case.epsilon)
 
     where = "" if form == "duckdb" else f" ({form})"
     called = f"table: {name}{where}{' by person' if by_person else ''}"
