@@ -252,12 +252,12 @@ def test_a_token_with_a_delta_pays_for_nothing_else():
     data = ArrayColumns({"g": np.array([0, 1])}, {"g": 2})
     source = SimulatedRecords(data, seed=0)
     token = source.grant(1, delta=1e-6)
-    with pytest.raises(PlanError, match="selection of keys"):
+    with pytest.raises(PlanError, match="pays for a selection"):
         source.totals(["g"], WeightedTotals([RecordCount()], [1]), token)
     for refused in (lambda: token.split(1, 1), lambda: token.draw(operator="laplace"), lambda: token.epsilon):
         with pytest.raises(PlanError):
             refused()
-    with pytest.raises(PlanError, match="selection of keys"):
+    with pytest.raises(PlanError, match="pays for a selection"):
         source.select_keys(["g"], WeightedTotals([RecordCount()], [1]), source.grant(1))
     with pytest.raises(PlanError, match="can be listed"):
         source.select_keys(["g"], WeightedTotals([RecordCount()], [1]), token)
