@@ -207,8 +207,16 @@ def _write_once(views: Sequence[View]) -> None:
     """
     for backend in (view.backend for view in views):
         backend.compile = partial(_text_of, backend.compile)
+        backend._run_pre_execute_hooks = partial(_prepared_once, backend._run_pre_execute_hooks, set())
         if backend.name == "duckdb":
             backend._safe_raw_sql = partial(_planned_once, backend._safe_raw_sql, set())
+
+
+def _prepared_once(prepare: Callable[[Any], Any], prepared: set[Any], expression: Any) -> None:
+    """Public lists that a query is joined to stay in the engine, once they are there."""
+    if (what := expression.op()) not in prepared:
+        prepare(expression)
+        prepared.add(what)
 
 
 @contextmanager
