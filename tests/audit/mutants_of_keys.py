@@ -98,6 +98,11 @@ OF_KEYS = [
         )
     ),
     Mutant(
+        "columns: each part of records draws a person's rows for itself",
+        attribute(columns.EngineColumns, "complete", lambda self: self),
+        tested(test_columns.test_parts_of_records_have_each_person_s_rows_once, FOLDER, "records"),
+    ),
+    Mutant(
         "keys: all groups are shown",
         attribute(key_selection.KeySelection, "select", lambda self, people, noise: np.ones(people.shape, dtype=np.bool_)),
         tested(test_private_keys.test_unselected_groups_leave_no_trace, FOLDER),

@@ -68,3 +68,18 @@ def test_rows_that_are_nobody_s_are_left_out(tmp_path, unit):
     table = open_table(data, schema={"g": SCHEMA["g"]}, unit=unit, **about)
     assert of("g")(table).filtered
     assert of("g")(table).complete().filtered
+
+
+@pytest.mark.parametrize("how", ["records", "in memory", "labelled"])
+def test_parts_of_records_have_each_person_s_rows_once(tmp_path, how):
+    """Ten persons have a row in each of five parts, of which two count: over all parts together."""
+    data = pd.DataFrame([(who, g) for who in range(10) for g in range(5)], columns=["who", "g"])
+    about = {"ledger": tmp_path / "b.db", "budget": 10, "name": "t"}
+    table = open_table(data, schema={"g": Integer(0, 4)}, unit=jostle.Unit("who", 2), **about)
+    records, token = (
+        table.labelled({"g": 5}, "g", epsilon=1, in_memory=False)
+        if how == "labelled"
+        else table.records("g", epsilon=1, in_memory=how == "in memory")
+    )
+    parts = records.split("g", token)
+    assert sum(part._Records__columns.counts(["g"]).sum() for part, _ in parts) == 20
