@@ -46,6 +46,9 @@ def coverage(
     results: Annotated[
         Path | None, typer.Option(help="A folder that keeps what was measured: a later run goes on from there.")
     ] = None,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="Measure nothing more: show, and fit, what the folder of --results has.")
+    ] = False,
     fit: Annotated[
         bool,
         typer.Option("--fit", help="Fit by how much to widen intervals, and show how those hold on families left out."),
@@ -69,6 +72,7 @@ def coverage(
     from jostle import algorithms
     from jostle.kernel.budget import Price
     from jostle_bench.coverage import fitting, inputs
+    from jostle_bench.coverage.measuring import file_of
     from jostle_bench.coverage.plans import DOMAINS, Plan, measured
 
     if tables:
@@ -102,6 +106,12 @@ def coverage(
         folder=_data(quick),
     )
     tasks = list(plan.tasks())
+    if stop:
+        if results is None:
+            raise BadInput("stop", "is for a folder of results", "name it, for instance --results found")
+        tasks = [one for one in tasks if file_of(results, *one[:3]).exists()]
+        if not tasks:
+            raise BadInput("results", "has nothing of this", "leave out --stop to measure it")
     with Progress(console=Console(stderr=True), transient=True) as bar:
         shown = bar.add_task("", total=len(tasks))
         found = measured(tasks, results, lambda cell: bar.update(shown, description=str(cell), advance=1))

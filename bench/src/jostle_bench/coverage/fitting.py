@@ -22,7 +22,7 @@ from jostle_bench.coverage.measuring import Cell, Coverage
 WANTED = 0.965
 """The share of intervals that should hold: a little more than they say, because data sets differ."""
 
-LEAST_FAMILIES = 3
+LEAST_FAMILIES = 8
 """Factors need results on at least this many families of data."""
 
 ANSWERS = 64

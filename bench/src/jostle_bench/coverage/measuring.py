@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from jostle.kernel.partition import Counts, Vector
 from jostle.simulate import estimates
 from jostle.simulate.calibration import signal
 from jostle.simulate.calibration import widened as with_factors
-from jostle.simulate.margins import raw_margins
+from jostle.simulate.margins import raw_margins, to_whole
 from jostle.workloads import Workload
 
 RUNS = 20
@@ -81,10 +81,12 @@ class Coverage:
     @cached_property
     def margins(self) -> Vector:
         """What the intervals say of it."""
-        if self.widened is not None:
-            return self.widened
-        rows = zip(self.raw, self.by, self.signals, strict=True)
-        return np.array([with_factors(row, name, self.kind, strength) for row, name, strength in rows])
+        found = self.widened
+        if found is None:
+            rows = zip(self.raw, self.by, self.signals, strict=True)
+            found = np.array([with_factors(row, name, self.kind, strength) for row, name, strength in rows])
+        calibrated = [algorithms.get(name).data_dependent for name in self.by]
+        return np.where(np.array(calibrated)[:, np.newaxis], np.maximum(found, to_whole(self.off)), found)
 
     @property
     def kind(self) -> tuple[str, tuple[int, ...]]:
@@ -157,11 +159,16 @@ def measure(
     )
 
 
+def file_of(folder: Path, cell: Cell, dataset: str, records: int) -> Path:
+    """Where a measurement is kept."""
+    return folder / f"{cell} {dataset} {records}.npz"
+
+
 def kept(folder: Path | None, cell: Cell, dataset: str, records: int, found: Callable[[], Coverage]) -> Coverage:
     """What was measured before, or is now (`found` is called) and then kept."""
     if folder is None:
         return found()
-    file = folder / f"{cell} {dataset} {records}.npz"
+    file = file_of(folder, cell, dataset, records)
     if file.exists():
         with np.load(file) as read:
             arrays: dict[str, Any] = {name: read[name].astype(np.float64) for name in _ARRAYS}
@@ -184,34 +191,3 @@ def kept(folder: Path | None, cell: Cell, dataset: str, records: int, found: Cal
 
 
 _ARRAYS = ("off", "raw", "ideal")
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line of the table: means over data sets, each of which counts the same."""
-
-    covered: float
-    doubt: float
-    """Its standard error, from the differences between releases of all data sets."""
-
-    narrowest: float
-    width: float
-    of_single: float
-    releases: int
-
-
-def summary(found: Sequence[Coverage]) -> dict[Cell, Line]:
-    """Per cell of the table, over data sets."""
-    out = {}
-    for cell in dict.fromkeys(one.cell for one in found):
-        of = [one for one in found if one.cell == cell]
-        each = np.concatenate([(one.ratios <= 1 + 1e-9).mean(axis=1) for one in of])
-        out[cell] = Line(
-            float(np.mean([one.covered for one in of])),
-            float(each.std(ddof=1) / np.sqrt(each.size)) if each.size > 1 else float("nan"),
-            float(np.mean([one.narrowest for one in of])),
-            float(np.mean([one.width for one in of])),
-            float(np.mean([one.of_single for one in of])),
-            each.size,
-        )
-    return out

@@ -24,7 +24,7 @@ DOMAINS = ((256,), (6,), (16,), (45,), (32, 32), (8, 8))
 SLOW = ("Adaptive", "AdaptiveGrid", "Bayes", "MWEM", "MWEM-adaptive", "OPT-Bayes", "PHP", "Pythia")
 """Algorithms of which fewer draws, releases and runs are measured on many cells."""
 
-FOR_PREFIXES = 4
+FOR_PREFIXES = 2
 """So many times as many releases are measured for prefixes: all answers of one are off by nearly the same."""
 
 Task = tuple[Cell, str, int, Callable[[], Coverage]]
