@@ -98,8 +98,7 @@ def _part(one: Coverage) -> Part:
     chosen = np.linspace(0, one.raw.shape[1] - 1, min(ANSWERS, one.raw.shape[1])).round().astype(np.int64)
     usual = np.maximum(np.sqrt(np.mean(one.raw**2, axis=1, keepdims=True)), 1e-9)
     relative = np.log(np.maximum(one.raw / usual, LEAST))
-    strengths = np.clip(one.signals, KNOTS[0], KNOTS[-1])
-    knots = np.array([np.interp(strengths, KNOTS, row) for row in np.eye(len(KNOTS))]).T
+    knots = _by_knot(one.signals)
     off = np.log(np.maximum(one.off / usual, 1e-3)) - relative
     rows = [
         np.column_stack([np.minimum(r, 0), np.maximum(r, 0), np.broadcast_to(k, (r.size, k.size))])
@@ -109,44 +108,48 @@ def _part(one: Coverage) -> Part:
 
 
 def _numbers(parts: Sequence[Part]) -> tuple[float, ...]:
-    """The quantile of how far off answers are, by their simulated margins and the strength (Koenker and Bassett 1978).
+    """The quantile of how far off answers are, by their simulated margins and the strength.
 
-    The loss has a corner, which is rounded less and less; each round is a least-squares problem (Hunter and Lange 2000).
     Factors are to be alike, their logarithms to lie along a straight line, and margins not to give way, unless data say so.
     """
-    flat = (0.0, 0.0, *[1.0] * len(KNOTS))
     if not parts:
-        return flat
+        return (0.0, 0.0, *[1.0] * len(KNOTS))
     rows, off = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
     weights = np.concatenate([np.full(part[1].size, 1 / part[1].size) for part in parts])
-    bends = np.zeros((len(KNOTS) - 2, rows.shape[1]))
-    for place in range(len(KNOTS) - 2):
-        bends[place, 2 + place : 5 + place] = (1.0, -2.0, 1.0)
-    steps = np.diff(np.eye(rows.shape[1])[2:], axis=0)
-    penalty = STRAIGHT * bends.T @ bends + LEVEL * steps.T @ steps + np.diag([NEAR_NOUGHT] * 2 + [1e-3] * len(KNOTS))
-    found = np.zeros(rows.shape[1])
-    for turn in range(ROUNDS):
-        sure = weights / (np.abs(off - rows @ found) + max(1e-3, 0.3 * 0.85**turn))
-        pull = rows.T @ (sure * off + (2 * WANTED - 1) * weights)
-        found = np.linalg.solve(rows.T @ (rows * sure[:, np.newaxis]) + penalty, pull)
-        found[:2] = np.clip(found[:2], *BOUNDS)
+    found = _quantile(rows, off, weights, WANTED, (STRAIGHT, LEVEL))
     return tuple(np.round([*found[:2], *np.exp(found[2:])], 3).tolist())
 
 
+def _quantile(rows: Vector, off: Vector, weights: Vector, share: float, costs: tuple[float, float]) -> Vector:
+    """A regression of a quantile (Koenker and Bassett 1978); the last columns are the knots.
+
+    The loss has a corner, which is rounded less and less; each round is a least-squares problem (Hunter and Lange 2000).
+    """
+    others = rows.shape[1] - len(KNOTS)
+    knots = np.eye(rows.shape[1])[others:]
+    bends, steps = np.diff(knots, 2, axis=0), np.diff(knots, axis=0)
+    penalty = costs[0] * bends.T @ bends + costs[1] * steps.T @ steps
+    penalty += np.diag([NEAR_NOUGHT] * others + [1e-3] * len(KNOTS))
+    found: Vector = np.zeros(rows.shape[1])
+    for turn in range(ROUNDS):
+        sure = weights / (np.abs(off - rows @ found) + max(1e-3, 0.3 * 0.85**turn))
+        pull = rows.T @ (sure * off + (2 * share - 1) * weights)
+        found = np.linalg.solve(rows.T @ (rows * sure[:, np.newaxis]) + penalty, pull)
+        found[:others] = np.clip(found[:others], *BOUNDS)
+    return found
+
+
 def _typical(of: Sequence[Coverage], numbers: tuple[float, ...]) -> tuple[float, ...]:
-    """The weighted median of what data sets say, near each knot."""
-    found = []
-    for one in of:
-        each = np.median(_applied(one, numbers), axis=1) / _compared(one.cell)
-        found += [(strength, ratio) for strength, ratio in zip(one.signals, each, strict=True)]
-    strengths, ratios = np.array(found).T
-    order = np.argsort(ratios)
-    out = []
-    for knot in KNOTS:
-        near = np.maximum(1 - np.abs(np.clip(strengths, KNOTS[0], KNOTS[-1]) - knot), 0.0)[order] + 0.01
-        reached = np.cumsum(near) / near.sum()
-        out.append(round(float(max(ratios[order][np.searchsorted(reached, 0.5)], 1e-3)), 3))
-    return tuple(np.maximum.accumulate(out).tolist())  # the more there is to see, the less is left to shrink
+    """Per knot, the median over data sets, by the records that there are."""
+    each = [float(np.log(max(np.median(_applied(one, numbers)) / _compared(one.cell), 1e-6))) for one in of]
+    strengths = [np.log10(max(one.cell.price.rate * one.records / np.prod(one.cell.shape), 1e-6)) for one in of]
+    found = _quantile(_by_knot(strengths), np.array(each), np.ones(len(of)), 0.5, (0.05, 0.0))
+    return tuple(np.round(np.exp(found), 4).tolist())
+
+
+def _by_knot(strengths: Sequence[float]) -> Vector:
+    """The weight of each knot at each strength."""
+    return np.array([np.interp(strengths, KNOTS, row) for row in np.eye(len(KNOTS))]).T
 
 
 @cache
