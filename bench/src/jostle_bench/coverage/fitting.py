@@ -134,7 +134,7 @@ def _quantile(rows: Vector, off: Vector, weights: Vector, share: float, costs: t
     for turn in range(ROUNDS):
         sure = weights / (np.abs(off - rows @ found) + max(1e-3, 0.3 * 0.85**turn))
         pull = rows.T @ (sure * off + (2 * share - 1) * weights)
-        found = np.linalg.solve(rows.T @ (rows * sure[:, np.newaxis]) + penalty, pull)
+        found = np.asarray(np.linalg.solve(rows.T @ (rows * sure[:, np.newaxis]) + penalty, pull))
         found[:others] = np.clip(found[:others], *BOUNDS)
     return found
 
