@@ -55,8 +55,8 @@ def key(algorithm: str, kind: Kind) -> str:
     few = ", few cells" if math.prod(kind[1]) <= FEW else ""
     if kind[0] == "identity" and algorithm in ("OPT-Bayes", "AdaptiveGrid"):
         algorithm = "Bayes"  # which they run for single cells
-    elif few and algorithm == "AdaptiveGrid":
-        algorithm = "OPT-Bayes"
+    elif algorithm == "OPT-Bayes" and len(kind[1]) == 2:
+        algorithm = "AdaptiveGrid"  # which runs it for most sums
     return f"{algorithm}, {kind[0] if kind[0] in SINGLE else 'ranges'}, {len(kind[1])}D{few}"
 
 
