@@ -35,7 +35,7 @@ def coverage(
     releases: Annotated[int, typer.Option(min=1, help="Releases of each data set.")] = 2,
     draws: Annotated[int, typer.Option(min=1, help="Data sets of each made-up family.")] = 2,
     every: Annotated[
-        int, typer.Option(min=1, help="A part of the grid: each data set at one price in so many, in turn.")
+        int, typer.Option(min=1, help="A part of the grid: each data set at every other price (2), every third (3), ….")
     ] = 1,
     neighbours: Annotated[str, typer.Option(help="add_remove, or replace.")] = "add_remove",
     unseen: Annotated[

@@ -50,7 +50,7 @@ class Plan:
     """Whether data are of families that no fit has seen."""
 
     every: int = 1
-    """Data sets and prices are taken in turn, so that every data set is measured at one price in so many."""
+    """Data sets and prices are taken in turn, so that each data set is measured at every other price (2), every third (3), and so on."""
 
     folder: Path | None = None
     """Where public data are."""
