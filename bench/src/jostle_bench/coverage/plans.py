@@ -50,7 +50,7 @@ class Plan:
     """Whether data are of families that no fit has seen."""
 
     every: int = 1
-    """Data sets and prices are taken in turn, so that each data set is measured at every other price (2), every third (3), and so on."""
+    """Of the prices, each data set is measured at every one (1), every other (2), every third (3), in turn."""
 
     folder: Path | None = None
     """Where public data are."""
