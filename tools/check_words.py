@@ -46,7 +46,7 @@ BANNED: Final = {
     + r")\b": "'per', not 'a': one number per query",
 }
 PATTERNS: Final = [(re.compile(pattern), advice) for pattern, advice in BANNED.items()]
-LONGEST: Final = 40
+LONGEST: Final = 30
 """Words of a sentence."""
 
 

@@ -14,7 +14,7 @@ from jostle.answers.answer import Answer
 from jostle.answers.noise_intervals import NoisySum, ratio_of_sums
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
-from jostle.schema.rows import Rows, distinct_names
+from jostle.schema.rows import Rows, distinct_names, short
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -63,7 +63,7 @@ class GroupedAnswers(Answer):
 
     def _explained(self) -> str:
         by = f" by {' and '.join(self.groups)}" if self.groups else ""
-        found = "; ".join(f"{self.what[name]} ± {np.median(self.margins[name]):.3g}" for name in self.values if len(self))
+        found = "; ".join(f"{self.what[name]} ± {short(np.median(self.margins[name]))}" for name in self.values if len(self))
         rows = f"{len(self):,} groups" if self.groups else "one group"
         typical = f", typically within (95 %): {found}" if found else ""
         return (

@@ -21,7 +21,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import ReleaseSource
-from jostle.schema.rows import Rows
+from jostle.schema.rows import Rows, short
 from jostle.simulate.margins import Run, exact_margins, simulated_errors, together_95, within_95
 from jostle.workloads import Workload
 
@@ -118,7 +118,9 @@ class Release(Answer):
         if self.trace is not None:
             chosen = f"{self.algorithm.name} chose the algorithm {self.trace.choice}."
         noise = f"{self.noise} " if self.noise else ""
-        return f"{what} at {self._at}, typically within ±{np.median(self.margins):.3g} (95 %). {chosen} {noise}{self._left}"
+        return (
+            f"{what} at {self._at}, typically within ±{short(np.median(self.margins))} (95 %). {chosen} {noise}{self._left}"
+        )
 
     def rows(self, *, together: bool = False) -> Rows:
         """One row per answer: its labels, the answer, and the ends of its 95 % interval.
