@@ -1,6 +1,6 @@
 """Look for phrases that make jostle hard to read, in documents, docstrings, comments, messages and templates.
 
-`make lint` runs it: a phrase of `BANNED` is an error, and so are more than `MOST_LONG` sentences of over 30 words in documents,
+`make lint` runs it: a phrase of `BANNED` is an error, and so are more than `MOST_LONG` sentences of over 30 words in texts,
 docstrings, comments and messages. With `--sentences`, each of these is listed; aim for 25 words. Code, generated reports and
 quoted output are not looked at.
 """
