@@ -181,6 +181,8 @@ class Category(Column):
     missing: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        if hasattr(self.categories, "tolist"):  # of NumPy or pandas, such as a public frame's column.unique()
+            object.__setattr__(self, "categories", self.categories.tolist())
         if isinstance(self.categories, (str, bytes)) or not isinstance(self.categories, Sequence) or not self.categories:
             raise BadInput("categories", "must be a list of values", 'pass for instance ["F", "M"]')
         values = tuple(c if isinstance(c, (str, bool)) else finite(c) for c in self.categories)
