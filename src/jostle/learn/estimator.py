@@ -6,6 +6,7 @@ there are, which cells every attribute has, and what happens to unexpected value
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import warnings
 from contextlib import ExitStack
@@ -88,17 +89,21 @@ Fit = FitSummary
 
 
 _FITTED: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-"""How often each account has paid for a fit in this process."""
+"""How often each account has paid for a fit of a search in this process."""
 
 
-def _warn_of_more_fits(account: Account, price: Price) -> None:
-    """Say what a search or a cross-validation spends, as soon as an account pays for a second fit."""
-    before = _FITTED.get(account, 0)
-    _FITTED[account] = before + 1
-    if before == 1:
+def _warn_of_searches(account: Account, price: Price) -> None:
+    """Say what a search or a cross-validation by scikit-learn spends, as soon as an account pays for its second fit."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and not str(frame.f_globals.get("__name__")).startswith("sklearn.model_selection"):
+        frame = frame.f_back
+    if frame is None:
+        return
+    _FITTED[account] = _FITTED.get(account, 0) + 1
+    if _FITTED[account] == 2:
         text = (
-            f"The account {account.name!r} now pays for a second fit, and each one costs {price}. A search over m settings "
-            "with k folds fits m × k + 1 times. Search on public records, and fit once on private ones."
+            f"The account {account.name!r} now pays for the second fit of a search, and each one costs {price}. A search "
+            "over m settings with k folds fits m × k + 1 times. Search on public records, and fit once on private ones."
         )
         warnings.warn(text, SecondFitWarning, stacklevel=4)
 
@@ -311,7 +316,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         elif not hasattr(account, "purse"):
             raise BadInput("account", "must be an account of a ledger", "pass for instance ledger.account('people', cap=1)")
         purse = account.purse()  # refused if the account protects persons: here each row is one record
-        _warn_of_more_fits(account, price)
+        _warn_of_searches(account, price)
         if (purse.neighbours.relation, purse.neighbours.rows) != (relation.relation, relation.rows):
             raise BadInput("neighbours", f"the account is kept under {account.neighbours}", "pass the same")
         return ReleaseRecords(columns, purse=purse, note=note)
