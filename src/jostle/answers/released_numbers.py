@@ -15,7 +15,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.linear.fitting.marginals import Axes
 from jostle.linear.shrinkage.independence import drawn_to_independence
-from jostle.schema.rows import Rows, distinct_names
+from jostle.schema.rows import Rows, distinct_names, short
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class ReleasedNumber(_ByNoise):
     """Half the width of a 95 % interval around it."""
 
     def _explained(self) -> str:
-        return f"{self.what} is {self.value:g} ± {self.margin:.3g} at 95 %, {self._price_in_words}"
+        return f"{self.what} is {self.value:g} ± {short(self.margin)} at 95 %, {self._price_in_words}"
 
     def rows(self) -> Rows:
         """One row: what the number is, its value, and the ends of its 95 % interval."""
@@ -81,7 +81,7 @@ class ReleasedNumbers(_ByNoise):
     """The ends of the intervals, where they are not as far on both sides."""
 
     def _explained(self) -> str:
-        typical = f"typically ± {np.median(self.margins):.3g} at 95 %"
+        typical = f"typically ± {short(np.median(self.margins))} at 95 %"
         return f"{self.what}: {len(self.answers)} numbers, {typical}, {self._price_in_words}"
 
     def rows(self) -> Rows:
@@ -145,7 +145,7 @@ class Marginals(Answer, Mapping[Axes, ReleasedNumbers]):
         return len(self.tables)
 
     def _explained(self) -> str:
-        off = "; ".join(f"{', '.join(axes)} ± {np.median(table.margins):.3g}" for axes, table in self.tables.items())
+        off = "; ".join(f"{', '.join(axes)} ± {short(np.median(table.margins))}" for axes, table in self.tables.items())
         how = "drawn to independence of their columns" if self.is_refined else "consistent with each other by least squares"
         return (
             f"{len(self)} histograms, {how}, off at 95 % by: {off}. "
