@@ -21,7 +21,7 @@ import pytest
 CONTRIBUTING = Path(__file__).resolve().parents[1] / "CONTRIBUTING.md"
 LONGEST = {"A release of counts": 22, "A release from a table": 53}
 """How many modules a way may pass through, with those of the algorithm. The goal for a table is 45.
-Limits in ρ and (ε, δ) added `kernel.measures` and `kernel.ledger.limits` to both, and `cli.caps` to the command."""
+Limits in ρ and (ε, δ) added `kernel.measures` and `kernel.ledger.limits` to both, and `cli.table_options` to the command."""
 
 
 def followed(call: Callable[[], object]) -> list[str]:

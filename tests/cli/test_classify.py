@@ -124,12 +124,33 @@ def test_an_account_that_protects_persons_pays_for_no_classifier_of_rows(folder,
         (("--columns", "age,class,more", "--header"), 2, "leave out either --columns or --header"),
         (("--columns", "age,class,class"), 2, "columns: must name class, once"),
         (("--simulate", -1), 2, "simulate: must be a seed of at least 0"),
+        (("--rho", 1), 2, "epsilon, rho: must be one of the two"),
+        (("--delta", 2), 2, "delta: must be below 1"),
+        (("--delta", 1e-6, "--ledger", "budget.db", "--budget", 1), 2, "rho: the account 'people' is of pure ε"),
     ],
 )
 def test_failures_have_the_exit_codes_of_a_release(folder, jostle, more, status, complaint):
     ended, output, errors = jostle("classify", "people.csv", *ASKED, *more)
     assert (ended, output) == (status, "")
     assert complaint in errors
+
+
+@pytest.mark.parametrize(
+    ("price", "cap", "words"),
+    [
+        (("--rho", 0.01), "rho=0.01", "ρ = 0.01 (replace neighbours), release."),
+        (("--epsilon", 1, "--delta", 1e-6), "rho=0.024356", "ρ = 0.024356 (replace neighbours), release."),
+    ],
+)
+def test_it_is_paid_in_rho_or_in_epsilon_and_delta(folder, jostle, price, cap, words):
+    asked = ("classify", "people.csv", "--schema", "people.toml", "--learner", "Majority", *price)
+    status, output, _ = jostle(*asked, "--ledger", "budget.db", "--budget", cap)
+    assert status == 0
+    assert f"Majority, {words}" in output
+    assert jostle(*asked, "--ledger", "budget.db")[0] == 3  # all of it is spent
+    assert words in jostle(*asked, "--test", "people.csv")[1]  # without a ledger
+    assert told(jostle(*asked, "--simulate", 0, "--json"))["rho"] == pytest.approx(float(words.split()[2]), rel=1e-5)
+    assert "does not go with several runs" in jostle(*asked[:-2], "--simulate", 0, "--runs", 2, "--rho", 1)[2]
 
 
 @pytest.mark.parametrize("test", [(), ("--test", "people.csv")])

@@ -17,14 +17,18 @@ from sklearn.utils.validation import check_is_fitted
 
 import jostle
 from jostle import learn
-from jostle.kernel.budget import Budget
+from jostle.answers.prices import rounded_down
+from jostle.kernel.budget import Budget, Cost
 from jostle.kernel.errors import BadInput, Overdraft, PlanError
 from jostle.kernel.ledger import Ledger
+from jostle.kernel.measures import Approximate, Concentrated, Pure, largest_rho
 from jostle.kernel.records import ArrayColumns, SimulatedRecords
-from jostle.learn import PrivateLogistic, PrivateTree
+from jostle.kernel.source import AddedNoise
+from jostle.learn import PrivateLogistic, PrivateMajority, PrivateTree
 from jostle.learn.registry import learner
 from jostle.learn.task import Task
 from jostle.schema import Boolean, Category, Integer, Real, Schema
+from jostle.tables.question import witnessed
 
 SCHEMA = Schema({"age": Integer(0, 99), "sex": Category(["F", "M"]), "class": Category(["no", "yes"])})
 FRAME = pd.DataFrame(
@@ -72,6 +76,81 @@ def test_every_fit_is_charged_whole_to_the_account(tmp_path: Path) -> None:
             fitted.fit(FRAME)
         assert people.remaining == Fraction(1, 5)
         assert "release" in fitted.explain()
+
+
+PAID = [
+    ({}, Pure(1), "ε = 1 "),
+    ({"epsilon": "1/2"}, Pure("1/2"), "ε = 0.5 "),
+    ({"rho": "1/50"}, Concentrated("1/50"), "ρ = 0.02 "),
+    (
+        {"epsilon": 1, "delta": 1e-6},
+        Concentrated(rounded_down(largest_rho(1, 1e-6))),
+        "ε = 1 and δ = 1e-06, which allow ρ = ",
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "cap", "words"), PAID)
+def test_a_fit_is_paid_in_epsilon_or_rho_or_the_rho_of_epsilon_and_delta(said, cap, words, tmp_path: Path) -> None:
+    asked = PrivateMajority(schema=SCHEMA, **said)
+    assert clone(asked).get_params() == asked.get_params()
+    with Ledger(tmp_path / "budget.db") as ledger:
+        fitted = clone(asked).set_params(account=ledger.account("people", cap=cap)).fit(FRAME)
+        (charge,) = fitted.charges_
+        assert (fitted.spent_, fitted.measure_) == (charge.amount, charge.cost.measure)
+        assert fitted.spent_ == (cap.epsilon if isinstance(cap, Pure) else cap.rho)  # and no more is left:
+        with pytest.raises(Overdraft):
+            clone(fitted).fit(FRAME)
+        assert words in fitted.explain()
+    assert words in asked.fit(FRAME).explain()  # charged to a ledger that is thrown away
+    assert words in clone(asked).set_params(random_state=0).fit(FRAME).explain()
+
+
+@pytest.mark.parametrize("seed", [0, None])
+def test_under_rho_the_noise_is_gaussian_and_as_large_as_the_price_says(seed: int | None) -> None:
+    """One record moves a histogram by 1: σ² = 1 / 2ρ."""
+    with witnessed() as seen:
+        PrivateMajority(schema=SCHEMA, rho="1/50", random_state=seed).fit(FRAME)
+    assert [one.noise for one in seen][-1] == AddedNoise("gaussian", Fraction(25))
+
+
+@pytest.mark.parametrize(
+    ("said", "match"),
+    [
+        ({"epsilon": 1, "rho": 0.1}, "epsilon, rho: must be one of the two. Remedy: pass epsilon for pure ε, or rho"),
+        ({"delta": 1e-6}, "delta: stands beside epsilon. Remedy: pass epsilon and delta, or only rho"),
+        ({"delta": 1e-6, "rho": 0.1}, "delta: stands beside epsilon"),
+        ({"epsilon": 1, "delta": 0}, "delta: must be above 0"),
+        ({"epsilon": 1, "delta": 1}, "delta: must be below 1"),
+        ({"epsilon": 1, "delta": "much"}, "delta: must be a finite number"),
+        ({"rho": -1}, "rho: must be above 0"),
+        ({"rho": True}, "rho: must be a finite number"),
+        ({"rho": 0.1}, "rho: the account 'people' is of pure ε, of which Gaussian noise has none. Remedy: pass epsilon"),
+        ({"epsilon": 1, "delta": 1e-6}, "rho: the account 'people' is of pure ε"),
+    ],
+)
+def test_prices_that_cannot_be_paid_are_refused_before_anything_is_charged(said, match: str, tmp_path: Path) -> None:
+    with Ledger(tmp_path / "budget.db") as ledger:
+        people = ledger.account("people", cap=9)
+        table = jostle.open(FRAME, schema=SCHEMA, ledger=tmp_path / "other.db", budget=9, name="people")
+        for asked, records in ((PrivateMajority(schema=SCHEMA, account=people), FRAME), (PrivateMajority(), table)):
+            with pytest.raises(BadInput, match=match):
+                asked.set_params(**said).fit(records)
+        assert (people.spent, table.remaining) == (0, 9)
+        assert not (tmp_path / "other.db").exists()
+
+
+def test_a_table_and_a_part_of_it_pay_in_their_own_measure(tmp_path: Path) -> None:
+    table = jostle.open(FRAME, schema=SCHEMA, ledger=tmp_path / "b.db", budget=Approximate(1, 1e-6), name="people")
+    by_rho, by_epsilon = (PrivateMajority(**said).fit(table) for said in ({"rho": "1/200"}, {"epsilon": "1/10"}))
+    assert [one.charges_[0].cost for one in (by_rho, by_epsilon)] == [Cost.gaussian("1/200"), Cost.pure("1/10")]
+    with pytest.raises(Overdraft, match="requested ρ = 0.02,"):
+        PrivateMajority(rho="1/50").fit(table)
+    part = table.partition("sex", rho="1/1000")["F"]
+    with pytest.raises(BadInput, match="has ρ to spend. Remedy: pass rho"):
+        PrivateMajority().fit(part)
+    PrivateMajority(rho="1/4000").fit(part)
+    assert part.remaining == Fraction(3, 4000)
 
 
 def test_without_an_account_a_release_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,16 @@ def test_a_second_choice_adds_attributes_where_candidates_are_too_many_for_one()
     assert len(model.attributes) > 2  # type: ignore[attr-defined]
 
 
+def test_two_attributes_that_tell_only_together_are_found_among_sixty() -> None:
+    names = [f"x{i}" for i in range(60)]
+    task = Task(tuple(names), "class", {name: Category(list("acgt")) for name in names} | {"class": Category([0, 1])})
+    codes = drawn(task, 2_000)
+    codes["class"] = ((codes["x7"] > 1) ^ (codes["x41"] > 1)).astype(np.int64)
+    records = source(task, codes)
+    model = joint.run(records, task, records.grant(1))
+    assert set(model.attributes) == {"x7", "x41"}  # type: ignore[attr-defined]
+
+
 def test_candidates_are_all_small_sets_each_attribute_once() -> None:
     task = Task(("x", "s"), "class", {"x": Integer(0, 99), "s": Category([0, 1]), "class": Category([0, 1])})
     offered = [one for name in task.attributes for one in _resolutions(task, name)]

@@ -17,8 +17,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from jostle.cli.caps import cap_of
 from jostle.cli.options import Command, Group
+from jostle.cli.table_options import cap_of
 from jostle.kernel.budget import CONCENTRATED, PURE, round_down, round_up
 from jostle.kernel.errors import BadInput
 from jostle.kernel.measures import Approximate

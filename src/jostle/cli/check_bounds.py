@@ -3,48 +3,61 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from jostle.cli.caps import cap_of
 from jostle.cli.delivery import Destination, deliver, say_stopped
+from jostle.cli.release import check_destination
 from jostle.cli.running import stoppable
-from jostle.cli.terminal import STOPPED, Format, Working, all_words, check_apart, check_writable, tab_or
-from jostle.kernel.errors import BadInput
+from jostle.cli.table_options import (
+    BudgetOption,
+    ColumnsOption,
+    DataArgument,
+    DecimalOption,
+    DelimiterOption,
+    EncodingOption,
+    EngineOption,
+    LedgerOption,
+    NameOption,
+    NeighboursOption,
+    NoteOption,
+    QuotedLineBreaksOption,
+    SchemaOption,
+    SheetOption,
+    TableOption,
+    ThousandsOption,
+    UnitOption,
+    ViewOption,
+    cap_of,
+    open_private,
+)
+from jostle.cli.terminal import STOPPED, Format, Working
 
 
 def check_bounds(
-    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, Excel, DuckDB or SQLite file, or postgresql:// URL.")],
-    schema: Annotated[Path, typer.Option(help="What is publicly known about the columns: see `jostle schema`.")],
+    data: DataArgument,
+    schema: SchemaOption,
     epsilon: Annotated[str, typer.Option(help="The privacy budget to spend: a small share, for instance 0.05.")],
-    ledger: Annotated[str, typer.Option(help="Where charges are recorded: a file, or a postgresql:// URL.")],
+    ledger: LedgerOption,
     column: Annotated[
         list[str] | None, typer.Option(help="Check only this column; repeat it for several. All share ε.")
     ] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="The total ε that may ever be spent on these data, or ε,δ as 1,1e-6; first time only.")
-    ] = None,
-    unit: Annotated[
-        str | None,
-        typer.Option(help="Protect persons, not rows: column:max_rows, such as person:3. The account remembers it."),
-    ] = None,
-    neighbours: Annotated[
-        Literal["add_remove", "replace"] | None,
-        typer.Option(help="What one person may change: add_remove, or replace; by default the account's, or add_remove."),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="The account in the ledger; by default the file's or the table's name.")
-    ] = None,
-    table: Annotated[str | None, typer.Option(help="Which table of a database.")] = None,
-    columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a file without a header.")] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help='The sign between fields of a text file, for instance ";"; a tab is "\\t".')
-    ] = None,
-    encoding: Annotated[str | None, typer.Option(help="The encoding of a text file, for instance latin-1.")] = None,
-    decimal: Annotated[str | None, typer.Option(help="The decimal sign of numbers in texts: , or .")] = None,
-    thousands: Annotated[str | None, typer.Option(help="The mark between thousands in texts, for instance .")] = None,
-    note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
+    budget: BudgetOption = None,
+    unit: UnitOption = None,
+    neighbours: NeighboursOption = None,
+    name: NameOption = None,
+    table: TableOption = None,
+    columns: ColumnsOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    quoted_line_breaks: QuotedLineBreaksOption = None,
+    sheet: SheetOption = None,
+    view: ViewOption = None,
+    engine: EngineOption = "duckdb",
+    note: NoteOption = "",
     out: Annotated[Path | None, typer.Option(help="Write the counts to this .csv, .parquet, .xlsx or .json file.")] = None,
     form: Annotated[Format, typer.Option("--format", help="What is printed: text, csv or json.")] = "text",
 ) -> None:
@@ -52,19 +65,13 @@ def check_bounds(
 
     It costs ε and helps to choose max_rows and bounds. Exit codes are those of `jostle release`.
     """
-    from jostle.schema.rows import FILES, check_writer
     from jostle.tables.check_bounds import check_bounds as checked
-    from jostle.tables.opening import open as open_table
 
-    if out is not None:
-        if out.suffix not in FILES:
-            raise BadInput("out", f"{out.name} does not end in {' or '.join(FILES)}", "rename it")
-        check_writable("out", out)
-        check_writer(out, "out")
-        check_apart("out", out, {"data": data, "schema": schema, "ledger": ledger})
+    to = Destination(out=out, plot=None, form=form, ledger=ledger)
+    check_destination(to, ledger, data, schema)
     with Working() as working:
         working.on("Opening the table")
-        private = open_table(
+        private = open_private(
             data,
             schema=schema,
             ledger=ledger,
@@ -73,12 +80,16 @@ def check_bounds(
             neighbours=neighbours,
             name=name,
             table=table,
-            columns=all_words(columns) if columns else None,
+            columns=columns,
             note=note,
-            delimiter=tab_or(delimiter),
+            delimiter=delimiter,
             encoding=encoding,
             decimal=decimal,
             thousands=thousands,
+            quoted_line_breaks=quoted_line_breaks,
+            sheet=sheet,
+            view=view,
+            engine=engine,
         )
         working.on("Counting rows and drawing noise")
         with stoppable():
@@ -87,6 +98,6 @@ def check_bounds(
             except KeyboardInterrupt:
                 say_stopped(ledger)
                 raise typer.Exit(STOPPED) from None
-            status = deliver(found, Destination(out=out, plot=None, form=form, ledger=ledger), working)
+            status = deliver(found, to, working)
     if status:
         raise typer.Exit(status)

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
+from jostle.answers.prices import cap_for, price_of
 from jostle.cli.running import stopped_orderly
+from jostle.cli.table_options import cap_of
 from jostle.cli.terminal import UNWRITTEN, Working, all_words, check_apart, check_writable, words
-from jostle.kernel.budget import exact
+from jostle.kernel.budget import PURE, Price, exact, round_up
 from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ DEFAULT_NEIGHBOURS = "replace"
 
 def classify(
     epsilon: Annotated[str | None, typer.Option(help="The privacy budget to spend, for instance 0.1.")] = None,
+    delta: Annotated[
+        str | None, typer.Option(help="With --epsilon: pay with the ρ that (ε, δ) allows, for instance 1e-6.")
+    ] = None,
+    rho: Annotated[str | None, typer.Option(help="Instead of ε: the ρ to spend, with Gaussian noise, such as 0.01.")] = None,
     data: Annotated[
         Path | None, typer.Argument(help="The records: a text file with commas, one record per line.", show_default=False)
     ] = None,
@@ -65,7 +71,7 @@ def classify(
     ] = None,
     cap: Annotated[
         str | None,
-        typer.Option("--budget", "--cap", help="The total ε that may ever be spent on these data; needed the first time."),
+        typer.Option("--budget", "--cap", help="The total ε that may ever be spent on these data, or ε,δ; first time only."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="The account in the ledger; by default the file's name.")] = None,
     note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
@@ -89,8 +95,8 @@ def classify(
     from jostle.tables.engines.files import stem_of
 
     others = {"out": out, "ledger": ledger, "test": test, "epsilon": epsilon if epsilons else None}
-    several = _several(epsilon, epsilons, runs, simulate, others)
-    epsilon = str(epsilon)
+    several = _several(epsilon, epsilons, runs, simulate, others | {"delta": delta, "rho": rho})
+    price = _price(epsilon, delta, rho) if several is None else Price.of(1)
     file = _one_of(data, file)
     check_note(note)
     task, found = _task(file, schema, label), get(learner)
@@ -116,24 +122,24 @@ def classify(
         account, relation = _payer(ledger, cap, neighbours, simulate, name or stem_of(file))
         held = _held_out(len(codes[task.label]), simulate, public_test=test is not None)
         private = held_out.source(task, codes, held)
-        trial = lambda: found.dry_run(task, Neighbours.of(relation), epsilon, tunables)  # noqa: E731 (it is run at most once)
-        purse = None if account is None else _purse(account, epsilon, trial, until_done)
+        trial = lambda: found.dry_run(task, Neighbours.of(relation), price, tunables)  # noqa: E731 (it is run at most once)
+        purse = None if account is None else _purse(account, price, trial, until_done)
         if simulate is None:
-            paying = purse or _purse_for_this_run(epsilon, relation, until_done)
+            paying = purse or _purse_for_this_run(price, relation, until_done)
             records: Source = ReleaseRecords(private, purse=paying, note=what)
         else:
             records = SimulatedRecords(private, seed=simulate, neighbours=relation)
         if relation == "replace" and "total" in found.tunables:
             tunables["total"] = float(max((~held).sum(), 1))  # rows, labelled or not: public, and so is which are held out
         if test is None:
-            tested = held_out.learn_and_test(records, task, found, epsilon, **tunables)
+            tested = held_out.learn_and_test(records, task, found, price, **tunables)
         else:
-            tested = _learn_and_test_on(test, names, records, task, found, epsilon, tunables)
+            tested = _learn_and_test_on(test, names, records, task, found, price, tunables)
         charges = () if purse is None else tuple(purse.charges)
         saved = out is None or _saved(tested.model, out)  # before anything else is worked out or printed
     console = Console(highlight=False, quiet=as_json or form == "json")
     try:
-        facts = _facts(tested, found.name, epsilon, relation, simulate, public_test=test is not None)
+        facts = _facts(tested, found.name, price, relation, simulate, public_test=test is not None)
         facts["charge"] = charge_facts(charges)
         if out is not None and saved:
             facts["synthetic records"] = str(out)
@@ -157,14 +163,17 @@ def _names_columns(schema: Path | None, names: list[str] | None, header: bool | 
     return schema is not None and not names if header is None else header
 
 
+def _price(epsilon: str | None, delta: str | None, rho: str | None) -> Price:
+    if epsilon is None and rho is None:
+        raise BadInput("epsilon", "is missing", "pass for instance --epsilon 0.1, or --rho 0.01")
+    return Price.of(price_of(epsilon, delta, rho))
+
+
 def _several(
     epsilon: str | None, epsilons: str | None, runs: int | None, seed: int | None, others: dict[str, Any]
 ) -> list[Fraction] | None:
     """The ε of several runs; None for a single one. Private records would be charged for each run: it takes public ones."""
     if runs is None and epsilons is None:
-        if epsilon is None:
-            raise BadInput("epsilon", "is missing", "pass for instance --epsilon 0.1")
-        exact(epsilon)
         return None
     if seed is None:
         remedy = "pass --simulate 0 if the records are public; private ones are charged for every run"
@@ -235,33 +244,33 @@ def _payer(
     found = existing_account(ledger, name)
     if found is None:
         relation = neighbours or DEFAULT_NEIGHBOURS
-        return PlannedAccount(ledger, name, cap, Neighbours.of(relation)), relation
+        return PlannedAccount(ledger, name, cap_of(cap), Neighbours.of(relation)), relation
     check_agreement(found, None if neighbours is None else Neighbours.of(neighbours).relation, None)
     kept = found.neighbours.relation
-    return account_of(found.ledger, name, cap, Neighbours.of(kept), None), kept
+    return account_of(found.ledger, name, cap_of(cap), Neighbours.of(kept), None), kept
 
 
 def _purse(
-    account: Account | PlannedAccount, epsilon: str, trial: Callable[[], None], until_done: ExitStack
+    account: Account | PlannedAccount, price: Price, trial: Callable[[], None], until_done: ExitStack
 ) -> AccountPurse:
     """The account's purse. An account that is not there yet is made after a trial: what is refused leaves nothing behind."""
     from jostle.tables.budget_source import PlannedAccount
 
     if isinstance(account, PlannedAccount):
         trial()
-        account = account.made_for(epsilon)
+        account = account.made_for(price)
     until_done.enter_context(account.ledger)
     return account.purse()
 
 
-def _purse_for_this_run(epsilon: str, neighbours: str, until_done: ExitStack) -> AccountPurse:
+def _purse_for_this_run(price: Price, neighbours: str, until_done: ExitStack) -> AccountPurse:
     import tempfile
 
     from jostle.kernel.ledger import Ledger
 
     folder = until_done.enter_context(tempfile.TemporaryDirectory(prefix="jostle-"))
     book = until_done.enter_context(Ledger(Path(folder) / "thrown-away.db"))
-    return book.account("records", cap=exact(epsilon), neighbours=neighbours).purse()
+    return book.account("records", cap=cap_for(price), neighbours=neighbours).purse()
 
 
 def _held_out(records: int, seed: int | None, *, public_test: bool) -> NDArray[np.bool_]:
@@ -280,26 +289,26 @@ def _learn_and_test_on(
     records: Source,
     task: Task,
     learner: Learner,
-    epsilon: str,
+    price: Price,
     tunables: dict[str, Any],
 ) -> Tested:
     from jostle.learn import held_out
 
     others = task.encode_records(held_out.read(file, task, columns=columns))
-    learner.dry_run(task, records.neighbours, epsilon, tunables)
-    model = learner.run(records, task, records.grant(epsilon), **tunables)
+    learner.dry_run(task, records.neighbours, price, tunables)
+    model = learner.run(records, task, records.grant(price), **tunables)
     right = held_out.right_on(model, task, others)[others[task.label] >= 0]
     return held_out.Tested(model, float(right.mean()) if right.size else 0.0, 0.0)
 
 
 def _facts(
-    tested: Tested, learner: str, epsilon: str, neighbours: str, seed: int | None, *, public_test: bool
+    tested: Tested, learner: str, price: Price, neighbours: str, seed: int | None, *, public_test: bool
 ) -> dict[str, Any]:
     from jostle.learn.synthetic import SyntheticModel, accuracy_on_synthetic
 
     facts: dict[str, Any] = {
         "learner": learner,
-        "epsilon": float(exact(epsilon)),
+        "epsilon" if price.measure == PURE else "rho": round_up(price.amount),
         "neighbours": neighbours,
         "simulated": seed is not None,
         "model": tested.model.describe(),
@@ -314,7 +323,8 @@ def _facts(
 
 def _show(facts: dict[str, Any], charged: str, console: Console) -> None:
     kind = "simulation on public records" if facts["simulated"] else "release"
-    console.print(f"[bold]{facts['learner']}[/], ε = {facts['epsilon']:g} ({facts['neighbours']} neighbours), {kind}.")
+    paid = f"ρ = {facts['rho']:g}" if "rho" in facts else f"ε = {facts['epsilon']:g}"
+    console.print(f"[bold]{facts['learner']}[/], {paid} ({facts['neighbours']} neighbours), {kind}.")
     console.print(facts["model"], markup=False)
     margin = f" ± {facts['margin']:.1%} for noise" if facts["margin"] else ""
     console.print(f"\n[bold]Accuracy on {facts['tested on']}: {facts['accuracy']:.1%}[/]{margin}")

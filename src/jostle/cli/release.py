@@ -12,13 +12,37 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from jostle.cli.aggregates import parse_aggregates
-from jostle.cli.caps import cap_of
 from jostle.cli.delivery import Destination, deliver, say_stopped
 from jostle.cli.running import stoppable
-from jostle.cli.terminal import STOPPED, Format, Working, all_words, check_apart, check_writable, tab_or, words
+from jostle.cli.table_options import (
+    BudgetOption,
+    ColumnsOption,
+    DataArgument,
+    DecimalOption,
+    DelimiterOption,
+    EncodingOption,
+    EngineOption,
+    EpsilonOption,
+    LedgerOptionOrNone,
+    NameOption,
+    NeighboursOption,
+    NoteOption,
+    QuotedLineBreaksOption,
+    RhoOption,
+    SchemaOption,
+    SheetOption,
+    TableOption,
+    ThousandsOption,
+    UnitOption,
+    ViewOption,
+    WhereOption,
+    cap_of,
+    open_private,
+)
+from jostle.cli.terminal import STOPPED, Format, Working, check_apart, check_writable, words
 from jostle.kernel.budget import PURE, Price
 from jostle.kernel.errors import BadInput
+from jostle.tables.aggregate_texts import parse_aggregates
 
 if TYPE_CHECKING:
     from jostle.tables.aggregates import Aggregate
@@ -29,9 +53,9 @@ MOST_LINES = 1000
 
 
 def release(
-    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, Excel, DuckDB or SQLite file, or postgresql:// URL.")],
-    schema: Annotated[Path, typer.Option(help="What is publicly known about the columns: see `jostle schema`.")],
-    ledger: Annotated[str | None, typer.Option(help="Where charges are recorded: a file, or a postgresql:// URL.")] = None,
+    data: DataArgument,
+    schema: SchemaOption,
+    ledger: LedgerOptionOrNone = None,
     by: Annotated[
         list[str] | None, typer.Option(help="Count rows by this column; for several, repeat it or use commas.")
     ] = None,
@@ -46,9 +70,7 @@ def release(
     wide: Annotated[
         bool, typer.Option("--wide", help="Print two group columns as a cross table, without intervals.")
     ] = False,
-    where: Annotated[
-        str | None, typer.Option(help="Count only rows where this is true, for instance \"sex = 'F'\".")
-    ] = None,
+    where: WhereOption = None,
     sql: Annotated[str | None, typer.Option(help="Ask in SQL instead: SELECT … FROM … WHERE … GROUP BY ….")] = None,
     lookup: Annotated[
         list[str] | None,
@@ -57,46 +79,27 @@ def release(
     batch: Annotated[
         Path | None, typer.Option(help="Ask all questions of this .toml file together, each a [[question]], at one price.")
     ] = None,
-    epsilon: Annotated[str | None, typer.Option(help="The privacy budget to spend, for instance 0.5.")] = None,
-    rho: Annotated[str | None, typer.Option(help="Instead of ε: the ρ to spend, with Gaussian noise, such as 0.01.")] = None,
+    epsilon: EpsilonOption = None,
+    rho: RhoOption = None,
     within: Annotated[float | None, typer.Option(help="Instead of ε: the largest error to accept, at 95 %.")] = None,
     preview: Annotated[bool, typer.Option("--preview", help="Show the expected error, and charge nothing.")] = False,
     rows: Annotated[int | None, typer.Option(help="With --preview: about how many rows you expect in all.")] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="The total ε that may ever be spent on these data, or ε,δ as 1,1e-6; first time only.")
-    ] = None,
+    budget: BudgetOption = None,
     delta: Annotated[str | None, typer.Option(help="The δ beside the ε of --budget, for instance 1e-6.")] = None,
-    unit: Annotated[
-        str | None,
-        typer.Option(help="Protect persons, not rows: column:max_rows, such as person:3. The account remembers it."),
-    ] = None,
-    neighbours: Annotated[
-        Literal["add_remove", "replace"] | None,
-        typer.Option(help="What one person may change: add_remove, or replace; by default the account's, or add_remove."),
-    ] = None,
+    unit: UnitOption = None,
+    neighbours: NeighboursOption = None,
     algorithm: Annotated[str | None, typer.Option(help="Use this algorithm instead of the one that jostle picks.")] = None,
-    name: Annotated[
-        str | None, typer.Option(help="The account in the ledger; by default the file's or the table's name.")
-    ] = None,
-    table: Annotated[str | None, typer.Option(help="Which table of a database.")] = None,
-    columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a file without a header.")] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help='The sign between fields of a text file, for instance ";"; a tab is "\\t".')
-    ] = None,
-    encoding: Annotated[str | None, typer.Option(help="The encoding of a text file, for instance latin-1.")] = None,
-    decimal: Annotated[str | None, typer.Option(help="The decimal sign of numbers in texts: , or .")] = None,
-    thousands: Annotated[str | None, typer.Option(help="The mark between thousands in texts, for instance .")] = None,
-    quoted_line_breaks: Annotated[
-        bool | None,
-        typer.Option(
-            "--quoted-line-breaks", help="Values between quotation marks may have line breaks in them.", show_default=False
-        ),
-    ] = None,
-    sheet: Annotated[str | None, typer.Option(help="Which sheet of a workbook.")] = None,
-    view: Annotated[
-        str | None, typer.Option(help='For a view of a database, if that is so: "each row comes from one row".')
-    ] = None,
-    engine: Annotated[str, typer.Option(help="duckdb, or spark to read files with Spark on this machine.")] = "duckdb",
+    name: NameOption = None,
+    table: TableOption = None,
+    columns: ColumnsOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    quoted_line_breaks: QuotedLineBreaksOption = None,
+    sheet: SheetOption = None,
+    view: ViewOption = None,
+    engine: EngineOption = "duckdb",
     data_version: Annotated[
         str | None,
         typer.Option(
@@ -105,7 +108,7 @@ def release(
         ),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Ask anew, whatever is remembered of this version.")] = False,
-    note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
+    note: NoteOption = "",
     out: Annotated[
         Path | None,
         typer.Option(help="Write the answers to this .csv, .parquet, .xlsx or (with the charge) .json file."),
@@ -123,15 +126,14 @@ def release(
     not be written, or the errors of the answers could not be simulated, or you did not wait for that; the message says where
     the answers are.
     """
-    from jostle.tables.opening import open as open_table
-
     form = "json" if as_json else form
     if by and not any(map(words, by)):
         raise BadInput("by", "names no column", "name one, or leave it out to count all rows")
     groups = [name for text in by or [] for name in words(text)]
     to = Destination(out=out, plot=plot, form=form, ledger=str(ledger), wide=wide)
     if [epsilon, rho, within].count(None) != 2:
-        raise BadInput("epsilon", "pass either a price or an accuracy", "pass --epsilon 0.5, --rho 0.01 or --within 10")
+        problem = "is missing" if (epsilon, rho, within) == (None, None, None) else "is one of three ways to say the price"
+        raise BadInput("epsilon", problem, "pass one of --epsilon 0.5, --rho 0.01 or --within 10")
     cap = cap_of(budget, delta)
     parts = {"by": groups, "where": where, "algorithm": algorithm, "aggregate": aggregate, "sql": sql, "batch": batch}
     _check_parts({name: part for name, part in parts.items() if part}, wide=wide)
@@ -153,7 +155,7 @@ def release(
         if preview and not known:  # nothing will be charged, so no ledger is needed, and none is written to
             folder = until_done.enter_context(TemporaryDirectory(prefix="jostle-"))
             ledger, cap = str(Path(folder) / "preview.db"), cap_of("1,1e-6") if keys and cap is None else cap or "1"
-        private = open_table(
+        private = open_private(
             data,
             schema=schema,
             ledger=ledger,
@@ -162,14 +164,14 @@ def release(
             neighbours=neighbours,
             name=name,
             table=table,
-            columns=all_words(columns) if columns else None,
+            columns=columns,
             engine=engine,
             note=note,
-            delimiter=tab_or(delimiter),
+            delimiter=delimiter,
             decimal=decimal,
             thousands=thousands,
             encoding=encoding,
-            quoted_line_breaks=quoted_line_breaks or None,
+            quoted_line_breaks=quoted_line_breaks,
             sheet=sheet,
             view=view,
             version=None if fresh else data_version,

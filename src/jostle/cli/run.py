@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from jostle.cli.caps import cap_of
 from jostle.cli.delivery import safe_to_show, say_stopped
+from jostle.cli.table_options import cap_of
 from jostle.cli.terminal import STOPPED, UNWRITTEN, Working, check_apart, check_writable
 from jostle.kernel.errors import BadInput
 

@@ -10,29 +10,31 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from jostle.cli.table_options import (
+    ColumnsOption,
+    DataArgument,
+    DelimiterOption,
+    EncodingOption,
+    QuotedLineBreaksOption,
+    SheetOption,
+    TableOption,
+)
 from jostle.cli.terminal import all_words, check_apart, check_writable, tab_or
 from jostle.kernel.errors import BadInput
 
 
 def schema(
-    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, Excel, DuckDB or SQLite file, or postgresql:// URL.")],
+    data: DataArgument,
     out: Annotated[Path | None, typer.Option(help="Where the draft goes; by default here, named like the data.")] = None,
-    table: Annotated[str | None, typer.Option(help="Which table of a database.")] = None,
+    table: TableOption = None,
     header: Annotated[
         bool, typer.Option("--header", help="The first line of the text file holds the columns' names.")
     ] = False,
-    columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a file without a header.")] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help='The sign between fields of a text file, for instance ";"; a tab is "\\t".')
-    ] = None,
-    encoding: Annotated[str | None, typer.Option(help="The encoding of a text file, for instance latin-1.")] = None,
-    quoted_line_breaks: Annotated[
-        bool | None,
-        typer.Option(
-            "--quoted-line-breaks", help="Values between quotation marks may have line breaks in them.", show_default=False
-        ),
-    ] = None,
-    sheet: Annotated[str | None, typer.Option(help="Which sheet of a workbook.")] = None,
+    columns: ColumnsOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    quoted_line_breaks: QuotedLineBreaksOption = None,
+    sheet: SheetOption = None,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was drafted, for a script.")] = False,
 ) -> None:

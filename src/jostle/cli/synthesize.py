@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from jostle.cli.caps import cap_of
 from jostle.cli.delivery import Destination
 from jostle.cli.release import check_destination, paid
 from jostle.cli.running import stoppable
-from jostle.cli.terminal import Format, Working, all_words, tab_or, words
+from jostle.cli.table_options import (
+    BudgetOption,
+    ColumnsOption,
+    DataArgument,
+    DecimalOption,
+    DelimiterOption,
+    EncodingOption,
+    EngineOption,
+    LedgerOptionOrNone,
+    NameOption,
+    NeighboursOption,
+    NoteOption,
+    QuotedLineBreaksOption,
+    RhoOption,
+    SchemaOption,
+    SheetOption,
+    TableOption,
+    ThousandsOption,
+    UnitOption,
+    ViewOption,
+    cap_of,
+    open_private,
+)
+from jostle.cli.terminal import Format, Working, words
 from jostle.kernel.errors import BadInput
 
 
 def synthesize(
-    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet, Excel, DuckDB or SQLite file, or postgresql:// URL.")],
-    schema: Annotated[Path, typer.Option(help="What is publicly known about the columns: see `jostle schema`.")],
-    ledger: Annotated[str | None, typer.Option(help="Where charges are recorded: a file, or a postgresql:// URL.")] = None,
+    data: DataArgument,
+    schema: SchemaOption,
+    ledger: LedgerOptionOrNone = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the synthetic records to this .csv, .parquet, .xlsx or .json file.")
     ] = None,
@@ -26,33 +48,26 @@ def synthesize(
     delta: Annotated[
         str | None, typer.Option(help="With --epsilon: pay with the ρ that (ε, δ) allows, for instance 1e-9; less noise.")
     ] = None,
-    rho: Annotated[str | None, typer.Option(help="Instead of ε: the ρ to spend, with Gaussian noise, such as 0.01.")] = None,
+    rho: RhoOption = None,
     only: Annotated[str | None, typer.Option(help="Only these columns, with commas; by default all of the schema.")] = None,
     rows: Annotated[int | None, typer.Option(help="How many records; by default about as many as the table has.")] = None,
     label: Annotated[str | None, typer.Option(help="A column to be predicted: pairs with it matter most.")] = None,
     where: Annotated[str | None, typer.Option(help="Only rows where this is true, for instance \"sex = 'F'\".")] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="The total ε that may ever be spent on these data, or ε,δ as 1,1e-6; first time only.")
-    ] = None,
-    unit: Annotated[
-        str | None,
-        typer.Option(help="Protect persons, not rows: column:max_rows, such as person:3. The account remembers it."),
-    ] = None,
-    neighbours: Annotated[
-        Literal["add_remove", "replace"] | None,
-        typer.Option(help="What one person may change: add_remove, or replace; by default the account's, or add_remove."),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="The account in the ledger; by default the file's or the table's name.")
-    ] = None,
-    table: Annotated[str | None, typer.Option(help="Which table of a database.")] = None,
-    columns: Annotated[str | None, typer.Option(help="Names of columns, with commas, for a file without a header.")] = None,
-    delimiter: Annotated[
-        str | None, typer.Option(help='The sign between fields of a text file, for instance ";"; a tab is "\\t".')
-    ] = None,
-    encoding: Annotated[str | None, typer.Option(help="The encoding of a text file, for instance latin-1.")] = None,
-    sheet: Annotated[str | None, typer.Option(help="Which sheet of a workbook.")] = None,
-    note: Annotated[str, typer.Option(help="What it is for, in your own words: the ledger keeps it with the charge.")] = "",
+    budget: BudgetOption = None,
+    unit: UnitOption = None,
+    neighbours: NeighboursOption = None,
+    name: NameOption = None,
+    table: TableOption = None,
+    columns: ColumnsOption = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
+    quoted_line_breaks: QuotedLineBreaksOption = None,
+    sheet: SheetOption = None,
+    view: ViewOption = None,
+    engine: EngineOption = "duckdb",
+    note: NoteOption = "",
     plot: Annotated[
         Path | None, typer.Option(help="Draw how well pairs of columns are known into this .html or .png file.")
     ] = None,
@@ -64,8 +79,7 @@ def synthesize(
     1 a fault in a program: the ledger shows what was charged. 5: released and charged, but a file could not be written; the
     message says where the records are.
     """
-    from jostle.tables.opening import open as open_table
-    from jostle.tables.synthesis import price_of
+    from jostle.answers.prices import price_of
 
     if (epsilon is None) == (rho is None):
         raise BadInput("epsilon", "is the price, and so is rho", "pass --epsilon 1, --epsilon 1 --delta 1e-9, or --rho 0.01")
@@ -76,7 +90,7 @@ def synthesize(
     check_destination(to, ledger, data, schema)
     with Working() as working:
         working.on("Opening the table")
-        private = open_table(
+        private = open_private(
             data,
             schema=schema,
             ledger=ledger,
@@ -85,11 +99,16 @@ def synthesize(
             neighbours=neighbours,
             name=name,
             table=table,
-            columns=all_words(columns) if columns else None,
+            columns=columns,
             note=note,
-            delimiter=tab_or(delimiter),
+            delimiter=delimiter,
             encoding=encoding,
+            decimal=decimal,
+            thousands=thousands,
+            quoted_line_breaks=quoted_line_breaks,
             sheet=sheet,
+            view=view,
+            engine=engine,
         )
         kept = private if where is None else private.where(where)
         question = kept.ask_synthesis(*words(only or ""), rows=rows, label=label)

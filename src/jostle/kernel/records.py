@@ -89,6 +89,7 @@ class ArrayColumns:
         self._filtered = False
         self._rows = lengths.pop() if lengths else 0
         self._kept: dict[tuple[str, ...], Counts] = {}
+        self._kept_cells = 0
         self._codes = {name: _narrow(np.asarray(column), sizes[name]) for name, column in codes.items()}
 
     @classmethod
@@ -130,8 +131,9 @@ class ArrayColumns:
         if found is None:
             cells = math.prod(self._sizes[name] for name in names)
             found = np.bincount(self._place(names), minlength=cells).astype(np.int64, copy=False)
-            if sum(one.size for one in self._kept.values()) + cells <= KEPT_CELLS:
+            if self._kept_cells + cells <= KEPT_CELLS:
                 self._kept[tuple(names)] = found
+                self._kept_cells += cells
         return found.copy()  # nobody outside may change what is kept
 
     def listed(self, names: Sequence[str]) -> tuple[dict[str, NDArray[np.integer]], Counts]:
@@ -150,7 +152,8 @@ class ArrayColumns:
     def with_table(self, name: str, of: Sequence[str], table: Counts) -> ArrayColumns:
         derived = object.__new__(ArrayColumns)
         size = int(table.max()) + 1
-        derived._rows, derived._filtered, derived._kept = self._rows, self._filtered, {}
+        derived._rows, derived._filtered = self._rows, self._filtered
+        derived._kept, derived._kept_cells = {}, 0
         derived._sizes = self._sizes | {name: size}
         derived._codes = self._codes | {name: _narrow(table.reshape(-1)[self._place(of)], size)}
         return derived
@@ -203,6 +206,11 @@ class Split:
     def arity(self) -> int:
         """The number of branches."""
         return int(self.branches.max()) + 1
+
+    @cached_property
+    def unmerged(self) -> bool:
+        """Whether each value has a branch of its own, in order."""
+        return np.array_equal(self.branches, np.arange(self.branches.size))
 
 
 class Records(PrivateData):
@@ -453,7 +461,7 @@ class Records(PrivateData):
 
 def _merged(counts: Counts, split: Split) -> Counts:
     """Counts over (groups, values, classes) with values added up by branch."""
-    if np.array_equal(split.branches, np.arange(counts.shape[1])):
+    if split.unmerged:
         return counts
     goes_to = (np.arange(split.arity)[:, None] == split.branches).astype(np.int64)
     return np.asarray(goes_to @ counts)

@@ -19,9 +19,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from jostle.answers.answer import in_ledger
+from jostle.answers.prices import cap_for, price_of
 from jostle.kernel.arguments import whole
-from jostle.kernel.budget import exact, round_up
-from jostle.kernel.errors import BadInput, Overdraft
+from jostle.kernel.budget import PURE, Price, exact
+from jostle.kernel.errors import BadInput, show
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
 from jostle.learn.inputs import (
@@ -48,7 +49,13 @@ class FitSummary:
     learner: str
 
     spent: Fraction
-    """The ε that it was charged."""
+    """The ε that it was charged; or the ρ."""
+
+    measure: str = PURE
+    """What was charged: pure ε, or ρ."""
+
+    allowed: tuple[Fraction, Fraction] | None = None
+    """The ε and the δ that were asked for, which allow that ρ; None if none were."""
 
     neighbours: Neighbours
     """What one person may change without being noticed."""
@@ -64,7 +71,11 @@ class FitSummary:
 
     def __str__(self) -> str:
         kind = "simulation on public data" if self.simulated else "release"
-        first = f"{self.learner}, ε = {round_up(self.spent):g} ({self.neighbours} neighbours), {kind}."
+        price = str(Price(self.spent, self.measure))
+        if self.allowed is not None:
+            epsilon, delta = self.allowed
+            price = f"ε = {show(epsilon)} and δ = {show(delta)}, which allow {price}"
+        first = f"{self.learner}, {price} ({self.neighbours} neighbours), {kind}."
         return "\n".join(filter(None, (first, self.model, in_ledger(self.charges))))
 
 
@@ -76,12 +87,14 @@ Fit = FitSummary
 class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """The base of private classifiers. A subclass names its learner, and has that learner's tunables as fields.
 
-    Every `fit` spends the whole `epsilon`: a second fit is charged again. `schema` describes the attributes and the label
-    (a `Schema`, a mapping of columns, or the path of a schema file); arrays have the attributes in the schema's order.
-    `neighbours` says what one person may change. With `account`, an account of a ledger, a fit is charged there; it must be
-    kept under the same neighbours. Without one, a fit is charged to a temporary ledger: **no record of it is kept**, and if
-    you fit twice, you have to add up the ε yourself. With a whole number as `random_state` the fit is a simulation on public
-    data: fast, seeded, and without any protection.
+    Pay with `epsilon` in pure differential privacy, by default 1; with `rho`, for Gaussian noise; or with `epsilon` and
+    `delta`, in the ρ that these allow. Every `fit` spends all of it: a second fit is charged again.
+
+    `schema` describes the attributes and the label (a `Schema`, a mapping of columns, or the path of a schema file); arrays
+    have the attributes in the schema's order. `neighbours` says what one person may change. With `account`, an account of a
+    ledger, a fit is charged there; it must be kept under the same neighbours. Without one, a fit is charged to a temporary
+    ledger: **no record of it is kept**, and if you fit twice, you have to add up the ε yourself. With a whole number as
+    `random_state` the fit is a simulation on public data: fast, seeded, and without any protection.
 
     Each row passed to `fit` counts as one record. Do not repeat records (bagging with bootstrap, oversampling), and do not
     put private records through meta-estimators that look at labels or predictions themselves (bagging, voting, stacking,
@@ -90,8 +103,8 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     Use `score` and `predict` only on public records or your own: what they reveal about private ones is neither protected
     nor charged. `jostle.learn.held_out` tests on private records within the same ε.
 
-    After a fit: `classes_` (from the schema), `model_`, `spent_`, `charges_` (the events of the ledger), `simulated_`,
-    `trace_`, `task_`.
+    After a fit: `classes_` (from the schema), `model_`, `spent_` (of `measure_`, pure ε or ρ), `charges_` (the events of the
+    ledger), `simulated_`, `trace_`, `task_`.
     """
 
     learner: ClassVar[str]
@@ -100,28 +113,30 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     poor: ClassVar[bool] = False
     """Whether it predicts poorly by its nature, even on easy data without noise: scikit-learn's checks need to know."""
 
-    epsilon: Any = 1.0
+    epsilon: Any = None
     schema: Any = None
     _: KW_ONLY
+    delta: Any = None
+    rho: Any = None
     label: str = "class"
     neighbours: Any = "add_remove"
     account: Account | None = None
     random_state: int | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from private records, and charge ε. Everything is checked first.
+        """Learn from private records, and charge for it. Everything is checked first.
 
         X is a frame, an array or a list of rows, with the labels in y or among the frame's columns. Or X is a private table
         of `jostle.open`, which has its own schema, account and neighbours. If a row of a list is too short, its other values
         are missing; if it is too long, the rest is ignored. A list without a single row of the right length is refused.
         """
-        exact(self.epsilon)
+        price = self._price()
         if not isinstance(self.label, str):
             raise BadInput("label", "must be the name of a column", "pass for instance label='class'")
         found, tunables = self._learner(), self._tunables()
         found.check(tunables)
         if is_private_table(X):
-            return self._fit_table(X, y, found, tunables)
+            return self._fit_table(X, y, found, tunables, price)
         seed, task = self._seed(), self._task()
         if y is None and self.label in names_of(X):
             check_names(names_of(X), [self.label])
@@ -135,16 +150,16 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         codes[task.label] = task.encode_label(labels)
         columns = ArrayColumns.having(task.label, codes, task.sizes)
         with ExitStack() as until_fitted:
-            records = self._records(columns, seed, found.name, until_fitted)
-            budget = records.grant(self.epsilon)
+            records = self._records(columns, seed, found.name, price, until_fitted)
+            budget = records.grant(price)
             if seed is None:
-                found.dry_run(task, records.neighbours, self.epsilon, tunables)
+                found.dry_run(task, records.neighbours, price, tunables)
             model = found.run(records, task, budget, **tunables)
-            spent = budget.amount - records.unspent
+            spent = Price(budget.amount - records.unspent, price.measure)
             charges = budget.charges if self.account is not None else ()  # those of a temporary ledger are gone
         return self._keep(attributes.noted, task, model, spent, charges, records.neighbours, simulated=seed is not None)
 
-    def _fit_table(self, table: Table, y: Any, found: Learner, tunables: dict[str, Any]) -> Self:
+    def _fit_table(self, table: Table, y: Any, found: Learner, tunables: dict[str, Any], price: Price) -> Self:
         """The table's engine sorts the rows into cells, and the table's account is charged."""
         import pandas as pd
 
@@ -153,21 +168,19 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             if value is not None:
                 raise BadInput(name, "cannot be used with a private table, which has its own", "leave it out")
         task = Task.over(table.schema, self.label)
-        requested, left = exact(self.epsilon), table.remaining
-        if requested > left:  # seen before the rows are fetched
-            raise Overdraft(requested=requested, remaining=left, of=f"table {table.name!r}")
-        found.dry_run(task, table.neighbours, requested, tunables)
-        records, budget = table.labelled(task.sizes, task.label, epsilon=self.epsilon, note=found.name)
+        table.check_pays(price)  # before the rows are fetched
+        found.dry_run(task, table.neighbours, price, tunables)
+        records, budget = table.labelled(task.sizes, task.label, epsilon=price, note=found.name)
         model = found.run(records, task, budget, **tunables)
         named = pd.DataFrame(columns=list(task.attributes))
-        return self._keep(named, task, model, budget.amount, budget.charges, records.neighbours, simulated=False)
+        return self._keep(named, task, model, price, budget.charges, records.neighbours, simulated=False)
 
     def _keep(
         self,
         noted: Any,
         task: Task,
         model: Model,
-        spent: Fraction,
+        spent: Price,
         charges: tuple[Event, ...],
         neighbours: Neighbours,
         *,
@@ -175,7 +188,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     ) -> Self:
         """All at once, when there is a model: a fit that is refused leaves the one before it unchanged."""
         validate_data(self, X=noted, reset=True, skip_check_array=True)  # scikit-learn notes the columns
-        self.model_, self.spent_, self.charges_ = model, spent, charges
+        self.model_, self.spent_, self.measure_, self.charges_ = model, spent.amount, spent.measure, charges
         self.task_, self.classes_, self.simulated_ = task, task.classes, simulated
         self.trace_: Any = self._trace(neighbours)
         return self
@@ -209,6 +222,8 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         return FitSummary(
             learner=self.learner,
             spent=self.spent_,
+            measure=self.measure_,
+            allowed=None if self.delta is None else (exact(self.epsilon), exact(self.delta, "delta")),
             neighbours=neighbours,
             simulated=self.simulated_,
             model=self.model_.describe(),
@@ -217,6 +232,11 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
 
     def _task(self) -> Task:
         return Task.over(read_schema(self.schema), self.label)
+
+    def _price(self) -> Price:
+        """What a fit costs: ε, which is 1 if nothing was said; ρ; or, with a δ, the ρ that both allow."""
+        nothing = self.epsilon is None and self.delta is None and self.rho is None
+        return Price.of(price_of(1 if nothing else self.epsilon, self.delta, self.rho))
 
     def _seed(self) -> int | None:
         """The seed of a simulation, or None for a release."""
@@ -230,7 +250,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         return seed
 
     def _records(
-        self, columns: ArrayColumns, seed: int | None, note: str, until_fitted: ExitStack
+        self, columns: ArrayColumns, seed: int | None, note: str, price: Price, until_fitted: ExitStack
     ) -> ReleaseRecords | SimulatedRecords:
         relation = Neighbours.of(self.neighbours)
         if seed is not None:
@@ -241,7 +261,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         if account is None:
             folder = until_fitted.enter_context(tempfile.TemporaryDirectory(prefix="jostle-"))
             ledger = until_fitted.enter_context(Ledger(Path(folder) / "thrown-away.db"))
-            account = ledger.account("fit", cap=exact(self.epsilon), neighbours=relation)
+            account = ledger.account("fit", cap=cap_for(price), neighbours=relation)
         elif isinstance(account, AbsentAccount):
             remedy = "call set_params(account=…) with an open one, and fit in the process that opened it (n_jobs=1)"
             raise BadInput("account", f"{account.name!r} stayed behind when this estimator was pickled", remedy)

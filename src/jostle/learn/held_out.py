@@ -6,6 +6,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import sqrt
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.answers.noise_intervals import share_ends
-from jostle.kernel.budget import Budget
+from jostle.kernel.budget import PURE, Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.records import ArrayColumns, Records, ReleaseRecords, SimulatedRecords
 from jostle.kernel.strategies import identity
@@ -129,11 +130,14 @@ def tested(model: Model, records: Records, task: Task, budget: Budget) -> Tested
     Privacy: the model is public. Each record counts as right or wrong, and the two counts are measured once.
     """
     counts = records.judged([*task.attributes, task.label], partial(right_on, model, task), 2)
-    scale = counts.noise_scale(identity((2,)), budget)
+    gaussian, variance = budget.measure != PURE, counts.noise_variance(identity((2,)), budget)
+    scale = sqrt(variance) if gaussian else counts.noise_scale(identity((2,)), budget)
     noisy = counts.measure(identity((2,)), budget)
     wrong, correct = np.maximum(noisy, 0.0)
     accuracy = float(correct) / max(float(wrong + correct), 1.0)
-    low, high = (float(end[0]) for end in share_ends(noisy[np.newaxis, ::-1], scale)) if scale > 0 else (accuracy, accuracy)
+    low = high = accuracy
+    if scale > 0:
+        low, high = (float(end[0]) for end in share_ends(noisy[np.newaxis, ::-1], scale, gaussian=gaussian))
     return Tested(model, accuracy, max(accuracy - low, high - accuracy))
 
 

@@ -40,6 +40,12 @@ CROWD, SMALLEST = 1.0, 32
 DEAR = 2_000.0
 """Above this many records times ε, a second choice adds further attributes."""
 
+MOST_SETS, FEWEST_SETS, WORK = 8_000, 1_000, 1.5e8
+"""A choice is among at most MOST_SETS sets, or fewer where records are many: sets times records are at most WORK.
+
+Each set costs one count of all records; with these limits a fit takes about a second. FEWEST_SETS are always allowed.
+"""
+
 ALL = "(all)"
 """A derived attribute with a single value: the histogram over no attribute."""
 
@@ -95,6 +101,15 @@ def attribute_sets(
     return found
 
 
+def most_sets(total: float) -> int:
+    """How many sets a choice may be among, for a noisy number of records that was paid for.
+
+    >>> most_sets(2_000.0), most_sets(50_000.0), most_sets(1e6)
+    (8000, 3000, 1000)
+    """
+    return int(np.clip(WORK / max(total, 1.0), FEWEST_SETS, MOST_SETS))
+
+
 def derive_sets(records: Records, task: Task, offered: Sequence[BinnedAttribute]) -> Records:
     """The records with the attributes that sets are made of."""
     for one in offered:
@@ -138,29 +153,31 @@ def majority(records: Records, task: Task, budget: Budget) -> CellModel:
     return CellModel((), (), measured.shares(), "Every record gets the classes' overall shares.")
 
 
-@learner(name="Joint", cite="mohammed2011differentially", version=2)
+@learner(name="Joint", cite="mohammed2011differentially", version=3)
 def joint(
     records: Records,
     task: Task,
     budget: Budget,
     *,
-    most: int = 1_000,
+    most: int | None = None,
     largest_set: int | None = None,
     total: float | None = None,
 ) -> CellModel:
     """A noisy histogram over the set of attributes that promises the most right predictions; it may be the empty set.
 
     All sets of one attribute, of two, of three … are candidates, each numeric attribute in fine and in coarse bins, as long
-    as there are at most `most` of them. A set scores the records in the largest class of their cell, less a price per cell
-    for noise and chance. Where records times ε are many, a second choice adds further attributes. Each cell's measurement is
-    weighed against a guess from other cells with some of the same values.
+    as there are at most `most` of them; by default up to 8,000, or fewer where records are many. A set scores the records
+    in the largest class of their cell, less a price per cell for noise and chance. Where records times ε are many, a second
+    choice adds further attributes. Each cell's measurement is weighed against a guess from other cells with some of the
+    same values.
 
     Privacy: a noisy number of records (3 % of the budget) unless one that was paid for is given, one or two choices of a
     set (30 %, or 20 % and 15 %) and one Laplace measurement of the chosen set's cells with the rest, one after the other.
     Prices and candidates follow from the schema and from what was released before; shares of the classes, smoothing
     included, are post-processing.
     """
-    check_whole("most", most, 1)
+    if most is not None:
+        check_whole("most", most, 1)
     if largest_set is not None:
         check_whole("largest_set", largest_set, 1)
     total, rest = known_total(records, budget, total)
@@ -168,13 +185,14 @@ def joint(
     records = derive_sets(records, task, offered)
     largest = most_cells(task, LARGEST)
     limit = int(np.clip(total * rest.rate * CROWD, min(SMALLEST, largest), largest))
+    most = most or most_sets(total)
     sets = attribute_sets(offered, (), limit, most, largest_set)
     cut_short = len(sets[-1]) < min(len(task.attributes), largest_set or len(task.attributes))
     twice = cut_short and total * rest.rate > DEAR
     *choices, leaves = rest.split(20, 15, 62) if twice else rest.split(30, 67)
     chosen: AttributeSet = ()
     for choice in choices:
-        sets = attribute_sets(offered, chosen, limit, most, largest_set)
+        sets = attribute_sets(offered, chosen, limit, most, largest_set) if chosen else sets
         chosen = choose_set(records, task, sets, leaves.rate, choice)
     measured = measure(records, [one.name for one in chosen] or [ALL], task.label, leaves)
     return CellModel(

@@ -11,7 +11,7 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.records import Records
 from jostle.learn.cells import coarse, known_total, most_cells
 from jostle.learn.estimator import PrivateEstimator
-from jostle.learn.histograms import BinnedAttribute, attribute_sets, choose_set, derive_sets, majority
+from jostle.learn.histograms import BinnedAttribute, attribute_sets, choose_set, derive_sets, majority, most_sets
 from jostle.learn.logistic import cells_of, logistic, plenty
 from jostle.learn.registry import Model, check_whole, learner
 from jostle.learn.task import Task
@@ -21,9 +21,6 @@ FEW: Final = 3
 
 BINS: Final = 5
 """The bins of a numeric attribute while attributes are compared: better than 3 on made-up tables."""
-
-MOST: Final = 1_000
-"""The most sets of attributes that are compared: each additional one needs more signal to stand out."""
 
 PERCENT: Final = 30
 """The price of the choice, in percent of the budget: on made-up tables 20 and 40 do as well."""
@@ -38,7 +35,7 @@ SMALLEST, LARGEST = 32, 2**16
 """The number of cells that a set may always have, and the largest number that it may ever have."""
 
 
-@learner(name="Sparse", cite="chaudhuri2011differentially", built_on=("Logistic", "Majority"))
+@learner(name="Sparse", cite="chaudhuri2011differentially", version=2, built_on=("Logistic", "Majority"))
 def sparse(records: Records, task: Task, budget: Budget, *, few: int = FEW, total: float | None = None) -> Model:
     """An additive model of the few attributes that together promise the most right predictions.
 
@@ -76,7 +73,8 @@ def choose_attributes(
     offered = [BinnedAttribute(name, coarse(task, name, BINS), BINS) for name in task.attributes]
     rate = budget.rate_of(Fraction(100, PERCENT)) / float(records.neighbours.sensitivity(1, 2))
     cells = int(np.clip(total * rate, min(SMALLEST, largest), largest))
-    sets = attribute_sets(offered, (), cells, max(MOST, len(offered) + 1), few)  # each attribute by itself in any case
+    most = max(most_sets(total), len(offered) + 1)
+    sets = attribute_sets(offered, (), cells, most, few)  # each attribute by itself in any case
     chosen = choose_set(derive_sets(records, task, offered), task, sets, rate, budget)
     return tuple(one.attribute for one in chosen)
 

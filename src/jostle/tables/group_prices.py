@@ -9,10 +9,10 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from jostle.answers.grouped import GroupedAnswers
+from jostle.answers.prices import rounded_down
 from jostle.kernel.budget import CONCENTRATED, PURE, Price
 from jostle.kernel.functions.totals import CellTotal, Mixture, WeightedTotals
 from jostle.kernel.measures import Approximate, largest_rho
@@ -145,9 +145,3 @@ class PricedGroups(Question[GroupedAnswers]):
 def _roots(prices: Sequence[float], measure: str) -> list[int]:
     """What makes the sum of squared errors least: their cube roots under ε, their square roots under ρ."""
     return [max(1, round(1000 * price ** (1 / 3 if measure == PURE else 1 / 2))) for price in prices]
-
-
-def rounded_down(amount: Fraction) -> Fraction:
-    """To twelve digits."""
-    down = Context(prec=12, rounding=ROUND_FLOOR)
-    return Fraction(down.divide(Decimal(amount.numerator), Decimal(amount.denominator)))

@@ -17,7 +17,6 @@ from jostle.answers.synthetic_table import SyntheticTable
 from jostle.kernel.arguments import check_whole
 from jostle.kernel.budget import Price
 from jostle.kernel.errors import BadInput
-from jostle.kernel.measures import largest_rho
 from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.linear.fitting.marginals import margins_of_cells
 from jostle.linear.laws import NoiseLaw
@@ -136,16 +135,3 @@ def _placed(names: Sequence[str], one: Any) -> Clique:
     if len(listed) > MOST_TOGETHER:
         raise BadInput("workload", f"has a set of more than {MOST_TOGETHER} columns", "ask for smaller sets")
     return tuple(sorted(names.index(name) for name in listed))
-
-
-def price_of(epsilon: Any, delta: Any, rho: Any) -> Any:
-    """What to charge: with a δ, the ρ that (ε, δ) allows.
-
-    >>> price_of(1, None, None), price_of(1, "1e-9", None).measure, round(float(price_of(1, "1e-9", None).amount), 4)
-    (1, 'concentrated', 0.015)
-    """
-    if delta is None:
-        return epsilon if rho is None else Price.of(epsilon, rho)
-    if rho is not None or epsilon is None:
-        raise BadInput("delta", "stands beside epsilon", "pass epsilon and delta, or only rho")
-    return Price.of(None, largest_rho(epsilon, delta))

@@ -19,6 +19,7 @@ import numpy as np
 
 from jostle import workloads
 from jostle.answers.batches import BatchAnswer
+from jostle.answers.prices import price_of
 from jostle.answers.quantiles_and_top import Quantiles, Top
 from jostle.answers.release import Release, with_own_rho
 from jostle.answers.released_numbers import Marginals, ReleasedNumber, ReleasedNumbers
@@ -242,6 +243,10 @@ class Table:
         complete.check()
         return self._budget.records(complete.in_memory() if in_memory else complete, epsilon, note=note)
 
+    def check_pays(self, *prices: Price) -> None:
+        """Raise unless there is enough for all of these, one after the other."""
+        self._budget.check_all(prices)
+
     # -------------------------------------------------------------------------------------------------- measurements
 
     def count(self, *, epsilon: Any = None, within: float | None = None, rho: Any = None) -> Release:
@@ -375,8 +380,6 @@ class Table:
         alike; `workload` lists sets that matter, `label` names a column that is to be predicted. Rows that lack a cell in
         one of the columns are left out.
         """
-        from jostle.tables.synthesis import price_of  # few need it
-
         question = self.ask_synthesis(*columns, rows=rows, workload=workload, label=label)
         return question.release(epsilon=price_of(epsilon, delta, rho))
 

@@ -89,7 +89,11 @@ class ClearMajority(Criterion):
         """The larger of the second largest class and the largest less the price, added up over the branches."""
         if counts.shape[-1] < 2:
             counts = np.concatenate([counts, np.zeros_like(counts)], axis=-1)
-        second, first = np.moveaxis(np.partition(counts, -2, axis=-1)[..., -2:], -1, 0) * self.unit
+        if counts.shape[-1] == 2:
+            one, other = counts[..., 0] * self.unit, counts[..., 1] * self.unit
+            second, first = np.minimum(one, other), np.maximum(one, other)
+        else:
+            second, first = np.moveaxis(np.partition(counts, -2, axis=-1)[..., -2:], -1, 0) * self.unit
         return np.asarray(np.maximum(second, first - round(self.price * self.unit)).sum(axis=-1))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jostle.cli.caps import cap_of
+from jostle.cli.table_options import cap_of
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.measures import Approximate, Concentrated
