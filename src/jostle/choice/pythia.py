@@ -100,8 +100,9 @@ def pythia(
 
     Privacy: each private feature is one statistic of the kernel, with a fixed share of the budget: rho over the number of
     private features that the selector can ask, or was trained with if all are measured. Which feature is asked next, which
-    option is run and with how much depends on released values only, and on every path the shares and the rest add up to the budget: adaptive sequential composition.
-    The option is private under the same neighbours. The projection sees its estimate and the released features.
+    option is run and with how much depends on released values only, and on every path the shares and the rest add up to the
+    budget: adaptive sequential composition. The option is private under the same neighbours. The projection sees its
+    estimate and the released features.
     """
     found = _selector(selector, workload)
     if found is None:
