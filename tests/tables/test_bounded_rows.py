@@ -86,7 +86,7 @@ def test_others_rows_stay_when_a_person_leaves(load, tmp_path, monkeypatch, how)
 
 def test_with_any_hash_others_rows_stay_also_where_they_differ_only_in_free_text(load, tmp_path, monkeypatch):
     """Free texts have one cell, so that only the texts tell such rows apart; here the hash says nothing at all."""
-    monkeypatch.setattr(bounded_rows, "_hash", lambda engine, *values: ibis.literal(0).cast("int64"))
+    monkeypatch.setattr(bounded_rows, "hashed", lambda engine, *values: ibis.literal(0).cast("int64"))
     rows = [(f"p{person}", 1, 0.5, f"text {copy}") for copy in (2, 0, 1) for person in range(60)]
 
     def kept(rows):
