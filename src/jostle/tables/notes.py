@@ -63,7 +63,7 @@ def _made_of(view: View) -> tuple[dict[str, dict[str, None]], dict[str, None], s
 
 
 def _read_in(place: str, names: Iterable[str], read: Mapping[str, Column], made: Column | None = None) -> list[str]:
-    """How numbers and days are read where something is made of them, unless it is said of the same column already."""
+    """How numbers and days are read where something is made of them, except where that is said of the same column."""
     numbers = [(name, read[name]) for name in names if isinstance(read.get(name), (Numeric, Date))]
     found = [one for one in numbers if one[0] != place or made is None or made.written != one[1].written]
     return [
