@@ -210,12 +210,17 @@ def test_the_code_that_is_shown_asks_the_same_question(curator, kind, monkeypatc
     assert names["question"].what == asked.question.what
     assert sum(curator.charges()) == pytest.approx(1)
     if "SQL" in found:
-        assert curator.desk._opened.table.ask_sql(found["SQL"]).preview(epsilon=1)
+        assert curator.desk._opened.table.ask_sql(found["SQL"]).preview(epsilon=1, rows=1000)
     assert ("Command line" in found) == (kind not in ("cumulative", "marginals", "batch"))
     if "Command line" in found:
         status, _, complaint = jostle(*shlex.split(found["Command line"].replace("\\\n", " "))[1:])
         assert status == 0, complaint
         assert sum(curator.charges()) == pytest.approx(1.5)
+
+
+def test_a_mean_in_sql_is_previewed_for_some_numbers_of_rows(curator):
+    shown, _ = curator.preview(kind="sql", sql="SELECT AVG(pay) FROM people")
+    assert "if there are 1,000 rows" in shown.html
 
 
 @pytest.mark.parametrize(("budget", "said"), [("rho=0.5", "of ρ = 0.5 is left"), ("1, 1e-6", "of ε = 1, δ = 1e-06 is left")])
