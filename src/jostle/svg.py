@@ -152,7 +152,17 @@ def drawn(figure: Any) -> str:
     ]
     spoken = escape(" ".join(heading[0]) or "chart")
     begin = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{spoken}">'
-    return "\n".join([begin, f"<style>{_STYLE}</style>", *body, "</svg>\n"])
+    drawing = "\n".join(body)
+    return "\n".join([begin, f"<style>{_STYLE}{_by_night(drawing)}</style>", drawing, "</svg>\n"])
+
+
+def _by_night(drawing: str) -> str:
+    """The style that gives each colour of the palette in the drawing its counterpart on a dark ground."""
+    from jostle.plots import DARK
+
+    used = [(day, night) for day, night in DARK.items() if f'"{day}"' in drawing]
+    rules = [f'[fill="{day}"] {{ fill: {night} }} [stroke="{day}"] {{ stroke: {night} }}' for day, night in used]
+    return f"\n@media screen and (prefers-color-scheme: dark) {{ {' '.join(rules)} }}" if rules else ""
 
 
 def _plain(value: Any) -> Any:
