@@ -127,7 +127,10 @@ class Release(Answer):
 
         With `together`, all intervals hold at once with 95 % confidence. They are wider.
         """
-        margins = self.margins_together if together else self.margins
+        return self.rows_within(self.margins_together if together else self.margins)
+
+    def rows_within(self, margins: Vector) -> Rows:
+        """The same with intervals of these widths."""
         low, high = self.answers - margins, self.answers + margins
         return labelled(self.labels, {"count": _without_traces(self.answers), "low": low, "high": high})
 
