@@ -6,12 +6,15 @@ there are, which cells every attribute has, and what happens to unexpected value
 
 from __future__ import annotations
 
+import sys
 import tempfile
+import warnings
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +28,11 @@ from jostle.kernel.budget import PURE, Price, exact
 from jostle.kernel.errors import BadInput, show
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
+from jostle.learn.importances import importances
 from jostle.learn.inputs import (
     check_names,
     is_private_table,
+    label_of,
     names_of,
     read_attributes,
     read_labels,
@@ -83,6 +88,30 @@ Fit = FitSummary
 """Its name in models that version 0.1 pickled."""
 
 
+_FITTED: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+"""How often each account has paid for a fit of a search in this process."""
+
+
+def _warn_of_searches(account: Account, price: Price) -> None:
+    """Say what a search or a cross-validation by scikit-learn spends, as soon as an account pays for its second fit."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and not str(frame.f_globals.get("__name__")).startswith("sklearn.model_selection"):
+        frame = frame.f_back
+    if frame is None:
+        return
+    _FITTED[account] = _FITTED.get(account, 0) + 1
+    if _FITTED[account] == 2:
+        text = (
+            f"The account {account.name!r} now pays for the second fit of a search, and each one costs {price}. A search "
+            "over m settings with k folds fits m × k + 1 times. Search on public records, and fit once on private ones."
+        )
+        warnings.warn(text, SecondFitWarning, stacklevel=4)
+
+
+class SecondFitWarning(UserWarning):
+    """An account pays for a further fit, as in a search over settings."""
+
+
 @dataclass(eq=False, repr=False)
 class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """The base of private classifiers. A subclass names its learner, and has that learner's tunables as fields.
@@ -118,7 +147,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
     _: KW_ONLY
     delta: Any = None
     rho: Any = None
-    label: str = "class"
+    label: str | None = None
     neighbours: Any = "add_remove"
     account: Account | None = None
     random_state: int | None = None
@@ -131,16 +160,16 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         are missing; if it is too long, the rest is ignored. A list without a single row of the right length is refused.
         """
         price = self._price()
-        if not isinstance(self.label, str):
+        if not (self.label is None or isinstance(self.label, str)):
             raise BadInput("label", "must be the name of a column", "pass for instance label='class'")
         found, tunables = self._learner(), self._tunables()
         found.check(tunables)
         if is_private_table(X):
             return self._fit_table(X, y, found, tunables, price)
-        seed, task = self._seed(), self._task()
-        if y is None and self.label in names_of(X):
-            check_names(names_of(X), [self.label])
-            y = X[self.label]
+        seed, task = self._seed(), self._task(y)
+        if y is None and task.label in names_of(X):
+            check_names(names_of(X), [task.label])
+            y = X[task.label]
         if y is None:
             raise BadInput("y", "requires y to be passed, but the target y is None", "pass the labels, or a frame with them")
         attributes, labels = read_attributes(X, task), read_labels(y)
@@ -167,7 +196,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         for name, value in given.items():
             if value is not None:
                 raise BadInput(name, "cannot be used with a private table, which has its own", "leave it out")
-        task = Task.over(table.schema, self.label)
+        task = Task.over(table.schema, label_of(table.schema, self.label))
         table.check_pays(price)  # before the rows are fetched
         found.dry_run(task, table.neighbours, price, tunables)
         records, budget = table.labelled(task.sizes, task.label, epsilon=price, note=found.name)
@@ -205,6 +234,24 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         likeliest = np.argmax(self.predict_proba(X), axis=1)
         return np.asarray(self.classes_[likeliest])
 
+    def importances(self) -> dict[str, float]:
+        """How much each attribute moves the predicted probabilities, the largest first: from the released model alone.
+
+        For made-up records, whose values are drawn evenly from the schema: the mean distance (total variation) between the
+        predictions before and after one attribute's value is drawn anew. No record is looked at, so it costs nothing.
+        """
+        check_is_fitted(self, "model_")
+        return importances(self.model_, self.task_)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file of JSON, which `jostle.learn.saved.load` and `jostle predict` read.
+
+        The file runs nothing when it is read, and holds only what was paid for. It is as public as a release.
+        """
+        from jostle.learn.saved import SavedModel
+
+        SavedModel(self.model_, self.task_, {"learner": self.learner, "explain": self.explain()}).save(path)
+
     def explain(self) -> str:
         """What was fitted, and at which price, in words."""
         check_is_fitted(self, "model_")
@@ -230,8 +277,9 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
             charges=self.charges_,
         )
 
-    def _task(self) -> Task:
-        return Task.over(read_schema(self.schema), self.label)
+    def _task(self, y: Any = None) -> Task:
+        schema = read_schema(self.schema)
+        return Task.over(schema, label_of(schema, self.label, y))
 
     def _price(self) -> Price:
         """What a fit costs: ε, which is 1 if nothing was said; ρ; or, with a δ, the ρ that both allow."""
@@ -268,6 +316,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         elif not hasattr(account, "purse"):
             raise BadInput("account", "must be an account of a ledger", "pass for instance ledger.account('people', cap=1)")
         purse = account.purse()  # refused if the account protects persons: here each row is one record
+        _warn_of_searches(account, price)
         if (purse.neighbours.relation, purse.neighbours.rows) != (relation.relation, relation.rows):
             raise BadInput("neighbours", f"the account is kept under {account.neighbours}", "pass the same")
         return ReleaseRecords(columns, purse=purse, note=note)
