@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from jostle.audit import Audited, Pair, catalogue
+from jostle.kernel.budget import PURE
 
-ENTRIES = catalogue.every()
+ENTRIES = {name: entry for name, entry in catalogue.every().items() if entry.measure == PURE}
 
 
 def leaky(loss: float, name: str = "leaky") -> Audited:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
+
+from numpy.random import default_rng
 
 from jostle.audit.replay import catalogue, replay
 from jostle.kernel import budget, measures, noise, records, source
@@ -14,6 +17,8 @@ from jostle.kernel.ledger import limits
 from jostle.kernel.measures import Approximate, largest_rho
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.strategies import Strategy, cells, identity
+from jostle.learn import estimator
+from jostle.mechanisms import repeated, stability
 from jostle.tables import batches
 from tests.audit.planted import (
     FOLDER,
@@ -36,6 +41,8 @@ from tests.kernel import (
     test_records,
     test_source,
 )
+from tests.learn import test_estimators
+from tests.mechanisms import test_margin, test_repeated, test_stability
 from tests.tables import test_batches
 
 costs_no_more = test_budget.test_the_epsilon_of_a_token_of_rho_costs_no_more_than_it.hypothesis.inner_test  # type: ignore[attr-defined]
@@ -231,5 +238,40 @@ OF_MEASURES = [
         "every question of a batch has the whole price",
         attribute(batches, "_shares", lambda parts: [Fraction(1)] * len(parts)),
         tested(test_batches.test_shares_follow_weights_and_add_up, FOLDER),
+    ),
+    Mutant(
+        "each of several runs has the whole ε",
+        attribute(repeated, "_PRICES", {"geometric": 1, "logarithmic": 1}),
+        tested(test_repeated.test_a_release_is_charged_once_and_each_run_gets_its_share, "geometric", 3, FOLDER),
+    ),
+    Mutant(
+        "a fixed number of runs",
+        attribute(repeated, "numbers_of_runs", lambda law, mean: (*[0] * (round(mean) - 1), 1)),
+        tested(test_repeated.test_the_number_of_runs_has_its_law_and_its_mean, "logarithmic"),
+    ),
+    Mutant(
+        "tokens of a run are worth something after its end",
+        attribute(budget.RunPurse, "end", lambda self: None),
+        tested(test_repeated.test_a_release_is_charged_once_and_each_run_gets_its_share, "geometric", 3, FOLDER),
+    ),
+    Mutant(
+        "a run spends what it likes",
+        attribute(budget.RunPurse, "check", lambda self, cost: None),
+        tested(test_repeated.test_a_release_is_charged_once_and_each_run_gets_its_share, "geometric", 3, FOLDER),
+    ),
+    Mutant(
+        "a token with a δ pays for noise",
+        wrapped(budget, "check_token", lambda f, token, of_keys=False: None),
+        tested(test_margin.test_a_release_is_charged_to_the_delta_for_selections, FOLDER),
+    ),
+    Mutant(
+        "stable selection with a δ under generators that everybody knows beforehand",
+        attribute(stability, "np", SimpleNamespace(random=SimpleNamespace(default_rng=lambda seed: default_rng(0)))),
+        tested(test_stability.test_with_a_delta_the_generators_are_seeded_anew_and_the_noise_is_the_same, FOLDER),
+    ),
+    Mutant(
+        "classifiers pay ρ as if it were ε",
+        attribute(estimator, "price_of", lambda epsilon, delta, rho: epsilon if rho is None else rho),
+        tested(test_estimators.test_under_rho_the_noise_is_gaussian_and_as_large_as_the_price_says, 0),
     ),
 ]

@@ -15,7 +15,8 @@ from jostle.kernel.budget import Budget, exact
 from jostle.kernel.functions import objective, totals
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
-from jostle.learn import naive_bayes
+from jostle.kernel.strategies import identity
+from jostle.learn import cuts, naive_bayes
 from jostle.tables import bounded_rows, budget_source, conditions, guess_schema, opening, table, view
 from jostle.tables.cells import cells
 from jostle.tables.columns import EngineColumns
@@ -58,6 +59,12 @@ def taken_again(original: Any, self: Any, epsilon: Any) -> Budget:
 def looks_at_the_rows(original: Any, self: Any, *, epsilon: Any) -> Preview:
     found = original(self, epsilon=epsilon)
     return replace(found, margin=found.margin + float(self.columns.counts(list(self.names)).sum()))
+
+
+def truly_counted(records: Any, task: Any, name: str, starts: Any, budget: Any) -> Any:
+    """As `cuts._counted`, charged and without noise."""
+    records.vector(name).measure(identity(records.sizes[name]), budget)
+    return records._Records__columns.counts([name])[: task.known(name)].astype(float)
 
 
 def handicapped(original: Any, self: Any, splits: Any, criterion: Any, token: Any, **how: Any) -> Any:
@@ -290,6 +297,11 @@ OF_TABLES = [
         tested(
             test_estimators.test_every_learner_spends_its_budget_whole_and_scores_every_value, "MultinomialBayes", 2, ADD
         ),
+    ),
+    Mutant(
+        "learning: cuts follow the true counts",
+        attribute(cuts, "_counted", truly_counted),
+        audited("cuts", ADD, samples=2_000),
     ),
     Mutant(
         "learning: true histograms in a release",

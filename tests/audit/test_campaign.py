@@ -14,6 +14,9 @@ from jostle.audit.examine import Verdict
 from jostle.kernel.errors import BadInput
 from tests.audit.helpers import ENTRIES, leaky
 
+EVERY = catalogue.every()
+"""With what is paid for in ρ."""
+
 
 def unseen(pilot: list[AuditJob], place: int = 0) -> dict[AuditJob, Verdict]:
     """A pilot that proved nothing, in a second a job."""
@@ -21,7 +24,7 @@ def unseen(pilot: list[AuditJob], place: int = 0) -> dict[AuditJob, Verdict]:
     return {
         job: Verdict(
             name=job.name,
-            family=ENTRIES[job.name].family if job.name in ENTRIES else "mechanism",
+            family=EVERY[job.name].family if job.name in EVERY else "mechanism",
             neighbours=job.neighbours,
             engine=job.engine,
             claimed=float(Fraction(job.epsilon)),
@@ -34,19 +37,19 @@ def unseen(pilot: list[AuditJob], place: int = 0) -> dict[AuditJob, Verdict]:
 
 
 def test_all_verdicts_hold_together():
-    quick, pilot = (campaign.jobs(list(ENTRIES.values()), full=full) for full in (False, True))
+    quick, pilot = (campaign.jobs(list(EVERY.values()), full=full) for full in (False, True))
     assert sum(1 - job.confidence for job in quick) == pytest.approx(0.001)
     for planned in (quick, [*pilot, *campaign.deeper(pilot, unseen(pilot))]):
         assert sum(1 - job.confidence for job in planned) <= 0.001 * (1 + 1e-9)
         assert len(set(planned)) == len(planned)
         assert {job.neighbours for job in planned} == {"add_remove", "replace"}
-    known = campaign.primitives(list(ENTRIES.values()))
+    known = campaign.primitives(list(EVERY.values()))
     assert len(RUNGS) * sum(1 - job.confidence for job in known) == pytest.approx(0.001)
 
 
 def test_a_full_audit_may_be_taken_in_pieces():
     """Of families and of entries: the pieces are those of the whole, so what was kept of them is found again."""
-    whole = campaign.jobs(list(ENTRIES.values()), full=True)
+    whole = campaign.jobs(list(EVERY.values()), full=True)
     pieces = [["mechanism", "operator"], ["algorithm", "choice"], ["classifier: Majority"], ["classifier", "table"]]
     found = {job for piece in pieces for job in campaign.jobs(catalogue.select(piece), full=True)}
     assert found == set(whole)
@@ -54,7 +57,7 @@ def test_a_full_audit_may_be_taken_in_pieces():
 
 def test_more_bounds_than_there_are_shares_share_the_chance_of_failure_too(monkeypatch):
     monkeypatch.setattr(campaign, "SHARES", 1)
-    pilot = campaign.jobs(list(ENTRIES.values()), full=True)
+    pilot = campaign.jobs(list(EVERY.values()), full=True)
     planned = [*pilot, *campaign.deeper(pilot, unseen(pilot))]
     assert sum(1 - job.confidence for job in planned) == pytest.approx(0.001)
     assert {job.confidence for job in campaign.jobs(catalogue.select(["table"]), full=True)} == {pilot[0].confidence}

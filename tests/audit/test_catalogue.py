@@ -63,8 +63,8 @@ def test_everything_that_can_be_asked_of_a_table_is_audited():
     assert {f"table: {name}" for name in QUESTIONS} <= set(ENTRIES)
 
 
-UNPAID = {"where", "select", "derive", "bin", "join", "union", "fresh"}
-"""What is done to a table before anything is asked."""
+UNPAID = {"where", "select", "derive", "bin", "join", "union", "fresh", "check_pays"}
+"""What is done to a table before anything is asked of it."""
 
 SAME = {"median": "quantiles", "top": "histogram", "records": "partition", "labelled": "partition"}
 """Questions that are other ones in other words, and record sources, whose operators are audited as such."""

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 
 from jostle.audit.charges import audit_charges, audit_tables
+from jostle.audit.entries import IN_RHO
 from jostle.audit.entries.tables import QUESTIONS
 
 CHARGED = ("HB", "MWEM", "AHP", "DAWA", "PHP", "AGrid", "Adaptive", "Pythia")
@@ -17,10 +18,17 @@ CHARGED = ("HB", "MWEM", "AHP", "DAWA", "PHP", "AGrid", "Adaptive", "Pythia")
 def test_charges_are_what_operators_were_handed(name):
     for found in audit_charges([name]):
         assert found.agrees
-        assert found.granted == found.heard == found.charged == Fraction(3, 10)
+        assert found.granted == found.heard == found.charged == price(found.name)
 
 
 def test_questions_to_tables_are_charged_what_they_cost():
     found = audit_tables()
-    assert {one.name.removeprefix("table: ").removesuffix(" by person") for one in found} == set(QUESTIONS)
-    assert all(one.agrees and one.charged == Fraction(3, 10) for one in found)
+    assert {one.name.removesuffix(IN_RHO).removeprefix("table: ").removesuffix(" by person") for one in found} == set(
+        QUESTIONS
+    )
+    assert all(one.agrees and one.charged == price(one.name) for one in found)
+
+
+def price(name: str) -> Fraction:
+    """In ε, or in the ρ that pays for it."""
+    return Fraction(9, 200) if name.endswith(IN_RHO) else Fraction(3, 10)

@@ -1,4 +1,4 @@
-"""The large-margin mechanism: its (ε, δ), by enumeration, and that nobody can charge it to a pure account."""
+"""The large-margin mechanism: its (ε, δ), by enumeration, and that an account with a δ pays for it, and no other."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from jostle import mechanisms
-from jostle.kernel.errors import BadInput
+from jostle.kernel.budget import Cost
+from jostle.kernel.errors import BadInput, Overdraft, PlanError
+from jostle.kernel.ledger import Ledger
+from jostle.kernel.measures import Approximate
 from jostle.mechanisms.margin import noise_scales, thresholds
 from tests.mechanisms.helpers import discrete_pmf, discrete_tail, hoeffding
 
@@ -53,10 +56,7 @@ def test_it_is_drawn_with_its_probabilities():
     scores, samples = [0, 0, -100], 3000
     expected = probabilities(scores, 1.0, 0.1)
     found = [
-        mechanisms.large_margin(
-            range(3), scores, sensitivity=(1, 1), epsilon=1, delta=0.1, simulation=mechanisms.simulation(seed=seed)
-        )
-        for seed in range(samples)
+        mechanisms.large_margin(range(3), scores, sensitivity=(1, 1), budget=token(seed, 0.1)) for seed in range(samples)
     ]
     assert (
         np.abs(np.bincount(found, minlength=3) / samples - expected).max() < hoeffding(samples, 3) + 0.01
@@ -68,25 +68,44 @@ def test_the_number_of_candidates_does_not_matter_where_the_margin_is_large():
     scores = np.zeros(200_000)
     scores[77] = gap
     chosen = [
-        mechanisms.large_margin(
-            range(scores.size), scores, sensitivity=1, epsilon=1, delta=1e-6, simulation=mechanisms.simulation(seed=seed)
-        )
-        for seed in range(20)
+        mechanisms.large_margin(range(scores.size), scores, sensitivity=1, budget=token(seed, 1e-6)) for seed in range(20)
     ]
     assert chosen == [77] * 20
 
 
-def test_no_token_can_pay_for_it(account):
-    settings = {"sensitivity": 1, "epsilon": 1, "delta": 0.1}
-    for purse in (account, account.grant(1), account.purse(), None):
-        with pytest.raises(BadInput, match="which no budget of pure ε can pay for"):
-            mechanisms.large_margin("ab", [1, 2], **settings, simulation=purse)
+def test_a_release_is_charged_to_the_delta_for_selections(tmp_path):
+    scores = {"first": 2_000, **{f"other {place}": 0 for place in range(50)}}
+    with Ledger(tmp_path / "budget.db") as ledger:
+        people = ledger.account("people", cap=Approximate(epsilon=1, delta=1e-6))
+        budget = people.grant("1/2", delta="1/4000000")
+        assert mechanisms.large_margin(scores, sensitivity=1, budget=budget, note="which one") == "first"
+        charge = ledger.events("people")[-1]
+        assert (charge.operator, charge.cost) == ("large_margin", Cost.key_selection("1/2", "1/4000000"))
+        assert (people.left.delta, people.left.pure) == (Fraction(1, 4_000_000), Fraction(1, 2))
+        with pytest.raises(PlanError, match="a token is spent or split once"):
+            mechanisms.large_margin(scores, sensitivity=1, budget=budget)
+        with pytest.raises(Overdraft):
+            people.grant("1/4", delta="1/3000000")
+        with pytest.raises(PlanError, match="pays for a selection that has a δ, and no other does"):
+            mechanisms.permute_and_flip(scores, sensitivity=1, budget=people.grant("1/4", delta="1/8000000"))
+
+
+def test_a_budget_without_a_delta_does_not_pay_for_it(account):
+    for budget in (account.grant(1), mechanisms.simulation(seed=0).grant(1), mechanisms.simulation(seed=0).grant(rho=1)):
+        with pytest.raises(BadInput, match="has no δ.*account.grant.1, delta=1e-6. of an .ε, δ. account"):
+            mechanisms.large_margin("ab", [1, 2], sensitivity=1, budget=budget)
+    with pytest.raises(BadInput, match="must be a budget token"):
+        mechanisms.large_margin("ab", [1, 2], sensitivity=1, budget=account)
+    with pytest.raises(BadInput, match="the account .* has no δ"):
+        account.grant(1, delta=1e-6)
     assert account.spent == 0
 
 
 @pytest.mark.parametrize("delta", [0, 1, -1, 2, float("nan")])
 def test_delta_is_above_0_and_below_1(delta):
     with pytest.raises(BadInput, match="delta"):
-        mechanisms.large_margin(
-            "ab", [1, 2], sensitivity=1, epsilon=1, delta=delta, simulation=mechanisms.simulation(seed=0)
-        )
+        token(0, delta)
+
+
+def token(seed, delta):
+    return mechanisms.simulation(seed=seed).grant(1, delta=delta)

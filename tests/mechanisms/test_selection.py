@@ -351,7 +351,7 @@ def test_a_dictionary_brings_its_scores(mechanism, account):
 
 
 def test_a_dictionary_brings_its_scores_to_the_large_margin():
-    settings = {"sensitivity": 1, "epsilon": 1, "delta": 1e-6, "simulation": mechanisms.simulation(seed=0)}
+    settings = {"sensitivity": 1, "budget": mechanisms.simulation(seed=0).grant(1, delta=1e-6)}
     assert mechanisms.large_margin({"DE": 120, "FR": 90_000}, **settings) == "FR"
     with pytest.raises(BadInput, match="^scores: are missing"):
         mechanisms.large_margin(["DE"], **settings)
@@ -489,11 +489,11 @@ def test_points_of_a_line_that_are_drawn_at_once_are_each_like_one():
 
 
 def test_large_margins_that_are_looked_for_at_once_are_each_like_one():
-    how = {"sensitivity": 1, "epsilon": 1, "delta": 0.05}
-    scores = [60, 58, 20, 0]
-    once = mechanisms.large_margin(np.arange(4), scores, simulation=mechanisms.simulation(seed=1, trials=20_000), **how)
-    purse = mechanisms.simulation(seed=2)
-    single = [mechanisms.large_margin(range(4), scores, simulation=purse, **how) for _ in range(4_000)]
+    scores, purse = [60, 58, 20, 0], mechanisms.simulation(seed=2)
+    token = mechanisms.simulation(seed=1, trials=20_000).grant(1, delta=0.05)
+    once = mechanisms.large_margin(np.arange(4), scores, sensitivity=1, budget=token)
+    tokens = [purse.grant(1, delta=0.05) for _ in range(4_000)]
+    single = [mechanisms.large_margin(range(4), scores, sensitivity=1, budget=token) for token in tokens]
     seen = np.array([np.bincount(once, minlength=4), np.bincount(single, minlength=4)])
     assert stats.chi2_contingency(seen[:, seen.sum(axis=0) > 0]).pvalue > 1e-9
 

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 from jostle import mechanisms
+from jostle.kernel.budget import CountingPurse
 from jostle.kernel.errors import BadInput
+from jostle.kernel.ledger import Ledger
+from jostle.kernel.measures import Approximate
+from jostle.kernel.neighbours import Neighbours
 from tests.kernel.helpers import RELATIONS
 from tests.mechanisms.helpers import recorded
 
@@ -80,3 +84,29 @@ def test_a_score_that_is_no_number_is_the_worst_and_is_charged(account):
     settings = {**ROWS, "stability": ("1/1000", "1/1000"), "budget": account.grant(1)}
     assert mechanisms.stable_selection([1, 2], lambda one, rows, draw: one, lambda one, rows: scores[one], **settings) == 2
     assert account.spent == 1
+
+
+def test_with_a_delta_the_generators_are_seeded_anew_and_the_noise_is_the_same(tmp_path):
+    seen = []
+
+    def draws(candidate, rows, generator):
+        seen.append(generator.random())
+        return candidate
+
+    how = {"stability": (2, 1), "training": ROWS["training"], "validation": ROWS["validation"]}
+    with Ledger(tmp_path / "budget.db") as ledger:
+        people = ledger.account("people", cap=Approximate(epsilon=9, delta=1e-6))
+        for _ in range(2):
+            budget = people.grant(4, delta=1e-7)
+            assert mechanisms.stable_selection([1, 400], draws, score, **how, budget=budget) == 1
+        assert [event.operator for event in ledger.events("people")[1:]] == ["stable_selection"] * 2
+        assert people.left.delta == Fraction(3, 10**7)
+    assert len(set(seen)) == 4
+    noises = []
+    for given in ({}, {"delta": 1e-7}):
+        _, recorder = recorded()
+        token = CountingPurse(Neighbours(), recorder).grant("1/3", **given)
+        mechanisms.stable_selection([1, 5, 9], lambda candidate, *_: candidate, score, **how, budget=token)
+        ((_, scale, scores),) = [one for one in recorder.asked if one[0] == "noisy_max"]
+        noises.append((scale, scores.tolist()))
+    assert noises[0] == noises[1]

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from jostle.audit import catalogue
 from jostle.audit.entries import Audited, Engine, Pair
 from jostle.audit.examine import CONFIDENCE, Verdict, examine
+from jostle.kernel.budget import PURE
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.simulate.parallel import in_parallel
@@ -73,6 +74,9 @@ FULL: Plan = {
     "table": (Sampling("1", 50_000),),
 }
 """A night: fresh samples of the pair that promised most in the pilot at that ε. Each ε is one of the pilot's."""
+
+AT_IN_RHO: dict[Kind, str] = {"batched": "2", "single": "3", "slow": "1/2"}
+"""The one ε of a quick audit for what is paid for in ρ = ε²/2; else, and in a full audit, it is 1."""
 
 RUNGS = (20_000, 100_000, 1_000_000)
 """Samples for a primitive whose worst case is known: more, until enough of ε is found."""
@@ -135,7 +139,8 @@ def jobs(entries: Sequence[Audited], *, full: bool = False, seed: int = 0) -> li
     ['simulated', 'simulated', 'simulated', 'simulated', 'exact', 'exact']
     """
     plan = PILOT if full else QUICK
-    planned = [(*one, how) for one in _settings(entries, full=full) for how in plan[kind(one[0], one[2])]]
+    settings = _settings(entries, full=full)
+    planned = [(*one, how) for one in settings for how in _samplings(plan, one[0], one[2], full=full)]
     confidence = _confidence(max(SHARES, _bounds_of_all()) if full else len(planned))
     order = {"slow": 0, "single": 1, "batched": 2}
     planned.sort(key=lambda one: order[one[0].pace])
@@ -145,10 +150,17 @@ def jobs(entries: Sequence[Audited], *, full: bool = False, seed: int = 0) -> li
     ]
 
 
+def _samplings(plan: Plan, entry: Audited, engine: Engine, *, full: bool) -> Iterator[Sampling]:
+    """All of the plan's for such an entry; of what is paid for in ρ, those at one ε."""
+    how = kind(entry, engine)
+    at = "1" if full else AT_IN_RHO.get(how, "1")
+    yield from (one for one in plan[how] if entry.measure == PURE or one.epsilon == at)
+
+
 def _bounds_of_all() -> int:
     """How many bounds a full audit of everything has."""
-    kinds = [kind(entry, engine) for entry, _, engine in _settings(list(catalogue.every().values()), full=True)]
-    return sum(len(PILOT[one]) + len(FULL[one]) for one in kinds)
+    settings = list(_settings(list(catalogue.every().values()), full=True))
+    return sum(len(list(_samplings(plan, one, engine, full=True))) for plan in (PILOT, FULL) for one, _, engine in settings)
 
 
 def _settings(entries: Sequence[Audited], *, full: bool) -> Iterator[tuple[Audited, str, Engine]]:

@@ -6,7 +6,18 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import get_args
 
-from jostle.audit.entries import Audited, Family, algorithms, choices, classifiers, mechanisms, operators, records, tables
+from jostle.audit.entries import (
+    Audited,
+    Family,
+    algorithms,
+    choices,
+    classifiers,
+    in_rho,
+    mechanisms,
+    operators,
+    records,
+    tables,
+)
 from jostle.kernel.errors import BadInput
 
 _added: dict[str, Audited] = {}
@@ -15,11 +26,14 @@ _added: dict[str, Audited] = {}
 def every() -> dict[str, Audited]:
     """All entries: mechanisms, operators, algorithms, choices, classifiers, questions to tables, and what was added.
 
+    What can be paid for in ρ is there twice.
+
     >>> sorted({entry.family for entry in every().values()})
     ['algorithm', 'choice', 'classifier', 'mechanism', 'operator', 'table']
     """
     modules = (mechanisms, operators, records, algorithms, choices, classifiers, tables)
-    return {entry.name: entry for module in modules for entry in module.entries()} | _added
+    pure = [entry for module in modules for entry in module.entries()]
+    return {entry.name: entry for entry in [*pure, *(in_rho(entry) for entry in pure if entry.in_rho)]} | _added
 
 
 def add(entry: Audited) -> Audited:
@@ -42,7 +56,8 @@ def select(only: Sequence[str] | None) -> list[Audited]:
     """All entries, or those of these names or families, or whose names begin with these texts.
 
     >>> [entry.name for entry in select(["median", "partition"])]
-    ['median', 'partition: noisy-minimum', 'partition: exponential']
+    ['median', 'partition: noisy-minimum', 'partition: exponential', 'partition: noisy-minimum, in ρ',
+    'partition: exponential, in ρ']
     >>> {entry.family for entry in select(["mechanism"])}
     {'mechanism'}
     """

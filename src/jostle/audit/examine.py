@@ -13,7 +13,7 @@ import numpy as np
 from jostle import plots
 from jostle.audit.entries import Audited, Engine, Pair
 from jostle.audit.search import evidence, failure_chance
-from jostle.kernel.budget import exact
+from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
@@ -45,10 +45,10 @@ class Verdict:
     """Which noise was drawn: simulated or exact."""
 
     claimed: float
-    """The ε that is promised."""
+    """The ε, or ρ, that is promised."""
 
     bound: float
-    """The ε that the samples prove: the true one is at least this."""
+    """The ε, or ρ, that the samples prove: the true one is at least this."""
 
     confidence: float
     """The confidence with which the bound holds, by itself."""
@@ -68,6 +68,9 @@ class Verdict:
     seconds: float = 0.0
     """The processor time it took."""
 
+    measure: str = PURE
+    """What is promised: a pure ε, or a ρ."""
+
     @property
     def finding(self) -> bool:
         """Whether the claim is refuted."""
@@ -75,8 +78,16 @@ class Verdict:
 
     @property
     def tightness(self) -> float:
-        """The part of the claim that was found. If it is near 1, a mechanism that lost more would have been noticed."""
-        return self.bound / self.claimed
+        """The part of the claim that was found. If it is near 1, a mechanism that lost more would have been noticed.
+
+        ρ grows with the square of what a record moves, so there it is the root of that part.
+        """
+        part = self.bound / self.claimed
+        return part if self.measure == PURE else part**0.5
+
+    @property
+    def symbol(self) -> str:
+        return SYMBOLS[self.measure]
 
     @property
     def verdict(self) -> str:
@@ -90,7 +101,9 @@ class Verdict:
         return plots.audited([self])
 
     def _repr_html_(self) -> str:
-        words = f"{self.verdict}: {self.name} loses at least ε = {self.bound:.3g}, and {self.claimed:g} is claimed"
+        words = (
+            f"{self.verdict}: {self.name} loses at least {self.symbol} = {self.bound:.3g}, and {self.claimed:g} is claimed"
+        )
         return plots.in_words(f"{words} ({self.neighbours} neighbours, {self.samples:,} runs, {self.engine} noise).")
 
     def to_json(self) -> dict[str, Any]:
@@ -108,9 +121,10 @@ def examine(
     confidence: float = CONFIDENCE,
     pairs: Sequence[Pair] | None = None,
 ) -> Verdict:
-    """Try every pair of the entry, and return the strongest bound. It holds with this confidence for all pairs together.
+    """Try every pair of the entry, and return the strongest bound, on ε or on ρ.
 
-    The exact engine cannot be seeded. With it, events may also look at the last bits of what is released.
+    It holds with this confidence for all pairs together. The exact engine cannot be seeded. With it, events may also look at
+    the last bits of what is released.
 
     >>> from jostle.audit import catalogue
     >>> found = examine(catalogue.get("discrete_laplace"), epsilon=1, neighbours="replace", samples=20_000, seed=0)
@@ -139,7 +153,10 @@ def examine(
 
     found = [
         evidence(
-            *_same_width(outputs(pair.one, 2 * place), outputs(pair.other, 2 * place + 1)), chance=chance, delta=entry.delta
+            *_same_width(outputs(pair.one, 2 * place), outputs(pair.other, 2 * place + 1)),
+            chance=chance,
+            delta=entry.delta,
+            in_rho=entry.measure == CONCENTRATED,
         )
         for place, pair in enumerate(tried)
     ]
@@ -157,6 +174,7 @@ def examine(
         event=strongest.event,
         place=max(range(len(found)), key=lambda at: found[at].promise),
         seconds=time.process_time() - started,
+        measure=entry.measure,
     )
 
 

@@ -1,9 +1,12 @@
 """From samples on two neighbours to a lower bound on ε: search an event on one part of them, measure it on the rest.
 
 A pure ε-differentially private mechanism has P[E | x] ≤ e^ε P[E | x′] + δ for every event E. So every event gives a lower
-bound, ln((P[E | x] − δ) / P[E | x′]). One half of the samples is used to find an event. What it proves is counted on the
-other half, which had no part in choosing it, with Clopper and Pearson's exact bounds on both probabilities. Nothing is
-assumed about the distributions, and however badly the search goes, the bound holds with its confidence.
+bound, ln((P[E | x] − δ) / P[E | x′]). Of a ρ-concentrated mechanism, whether E occurs has a Rényi divergence of at most αρ
+at every order α; so every event gives a lower bound on ρ, too.
+
+One half of the samples is used to find an event. What it proves is counted on the other half, which had no part in choosing
+it, with Clopper and Pearson's exact bounds on both probabilities. Nothing is assumed about the distributions, and however
+badly the search goes, the bound holds with its confidence.
 """
 
 from __future__ import annotations
@@ -29,6 +32,9 @@ THRESHOLDS = 96
 LIKELY = 0.3
 """A pair promises what its events would prove with this chance of failure. What a few samples prove with a much smaller
 chance says more about how often an event is seen than about what it tells."""
+
+_ORDERS = (1.1, 1.3, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.5, 8.0, 12.0, 20.0, 50.0)
+"""Orders of Rényi divergences, beside 1: each gives a bound, and between two of them little is lost."""
 
 _BINS = 24
 _MOST_OUTCOMES = 4_096
@@ -69,7 +75,7 @@ class Evidence:
     """What an event proves about a pair of inputs."""
 
     bound: float
-    """ε is at least this, with the confidence asked for; 0 if nothing is proven."""
+    """ε, or ρ, is at least this, with the confidence asked for; 0 if nothing is proven."""
 
     event: str
     """The event in words, and how often it was seen on either side."""
@@ -99,19 +105,53 @@ def epsilon_bounds(hits: Any, others: Any, samples: int, other_samples: int, *, 
     >>> epsilon_bounds([500], [100], 1000, 1000, chance=0.001).round(2).tolist()
     [1.2]
     """
-    low, high = probability_bounds(hits, samples, chance / 2)[0], probability_bounds(others, other_samples, chance / 2)[1]
-    return np.log(np.maximum(low - delta, 1e-300) / high).clip(0.0)
+    return _at_least_epsilon(*_apart(hits, others, samples, other_samples, chance), delta)
 
 
-def rough_bounds(hits: Any, others: Any, samples: int, other_samples: int, *, chance: float, delta: float = 0.0) -> Vector:
-    """The same by Wilson's bounds, which are near and cheap: for a search, whose own bound is never reported.
+def rho_bounds(hits: Any, others: Any, samples: int, other_samples: int, *, chance: float) -> Vector:
+    """A lower bound on ρ, by the Rényi divergences of whether the event occurs, that fails with at most this chance.
+
+    The divergences grow with the one probability and fall with the other, as long as the first is the larger.
+
+    >>> rho_bounds([500], [100], 1000, 1000, chance=0.001).round(2).tolist()
+    [0.31]
+    """
+    return _at_least_rho(*_apart(hits, others, samples, other_samples, chance))
+
+
+def _apart(hits: Any, others: Any, samples: int, other_samples: int, chance: float) -> tuple[Vector, Vector]:
+    """Below the one probability, and above the other; both hold but with this chance."""
+    return probability_bounds(hits, samples, chance / 2)[0], probability_bounds(others, other_samples, chance / 2)[1]
+
+
+def _at_least_epsilon(low: Vector, high: Vector, delta: float) -> Vector:
+    return np.asarray(np.log(np.maximum(low - delta, 1e-300) / high).clip(0.0))
+
+
+def _at_least_rho(low: Vector, high: Vector) -> Vector:
+    """The largest D_α(p‖q) / α of two coins with p > q; 0 where p is not above q."""
+    from scipy.special import xlogy
+
+    p, q = np.maximum(low, 1e-300), np.clip(high, 1e-300, 1 - 1e-15)
+    seen, unseen = np.log(p / q), np.log1p(-np.minimum(p, 1 - 1e-15)) - np.log1p(-q)
+    by_order = [xlogy(p, p / q) + (1 - p) * unseen]  # at order 1
+    for order in _ORDERS:
+        each = np.logaddexp(np.log(p) + (order - 1) * seen, np.log1p(-np.minimum(p, 1 - 1e-15)) + (order - 1) * unseen)
+        by_order.append(each / (order - 1) / order)
+    return np.asarray(np.where(p > q, np.max(by_order, axis=0), 0.0).clip(0.0))
+
+
+def rough_bounds(
+    hits: Any, others: Any, samples: int, other_samples: int, *, chance: float, delta: float = 0.0, in_rho: bool = False
+) -> Vector:
+    """Either of them by Wilson's bounds, which are near and cheap: for a search, whose own bound is never reported.
 
     >>> rough_bounds(np.array([500]), np.array([100]), 1000, 1000, chance=0.001).round(2).tolist()
     [1.2]
     """
     far = NormalDist().inv_cdf(1 - max(chance, 1e-15) / 2)
     low, high = _wilson(hits, samples, -far), _wilson(others, other_samples, far)
-    return np.log(np.maximum(low - delta, 1e-300) / high).clip(0.0)
+    return _at_least_rho(low, high) if in_rho else _at_least_epsilon(low, high, delta)
 
 
 def _wilson(hits: Any, samples: int, far: float) -> Vector:
@@ -121,8 +161,8 @@ def _wilson(hits: Any, samples: int, far: float) -> Vector:
     return np.asarray((share + weight / 2 + far * spread) / (1 + weight))
 
 
-def evidence(one: Vector, other: Vector, *, chance: float, delta: float = 0.0) -> Evidence:
-    """What the best event found proves; the bound is wrong with at most this chance.
+def evidence(one: Vector, other: Vector, *, chance: float, delta: float = 0.0, in_rho: bool = False) -> Evidence:
+    """What the best event found proves, about ε or about ρ; the bound is wrong with at most this chance.
 
     A quarter of the samples makes the scores, a quarter picks the event, and half counts it.
 
@@ -135,13 +175,13 @@ def evidence(one: Vector, other: Vector, *, chance: float, delta: float = 0.0) -
         np.split(outputs, [len(outputs) // 4, 2 * (len(outputs) // 4)]) for outputs in (one, other)
     )
     candidates = [found for score in _scores(fit_a, fit_b) for found in _events(*score, pick_a, pick_b)]
-    event, promising = (_best(candidates, at, delta) for at in (chance, LIKELY))
+    event, promising = (_best(candidates, at, delta, in_rho) for at in (chance, LIKELY))
     hits, others, samples, other_samples = counted = event.counts(kept_a, kept_b)
     sides = ("the other", "the first") if event.swapped else ("the first", "the other")
     return Evidence(
-        bound=float(epsilon_bounds(*counted, chance=chance, delta=delta)),
+        bound=float(rho_bounds(*counted, chance=chance) if in_rho else epsilon_bounds(*counted, chance=chance, delta=delta)),
         event=f"{event}: {hits:,} of {samples:,} runs on {sides[0]}, {others:,} of {other_samples:,} on {sides[1]}",
-        promise=float(rough_bounds(*promising.counts(kept_a, kept_b), chance=LIKELY, delta=delta)),
+        promise=float(rough_bounds(*promising.counts(kept_a, kept_b), chance=LIKELY, delta=delta, in_rho=in_rho)),
     )
 
 
@@ -164,9 +204,9 @@ def _event(name: str, score: Score, cuts: Vector, above: bool, swapped: bool, at
     return OutputEvent(name, score, float(cuts[at]), above, swapped)
 
 
-def _best(candidates: Sequence[Candidates], chance: float, delta: float) -> OutputEvent:
+def _best(candidates: Sequence[Candidates], chance: float, delta: float, in_rho: bool) -> OutputEvent:
     """The event that proves most with this chance of failure: with a larger one, rarer events that tell more come first."""
-    bounds = [rough_bounds(*counts, chance=chance, delta=delta) for counts, _ in candidates]
+    bounds = [rough_bounds(*counts, chance=chance, delta=delta, in_rho=in_rho) for counts, _ in candidates]
     best = max(range(len(candidates)), key=lambda place: bounds[place].max())
     return candidates[best][1](int(np.argmax(bounds[best])))
 

@@ -214,11 +214,9 @@ class ByLargeMargin:
 
     def run(self, one: PublicDatabase, seed: Any, neighbours: Neighbours) -> SimulatedChoice:
         scores = [self.score(option.name, one.data, one.query) for option in self.options]
-        purse = simulation(seed=seed, neighbours=neighbours)
         half = one.epsilon / 2
-        chosen = large_margin(
-            self.options, scores, sensitivity=self.sensitivity, epsilon=half, delta=self.delta, simulation=purse
-        )
+        token = simulation(seed=seed, neighbours=neighbours).grant(half, delta=self.delta)
+        chosen = large_margin(self.options, scores, sensitivity=self.sensitivity, budget=token)
         source = one.source(np.random.SeedSequence(int(np.random.default_rng(seed).integers(2**62))), neighbours)
         return SimulatedChoice(answered(chosen, source, one.query, source.grant(half)), chosen.name, one.epsilon)
 

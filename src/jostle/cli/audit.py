@@ -58,9 +58,9 @@ def audit(
     """Look for privacy losses beyond what is claimed. Exits with status 1 if there is a finding, which is shown in full.
 
     For every mechanism, operator and algorithm, jostle samples on neighbouring inputs that are hard for it, searches for the
-    event that distinguishes them best, and computes the ε that this proves. Then it compares every plan's charges with what
-    its operators spent. A full audit first tries all pairs of inputs, says how long the rest will take, and continues with
-    the most revealing ones. You can stop at any time; the same command continues from there.
+    event that distinguishes them best, and computes the ε, or ρ, that this proves. Then it compares every plan's charges
+    with what its operators spent. A full audit first tries all pairs of inputs, says how long the rest will take, and
+    continues with the most revealing ones. You can stop at any time; the same command continues from there.
     """
     console = Console(stderr=as_json, highlight=False)
     if not console.is_terminal:
@@ -133,12 +133,17 @@ def _show_rest(console: Console, rest: Mapping[AuditJob, float], workers: int, k
 
 
 def _show(console: Console, verdicts: Sequence[Verdict], charges: Sequence[ChargeVerdict]) -> None:
-    table = Table(title="What samples prove about ε", title_justify="left", box=None, pad_edge=False)
-    for heading in ("entry", "neighbours", "noise", "ε claimed", "ε proven", "of it", "confidence", "samples", "verdict"):
+    table = Table(title="What samples prove about ε, or about ρ", title_justify="left", box=None, pad_edge=False)
+    for heading in ("entry", "neighbours", "noise", "claimed", "proven", "of it", "confidence", "samples", "verdict"):
         left = heading in ("entry", "neighbours", "noise", "verdict")
         table.add_column(heading, justify="left" if left else "right", overflow="fold")
     for one in verdicts:
-        numbers = (f"{one.claimed:g}", f"{one.bound:.3f}", f"{one.tightness:.0%}", f"1 − {1 - one.confidence:.0e}")
+        numbers = (
+            f"{one.symbol} = {one.claimed:g}",
+            f"{one.bound:.3f}",
+            f"{one.tightness:.0%}",
+            f"1 − {1 - one.confidence:.0e}",
+        )
         cells = (one.name, one.neighbours, one.engine, *numbers, f"{one.samples:,}", one.verdict)
         table.add_row(*map(Text, cells), style="bold red" if one.finding else None)
     console.print(table)
@@ -175,8 +180,8 @@ def _show_tightness(console: Console, verdicts: Sequence[Verdict]) -> None:
 def _show_finding(console: Console, one: Verdict) -> None:
     console.print(
         Text(
-            f"FINDING {one.name} under {one.neighbours}, {one.engine} noise: ε is at least {one.bound:.3f}, claimed is "
-            f"{one.claimed:g}.\n  pair:  {one.pair}\n  event: {one.event}",
+            f"FINDING {one.name} under {one.neighbours}, {one.engine} noise: {one.symbol} is at least {one.bound:.3f}, "
+            f"claimed is {one.claimed:g}.\n  pair:  {one.pair}\n  event: {one.event}",
             style="bold red",
         )
     )

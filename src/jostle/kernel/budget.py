@@ -215,7 +215,7 @@ class Price:
         >>> Price.of(None, "1/50").pure
         Fraction(1, 5)
         """
-        return self.amount if self.measure == PURE else root_down(2 * self.amount)
+        return self.amount if self.measure != CONCENTRATED else root_down(2 * self.amount)
 
     @property
     def exponential(self) -> Fraction:
@@ -224,7 +224,7 @@ class Price:
         >>> Price.of(None, "1/50").exponential
         Fraction(2, 5)
         """
-        return self.amount if self.measure == PURE else root_down(8 * self.amount)
+        return self.amount if self.measure != CONCENTRATED else root_down(8 * self.amount)
 
     @property
     def cost(self) -> Cost:
@@ -327,6 +327,42 @@ class CountingPurse(Purse):
             raise Overdraft(requested=cost.amount, remaining=self.unspent, of="this computation", measure=cost.measure)
 
 
+class RunPurse(CountingPurse):
+    """The purse of one of several runs that were charged together, beforehand: it grants up to what one run may cost.
+
+    >>> purse = RunPurse(Neighbours(), None, Fraction(1, 2), [])
+    >>> token = purse.grant("1/4")
+    >>> purse.grant("1/2")
+    Traceback (most recent call last):
+    jostle.kernel.errors.Overdraft: this run: requested ε = 0.5, remaining 0.25. Request at most 0.25; `jostle budget` lists
+    what was spent.
+    """
+
+    durable = True  # the charge for all runs is in the ledger before the first of them begins
+
+    def __init__(self, neighbours: Neighbours, noise: Noise | None, most: Fraction, charges: Sequence[Event]) -> None:
+        super().__init__(neighbours, noise)
+        self.charges, self._most, self._home, self._ended = list(charges), most, Home(), False
+
+    def check(self, cost: Cost) -> None:
+        """Pure ε, up to what is left of it; nothing after the run has ended."""
+        if self._ended or cost.measure != PURE:
+            raise PlanError("a run is paid for in pure ε, and only while it lasts")
+        if cost.amount > self._most - self.granted:
+            raise Overdraft(requested=cost.amount, remaining=self._most - self.granted, of="this run")
+
+    def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
+        """Nothing to write, but here alone, and only while the run lasts."""
+        self._home.check()
+        if self._ended:
+            raise PlanError("a run is paid for in pure ε, and only while it lasts")
+        super().pay(cost, operator=operator, neighbours=neighbours, note=note)
+
+    def end(self) -> None:
+        """No token of this run is worth anything from here on."""
+        self._ended = True
+
+
 class PartPurse(CountingPurse):
     """The purse of a part of a split: it grants the one token that was charged when the data were split, and no more.
 
@@ -424,6 +460,16 @@ class Budget:
         return self.price.cost
 
     @property
+    def delta(self) -> Fraction:
+        """The δ beside its ε; 0 but for selections that have one."""
+        return self._delta
+
+    @property
+    def unit(self) -> str | None:
+        """Whom the account protects that it was granted from; None without one."""
+        return getattr(self._purse, "unit", None)
+
+    @property
     def left_in(self) -> str:
         """The measure of what is left: that of its account; in a part, and in a simulation, its own."""
         return self._purse.left_in or self._measure
@@ -481,9 +527,12 @@ class Budget:
             purse.spent += 0 if self._delta else self._amount
         return self._amount
 
-    def draw(self, *, operator: str, note: str = "") -> Noise:
-        """For mechanisms that take numbers rather than a source: charge this token, then return the noise to use."""
-        check_token(self)
+    def draw(self, *, operator: str, note: str = "", with_delta: bool = False) -> Noise:
+        """For mechanisms that take numbers rather than a source: charge this token, then return the noise to use.
+
+        One that is private only up to a δ takes a token that has a δ, and no other mechanism does.
+        """
+        check_token(self, of_keys=with_delta)
         noise = self._purse.noise
         if noise is None:
             raise PlanError("this budget can be counted but not drawn on: grant it from an account or a simulation")
@@ -522,4 +571,4 @@ def check_token(budget: object, *, of_keys: bool = False) -> None:
     if type(budget) is not Budget:
         raise PlanError("an operator is paid with a budget that was granted for its source, not with a number")
     if of_keys != (budget.measure == KEYS):
-        raise PlanError("a budget with a δ pays for a selection of keys, and no other does: grant(epsilon, delta=…)")
+        raise PlanError("a budget with a δ pays for a selection that has a δ, and no other does: grant(epsilon, delta=…)")

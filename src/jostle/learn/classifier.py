@@ -14,6 +14,7 @@ from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import Records
 from jostle.kernel.strategies import identity
 from jostle.learn.chooser import OPTIONS, Chooser, Pick, features, shipped_text
+from jostle.learn.cuts import Recut, price, recut
 from jostle.learn.estimator import FitSummary, PrivateEstimator
 from jostle.learn.registry import CHOSEN, FloatArray, IntArray, Model, learner
 from jostle.learn.task import Task
@@ -42,24 +43,32 @@ class ChosenModel:
         return f"Chosen: {self.pick.option}.{because}\nExpected loss against the best: {others}.\n{self.model.describe()}"
 
 
-@learner(name=CHOSEN, cite="kotsogiannis2017pythia", version=4, built_on=OPTIONS, file=shipped_text)
+@learner(name=CHOSEN, cite="kotsogiannis2017pythia", version=5, built_on=OPTIONS, file=shipped_text)
 def chosen(records: Records, task: Task, budget: Budget) -> ChosenModel:
     """The learner that a chooser, grown on public tables, expects to lose the least here.
 
-    Privacy: the classes' noisy counts (2 % of the budget), then the chosen learner with the rest. The choice depends only
-    on the schema, ε and these counts, so it is post-processing, and each learner is private for any budget that it is given
-    (adaptive composition).
+    Where records are enough, numbers are first cut anew where the records are, see `cuts.recut`.
+
+    Privacy: the classes' noisy counts (2 % of the budget), cuts if they are worth 3 to 10 % of the rest, then the chosen
+    learner with what is left, one after the other. Whether to cut, and the choice, depend only on the schema, ε and these
+    counts, so they are post-processing, and each learner is private for any budget that it is given (adaptive composition).
     """
     from jostle.learn import get
 
     look, rest = budget.split(PERCENT, 100 - PERCENT)
     classes = task.sizes[task.label]
     counts = np.maximum(records.vector(task.label).measure(identity((classes,)), look), 0)
-    facts = features(task, counts.tolist(), rest.rate / float(records.neighbours.sensitivity(1, 2)))
+    persons = float(records.neighbours.sensitivity(1, 2))
+    total = max(1.0, float(counts.sum()))
+    fresh = Recut(records, task, {})
+    if percent := price(task, total, rest.rate / persons):
+        cutting, rest = rest.split(percent, 100 - percent)
+        fresh = recut(records, task, cutting)
+    facts = features(fresh.task, counts.tolist(), rest.rate / persons)
     pick = Chooser.load().pick(facts)
     found = get(pick.option)
-    known = {"total": max(1.0, float(counts.sum()))} if "total" in found.tunables else {}
-    return ChosenModel(found.run(records, task, rest, **known), pick, facts)
+    known = {"total": total} if "total" in found.tunables else {}
+    return ChosenModel(fresh.model(found.run(fresh.records, fresh.task, rest, **known)), pick, facts)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from jostle.mechanisms.gradual import GradualRelease
 from jostle.mechanisms.local import RandomizedResponse
 from jostle.mechanisms.margin import large_margin
 from jostle.mechanisms.ranks import median, quantiles
+from jostle.mechanisms.repeated import best_of
 from jostle.mechanisms.selection import exponential, exponential_line, permute_and_flip, report_noisy_max
 from jostle.mechanisms.sensitivity import check_scores
 from jostle.mechanisms.stability import stable_selection
@@ -32,6 +33,7 @@ __all__ = [
     "GradualRelease",
     "RandomizedResponse",
     "accuracy",
+    "best_of",
     "check_scores",
     "clipped_mean",
     "clipped_sum",

@@ -10,25 +10,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from jostle.kernel.budget import CountingPurse, exact
+from jostle.kernel.budget import Budget, round_down
 from jostle.kernel.errors import BadInput
-from jostle.kernel.noise import Noise, SimulatedNoise, calibrate
+from jostle.kernel.noise import Noise, calibrate
 from jostle.kernel.partition import Counts
-from jostle.mechanisms.arguments import candidate_at, with_scores
+from jostle.mechanisms.arguments import candidate_at, check_budget, with_scores
 from jostle.mechanisms.sampling import at_each, exponential_scale, exponential_weights, pick
 from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 
 T = TypeVar("T")
 
 
-def large_margin(
-    candidates: Iterable[T], scores: Any = None, *, sensitivity: Any, epsilon: Any, delta: Any, simulation: CountingPurse
-) -> T:
+def large_margin(candidates: Iterable[T], scores: Any = None, *, sensitivity: Any, budget: Budget, note: str = "") -> T:
     """A candidate near the top, whatever the number of candidates: (ε, δ)-differentially private, with δ above 0.
 
-    **Only for public data.** No account can pay for δ: ledgers and budgets count pure ε, and there is no pure version,
-    since every ε-differentially private choice needs a lead that grows with the logarithm of the number of candidates
-    (docs/mechanisms/large-margin.md). So this takes a simulation and no token. For a release, use `permute_and_flip`.
+    The token has a δ, which an (ε, δ) account pays from the part that it keeps for selections: `account.grant(1,
+    delta=1e-6)`. There is no pure version, since every ε-differentially private choice needs a lead that grows with the
+    logarithm of the number of candidates (docs/mechanisms/large-margin.md). Without a δ, use `permute_and_flip`.
 
     A third of ε finds the best score, a third finds, from the top down, the first candidate that is clearly behind it,
     and a third pays for an exponential mechanism among those before it.
@@ -41,34 +39,25 @@ def large_margin(
 
     >>> from jostle import mechanisms
     >>> scores = [500, 480, *[0] * 100_000]
-    >>> large_margin(range(100_002), scores, sensitivity=1, epsilon=1, delta=1e-6, simulation=mechanisms.simulation(seed=0))
+    >>> budget = mechanisms.simulation(seed=0).grant(1, delta=1e-6)  # public data; else account.grant(1, delta=1e-6)
+    >>> large_margin(range(100_002), scores, sensitivity=1, budget=budget)
     0
     """
-    noise = _simulated(simulation)
-    loss, chance = exact(epsilon), exact(delta, "delta")
-    if chance >= 1:
-        raise BadInput("delta", "must be below 1", "pass for instance 1e-6; for a choice without δ use `permute_and_flip`")
     options, values = with_scores(candidates, scores)
-    lattice = Lattice.for_sensitivity(Sensitivity.of(sensitivity), simulation.neighbours)
-    size, gaps = lattice.sensitivity.size(simulation.neighbours), lattice.gaps(values)
-    thirds = simulation.grant(loss).split_evenly(3)
+    if not check_budget(budget).delta:
+        remedy = "pass account.grant(1, delta=1e-6) of an (ε, δ) account; for a choice without δ use `permute_and_flip`"
+        raise BadInput("budget", "has no δ, and the large-margin mechanism is private only up to one", remedy)
+    loss, chance, neighbours = budget.amount, budget.delta, budget.neighbours
+    lattice = Lattice.for_sensitivity(Sensitivity.of(sensitivity), neighbours)
+    size, gaps = lattice.sensitivity.size(neighbours), lattice.gaps(values)
     scale = exponential_scale(2 * size, loss / 3)
-    for third in thirds:
-        third.draw(operator="large_margin")
+    noise = budget.draw(operator="large_margin", note=note, with_delta=True)
     order = np.argsort(gaps, kind="stable")
 
     def among(kept: int) -> Any:
         return order[pick(exponential_weights(gaps[order[:kept]], scale), noise)]
 
-    return candidate_at(options, at_each(_top(gaps[order], size, loss, float(chance), noise), among))
-
-
-def _simulated(simulation: object) -> Noise:
-    noise = getattr(simulation, "noise", None)
-    if not isinstance(simulation, CountingPurse) or not isinstance(noise, SimulatedNoise):
-        problem = "must be a simulation: the large-margin mechanism has δ > 0, which no budget of pure ε can pay for"
-        raise BadInput("simulation", problem, "use `permute_and_flip` for private data; for public data, simulation(seed=0)")
-    return noise
+    return candidate_at(options, at_each(_top(gaps[order], size, loss, round_down(chance), noise), among))
 
 
 def _top(gaps: Counts, size: Fraction, epsilon: Fraction, delta: float, noise: Noise) -> Any:

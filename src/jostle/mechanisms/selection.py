@@ -55,7 +55,7 @@ def exponential(
     'pizza'
     """
     options, values = with_scores(candidates, scores)
-    gaps, reach = _gaps(values, sensitivity, monotone, budget)
+    gaps, reach = lattice_gaps(values, sensitivity, monotone, budget)
     scale = exponential_scale(reach, budget.exponential)
     noise = budget.draw(operator="exponential", note=note)
     return candidate_at(options, pick(exponential_weights(gaps, scale), noise))
@@ -100,7 +100,7 @@ def exponential_line(
     lengths, values = np.diff(edges), private_scores(scores)
     if values.size != lengths.size:  # how many there are may be private: the message does not say it
         raise BadInput("scores", "must be one more than the cuts", "pass one score per piece, from left to right")
-    gaps, reach = _gaps(values, sensitivity, monotone, budget, lengths)
+    gaps, reach = lattice_gaps(values, sensitivity, monotone, budget, lengths)
     scale = exponential_scale(reach, budget.exponential)
     noise = budget.draw(operator="exponential", note=note)
     cell = pick_cell(edges[:-1], lengths, exponential_weights(gaps, scale, lengths), noise)
@@ -127,7 +127,7 @@ def report_noisy_max(
     'b'
     """
     options, values = with_scores(candidates, scores)
-    gaps, reach = _gaps(values, sensitivity, monotone, budget)
+    gaps, reach = lattice_gaps(values, sensitivity, monotone, budget)
     scale = calibrate(reach, budget.pure)
     noise = budget.draw(operator="report_noisy_max", note=note)
     best = noise.outcome("noisy maximum", scale, -gaps, lambda: np.argmax(noise.discrete_laplace(-gaps, scale), axis=-1))
@@ -153,12 +153,12 @@ def permute_and_flip(
     'b'
     """
     options, values = with_scores(candidates, scores)
-    gaps, reach = _gaps(values, sensitivity, monotone, budget)
+    gaps, reach = lattice_gaps(values, sensitivity, monotone, budget)
     scale = calibrate(reach, budget.pure)
     return candidate_at(options, budget.draw(operator="permute_and_flip", note=note).noisy_max(-gaps, scale))
 
 
-def _gaps(
+def lattice_gaps(
     scores: Vector, sensitivity: Any, monotone: bool, budget: Budget, lengths: Counts | None = None
 ) -> tuple[Counts, Fraction]:
     """How far each candidate's score is from the best, on a lattice, and the reach in its units."""

@@ -9,8 +9,9 @@ import numpy as np
 
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
-from jostle.mechanisms.arguments import check_budget, in_order
-from jostle.mechanisms.selection import permute_and_flip
+from jostle.kernel.noise import calibrate
+from jostle.mechanisms.arguments import candidate_at, check_budget, in_order, with_scores
+from jostle.mechanisms.selection import lattice_gaps, permute_and_flip
 from jostle.mechanisms.sensitivity import Sensitivity
 
 T = TypeVar("T")
@@ -27,7 +28,7 @@ def stable_selection(
     budget: Budget,
     note: str = "",
 ) -> T:
-    """The parameter whose model seems to validate best: ε-differentially private, in training and validation data together.
+    """The parameter whose model seems to validate best: ε-differentially private in training and validation data together.
 
     `train(candidate, training, generator)` makes a model, whose every random choice has to come from that generator,
     and `score(model, validation)` a number that is better the larger it is. No model is released, so training need not
@@ -35,9 +36,12 @@ def stable_selection(
 
     `stability` is yours to prove: how far one record of the training data moves a score when the generator does the same,
     and how far one record of the validation data does; each as one number or as the pair `(add_remove, replace)`. It must
-    hold always. The paper also allows it to fail with a probability of δ, and is (ε, δ)-private then; budgets here are
-    pure, so that is not offered. Which of the two a record belongs to must not depend on other records, and where records
-    are replaced it must be public, such as by position.
+    hold always. If the token has a δ, it may fail with that probability, for all candidates together, over the generators,
+    which are then seeded anew; the choice is (ε, δ)-differentially private then. Which of the two a record belongs to must
+    not depend on other records, and where records are replaced it must be public, such as by position.
+
+    Privacy, with a δ: fix the generators. Where stability holds for them, the choice is ε-private, as without one; for other
+    neighbours it fails on at most a share δ of all generators, which are drawn independently of the data.
 
     Chaudhuri, Vinterbo: A stability-based validation procedure for differentially private machine learning, NIPS 2013,
     validation step: exponential noise of scale 2·max(stability)/ε on each score, which is permute-and-flip.
@@ -58,11 +62,21 @@ def stable_selection(
     """
     options = in_order(candidates)
     stated = _together(stability)
-    check_budget(budget)
-    # The random choices of training need not be secret: for whatever they are, the choice below is private.
-    models = [train(candidate, training, np.random.default_rng(seed)) for seed, candidate in enumerate(options)]
-    scores = [score(model, validation) for model in models]
-    return permute_and_flip(options, scores, sensitivity=(stated.add_remove, stated.replace), budget=budget, note=note)
+
+    def scores(seeds: Iterable[int]) -> list[float]:
+        seeded = zip(options, map(np.random.default_rng, seeds), strict=False)
+        return [score(train(candidate, training, generator), validation) for candidate, generator in seeded]
+
+    moves = (stated.add_remove, stated.replace)
+    if not check_budget(budget).delta:
+        # The random choices of training need not be secret: for whatever they are, the choice below is private.
+        return permute_and_flip(options, scores(range(len(options))), sensitivity=moves, budget=budget, note=note)
+    noise = budget.draw(operator="stable_selection", note=note, with_delta=True)
+    if noise.trials is not None:
+        raise BadInput("budget", "is of a simulation with trials", "run one trial at a time")
+    found = with_scores(options, scores(noise.below(2**62) for _ in options))[1]
+    gaps, reach = lattice_gaps(found, moves, False, budget)
+    return candidate_at(options, noise.noisy_max(-gaps, calibrate(reach, budget.pure)))
 
 
 def _together(stability: object) -> Sensitivity:

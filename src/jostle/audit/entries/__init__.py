@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from jostle.kernel.budget import Budget, Cost, Purse
+from jostle.kernel.budget import CONCENTRATED, PURE, Budget, Cost, Price, Purse
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.kernel.noise import ExactNoise
 from jostle.kernel.partition import Vector
@@ -42,7 +42,7 @@ Pairs = Callable[[Neighbours], Sequence[Pair]]
 class Sampler(Protocol):
     """Runs a mechanism several times on one input and returns one row of numbers per run: everything it released."""
 
-    def __call__(self, side: Any, epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector: ...
+    def __call__(self, side: Any, epsilon: Any, neighbours: Neighbours, samples: int, seed: int) -> Vector: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +73,14 @@ class Audited:
     exact: Sampler | None = None
     """Samples with the exact noise of releases, which ignores the seed; None if there is no such version."""
 
+    measure: str = PURE
+    """What is claimed: a pure ε, or a ρ."""
+
     claimed: Callable[[Fraction], float] = float
-    """The ε that is claimed of a run with this ε; by default the same."""
+    """The ε, or the ρ, that is claimed of a run with this ε; by default the same."""
+
+    in_rho: bool = True
+    """Whether it can be paid for in ρ as well."""
 
     delta: float = 0.0
     """The δ that is claimed; 0 for everything that can be released."""
@@ -90,6 +96,34 @@ class Audited:
 
     pace: Pace = "single"
     """How runs are made: many at once, one by one, or one by one and slowly."""
+
+
+IN_RHO = ", in ρ"
+"""The end of the name of what is paid for in ρ."""
+
+
+def in_rho(entry: Audited) -> Audited:
+    """The same, paid for in ρ = ε²/2: Gaussian noise, the exponential mechanism, and pure mechanisms at ε."""
+
+    def paid(run: Sampler | None) -> Sampler | None:
+        if run is None:
+            return None
+
+        def sampled(side: Any, epsilon: Any, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+            return run(side, Price(Price.of(epsilon).cost.rho, CONCENTRATED), neighbours, samples, seed)
+
+        return sampled
+
+    return replace(
+        entry,
+        name=f"{entry.name.replace('laplace: ', 'gaussian: ')}{IN_RHO}",
+        run=paid(entry.run),
+        exact=paid(entry.exact),
+        measure=CONCENTRATED,
+        claimed=lambda epsilon: float(Price.of(epsilon).cost.rho),
+        tight=(),
+        unknown="whether one event occurs tells less than all divergences of what is released",
+    )
 
 
 class FreePurse(Purse):

@@ -12,7 +12,7 @@ from jostle.audit.entries.records import CodedRows, of_records
 from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.records import Records
-from jostle.learn import Learner, Task, held_out
+from jostle.learn import Learner, Task, cuts, held_out
 from jostle.learn.regression.regress import REGRESSION
 from jostle.learn.regression.task import RegressionTask
 from jostle.schema import Boolean, Category, Integer
@@ -55,7 +55,8 @@ REGRESSIONS: dict[str, dict[str, Any]] = {
 
 def entries() -> list[Audited]:
     """Every registered learner, a user's own included, and a model that is tested on records that were held out."""
-    return [*(_entry(found) for found in learn.every().values()), _held_out(), *map(_regression, REGRESSIONS)]
+    learners = [_entry(found) for found in learn.every().values()]
+    return [*learners, _held_out(), _cuts(), *map(_regression, REGRESSIONS)]
 
 
 def pairs(task: Task) -> Pairs:
@@ -91,7 +92,7 @@ def _held_out() -> Audited:
     codes = {name: np.zeros(1, dtype=np.int64) for name in task.attributes}
 
     def ask(records: Any, budget: Budget) -> Vector:
-        found = held_out.learn_and_test(records, task, learner, budget.epsilon)
+        found = held_out.learn_and_test(records, task, learner, budget.price)
         return np.array([found.accuracy, *found.model.scores(codes)[0, 1:]])
 
     right: CodedRows = ((0, 0, 0, 0),) * 6 + ((0, 0, 1, 0),) * 6
@@ -119,3 +120,19 @@ def _regression(way: str) -> Audited:
     )
     runs = of_records(ask, NUMBER.sizes, filtered=True) | {"pace": "slow"}
     return Audited(name=f"regression: {way}", family="classifier", pairs=known, **runs)
+
+
+def _cuts() -> Audited:
+    """What is released are the new cells of a number with forty: one record more in a cell that is empty otherwise."""
+    task = Task(("age",), "sick", {"age": Integer(0, 39), "sick": Boolean()})
+
+    def ask(records: Records, budget: Budget) -> Vector:
+        return cuts.recut(records, task, budget).tables["age"].astype(np.float64)
+
+    alone: CodedRows = ((30, 0),)
+    pairs = by_relation(
+        [Pair("nothing and one record", (), alone), Pair("one far out", ((1, 0),) * 3, (*((1, 0),) * 3, *alone))],
+        [Pair("one moves far out", ((1, 0),) * 3, (*((1, 0),) * 2, *alone))],
+    )
+    runs = of_records(ask, task.sizes) | {"pace": "slow"}
+    return Audited(name="cuts", family="classifier", pairs=pairs, **runs)

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from jostle import mechanisms
-from jostle.audit.entries import RELATIONS, Ask, Audited, Pair, Pairs, by_relation, of_budget
+from jostle.audit.entries import RELATIONS, Ask, Audited, FreePurse, Pair, Pairs, by_relation, of_budget
 from jostle.kernel.budget import Budget
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import simulation
 from jostle.mechanisms import AboveThreshold, GradualRelease, RandomizedResponse
+from jostle.mechanisms.repeated import Attempt
 
 DELTA = 0.05
 """The δ of the large-margin mechanism in the audit: large enough to show what it forgives."""
@@ -67,7 +68,7 @@ def _numbers() -> Iterator[Audited]:
         budget = simulation(seed=seed, neighbours=neighbours).grant(epsilon)
         return gradual(np.full(samples, side), budget).astype(np.float64)
 
-    yield _entry("GradualRelease", gradual, lambda relation: far_apart(relation)[:1], run=run)
+    yield _entry("GradualRelease", gradual, lambda relation: far_apart(relation)[:1], run=run, in_rho=False)
 
 
 def _keyword_budget(mechanism: Any, value: Any, budget: Budget, **settings: Any) -> Any:
@@ -159,8 +160,19 @@ def _selections() -> Iterator[Audited]:
         )
         return chosen
 
+    def best_run(scores: Sequence[float], budget: Budget) -> int:
+        rng = np.random.default_rng()  # which candidate a run tries has nothing to do with the data
+
+        def attempt(run: Attempt) -> tuple[float, int]:
+            tried = int(rng.integers(len(scores)))
+            return mechanisms.discrete_laplace(int(scores[tried]), sensitivity=1, budget=run.grant()), tried
+
+        return mechanisms.best_of(attempt, budget=budget, runs=4)
+
+    few = "the hardest pair of outputs is rarer than what is looked at, which is the candidate"
     yield _entry("exponential_line", line, pieces)
     yield _entry("stable_selection", stable, lambda relation: both_ways(relation)[1:])
+    yield _entry("best_of", best_run, both_ways, unknown=few, batched=False, in_rho=False)
 
 
 def _searches() -> Iterator[Audited]:
@@ -203,13 +215,20 @@ def _randomized_response() -> Audited:
         tight=("replace",),
         relations=("replace",),
         pace="batched",
+        in_rho=False,
     )
 
 
 def _large_margin() -> Audited:
     def run(side: list[float], epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
         purse, candidates = simulation(seed=seed, neighbours=neighbours, trials=samples), np.arange(len(side))
-        picks = mechanisms.large_margin(candidates, side, sensitivity=1, epsilon=epsilon, delta=DELTA, simulation=purse)
+        picks = mechanisms.large_margin(candidates, side, sensitivity=1, budget=purse.grant(epsilon, delta=DELTA))
+        return np.asarray(picks, dtype=np.float64).reshape(-1, 1)
+
+    def exact(side: list[float], epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+        purse, candidates = FreePurse(neighbours), range(len(side))
+        tokens = [purse.grant(epsilon, delta=DELTA) for _ in range(samples)]
+        picks = [mechanisms.large_margin(candidates, side, sensitivity=1, budget=token) for token in tokens]
         return np.asarray(picks, dtype=np.float64).reshape(-1, 1)
 
     def pairs(relation: Neighbours) -> list[Pair]:
@@ -220,8 +239,10 @@ def _large_margin() -> Audited:
         name="large_margin",
         family="mechanism",
         run=run,
+        exact=exact,
         pairs=pairs,
         delta=DELTA,
         unknown="most of what it loses is forgiven by δ",
         pace="batched",
+        in_rho=False,
     )

@@ -285,6 +285,7 @@ def _selection() -> Audited:
         exact=exact,
         delta=SELECTION_DELTA,
         unknown="how many people are hardest depends on ε and δ, and under replace two keys change",
+        in_rho=False,
     )
 
 

@@ -76,9 +76,9 @@ class Account:
         """
         return AccountPurse(self, unit)
 
-    def grant(self, epsilon: object = None, unit: str = ROWS, *, rho: object = None) -> Budget:
-        """A token of a new purse on this account, for a computation that protects this unit."""
-        return self.purse(unit).grant(epsilon, rho=rho)
+    def grant(self, epsilon: object = None, unit: str = ROWS, *, rho: object = None, delta: object = None) -> Budget:
+        """A token of a new purse on this account, for a computation that protects this unit; with a δ, for a selection."""
+        return self.purse(unit).grant(epsilon, rho=rho, delta=delta)
 
     def __deepcopy__(self, memo: object) -> Account:
         """The same account: what is spent through a copy of whatever holds it is spent here."""

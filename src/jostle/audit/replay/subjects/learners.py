@@ -7,6 +7,7 @@ ceases to count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import count, islice
@@ -116,6 +117,7 @@ def subjects() -> list[Subject]:
         *(_on_table(name, by_person) for name in ON_TABLES for by_person in (False, True)),
         _held_out(),
         *(_regressed(way) for way in REGRESSIONS),
+        _cuts(),
     ]
 
 
@@ -208,3 +210,19 @@ def _held_out() -> Subject:
             )
 
     return Subject(name="learner: learn_and_test", family="learner", run=run, cases=found)
+
+
+def _cuts() -> Subject:
+    """Numbers that are cut anew: the cuts of the second count follow from the first."""
+    from jostle.learn.cuts import recut
+
+    def run(case: Case, rows: Rows, account: TapeAccount) -> Any:
+        task = Task.over(case.setting, list(case.setting)[-1])
+        records = ReleaseRecords(_coded(task, rows), purse=account.purse())
+        return dict(recut(records, task, records.grant(case.epsilon)).tables)
+
+    def found(pairs: int) -> Iterator[Case]:
+        for case in cases("Grid")(pairs):
+            yield replace(case, setting={"size": Integer(-20, 20), "sick": Boolean()})
+
+    return Subject(name="cuts", family="learner", run=run, cases=found)
