@@ -16,6 +16,7 @@ from plots import BLUE, EPSILONS, GREEN, GREY, LIBRARY, RED, figure_of, paged
 
 from jostle import algorithms, plots, simulate, workloads
 from jostle.datasets import weekly_income
+from jostle.kernel.measures import largest_rho
 from jostle.mechanisms import utility
 
 FOLDER = "guide/plots"
@@ -92,8 +93,36 @@ def many_releases() -> go.Figure:
     return figure.update_yaxes(type="log", tickvals=[3, 10, 30, 100, 300, 1000, 3000])
 
 
+def two_measures() -> go.Figure:
+    """How far off each of several answers is, by how many of them one person touches."""
+    touched = np.unique(np.geomspace(1, 100, 25).round())
+    figure = figure_of(
+        "One person touches k answers:<br>how far off each is (standard deviation)", "k", "people", log_x=True
+    )
+    figure.add_scatter(x=touched, y=np.sqrt(2) * touched, name="pure, ε = 1", line_color=BLUE)
+    for delta, dash in ((1e-6, "solid"), (1e-9, "dash")):
+        sigma = float(1 / (2 * largest_rho(1, delta))) ** 0.5
+        line = {"color": RED, "dash": dash}
+        figure.add_scatter(x=touched, y=sigma * np.sqrt(touched), name=f"Gaussian, ε = 1, δ = {delta:g}", line=line)
+    return figure.update_yaxes(type="log", tickvals=[1, 3, 10, 30, 100])
+
+
+def marginals() -> go.Figure:
+    """The error of many histograms of a census, at ε = 1 and δ = 1e-6."""
+    named = ["91 pairs of columns", "210 triples"]
+    figure = figure_of("Adult, ε = 1 and δ = 10⁻⁶:<br>root mean square error of a cell", "", "people")
+    for name, errors, colour in (
+        ("Laplace noise, ε = 1", [78, 196], BLUE),
+        ("Gaussian noise, as released", [28.8, 44.2], RED),
+        ("refined", [9.5, 11.0], GREEN),
+    ):
+        figure.add_bar(x=named, y=errors, name=name, marker_color=colour, text=[f"{one:g}" for one in errors])
+    return figure.update_xaxes(type="category")
+
+
 FIGURES: dict[str, Callable[[], go.Figure]] = {
-    drawn.__name__.replace("_", "-"): drawn for drawn in (release, coverage, odds, price, many_releases)
+    drawn.__name__.replace("_", "-"): drawn
+    for drawn in (release, coverage, odds, price, many_releases, two_measures, marginals)
 }
 
 

@@ -68,7 +68,8 @@ def test_a_notebook_shows_a_release_in_words_and_escapes_them(ledger):
     )
     assert "<b>rule" not in trace._repr_html_()
     assert "0.9" in trace._repr_html_()
-    assert len(looks_alike(trace.plot()).data) == 2
+    assert list(looks_alike(trace.plot()).data[0].y) == ["HB", "Laplace"]
+    assert trace.shares == "ε = 1: 10 % on scale, 90 % on HB"
 
 
 def test_the_ledger_an_audit_and_a_selector_are_drawn(ledger):
@@ -109,11 +110,14 @@ def test_every_result_is_drawn_alike_and_shown_in_a_notebook_with_its_words_esca
     assert looks_alike(plots.spending(ledger)).data
 
 
-def test_every_colour_can_be_told_from_white():
-    for colour in plots.PALETTE:
+def test_every_colour_can_be_told_from_the_ground():
+    def light(colour):
         parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
-        linear = np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-        assert 1.05 / (linear @ [0.2126, 0.7152, 0.0722] + 0.05) >= 3
+        return np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722] + 0.05
+
+    for colour in (*plots.PALETTE, plots.MUTED, plots.INK):
+        assert 1.05 / light(colour) >= 3
+        assert light(plots.DARK[colour]) / light("#1a1f28") >= 3
 
 
 # How people without one kind of cone see colours (Machado, Oliveira, Fernandes 2009, severity 1), on linear RGB.
@@ -124,10 +128,11 @@ SEEN = {
 }
 
 
+@pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("eyes", SEEN)
-def test_no_two_colours_look_alike(eyes):
+def test_no_two_colours_look_alike(eyes, dark):
     seen = []
-    for colour in (*plots.PALETTE, plots.MUTED):
+    for colour in ((plots.DARK[one] if dark else one) for one in (*plots.PALETTE, plots.MUTED)):
         parts = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
         linear = np.clip(SEEN[eyes] @ np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4), 0, 1)
         xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ linear

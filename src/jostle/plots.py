@@ -11,6 +11,7 @@ from html import escape
 from importlib.util import find_spec
 from pathlib import Path
 from textwrap import wrap
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -38,6 +39,18 @@ PALETTE: Final = ("#0072b2", "#d55e00", "#00936b", "#1b1464", "#6c0000", "#7f74f
 """For things without rank, at most eight at once. Every colour has a contrast of 3 to 1 on white at least, and people with
 any common kind of colour vision can tell each from all others (tests/test_plots.py measures both)."""
 
+INK: Final = "#1f2430"
+"""For letters and for the ends of intervals."""
+
+PALE: Final = "#c9cdd6"
+"""For what is left of a whole, and for bars behind others."""
+
+DARK: Final = MappingProxyType(
+    dict(zip(PALETTE, ("#5088c9", "#ffac00", "#cbffe8", "#ddccff", "#c96604", "#7e6eff", "#e34a54", "#ffe483"), strict=True))
+    | {MUTED: "#8a93a3", INK: "#e6e9ef", PALE: "#4a5262"}
+)
+"""Each colour, as it is on a dark ground: as easy to see there, and as far from the others."""
+
 IN_COLOUR: Final = 5
 """Of more than eight series, this many are coloured, the first ones, and the chosen one."""
 
@@ -56,6 +69,9 @@ LONGEST_AXIS: Final = 4096
 
 NOTE_WIDTH, NOTE_LINES = 105, 5
 """How many letters and lines of notes have space below a picture."""
+
+NOTE_SHIFT: Final = -58
+"""How far below the axis notes begin, in pixels."""
 
 FEW_CELLS: Final = 400
 """A map of no more cells than this shows their numbers."""
@@ -79,7 +95,7 @@ def themed(figure: go.Figure, title: str = "") -> go.Figure:
     figure.update_layout(
         template="plotly_white",
         colorway=list(PALETTE),
-        font={"family": FONT, "size": 13, "color": "#1f2430"},
+        font={"family": FONT, "size": 13, "color": INK},
         margin={"l": 64, "r": 16, "t": 72 if title or figure.layout.title.text else 28, "b": 56},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.01, "x": 0},
         hoverlabel={"font": {"family": FONT}},
@@ -144,11 +160,13 @@ def captioned(figure: go.Figure, terms: str, notes: Sequence[str] = ()) -> go.Fi
     lines = [part for note in notes for part in wrap(note, NOTE_WIDTH)]
     if len(lines) > NOTE_LINES:
         lines = [*lines[: NOTE_LINES - 1], "…"]
-    figure.update_layout(title={"subtitle": {"text": escape(terms), "font": {"size": 12}}}, margin={"t": 96})
+    named = [trace for trace in figure.data if trace.name and trace.showlegend is not False]
+    title = {"subtitle": {"text": escape(terms), "font": {"size": 12}}, "yref": "container", "y": 1, "yanchor": "top"}
+    figure.update_layout(title=title | {"pad": {"t": 18}}, margin={"t": 118 if len(named) > 1 else 84})
     if not lines:
         return figure
     figure.update_layout(meta={"notes": lines}, margin={"b": 76 + 16 * len(lines)})
-    place = {"xref": "paper", "yref": "paper", "x": 0, "y": 0, "xanchor": "left", "yanchor": "top", "yshift": -58}
+    place = {"xref": "paper", "yref": "paper", "x": 0, "y": 0, "xanchor": "left", "yanchor": "top", "yshift": NOTE_SHIFT}
     words = {"text": "<br>".join(map(escape, lines)), "font": {"size": 12}, "align": "left", "showarrow": False}
     return figure.add_annotation(**place, **words)
 
@@ -264,7 +282,7 @@ def bars(
     off: dict[str, Any] | None = None
     if margins is not None:
         low, high = (np.clip(y + sign * np.asarray(margins, dtype=np.float64), *between) for sign in (-1, 1))
-        off = {"array": np.maximum(high - y, 0), "arrayminus": np.maximum(y - low, 0), "color": "#1f2430", "thickness": 1.2}
+        off = {"array": np.maximum(high - y, 0), "arrayminus": np.maximum(y - low, 0), "color": INK, "thickness": 1.2}
     figure.add_bar(x=list(map(str, labels)), y=y, error_y=off, marker_color=ACCENT)
     return figure.update_xaxes(type="category")
 
@@ -317,7 +335,7 @@ def spending(of: Ledger | Statement) -> go.Figure:
     spent = [round_up(balance.spent) for balance in statement.balances]
     left = [round_down(balance.remaining) for balance in statement.balances]
     figure.add_bar(y=names, x=spent, orientation="h", name="spent", marker_color=ACCENT)
-    figure.add_bar(y=names, x=left, orientation="h", name="left", marker_color="#c9cdd6")
+    figure.add_bar(y=names, x=left, orientation="h", name="left", marker_color=PALE)
     height = 140 + 34 * len(names)
     return figure.update_layout(barmode="stack", height=height).update_yaxes(type="category", autorange="reversed")
 
@@ -342,7 +360,7 @@ def audited(verdicts: Sequence[Any]) -> go.Figure:
     colours = [CONTRAST if one.finding else ACCENT for one in verdicts]
     found = {"x": [one.bound for one in verdicts], "marker": {"color": colours, "size": 9}}
     figure.add_scatter(y=names, mode="markers", name="at least (proved by samples)", **found)
-    claims = {"x": [one.claimed for one in verdicts], "marker": {"symbol": "line-ns-open", "size": 16, "color": "#1f2430"}}
+    claims = {"x": [one.claimed for one in verdicts], "marker": {"symbol": "line-ns-open", "size": 16, "color": INK}}
     figure.add_scatter(y=names, mode="markers", name="at most (claimed)", **claims)
     return figure.update_layout(height=160 + 22 * len(names)).update_yaxes(type="category", autorange="reversed")
 

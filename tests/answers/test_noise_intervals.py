@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jostle.answers.noise_intervals import margin, share_ends, spread_ends, tail, whole_margin
+from jostle.answers.noise_intervals import NoisySum, margin, ratio_of_sums, share_ends, spread_ends, tail, whole_margin
 
 RUNS = 1000
 SHORT = 4.9 * np.sqrt(0.05 * 0.95 / RUNS)
@@ -43,3 +43,28 @@ def test_whole_noise_has_intervals_of_its_own(numbers, scale):
     off = whole_margin(numbers, scale)
     assert (far > off).mean() <= 0.05 + 0.002  # 5 standard deviations
     assert off == 0 or (far > off - 1).mean() > 0.05 - 0.002  # and no wider than a whole number must be
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize("shared", [False, True])
+def test_ratios_of_sums_hold_as_often_as_they_say_and_little_more(shared: bool, gaussian: bool) -> None:
+    """Of 20,000 draws: a share of .95 is off by .008 with a chance below 10⁻⁶. Independent ones have up to 3 points more."""
+    rng = np.random.default_rng(5)
+    true = np.array([600.0, 300.0])
+    noise = rng.normal(0, 30, (20_000, 4)) if gaussian else rng.laplace(0, 30, (20_000, 4))
+    first, second = true + noise[:, :2], true + noise[:, 2:]
+    over, under = np.array([9.0, 2.0]), np.ones(2)
+    value, low, high = ratio_of_sums(
+        NoisySum(first, over, 30.0, gaussian), NoisySum(first if shared else second, under, 30.0, gaussian)
+    )
+    right = float(true @ over) / float(true @ under)
+    held = ((low <= right) & (right <= high)).mean()
+    assert 0.942 < held < (0.958 if shared or gaussian else 0.975)
+    assert ((low <= value) & (value <= high)).all()
+
+
+def test_a_ratio_by_next_to_nothing_may_be_anything() -> None:
+    one, nothing = (NoisySum(np.array([[value]]), np.ones(1), 1.0, False) for value in (5.0, 0.5))
+    assert [float(end[0]) for end in ratio_of_sums(one, nothing)] == [10.0, -np.inf, np.inf]
+    exact = [NoisySum(np.array([[value]]), np.ones(1), 0.0, False) for value in (5.0, 2.0)]
+    assert [float(end[0]) for end in ratio_of_sums(*exact)] == pytest.approx([2.5, 2.5, 2.5])

@@ -10,7 +10,7 @@ import pytest
 
 from jostle import algorithms, simulate, workloads
 from jostle.algorithms import opt
-from jostle.answers.quantiles_and_top import Quantiles
+from jostle.answers.quantiles_and_top import Quantiles, Top
 from jostle.answers.release import Release
 from jostle.kernel.neighbours import Neighbours
 from jostle.schema import Integer, Real, Schema
@@ -119,3 +119,25 @@ def test_what_is_asked_follows_from_the_algorithm(tmp_path):
     }
     assert kinds == {None: "ranks", "OPT": "ranks", "DAWA": "prefix"}
     assert people.ask_quantiles("age", [0.5]).preview(epsilon=1).margin < 25  # rows in its rank; 5.2 at one deviation
+
+
+def test_intervals_of_the_largest_cells_allow_for_their_selection() -> None:
+    """10 of 200 equal cells, by plain noise, 300 times. Of the 3,000 intervals, 95 % hold or more: under 89 % with a chance
+    below 10⁻⁶. Without the allowance, about half of them would."""
+    noisy = np.random.default_rng(4).laplace(scale=10, size=(300, 200)).round()
+    held, plain = [], []
+    for row in noisy:
+        release = quantiles(row, workloads.identity(200), algorithm="Laplace", epsilon=Fraction(1, 10)).release
+        top = Top(release=release, k=10, **release.price)
+        held.append((np.abs(row[top.places]) <= top.margins).mean())
+        plain.append((np.abs(row[top.places]) <= top.release.margins[top.places]).mean())
+    assert np.mean(held) > 0.89
+    assert np.mean(plain) < 0.7
+    rows = top.rows().by_name()
+    assert np.allclose(np.array(rows["high"]) - np.array(rows["low"]), 2 * top.margins)
+
+
+def test_the_largest_of_shrunk_cells_keep_their_intervals() -> None:
+    release = quantiles(np.arange(40.0), workloads.identity(40), algorithm="Bayes").release
+    top = Top(release=release, k=3, **release.price)
+    assert top.margins.tolist() == release.margins[[39, 38, 37]].tolist()

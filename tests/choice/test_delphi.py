@@ -225,3 +225,16 @@ def test_features_are_the_true_ones(table):
     assert domain.tolist() == [cell.side for cell in table.inputs]
     assert scale.tolist() == [cell.scale for cell in table.inputs]
     assert nonzeros.tolist() == [np.count_nonzero(cell.vector()) for cell in table.inputs]
+
+
+def test_options_are_measured_under_either_measure():
+    """Noise on one count has a variance of 2 at ρ = 1/4, and of nearly as much at ε = 1."""
+    toy, means = {"toy": np.arange(64) * 100}, {}
+    for in_rho in (False, True):
+        (cell, *_) = delphi.inputs("range-1d", toy, sides=[64], exponents=[14], in_rho=in_rho)
+        assert (cell.queries, cell.price.rate, cell.epsilon) == ("identity", 1.0, 1.0)
+        (job,) = measure.jobs([cell], ["Laplace"], trials=400, seed=0)
+        means[cell.key] = measure.measure(job).mean
+    assert len(means) == 2
+    for mean, variance in zip(means.values(), (1.8413, 2.0), strict=True):
+        assert mean == pytest.approx(np.sqrt(64 * variance), rel=0.05)

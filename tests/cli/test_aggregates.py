@@ -8,8 +8,8 @@ import json
 
 import pytest
 
-from jostle.cli.aggregates import parse_aggregates
 from jostle.kernel.errors import BadInput
+from jostle.tables.aggregate_texts import parse_aggregates
 from jostle.tables.aggregates import Aggregate
 
 ASKED = ("release", "visits.csv", "--schema", "visits.toml", "--ledger", "l.db", "--budget", 10**7, "--epsilon", 10**4)

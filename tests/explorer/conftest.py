@@ -2,4 +2,5 @@
 
 from __future__ import annotations
 
+from tests.commands import jostle  # noqa: F401
 from tests.explorer.browsing import chromium, explorer  # noqa: F401 (fixtures are found by their names here)

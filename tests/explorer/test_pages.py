@@ -21,10 +21,11 @@ if os.environ.get("JOSTLE_REQUIRE_ALL") != "1":
     pytest.importorskip("starlette", reason="the explorer is not installed: pip install 'jostle[explorer]'")
 
 from jostle import Ledger
+from tests.explorer import layout
 from tests.explorer.browsing import PATIENCE, started, stopped
 from tests.explorer.tiny import tiny_selector
 
-PAGES = ("compare", "why", "release", "classify")
+PAGES = ("", "compare", "why", "release", "classify")
 UNSEEN = "Zarathustra"  # a value of the private table that no page may ever show
 
 CONTRASTS = """
@@ -59,7 +60,8 @@ class Browser:
     def open_settled(self, page):
         """Go to a page, and wait until its script is there and has drawn what the page begins with."""
         self.open(page)
-        self.until(lambda: self.driver.execute_script("return typeof Plotly") == "object")
+        if page:
+            self.until(lambda: self.driver.execute_script("return typeof Plotly") == "object")
         if page == "why":
             self.figures("#result")
 
@@ -74,11 +76,11 @@ class Browser:
     def every(self, selector):
         return self.driver.find_elements("css selector", selector)
 
-    def until(self, reached):
+    def until(self, reached, seconds=PATIENCE):
         from selenium.common.exceptions import StaleElementReferenceException
         from selenium.webdriver.support.ui import WebDriverWait
 
-        return WebDriverWait(self.driver, PATIENCE, 0.05, [StaleElementReferenceException]).until(lambda _: reached())
+        return WebDriverWait(self.driver, seconds, 0.05, [StaleElementReferenceException]).until(lambda _: reached())
 
     def text(self, selector):
         return self.find(selector).text
@@ -112,6 +114,24 @@ class Browser:
         return self.until(lambda: self.every(f"{place} .js-plotly-plot .main-svg")) and len(
             self.every(f"{place} .js-plotly-plot")
         )
+
+    def looks_right(self):
+        """The page as it is now, wide and narrow, by day and by night: readable, nothing in the way, the same by night."""
+        from selenium.common.exceptions import TimeoutException
+
+        try:
+            for width in (1280, 390):
+                seen = {}
+                for dark in (False, True):
+                    layout.look(self.driver, width, dark=dark)
+                    self.until(lambda: self.driver.execute_script(CONTRASTS) == [], 15)  # colours and figures take a moment
+                    self.until(lambda: layout.faults(self.driver) == [], 15)
+                    seen[dark] = layout.boxes(self.driver)
+                assert seen[True] == seen[False], width
+        except TimeoutException:
+            pytest.fail(f"{width}: {layout.faults(self.driver)} {self.driver.execute_script(CONTRASTS)}")
+        finally:
+            layout.as_before(self.driver)
 
     def wrong(self, field):
         place = f"[data-wrong='{field}']"
@@ -318,6 +338,7 @@ def test_a_table_is_released_and_no_private_value_is_shown(browser, place):
         "(other)",
         "(missing)",
     }
+    browser.looks_right()
 
 
 def test_other_questions_have_their_own_fields_and_answers(browser, place):
@@ -390,27 +411,43 @@ def test_classifiers_are_compared(browser):
     assert browser.figures("#result") == 1
     assert "Simulated on public data" in browser.text("#result")
     assert {row.text.split()[0] for row in browser.every("#result tbody tr")} == {"Majority", "Single"}
+    browser.looks_right()
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_pages_fit_their_width_can_be_read_and_load_nothing_from_elsewhere(browser, width):
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
-    browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    try:
-        for page in PAGES:
-            browser.open_settled(page)
-            # Figures and colours take a moment to settle.
-            browser.until(lambda: browser.driver.execute_script("return document.documentElement.scrollWidth") <= width)
-            browser.until(lambda: browser.driver.execute_script(CONTRASTS) == [])
-            fields = browser.every("main input:not([type=hidden]), main select, main textarea")
-            unnamed = [field.get_attribute("name") for field in fields if field.is_displayed() and not field.accessible_name]
-            assert unnamed == [], page
-            loaded = browser.driver.execute_script("return performance.getEntriesByType('resource').map((e) => e.name)")
-            assert all(name.startswith((browser.address, "data:")) for name in loaded), loaded
-            offered = "return [...document.querySelectorAll('.modebar-btn')].map((e) => e.dataset.title).join()"
-            assert "Share" not in browser.driver.execute_script(offered)  # a button of Plotly's that uploads
-    finally:
-        browser.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_look_right_and_load_nothing_from_elsewhere(browser, page):
+    browser.open_settled(page)
+    browser.looks_right()
+    fields = browser.every("main input:not([type=hidden]), main select, main textarea")
+    assert [field.get_attribute("name") for field in fields if field.is_displayed() and not field.accessible_name] == []
+    loaded = browser.driver.execute_script("return performance.getEntriesByType('resource').map((e) => e.name)")
+    assert all(name.startswith((browser.address, "data:")) for name in loaded), loaded
+    offered = "return [...document.querySelectorAll('.modebar-btn')].map((e) => e.dataset.title).join()"
+    assert "Share" not in browser.driver.execute_script(offered)  # a button of Plotly's that uploads
+
+
+def test_a_preview_follows_the_slider_and_what_it_shows_is_what_can_be_paid(browser, place):
+    browser.open("release")
+    browser.until(lambda: browser.every("form[data-run='/release/preview']"))
+    browser.send("/release/preview")
+    browser.until(lambda: "at ε = 0.1" in browser.text("#preview"))
+    moved = "const s = document.querySelector('[data-log=epsilon]'); s.value = -1.7; "
+    browser.driver.execute_script(moved + "s.dispatchEvent(new Event('input', {bubbles: true}))")
+    button = "#preview form[data-run] button[type=submit]"
+    assert not browser.find(button).is_enabled()  # until the new preview is there
+    browser.until(lambda: "at ε = 0.02" in browser.text("#preview"))
+    assert browser.text(button) == "Release, and charge ε = 0.02"
+    browser.fill("kind", "sql")
+    browser.fill("sql", "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex")
+    browser.until(lambda: "Histogram of sex" in browser.text("#preview"))
+    browser.find("#preview [data-step]").click()
+    browser.until(lambda: "histogram of sex" in browser.text("#listed"))
+    browser.fill("kind", "batch")
+    browser.until(lambda: "Batch of 1" in browser.text("#preview"))
+    browser.looks_right()
+    browser.find("#listed button").click()
+    browser.until(lambda: browser.text("#listed") == "")
+    browser.until(lambda: "list is empty" in browser.text("[data-wrong='kind']"))
 
 
 HOSTILE = """<!doctype html><title>waiting</title><iframe id="frame" name="frame" src="{address}compare"></iframe>

@@ -9,6 +9,7 @@ import json
 import math
 import os
 import random
+import shlex
 import threading
 from fractions import Fraction
 from functools import partial
@@ -30,6 +31,7 @@ from jostle.explorer.jobs import MOST_WAITING, BackgroundJob, Jobs
 from jostle.explorer.question_form import KINDS, ROWS
 from jostle.explorer.release import Desk
 from jostle.explorer.released import Released
+from jostle.explorer.reproduce import SCHEMA_FILE, _without_password, snippets
 from jostle.kernel.errors import JostleError
 
 SCHEMA = """
@@ -55,6 +57,9 @@ QUESTIONS = {
     "mean": {"first": "pay"},
     "quantiles": {"first": "age", "levels": "0.25 0.5 0.75"},
     "marginals": {"among": "sex", "sets": "2"},
+    "groups": {"grouped": "sex", "aggregates": "n=count, mean(pay)"},
+    "sql": {"sql": "SELECT sex, COUNT(*) AS n FROM people WHERE age >= 18 GROUP BY sex"},
+    "batch": {},
 }
 
 
@@ -76,6 +81,11 @@ class Curator:
     def reopen(self, ledger, **opening):
         told = {"data": str(self.folder / "people.csv"), "ledger": str(self.folder / ledger), "budget": "10"}
         return done(self.desk.open(form(**(told | {"schema": SCHEMA} | opening)))).html
+
+    def list_questions(self, *kinds):
+        for kind in kinds:
+            _, question = self.preview(kind=kind, **QUESTIONS[kind])
+            done(self.desk.list_question(form(question=question)))
 
     @property
     def key(self):
@@ -133,6 +143,10 @@ def curator(people):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_question_is_previewed_for_nothing_and_paid_for_once(curator, kind):
+    if kind == "batch":
+        with pytest.raises(BadInput, match="the list is empty"):
+            curator.preview(kind=kind)
+        curator.list_questions("count", "histogram")
     shown, question = curator.preview(kind=kind, **QUESTIONS[kind])
     assert curator.charges() == []
     assert "at ε = 0.5" in shown.html
@@ -153,7 +167,9 @@ def test_every_question_is_previewed_for_nothing_and_paid_for_once(curator, kind
     told = json.loads(curator.desk.file(question, "json")[0])
     assert len(table) == len(told["answers"]) == ANSWERS[kind]
     assert told["epsilon"] == {"spent": "0.5", "remaining": "9.5"}
-    assert all(float(row["low"]) <= float(row["high"]) for row in table)
+    ends = [(row[name], row[name.replace("low", "high")]) for row in table for name in row if name.endswith("low")]
+    assert len(ends) >= len(table)
+    assert all(float(low) <= float(high) for low, high in ends if low)
     said = curator.desk.file(question, "txt")[0]
     assert said.startswith(told["explanation"] + "\n")
     assert (told["charge"]["account"], told["charge"]["amount"]) == ("people", "1/2")
@@ -170,8 +186,66 @@ QUESTIONS_IN_WORDS = {
     "mean": "mean of pay",
     "quantiles": "quantiles of age",
     "marginals": "marginals of sex",
+    "groups": "count, mean of pay by sex",
+    "sql": "histogram of sex",
+    "batch": "2 questions together",
 }
 ANSWERS = {"histogram": 100, "cumulative": 100, "count": 1, "sum": 4, "mean": 1, "quantiles": 3, "marginals": 4}
+ANSWERS |= {"groups": 4, "sql": 4, "batch": 101}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_code_that_is_shown_asks_the_same_question(curator, kind, monkeypatch, jostle):
+    more = {"where": "age >= 18"} if kind in ("histogram", "mean") else {}
+    if kind == "batch":
+        curator.list_questions("count", "groups")
+    _, key = curator.preview(kind=kind, **QUESTIONS[kind], **more)
+    asked = curator.desk._questions[key]
+    curator.pay(key)
+    monkeypatch.chdir(curator.folder)
+    found = snippets(curator.desk._opened.opening, asked)
+    (curator.folder / SCHEMA_FILE).write_text(found[SCHEMA_FILE])
+    names = {}
+    exec(found["Python"], names)  # noqa: S102  # it is the code of the page
+    assert names["question"].what == asked.question.what
+    assert sum(curator.charges()) == pytest.approx(1)
+    if "SQL" in found:
+        assert curator.desk._opened.table.ask_sql(found["SQL"]).preview(epsilon=1)
+    assert ("Command line" in found) == (kind not in ("cumulative", "marginals", "batch"))
+    if "Command line" in found:
+        status, _, complaint = jostle(*shlex.split(found["Command line"].replace("\\\n", " "))[1:])
+        assert status == 0, complaint
+        assert sum(curator.charges()) == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(("budget", "said"), [("rho=0.5", "of ρ = 0.5 is left"), ("1, 1e-6", "of ε = 1, δ = 1e-06 is left")])
+def test_an_account_may_be_in_another_measure(people, budget, said):
+    curator = Curator(people, budget=budget)
+    assert said in curator.html
+    shown, question = curator.preview(kind="histogram", first="sex", epsilon="0.01", measure="concentrated")
+    assert "Expected error at ρ = 0.01" in shown.html
+    paid = curator.pay(question)
+    assert "charge ρ = 0.01" in shown.html
+    assert "at ρ = 0.01" in paid.html
+    assert "rho=0.01" in paid.html  # the code
+    told = json.loads(curator.desk.file(question, "json")[0])
+    assert told["rho"]["spent"] == "0.01"
+    curator.desk.close()
+
+
+def test_a_password_is_not_written_into_the_code():
+    assert _without_password("postgresql://me:secret@host/db") == "postgresql://me:…@host/db"
+    assert _without_password("a:b@c.csv") == "a:b@c.csv"
+
+
+def test_the_claim_of_an_account_is_there_as_long_as_its_table_is_open(curator):
+    with pytest.raises(HTTPException):
+        curator.desk.file(curator.key, "claim")  # nothing was charged yet
+    _, question = curator.preview(kind="count")
+    curator.pay(question)
+    assert curator.desk.file(curator.key, "claim")[0].startswith("# Privacy claim: people\n")
+    with pytest.raises(HTTPException):
+        curator.desk.file("another", "claim")
 
 
 def test_marginals_are_over_all_sets_of_the_ticked_columns(curator):

@@ -213,6 +213,18 @@ def test_aggregates_share_one_price_and_columns_are_in_the_order_of_the_statemen
     assert len(answer.plot().data) >= 1
 
 
+def test_a_sum_by_a_count_has_the_interval_of_a_mean(tables):
+    """Both by the law of the same noise; by the intervals of each alone, it would be wider by half."""
+    asked = (
+        "SELECT ward, AVG(cost) AS mean, SUM(cost) / COUNT(cost) AS ratio, 2 * (SUM(cost) / NULLIF(COUNT(cost), 0)) AS twice"
+    )
+    rows = tables["stays"].sql(f"{asked} FROM stays GROUP BY ward", epsilon=3).rows().by_name()
+    for end in ("low", "high"):
+        mean, ratio, twice = (np.array(rows[f"{name}: {end}"]) for name in ("mean", "ratio", "twice"))
+        assert ratio == pytest.approx(mean, rel=1e-6)
+        assert twice == pytest.approx(2 * mean, rel=1e-6)
+
+
 def test_the_same_aggregate_is_measured_once(tables):
     question = tables["stays"].ask_sql(
         "SELECT COUNT(*), COUNT(1) AS n, COUNT(*) * 2, SUM(cost)/COUNT(*), SUM(cost) FROM stays"

@@ -11,7 +11,7 @@ from jostle.answers.answer import Answer
 from jostle.answers.previews import Preview
 from jostle.kernel.budget import SYMBOLS, round_up
 from jostle.kernel.errors import JostleError
-from jostle.schema.rows import Rows, distinct_names
+from jostle.schema.rows import Rows, distinct_names, short
 
 
 class BatchStopped(JostleError):
@@ -37,7 +37,7 @@ class BatchPreview(Preview):
 
     def __str__(self) -> str:
         each = "; ".join(
-            f"{what} ± {off:.3g}" if not math.isnan(off) else f"{what} (depends on the rows)"
+            f"{what} ± {short(off)}" if not math.isnan(off) else f"{what} (depends on the rows)"
             for what, off in self.margins.items()
         )
         at = f"{SYMBOLS[self.measure]} = {round_up(self.epsilon):g}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,10 @@ import numpy as np
 
 from jostle import plots
 from jostle.answers.answer import Answer
+from jostle.answers.noise_intervals import NoisySum, ratio_of_sums
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
-from jostle.schema.rows import Rows, distinct_names
+from jostle.schema.rows import Rows, distinct_names, short
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -38,6 +39,9 @@ class GroupedAnswers(Answer):
     what: Mapping[str, str]
     """Per aggregate, what it is in words, such as "mean of cost"."""
 
+    sums: Mapping[str, NoisySum | None] = field(default_factory=dict)
+    """The counts and sums among the aggregates, as they are computed from noisy numbers."""
+
     why: str = "Laplace noise"
     """The noise, and why it is of this kind."""
 
@@ -48,12 +52,18 @@ class GroupedAnswers(Answer):
             name: np.maximum(high - self.values[name], self.values[name] - low) for name, (low, high) in self.ends.items()
         }
 
+    def ratio(self, over: int, under: int) -> tuple[Vector, Vector] | None:
+        """The ends of the intervals of one count or sum over another; None for other aggregates."""
+        names = list(self.values)
+        top, bottom = self.sums.get(names[over]), self.sums.get(names[under])
+        return None if top is None or bottom is None else ratio_of_sums(top, bottom)[1:]
+
     def __len__(self) -> int:
         return len(next(iter(self.values.values())))
 
     def _explained(self) -> str:
         by = f" by {' and '.join(self.groups)}" if self.groups else ""
-        found = "; ".join(f"{self.what[name]} ± {np.median(self.margins[name]):.3g}" for name in self.values if len(self))
+        found = "; ".join(f"{self.what[name]} ± {short(np.median(self.margins[name]))}" for name in self.values if len(self))
         rows = f"{len(self):,} groups" if self.groups else "one group"
         typical = f", typically within (95 %): {found}" if found else ""
         return (

@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -236,3 +236,64 @@ def ratio_of(over: Ends, under: Ends) -> Ends:
     unknown = (ends[1][0] <= 0) & (ends[1][1] >= 0)
     low, high = np.where(unknown, -np.inf, corners.min(axis=0)), np.where(unknown, np.inf, corners.max(axis=0))
     return value, low, high
+
+
+class NoisySum(NamedTuple):
+    """A weighted sum of noisy numbers, one row of them per group."""
+
+    numbers: Vector
+    weights: Vector
+    scale: float
+    gaussian: bool
+
+    @property
+    def value(self) -> Vector:
+        """The sum of each group."""
+        return np.asarray(self.numbers @ self.weights)
+
+    @property
+    def margin(self) -> float:
+        """Half the width of its interval."""
+        return margin(self.weights, self.scale, gaussian=self.gaussian)
+
+
+def ratio_of_sums(over: NoisySum, under: NoisySum) -> Ends:
+    """One sum divided by another, and between which numbers their ratio is; anything if the divisor may be 0.
+
+    For the true ratio r, the one less r times the other is pure noise, so the interval has every r for which it is not too
+    large. Sums of the same numbers have noise in common, and its law is known. That of sums of different ones is
+    independent, and its 95 % quantile is at most the root of both margins' squares: a sum of two Laplace variables has a
+    quantile of no more standard deviations than one of them.
+
+    >>> ten, four = (NoisySum(np.array([[value]]), np.ones(1), 0.3, False) for value in (10.0, 4.0))
+    >>> [each.round(2).tolist() for each in ratio_of_sums(ten, four)]
+    [[2.5], [2.0], [3.27]]
+    >>> [each.round(2).tolist() for each in ratio_of_sums(ten, ten)]  # the same number: whatever it is
+    [[1.0], [1.0], [1.0]]
+    """
+    top, bottom, unknown = over.value, under.value, np.abs(under.value) <= under.margin
+    value = top / np.where(bottom == 0, np.nan, bottom)
+    shared = over.numbers is under.numbers and over.weights.size <= max(_GAPS) and over.scale > 0
+
+    def holds(r: Vector) -> Any:
+        away = top - r * bottom
+        if not shared:
+            return np.abs(away) <= np.hypot(over.margin, r * under.margin)
+        used = (over.weights - r[:, np.newaxis] * under.weights) * over.scale
+        return tail(away, used, gaussian=over.gaussian) >= MISSED
+
+    first, ends = np.where(unknown, 0.0, value), []
+    step = np.where(unknown, 1.0, (over.margin + np.abs(first) * under.margin) / np.maximum(np.abs(bottom), 1e-300))
+    for side in (-1.0, 1.0):
+        inside, far = first, step
+        outside = first + side * far
+        for _ in range(_HALVINGS):
+            good = holds(outside)
+            inside, far = np.where(good, outside, inside), np.where(good, 2 * far, far)
+            outside = np.where(good, first + side * far, outside)
+        for _ in range(_HALVINGS):
+            middle = (inside + outside) / 2
+            good = holds(middle)
+            inside, outside = np.where(good, middle, inside), np.where(good, outside, middle)
+        ends.append(np.where(unknown, side * np.inf, outside))
+    return value, ends[0], ends[1]

@@ -16,6 +16,7 @@ from jostle.kernel.arguments import whole
 from jostle.kernel.budget import PURE, SYMBOLS, Price, exact, round_up
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
+from jostle.schema.rows import short
 from jostle.simulate import calibration
 from jostle.simulate.calibration import signal
 from jostle.simulate.margins import BLIND, settled_plan, within_95
@@ -54,7 +55,7 @@ class Preview:
 
     def __str__(self) -> str:
         so = "" if self.stand_in == self.algorithm else f", expected to be no worse than {self.stand_in}"
-        off = f"±{self.margin:.3g} at 95 %" + ("" if self.assumed else f" (at most ±{self.widest:.3g})")
+        off = f"±{short(self.margin)} at 95 %" + ("" if self.assumed else f" (at most ±{short(self.widest)})")
         given = f", {self.assumed}" if self.assumed else ""
         return f"At {SYMBOLS[self.measure]} = {round_up(self.epsilon):g}, {off}, by {self.algorithm}{so}{given}."
 
@@ -70,7 +71,7 @@ class PreviewWithMemory(Preview):
         if self.paid_for is None:
             return super().__str__()
         free = " It would cost nothing." if self.paid_for <= self.margin * (1 + 1e-9) else ""
-        return f"{super().__str__()} ±{self.paid_for:.3g} is already paid for.{free}"
+        return f"{super().__str__()} ±{short(self.paid_for)} is already paid for.{free}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +94,7 @@ class GroupPreviews(Preview):
 
     def __str__(self) -> str:
         each = ", ".join(
-            f"{name} ± {off:.3g}" if not math.isnan(off) else f"{name} (depends on the rows of a group)"
+            f"{name} ± {short(off)}" if not math.isnan(off) else f"{name} (depends on the rows of a group)"
             for name, off in self.margins.items()
         )
         given = f", {self.assumed}" if self.assumed else ""

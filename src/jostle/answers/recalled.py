@@ -14,6 +14,7 @@ from jostle.answers.release import Release
 from jostle.kernel.budget import SYMBOLS, Price, round_up
 from jostle.kernel.partition import Vector
 from jostle.linear.fitting.combined import Combined
+from jostle.schema.rows import short
 from jostle.simulate.margins import Run, order_statistic, together_95, within_95
 
 RUNS = 399
@@ -77,7 +78,7 @@ class RecalledRelease(Release):
         by = " and ".join(name for name in self.about if name != "figure")
         many = "1 answer" if len(self.answers) == 1 else f"{len(self.answers):,} answers"
         what = f"{f'Rows by {by}' if by else 'Rows'}: {many}"
-        typical = f"typically within ±{np.median(self.margins):.3g} (95 %)"
+        typical = f"typically within ±{short(np.median(self.margins))} (95 %)"
         return f"{what} at {self._at}, {typical}. {self.reused} {self._left}"
 
     def __repr__(self) -> str:

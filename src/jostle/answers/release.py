@@ -21,7 +21,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import ReleaseSource
-from jostle.schema.rows import Rows
+from jostle.schema.rows import Rows, short
 from jostle.simulate.margins import Run, exact_margins, simulated_errors, together_95, within_95
 from jostle.workloads import Workload
 
@@ -118,14 +118,19 @@ class Release(Answer):
         if self.trace is not None:
             chosen = f"{self.algorithm.name} chose the algorithm {self.trace.choice}."
         noise = f"{self.noise} " if self.noise else ""
-        return f"{what} at {self._at}, typically within ±{np.median(self.margins):.3g} (95 %). {chosen} {noise}{self._left}"
+        return (
+            f"{what} at {self._at}, typically within ±{short(np.median(self.margins))} (95 %). {chosen} {noise}{self._left}"
+        )
 
     def rows(self, *, together: bool = False) -> Rows:
         """One row per answer: its labels, the answer, and the ends of its 95 % interval.
 
         With `together`, all intervals hold at once with 95 % confidence. They are wider.
         """
-        margins = self.margins_together if together else self.margins
+        return self.rows_within(self.margins_together if together else self.margins)
+
+    def rows_within(self, margins: Vector) -> Rows:
+        """The same with intervals of these widths."""
         low, high = self.answers - margins, self.answers + margins
         return labelled(self.labels, {"count": _without_traces(self.answers), "low": low, "high": high})
 

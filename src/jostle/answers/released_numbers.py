@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from jostle.answers.answer import Answer, labelled
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.linear.fitting.marginals import Axes
-from jostle.schema.rows import Rows, distinct_names
+from jostle.linear.shrinkage.independence import drawn_to_independence
+from jostle.schema.rows import Rows, distinct_names, short
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,7 @@ class ReleasedNumber(_ByNoise):
     """Half the width of a 95 % interval around it."""
 
     def _explained(self) -> str:
-        return f"{self.what} is {self.value:g} ± {self.margin:.3g} at 95 %, {self._price_in_words}"
+        return f"{self.what} is {self.value:g} ± {short(self.margin)} at 95 %, {self._price_in_words}"
 
     def rows(self) -> Rows:
         """One row: what the number is, its value, and the ends of its 95 % interval."""
@@ -74,15 +75,19 @@ class ReleasedNumbers(_ByNoise):
     """The released numbers."""
 
     margins: Vector
-    """Half the width of a 95 % interval around each."""
+    """Half the width of a 95 % interval around each; the distance to its further end, where `ends` are others."""
+
+    ends: tuple[Vector, Vector] | None = None
+    """The ends of the intervals, where they are not as far on both sides."""
 
     def _explained(self) -> str:
-        typical = f"typically ± {np.median(self.margins):.3g} at 95 %"
+        typical = f"typically ± {short(np.median(self.margins))} at 95 %"
         return f"{self.what}: {len(self.answers)} numbers, {typical}, {self._price_in_words}"
 
     def rows(self) -> Rows:
         """One row per cell: its labels, its number, and the ends of the 95 % interval."""
-        low, high = (np.clip(self.answers + off, *self.between) for off in (-self.margins, self.margins))
+        ends = self.ends or (self.answers - self.margins, self.answers + self.margins)
+        low, high = (np.clip(end, *self.between) for end in ends)
         return labelled(self.about, {self.name: self.answers, "low": low, "high": high})
 
     def _drawn(self) -> Any:
@@ -108,6 +113,24 @@ class Marginals(Answer, Mapping[Axes, ReleasedNumbers]):
     tables: Mapping[Axes, ReleasedNumbers]
     """Each histogram."""
 
+    noise: Mapping[Axes, tuple[tuple[int, ...], float]] = field(default_factory=dict, repr=False)
+    """The shape of each histogram, and the variance of the noise on its cells."""
+
+    is_refined: bool = False
+    """Whether cells are drawn to what they would be if columns had nothing to do with each other."""
+
+    def refined(self) -> Marginals:
+        """The same histograms, usually much closer to the true ones: none below 0, and drawn to independence of columns.
+
+        It costs nothing, because only what was released is used. They are no longer unbiased, and agree with each other only
+        nearly: for sums of many cells, use the histograms as they were released. Intervals are those of the released cells,
+        from 0 on, so they hold as before; where a refined cell is outside, its interval reaches to it.
+        """
+        if self.is_refined:
+            return self
+        tables = {axes: _drawn_to_independence(table, *self.noise[axes]) for axes, table in self.tables.items()}
+        return replace(self, tables=tables, is_refined=True)
+
     def __getitem__(self, columns: str | Axes) -> ReleasedNumbers:
         key = (columns,) if isinstance(columns, str) else tuple(columns)
         if key not in self.tables:
@@ -122,9 +145,10 @@ class Marginals(Answer, Mapping[Axes, ReleasedNumbers]):
         return len(self.tables)
 
     def _explained(self) -> str:
-        off = "; ".join(f"{', '.join(axes)} ± {table.margins[0]:.3g}" for axes, table in self.tables.items())
+        off = "; ".join(f"{', '.join(axes)} ± {short(np.median(table.margins))}" for axes, table in self.tables.items())
+        how = "drawn to independence of their columns" if self.is_refined else "consistent with each other by least squares"
         return (
-            f"{len(self)} histograms, consistent with each other by least squares, off at 95 % by: {off}. "
+            f"{len(self)} histograms, {how}, off at 95 % by: {off}. "
             f"Measured with {self._noise} at {self._at} ({self.neighbours} neighbours). {self._left}"
         )
 
@@ -146,6 +170,13 @@ class Marginals(Answer, Mapping[Axes, ReleasedNumbers]):
 
     def __repr__(self) -> str:
         return f"<Marginals of {'; '.join(', '.join(axes) for axes in self)} at {self._at}>"
+
+
+def _drawn_to_independence(table: ReleasedNumbers, shape: tuple[int, ...], variance: float) -> ReleasedNumbers:
+    refined = drawn_to_independence(table.answers.reshape(shape), variance).reshape(-1)
+    low = np.minimum(np.maximum(table.answers - table.margins, 0.0), refined)
+    high = np.maximum(table.answers + table.margins, refined)
+    return replace(table, answers=refined, margins=np.maximum(high - refined, refined - low), ends=(low, high))
 
 
 Figure, Figures = ReleasedNumber, ReleasedNumbers  # their names until version 0.1

@@ -148,8 +148,9 @@ def inputs(
     sides: Sequence[int] | None = None,
     exponents: Sequence[int] | None = None,
     ledger: Ledger | None = None,
+    in_rho: bool = False,
 ) -> list[GridCell]:
-    """The training inputs of a task: public shapes × domain sizes × scales × workloads, at ε = 1.
+    """The training inputs of a task: public shapes × domain sizes × scales × workloads, at ε = 1, or at ρ = 1/4.
 
     `shapes` is a folder of public data, by default the one that JOSTLE_DATA names, or counts by name. The domains and scales
     are by default those of the paper: `sides` in cells per axis, scales as `exponents` of two. With a ledger, a name that it
@@ -160,9 +161,9 @@ def inputs(
     _check_numbers("sides", sides, 2, 2**20)
     _check_numbers("exponents", exponents, 0, 40)
     if shapes is None or isinstance(shapes, (str, Path)):
-        found = grid.cells(task, data_folder(shapes).resolve(), sides=sides, exponents=exponents)
+        found = grid.cells(task, data_folder(shapes).resolve(), sides=sides, exponents=exponents, in_rho=in_rho)
     else:
-        found = grid.cells(task, public(task, shapes), sides=sides, exponents=exponents)
+        found = grid.cells(task, public(task, shapes), sides=sides, exponents=exponents, in_rho=in_rho)
     private = {account.name for account in ledger.accounts()} if ledger is not None else set()
     for name in dict.fromkeys(cell.dataset for cell in found):
         if name in private:

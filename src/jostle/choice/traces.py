@@ -149,24 +149,26 @@ class Trace:
         return f"<p>{escape(said)}</p><table>{head}{rows}{chosen}</table>"
 
     def plot(self) -> Any:
-        """A Plotly figure: what each option was expected to cost, and where the budget went."""
-        import plotly.graph_objects as go
-        from plotly.subplots import make_subplots
-
-        figure = make_subplots(cols=2, column_widths=[0.7, 0.3], specs=[[{"type": "xy"}, {"type": "domain"}]])
-        ranked = sorted(self.regrets.items(), key=lambda item: item[1])
-        colours = [plots.ACCENT if name == self.choice else plots.MUTED for name, _ in ranked]
-        bars = go.Bar(
-            x=[r for _, r in ranked], y=[n for n, _ in ranked], orientation="h", marker_color=colours, name="regret"
+        """A Plotly figure: how far off each option was expected to be, and below the title where the budget went."""
+        ranked = sorted(self.regrets.items(), key=lambda item: item[1]) or [(self.choice, 1.0)]
+        figure = plots.new(f"Why {self.choice}", x="expected error, relative to the best option", log_x=True)
+        figure.add_bar(
+            x=[regret for _, regret in ranked],
+            y=[name for name, _ in ranked],
+            orientation="h",
+            marker_color=[plots.ACCENT if name == self.choice else plots.MUTED for name, _ in ranked],
         )
-        figure.add_trace(bars, row=1, col=1)
-        paid = [(seen.name, float(seen.epsilon)) for seen in self.features if seen.epsilon]
-        parts = [*paid, (self.choice, float(self.remainder))]
-        shares = [share for _, share in parts]
-        pie = go.Pie(labels=[name for name, _ in parts], values=shares, hole=0.5, textinfo="label+percent", name="budget")
-        figure.add_trace(pie, row=1, col=2)
-        figure.update_xaxes(title="expected regret", type="log").update_yaxes(autorange="reversed")
-        return plots.themed(figure, f"{self.choice} for {self.task}").update_layout(showlegend=False)
+        figure.update_yaxes(autorange="reversed", type="category").update_layout(height=150 + 24 * len(ranked))
+        return plots.captioned(figure, self.shares, self.notes)
+
+    @property
+    def shares(self) -> str:
+        """Where the budget went, in words: to each question that was paid for, and to the algorithm."""
+        parts = [(seen.name, seen.epsilon) for seen in self.features if seen.epsilon] + [(self.choice, self.remainder)]
+        if len(parts) == 1:
+            return f"{SYMBOLS[self.measure]} = {show(self.epsilon)}, all of it on {self.choice}"
+        spent = ", ".join(f"{100 * float(part / self.epsilon):.3g} % on {name}" for name, part in parts)
+        return f"{SYMBOLS[self.measure]} = {show(self.epsilon)}: {spent}"
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jostle.cli.aggregates import parse_aggregates
 from jostle.kernel.errors import BadInput
+from jostle.tables.aggregate_texts import parse_aggregates
 
 if TYPE_CHECKING:
     from jostle.tables.batches import BatchQuestion

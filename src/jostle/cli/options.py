@@ -20,7 +20,14 @@ from typer.core import TyperCommand, TyperGroup
 
 from jostle.kernel.errors import BadInput
 
-SYNONYMS: Final = (("location", "ledger"), ("cap", "budget"), ("cap", "epsilon"), ("was", "epsilon"), ("max_rows", "unit"))
+SYNONYMS: Final = (
+    ("location", "ledger"),
+    ("cap", "budget"),
+    ("cap", "epsilon"),
+    ("was", "epsilon"),
+    ("max_rows", "unit"),
+    ("column", "by"),
+)
 """Arguments of the library, and options that stand for them where a command has no option of the argument's own name."""
 
 _UNIT: Final = re.compile(r"""Unit\(["'](\w+)["'], max_rows=(\w+)\)""")
@@ -46,11 +53,28 @@ class Group(_WithOptions, TyperGroup):
     """A group of commands that does the same with the options before the command's name."""
 
 
+_TYPES: Final = (("float", "NUMBER"), ("int", "NUMBER"), ("path", "FILE"), ("str", "TEXT"))
+
+
 def _without_type(parameter: Any) -> Any:
-    """A switch whose help shows no type. Under a Typer that shows types by other means, it stays as it is."""
-    if getattr(parameter, "is_flag", False) and hasattr(parameter, "display_type_rich"):
-        parameter.display_type_rich = lambda *_, **__: None
+    """A parameter whose help shows a type in plain words, and a switch none. Under another Typer, it stays as it is."""
+    shows = getattr(parameter, "display_type_rich", None)
+    if shows is not None:
+        parameter.display_type_rich = lambda *args, **named: _plain_type(parameter, shows(*args, **named))
     return parameter
+
+
+def _plain_type(parameter: Any, shown: Any) -> Any:
+    """The type as people say it.
+
+    >>> from types import SimpleNamespace
+    >>> [_plain_type(SimpleNamespace(is_flag=False), one) for one in ("<list[Path]>", "<str>", "<add_remove|replace>")]
+    ['FILE', 'TEXT', '<add_remove|replace>']
+    """
+    if getattr(parameter, "is_flag", False):
+        return None
+    inner = str(shown).lower().strip("<>").removeprefix("list[").removesuffix("]")
+    return next((words for name, words in _TYPES if inner.startswith(name)), shown)
 
 
 # --------------------------------------------------------------------------------------------------------- refusals

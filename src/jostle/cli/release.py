@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from jostle.cli.aggregates import parse_aggregates
 from jostle.cli.delivery import Destination, deliver, say_stopped
 from jostle.cli.running import stoppable
 from jostle.cli.table_options import (
@@ -43,6 +42,7 @@ from jostle.cli.table_options import (
 from jostle.cli.terminal import STOPPED, Format, Working, check_apart, check_writable, words
 from jostle.kernel.budget import PURE, Price
 from jostle.kernel.errors import BadInput
+from jostle.tables.aggregate_texts import parse_aggregates
 
 if TYPE_CHECKING:
     from jostle.tables.aggregates import Aggregate
@@ -132,7 +132,8 @@ def release(
     groups = [name for text in by or [] for name in words(text)]
     to = Destination(out=out, plot=plot, form=form, ledger=str(ledger), wide=wide)
     if [epsilon, rho, within].count(None) != 2:
-        raise BadInput("epsilon", "pass either a price or an accuracy", "pass --epsilon 0.5, --rho 0.01 or --within 10")
+        problem = "is missing" if (epsilon, rho, within) == (None, None, None) else "is one of three ways to say the price"
+        raise BadInput("epsilon", problem, "pass one of --epsilon 0.5, --rho 0.01 or --within 10")
     cap = cap_of(budget, delta)
     parts = {"by": groups, "where": where, "algorithm": algorithm, "aggregate": aggregate, "sql": sql, "batch": batch}
     _check_parts({name: part for name, part in parts.items() if part}, wide=wide)

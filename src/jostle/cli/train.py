@@ -38,6 +38,7 @@ def train(
         bool,
         typer.Option("--as-published", help="The Pythia paper's options and way of training, but for what is said here."),
     ] = False,
+    in_rho: Annotated[bool, typer.Option("--in-rho", help="With Gaussian noise: at ρ = 1/4, not at ε = 1.")] = False,
     seed: Annotated[int, typer.Option(help="Of all noise, and of the training.")] = 0,
     workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
     cluster: Annotated[
@@ -71,7 +72,7 @@ def train(
     check_apart("out", out, {"ledger": ledger_file})
     suite = grid.suite(task) if as_published else None
     names = delphi.candidates(task, words(options) if options else suite)
-    cells = _inputs(task, data, _numbers("sides", sides), _numbers("exponents", exponents), ledger_file)
+    cells = _inputs(task, data, _numbers("sides", sides), _numbers("exponents", exponents), ledger_file, in_rho)
     todo = measure.jobs(cells, names, trials=trials, seed=seed)
     with Results(store) as results:
         ran = running.run(todo, results, workers=workers, cluster=cluster)
@@ -87,15 +88,20 @@ def train(
 
 
 def _inputs(
-    task: str, data: Path | None, sides: list[int] | None, exponents: list[int] | None, ledger_file: Path | None
+    task: str,
+    data: Path | None,
+    sides: list[int] | None,
+    exponents: list[int] | None,
+    ledger_file: Path | None,
+    in_rho: bool,
 ) -> list[Any]:
     from jostle.choice import delphi
     from jostle.tables.budget_source import ledger_at
 
     if ledger_file is None:
-        return list(delphi.inputs(task, data, sides=sides, exponents=exponents))
+        return list(delphi.inputs(task, data, sides=sides, exponents=exponents, in_rho=in_rho))
     with ledger_at(ledger_file, create=False) as ledger:
-        return list(delphi.inputs(task, data, sides=sides, exponents=exponents, ledger=ledger))
+        return list(delphi.inputs(task, data, sides=sides, exponents=exponents, ledger=ledger, in_rho=in_rho))
 
 
 def _numbers(argument: str, text: str | None) -> list[int] | None:

@@ -161,7 +161,7 @@ def shown(
 
 def learner_figure(found: list[LearnerErrors]) -> Any:
     """Misclassified records over ε."""
-    figure = plots.new("Misclassified records against ε", x="ε", y="share of the records", log_x=True)
+    figure = plots.new("How often is each classifier wrong?", x="ε", y="misclassified records", log_x=True)
     for one, colour in zip(found, plots.colours([one.name for one in found], CHOSEN), strict=True):
         width = 4 if one.name == CHOSEN else 1.5
         figure.add_scatter(

@@ -188,7 +188,9 @@ def shown(given: PublicInput, tried: list[AlgorithmErrors], failed: list[tuple[s
 
 def error_figure(tried: list[AlgorithmErrors]) -> Any:
     """Errors with their spread, the least above."""
-    figure = plots.new("Error of an answer", x="root mean squared error; whiskers: 90 % of the trials", log_x=True)
+    figure = plots.new(
+        "How far off is each algorithm?", x="error per answer (root mean square); bars: 90 % of the trials", log_x=True
+    )
     for chooses, colour in ((False, plots.ACCENT), (True, plots.CONTRAST)):
         mine = [one for one in tried if (one.name == PYTHIA) is chooses]
         figure.add_scatter(
@@ -211,7 +213,7 @@ def error_figure(tried: list[AlgorithmErrors]) -> Any:
 
 def parts_figure(tried: list[AlgorithmErrors]) -> Any:
     """Systematic errors, and errors by chance."""
-    figure = plots.new("Bias and spread", x="of an answer, root mean squared", log_x=True)
+    figure = plots.new("How much of it is bias?", x="per answer (root mean square)", log_x=True)
     names = [one.name for one in tried]
     floor = min((one.deviation for one in tried if one.deviation > 0), default=1.0) / 100
     bias = [one.bias if one.bias is not None and one.bias > floor else None for one in tried]

@@ -68,8 +68,12 @@ class Form:
 
     def choices(self, name: str, among: Sequence[str]) -> list[str]:
         """The offered words that are ticked; all of them if none is."""
-        ticked = {value for value in self._fields.getlist(name) if isinstance(value, str)}
+        ticked = self.ticked(name)
         return [word for word in among if word in ticked] or list(among)
+
+    def ticked(self, name: str) -> list[str]:
+        """The words that are ticked, whatever they are."""
+        return [value for value in self._fields.getlist(name) if isinstance(value, str)]
 
     def number(self, name: str, low: float, high: float, default: float | None = None) -> float:
         """A number between bounds; a comma may stand for the point."""

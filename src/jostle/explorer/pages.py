@@ -24,7 +24,7 @@ TAGS: Final = re.compile(r"<(?!/?(?:br|extra)>)")
 NAMES: Final = ("x", "y", "labels", "name", "ticktext", "categoryarray")
 """Where a figure has only categories and names of columns, and no text of ours."""
 
-NAVIGATION: Final = (("compare", "Compare"), ("why", "Why"), ("release", "Release"), ("classify", "Classify"))
+NAVIGATION: Final = (("release", "Release"), ("classify", "Classify"), ("compare", "Compare"), ("why", "Why"))
 
 
 @cache
@@ -36,7 +36,7 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals |= {"navigation": NAVIGATION, "zip": zip}
+    made.globals |= {"navigation": NAVIGATION, "zip": zip, "dark": json.dumps(dict(plots.DARK))}
     made.filters |= {"brief": brief, "at_least": at_least, "exactly": show}
     return made
 
@@ -76,9 +76,17 @@ def drawn(figures: Mapping[str, Any]) -> dict[str, str]:
     >>> "a &lt;b>&amp;&lt;/b>" in drawn({"one": plots.new("Ages").add_bar(x=["a <b>&</b>"], y=[1])})["one"]
     True
     """
-    return {
-        name: json.dumps(_escaped(json.loads(plots.with_plain_ticks(figure).to_json()))) for name, figure in figures.items()
-    }
+    return {name: json.dumps(_escaped(_without_notes(plots.with_plain_ticks(one)))) for name, one in figures.items()}
+
+
+def _without_notes(figure: Any) -> Any:
+    """The figure as JSON; its notes stand on the page, where they have room."""
+    found = json.loads(figure.to_json())
+    layout = found["layout"]
+    if layout.get("meta", {}).get("notes"):
+        layout["annotations"] = [one for one in layout.get("annotations", []) if one.get("yshift") != plots.NOTE_SHIFT]
+        layout["margin"]["b"] = 56
+    return found
 
 
 def _escaped(found: Any, key: str = "") -> Any:

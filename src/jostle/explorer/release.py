@@ -14,14 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from jostle import algorithms
-from jostle.explorer import schema_form, uploads
+from jostle.choice.features import FEATURES
+from jostle.explorer import schema_form, uploads, why
 from jostle.explorer.forms import Form, under_field
 from jostle.explorer.jobs import BackgroundJob, PageFragment, Work, in_words
 from jostle.explorer.pages import drawn, render
@@ -36,12 +36,17 @@ from jostle.explorer.question_form import (
     read_question,
 )
 from jostle.explorer.released import FIRST_ROWS, HOLDS_ANSWERS, Released, save
+from jostle.explorer.reproduce import Opening, snippets
+from jostle.kernel.budget import PURE, SYMBOLS
 from jostle.kernel.errors import BadInput, JostleError, show
+from jostle.kernel.ledger import limits
+from jostle.kernel.measures import Approximate, Concentrated
 from jostle.schema.schema import TextFormat
 from jostle.tables.budget_source import PlannedAccount, existing_account
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
+    from jostle.kernel.ledger.events import Balance
     from jostle.tables.table import Table
 
 T = TypeVar("T")
@@ -51,6 +56,7 @@ PATIENCE: Final = 5.0
 
 MOST_PREVIEWED: Final = 20
 MOST_KEPT: Final = 100
+MOST_LISTED: Final = 30
 FIELDS: Final = {"max_rows": "unit", "location": "ledger"}
 """The form's fields for arguments of other names."""
 
@@ -60,11 +66,12 @@ LAST_RELEASES: Final = 3
 
 @dataclass(frozen=True)
 class OpenTable:
-    """The table that is open, and its ledger."""
+    """The table that is open, its ledger, and what it was opened with."""
 
     key: str
     table: Table
     ledger: Ledger
+    opening: Opening
 
 
 class Desk:
@@ -78,6 +85,7 @@ class Desk:
         self._turn, self._lists = threading.Lock(), threading.Lock()
         self._opened: OpenTable | None = None
         self._questions: dict[str, PricedQuestion] = {}
+        self._listed: dict[str, PricedQuestion] = {}
         self._released: dict[str, Released] = {}
 
     async def current(self, form: Form) -> PageFragment:
@@ -108,6 +116,7 @@ class Desk:
         schema = await run_in_threadpool(uploads.schema_of, written) if written else schema_form.read(form)
         ledger = form.needed("ledger", "enter the path of the ledger's file, for instance budget.db; a new one is created")
         said: dict[str, Any] = {name: form.text(name) or None for name in ("budget", "name", "unit", "table")}
+        said["budget"] = _cap(said["budget"])
         said |= {"neighbours": form.choice("neighbours", ["add_remove", "replace"]), "schema": schema}
         said["columns"] = schema_form.names_in_line(form, data, to_show=False)
         said["delimiter"] = schema_form.delimiter(form)
@@ -126,7 +135,9 @@ class Desk:
                 book.close()
                 raise
             self._put_away()
-            self._opened = OpenTable(secrets.token_urlsafe(12), opened, book)
+            how = {name: value for name, value in said.items() if name != "schema"}
+            said_first = Opening(data=data, ledger=ledger, schema=opened.schema, how=how)
+            self._opened = OpenTable(secrets.token_urlsafe(12), opened, book, said_first)
 
     def close(self) -> None:
         """Let go of the table and its ledger, after what is under way."""
@@ -135,7 +146,7 @@ class Desk:
 
     def _put_away(self) -> None:
         with self._lists:
-            opened, self._opened, self._questions = self._opened, None, {}
+            opened, self._opened, self._questions, self._listed = self._opened, None, {}, {}
         if opened is not None:
             opened.ledger.close()
 
@@ -154,6 +165,8 @@ class Desk:
             algorithms=[AUTOMATIC, *sorted(set(names))],
             kinds=KINDS,
             sets=SETS,
+            measure=table._budget.measure,
+            listed=self._questions_html(),
             budget=self._budget_html(table),
             released=self._list_html(),
         )
@@ -163,14 +176,15 @@ class Desk:
         if account is None:
             return ""
         if isinstance(account, PlannedAccount):  # it is made with the first charge
-            planned = SimpleNamespace(
-                remaining=table.remaining, cap=table.remaining, dataset=account.name, neighbours=account.neighbours
-            )
-            return render("release_budget.html", has=planned, share=0.0, events=())
+            return render("release_budget.html", **_balance(account.balance), key="", events=())
         statement = account.ledger.statement(account.name)
-        has = statement.balances[0]
-        share = float(has.spent / has.cap) if has.cap else 1.0
-        return render("release_budget.html", has=has, share=share, events=statement.events[::-1][:LAST_EVENTS])
+        events = statement.events[::-1][:LAST_EVENTS]
+        return render(
+            "release_budget.html",
+            **_balance(statement.balances[0]),
+            key=self._opened.key if self._opened else "",
+            events=events,
+        )
 
     def _list_html(self) -> str:
         with self._lists:
@@ -186,7 +200,7 @@ class Desk:
 
         def read() -> PricedQuestion:
             with self._turn:
-                return read_question(form, opened.table)
+                return read_question(form, opened.table, list(self._listed.values()))
 
         question = await run_in_threadpool(read)
         return lambda job: self._previewed(job, question)
@@ -194,12 +208,36 @@ class Desk:
     def _previewed(self, job: BackgroundJob, question: PricedQuestion) -> PageFragment:
         found = previewed(question, job.step)
         left, key = question.table.remaining, secrets.token_urlsafe(12)
+        account = _account(question.table)
+        pure = account is None or account.balance.measure == PURE
+        payable = question.table._budget.pays(found.charged)
         with self._lists:
             self._questions[key] = question
             while len(self._questions) > MOST_PREVIEWED:
                 del self._questions[next(iter(self._questions))]
-        html = render("release_preview.html", found=found, key=key, priced=question, left=left)
+        html = render("release_preview.html", found=found, key=key, priced=question, left=left, payable=payable, pure=pure)
         return PageFragment(html, drawn({"preview": preview_figure(question, found)} if found.lines else {}))
+
+    async def list_question(self, form: Form) -> PageFragment:
+        """Put a previewed question on the list of those that are asked together, or take it off."""
+        key = form.text("question")
+        with self._lists:
+            question = self._questions.get(key)
+            if form.text("off"):
+                self._listed.pop(form.text("off"), None)
+            elif question is None:
+                raise BadInput("question", "is not known any more", "preview it again")
+            elif question.fields["kind"] == "batch":
+                raise BadInput("question", "is the list itself", "preview another question")
+            elif len(self._listed) >= MOST_LISTED:
+                raise BadInput("question", f"would be number {MOST_LISTED + 1} of the list", "release the list first")
+            else:
+                self._listed[key] = question
+        return PageFragment(self._questions_html())
+
+    def _questions_html(self) -> str:
+        with self._lists:
+            return render("release_questions.html", listed=dict(self._listed))
 
     async def pay(self, form: Form, start: Callable[[Work], T]) -> T:
         """Release what was previewed, as work that is handed to `start`.
@@ -243,21 +281,29 @@ class Desk:
 
     def _result(self, key: str, released: Released, budget: str) -> PageFragment:
         released.simulate()
-        rows, figures = released.rows(), {f"released-{n}": item for n, item in enumerate(released.figures().items())}
+        figures = {f"released-{n}": item for n, item in enumerate(released.figures().items())}
+        opened = self._opened
+        known = opened is not None and opened.table is released.priced.table
         html = render(
             "release_result.html",
             released=released,
             key=key,
-            rows=rows.head(FIRST_ROWS).to_dict("split"),
-            more=max(len(rows) - FIRST_ROWS, 0),
+            tables={what: (rows.head(FIRST_ROWS).to_dict("split"), len(rows)) for what, rows in released.tables().items()},
+            tree=None if released.trace is None else why.walked(released.trace),
+            features={name: feature.about for name, feature in FEATURES.items()},
             figures={name: words for name, (words, _) in figures.items()},
             listed=self._list_html(),
+            snippets=snippets(opened.opening, released.priced) if known and opened is not None else {},
         )
         shown = {name: figure for name, (_, figure) in figures.items()}
-        return PageFragment(html + budget, drawn(shown | ({"trace": released.trace.plot()} if released.trace else {})))
+        return PageFragment(
+            html + budget,
+            drawn(shown | ({"trace": released.trace.plot()} if released.trace and released.trace.regrets else {})),
+        )
 
     def _release(self, key: str, question: PricedQuestion) -> Released:
-        result = question.question.release(epsilon=question.epsilon)
+        price: dict[str, Any] = {"epsilon" if question.measure == PURE else "rho": question.amount}
+        result = question.question.release(**price)
         if question.about:
             result = replace(result, about=question.about)
         kept = Released(priced=question, result=result)
@@ -293,26 +339,30 @@ class Desk:
             return "Look at the ledger before you try again: it may have been charged."
         if before == after:
             return "Nothing was charged."
-        return f"ε = {show(after - before)} was charged in the meantime, and does not come back."
+        symbol = SYMBOLS.get(table._budget.measure, SYMBOLS[PURE])
+        return f"{symbol} = {show(after - before)} was charged in the meantime, and does not come back."
 
     # ---------------------------------------------------------------------------------------------- what was released
 
     def file(self, key: str, kind: str) -> tuple[str, str, str]:
         """A release as a file: its text, its type and a name for it. `sent` says that somebody has it."""
         released = self._released.get(key)
-        if released is not None and kind == "claim":
-            return self._claim(released)
+        if kind == "claim" and (released is not None or self._is_open(key)):
+            return self._claim(released.priced.table if released is not None else self._opened.table)  # type: ignore[union-attr]
         found = None if released is None else released.file(kind)
         if released is None or found is None:
             raise HTTPException(404, "There is no such file, or no longer.")
         return found
 
-    def _claim(self, released: Released) -> tuple[str, str, str]:
+    def _is_open(self, key: str) -> bool:
+        return self._opened is not None and secrets.compare_digest(key, self._opened.key)
+
+    def _claim(self, table: Table) -> tuple[str, str, str]:
         """What the account that paid lets one claim."""
         from jostle.answers.claim import Claim
 
-        account = _account(released.priced.table)
-        if account is None:
+        account = _account(table)
+        if account is None or isinstance(account, PlannedAccount):
             raise HTTPException(404, "There is no ledger to claim anything from.")
         statement = account.ledger.statement(account.name)
         return Claim.of(statement).to_markdown(), "text/markdown; charset=utf-8", "privacy-claim.md"
@@ -344,6 +394,22 @@ def _expanded(path: str, argument: str) -> str:
         return path if "://" in path else str(Path(path).expanduser())
     except RuntimeError:  # of a user whom nobody knows
         raise BadInput(argument, "begins with ~ and a name that has no folder of its own", "type the whole path") from None
+
+
+def _cap(said: str | None) -> Any:
+    """The total budget as it was typed: 1, or 1, 1e-6 for ε and δ, or rho=0.02."""
+    with under_field({}, otherwise="budget"):
+        symbol, equals, amount = (said or "").replace(" ", "").partition("=")
+        if equals and symbol in ("rho", "ρ"):
+            return Concentrated(amount)
+        return Approximate(*said.split(",", 1)) if said and "," in said else said
+
+
+def _balance(has: Balance) -> dict[str, Any]:
+    """What the page says of an account."""
+    symbol = SYMBOLS[has.measure if has.measure in SYMBOLS else PURE]
+    share = float(has.spent / has.cap) if has.cap else 1.0
+    return {"has": has, "symbol": symbol, "share": share, "limit": limits.words(has.limit)}
 
 
 def _account(table: Table) -> Any:

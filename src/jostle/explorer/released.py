@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jostle.answers.answer import Answer, charge_facts, in_ledger
+from jostle.answers.batches import BatchAnswer
+from jostle.answers.grouped import GroupedAnswers
 from jostle.answers.quantiles_and_top import ReadFromCounts
 from jostle.answers.release import Release
 from jostle.answers.released_numbers import Marginals
 from jostle.explorer.question_form import PricedQuestion
+from jostle.kernel.budget import CONCENTRATED, PURE, Price
 from jostle.kernel.errors import show
 
 if TYPE_CHECKING:
@@ -27,6 +30,8 @@ MOST_DRAWN: Final = 2**18
 """Larger releases have no picture, only files."""
 
 FIRST_ROWS: Final = 12
+
+_AMOUNTS: Final = {PURE: "epsilon", CONCENTRATED: "rho"}
 
 HOLDS_ANSWERS: Final = ("csv", "json")
 """The files that hold everything that was paid for; the others explain it."""
@@ -55,8 +60,8 @@ class Released:
 
     @property
     def cost(self) -> str:
-        """The ε that was charged, exactly."""
-        return show(self.result.spent)
+        """What was charged, exactly."""
+        return str(Price(self.result.spent, self.result.measure))
 
     @property
     def charged(self) -> str:
@@ -96,13 +101,31 @@ class Released:
         rows = self.result.rows_at_once() if self.lacking else self.result.rows()
         return rows.to_pandas()
 
+    def tables(self) -> dict[str, DataFrame]:
+        """The answers as tables, by what is in them; a list of questions has one for each."""
+        if isinstance(self.result, BatchAnswer):
+            each = zip(self.result.asked, self.result, strict=True)
+            return {f"{place}. {what}": one.rows().to_pandas() for place, (what, one) in enumerate(each, start=1)}
+        return {f"Noisy answers, {'without' if self.lacking else 'with the ends of their 95 %'} intervals": self.rows()}
+
+    @property
+    def title(self) -> str:
+        """What was released, in few words."""
+        return f"{len(self.result)} questions together" if isinstance(self.result, BatchAnswer) else self.what
+
     def explain(self) -> str:
+        """The answers in words, and what they leave out."""
+        return " ".join([self.finding, *self.result.notes])
+
+    @property
+    def finding(self) -> str:
+        """The answers in words."""
         if not self.lacking:
-            return str(self.result.explain())
+            return self.result._explained()
+        left = Price(self.result.remaining, self.result.left_in)
         return (
-            f"{self.what}, at ε = {self.cost} ({self.result.neighbours} neighbours). How far off the answers may be could "
-            f"not be simulated, so they come without intervals. ε = {show(self.result.remaining)} is left."
-            + "".join(f" {note}" for note in self.result.notes)
+            f"{self.what}, at {self.cost} ({self.result.neighbours} neighbours). How far off the answers may be could "
+            f"not be simulated, so they come without intervals. {left} is left."
         )
 
     def figures(self) -> dict[str, Any]:
@@ -112,6 +135,11 @@ class Released:
         if isinstance(self.result, Marginals):
             shown = {", ".join(axes): figures for axes, figures in self.result.items() if figures.answers.size <= MOST_DRAWN}
             return {name: figures.plot() for name, figures in shown.items()}
+        if isinstance(self.result, BatchAnswer):
+            asked = zip(self.result.asked, self.result, strict=True)
+            return {what: one.plot() for what, one in asked if 1 < len(one.rows()) <= MOST_DRAWN}
+        if isinstance(self.result, GroupedAnswers) and 1 < len(self.result) <= MOST_DRAWN:
+            return {self.result.what[name]: self.result.plot(name) for name in self.result.values}
         few = len(self.rows()) if not isinstance(self.result, Release) else self.result.estimate.size
         return {} if few == 1 or few > MOST_DRAWN else {self.what: self.result.plot()}
 
@@ -145,7 +173,7 @@ class Released:
         facts = {
             "what": self.what,
             "explanation": self.explain(),
-            "epsilon": {"spent": self.cost, "remaining": show(self.result.remaining)},
+            _AMOUNTS[self.result.measure]: {"spent": show(self.result.spent), "remaining": show(self.result.remaining)},
             "neighbours": str(self.result.neighbours),
             "notes": list(self.result.notes),
             "interval_kind": None if self.lacking else self.result.interval_kind,

@@ -132,6 +132,7 @@ class Explorer:
             self.route("/release/columns", desk.columns),
             self.route("/release/open", desk.open),
             self.job_route("/release/preview", "previewing", desk.preview),
+            self.route("/release/list", desk.list_question),
             self.route("/release/pay", lambda form: desk.pay(form, partial(self.jobs.start, "releasing"))),
             Route("/release/{key}.{kind}", self.download),
             self.job_route("/classify/run", "learning", classify.prepare),

@@ -14,8 +14,9 @@ from jostle import plots
 from jostle.algorithms import TASKS
 from jostle.choice import delphi, selectors
 from jostle.choice.features import FEATURES
-from jostle.choice.regret_tree import Decision, Leaf, Tree
+from jostle.choice.regret_tree import Decision, Leaf, Step, Tree
 from jostle.choice.selectors import Selector
+from jostle.choice.traces import Trace
 from jostle.explorer import inputs, uploads
 from jostle.explorer.forms import Form, under_field
 from jostle.explorer.inputs import PublicInput
@@ -132,7 +133,8 @@ def _looked(selector: Selector, given: PublicInput, axes: Sequence[str], number:
         "why_result.html",
         given=given,
         decision=decision,
-        values={name: values[name] for name in selector.needs if name != "workload"},
+        asked=asked(selector, decision, given.epsilon),
+        cost=sum(price or 0.0 for _, price in asked(selector, decision, given.epsilon)),
         named=selector.about.classes[int(values["workload"])],
         about={name: FEATURES[name] for name in values},
         tree=nested(trees[number % len(trees)], values, selector.about.options),
@@ -142,6 +144,34 @@ def _looked(selector: Selector, given: PublicInput, axes: Sequence[str], number:
         selector=selector,
     )
     return PageFragment(html, drawn(figures))
+
+
+def asked(selector: Selector, decision: Decision, epsilon: float) -> list[tuple[Step, float | None]]:
+    """Each question of a walk, and what Pythia would pay for it: 0 if it is public, None if it is asked again."""
+    private = [name for name in selector.needs if FEATURES[name].private]
+    share = float(selector.about.rho) * epsilon / max(len(private), 1)
+    found: list[tuple[Step, float | None]] = []
+    paid = set[str]()
+    for step in decision.path:
+        if step.feature == "workload":
+            continue
+        price = None if step.feature in paid else share if step.feature in private else 0.0
+        paid.add(step.feature)
+        found.append((step, price))
+    return found
+
+
+def walked(trace: Trace) -> dict[str, Any] | None:
+    """The tree of a choice that was made and paid for, with the branches that its noisy answers took; None without one.
+
+    Only the selector for the task that comes with jostle is known here. Of several trees that vote, the first is shown.
+    """
+    known = {selectors.shipped(name).about.task: selectors.shipped(name) for name in selectors.shipped_names()}
+    selector, values = known.get(trace.task), {seen.name: seen.value for seen in trace.features}
+    if not trace.regrets or selector is None or "workload" not in values:
+        return None
+    trees = selector.trees[selector.about.classes[int(values["workload"])]]
+    return nested(trees[0], values, selector.about.options)
 
 
 def nested(tree: Tree, values: Mapping[str, float], options: Sequence[str]) -> dict[str, Any]:
@@ -154,7 +184,7 @@ def nested(tree: Tree, values: Mapping[str, float], options: Sequence[str]) -> d
             return facts | {"regret": here.regrets[here.choice]}
         if depth > DEEPEST:
             return {"more": True, "taken": taken}
-        low = values[here.feature] <= here.at
+        low = values.get(here.feature, 0.0) <= here.at  # what was not asked is not on the way
         branches = [node(here.low, depth + 1, taken and low), node(here.high, depth + 1, taken and not low)]
         return {"feature": here.feature, "at": here.at, "branches": branches, "taken": taken}
 
@@ -164,8 +194,8 @@ def nested(tree: Tree, values: Mapping[str, float], options: Sequence[str]) -> d
 def regret_figure(decision: Decision) -> Any:
     """What each option is expected to cost on inputs like this one."""
     ranked = sorted(decision.regrets.items(), key=lambda item: item[1])
-    figure = plots.new("Expected regret", x="error over the least of those it was trained against", log_x=True)
-    colours = [plots.ACCENT if name == decision.choice else "#b6bbc6" for name, _ in ranked]
+    figure = plots.new("How far off each option is expected to be", x="error, relative to the best option", log_x=True)
+    colours = [plots.ACCENT if name == decision.choice else plots.PALE for name, _ in ranked]
     words = [f"{value:.3g}" for _, value in ranked]
     figure.add_bar(
         x=[value for _, value in ranked],
@@ -197,7 +227,8 @@ def map_figure(selector: Selector, values: Mapping[str, float], across: str, alo
 def _coloured(
     picked: Any, names: list[str], ranges: Sequence[Any], values: Mapping[str, float], axes: tuple[str, str]
 ) -> Any:
-    figure = plots.new("Which option wins where", x=axes[0], y=axes[1], log_x=True, log_y=True)
+    x, y = (FEATURES[name].about for name in axes)
+    figure = plots.new("Which option wins where", x=x, y=y, log_x=True, log_y=True)
     shades = [plots.PALETTE[place % len(plots.PALETTE)] for place in range(len(names))]
     scale = [(edge, shade) for place, shade in enumerate(shades) for edge in (place / len(names), (place + 1) / len(names))]
     figure.add_heatmap(

@@ -167,6 +167,20 @@ class Rows:
         return "\n".join(lines)
 
 
+def short(value: float) -> str:
+    """A number in a sentence: three significant digits, or whole with commas from 1,000 on.
+
+    >>> [short(value) for value in (2999.8, 28.94, 0.5, 0.0000123, 0.0, math.inf)]
+    ['3,000', '28.9', '0.5', '0.0000123', '0', 'inf']
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    if abs(value) >= 999.5:
+        return f"{value:,.0f}"
+    text = f"{value:.3g}"
+    return f"{value:.{2 - math.floor(math.log10(abs(value)))}f}".rstrip("0") if "e" in text else text
+
+
 def _ends(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     """The columns with the ends of a number's interval: those that follow the number, if they are named so.
 

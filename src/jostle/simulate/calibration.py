@@ -19,13 +19,17 @@ from jostle.kernel.budget import Price
 from jostle.kernel.partition import Vector
 
 KNOTS: Final = (-2.0, -1.0, 0.0, 1.0, 2.0, 3.0)
-"""The strengths that there are factors for. Between them, they go along straight lines."""
+"""The strengths that there are factors for. Between them, their logarithms go along straight lines."""
 
 Kind = tuple[str, tuple[int, ...]]
 """A kind of workload, and the shape of its domain."""
 
 FEW: Final = 64
 """Up to this many cells, which say little about one another, factors are others."""
+
+LEAST: Final = 0.02
+"""No simulated margin counts as less than this part of the usual one (the root of the mean square): a cell that was
+simulated without any error is not known without any."""
 
 SINGLE: Final = ("identity", "prefix")
 """The workloads with factors of their own. All others share those of ranges."""
@@ -45,8 +49,14 @@ def key(algorithm: str, kind: Kind) -> str:
 
     >>> key("DAWA", ("prefix", (11,))), key("DAWA", ("rectangles", (32, 32)))
     ('DAWA, prefix, 1D, few cells', 'DAWA, ranges, 2D')
+    >>> key("AdaptiveGrid", ("identity", (64, 64)))
+    'Bayes, identity, 2D'
     """
     few = ", few cells" if math.prod(kind[1]) <= FEW else ""
+    if kind[0] == "identity" and algorithm in ("OPT-Bayes", "AdaptiveGrid"):
+        algorithm = "Bayes"  # which they run for single cells
+    elif algorithm == "OPT-Bayes" and len(kind[1]) == 2:
+        algorithm = "AdaptiveGrid"  # which runs it for most sums
     return f"{algorithm}, {kind[0] if kind[0] in SINGLE else 'ranges'}, {len(kind[1])}D{few}"
 
 
@@ -61,14 +71,21 @@ def widened(raw: Vector, algorithm: str, kind: Kind, strength: float) -> Vector:
 
 
 def apply(raw: Vector, found: tuple[float, ...], strength: float) -> Vector:
-    """With given numbers: how much of the mean every margin gets, then the factor at each knot.
+    """With given numbers: how much narrower and wider margins than the usual one give way, then the factor at each knot.
 
-    >>> apply(np.array([3.0, 3.0]), (1.0, *[2.0] * len(KNOTS)), 0.0).tolist()
+    >>> numbers = (0.0, -0.5, *[2.0] * len(KNOTS))
+    >>> apply(np.array([3.0, 3.0]), numbers, 0.0).tolist()
     [6.0, 6.0]
+    >>> apply(np.array([1.0, 1.0, 1.0, 7.0]), numbers, 0.0).round(1).tolist()  # the widest gives way
+    [2.0, 2.0, 2.0, 10.0]
     """
-    lift, *each = found
-    evened = np.sqrt((raw**2 + lift**2 * float(np.mean(raw**2))) / (1 + lift**2)) if lift else raw
-    return np.asarray(np.interp(strength, KNOTS, each) * evened)
+    narrow, wide, *each = found
+    usual = math.sqrt(float(np.mean(raw**2)))
+    if usual == 0:
+        return raw
+    relative = np.maximum(raw / usual, LEAST)
+    factor = math.exp(float(np.interp(strength, KNOTS, np.log(each))))
+    return np.asarray(usual * factor * relative ** (1 + np.where(relative < 1, narrow, wide)))
 
 
 def typical(algorithm: str, kind: Kind, strength: float) -> float | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from typing import Final
 
 from jostle import algorithms, workloads
 from jostle.datasets.shapes import drawn, public_shapes, rebin, scaled
+from jostle.kernel.budget import CONCENTRATED, Price
 from jostle.kernel.partition import Counts
 from jostle.workloads import Workload
 
@@ -66,6 +68,9 @@ class GridCell:
     shape: Counts | None = field(default=None, compare=False, repr=False)
     """The shape over this domain, if it comes from no folder: it travels with the input."""
 
+    in_rho: bool = False
+    """Whether runs are paid for in ρ, with noise on one count that is as large as at ε = 1."""
+
     @property
     def domain(self) -> tuple[int, ...]:
         return (self.side,) * algorithms.TASKS[self.task]
@@ -83,7 +88,12 @@ class GridCell:
 
     @property
     def key(self) -> str:
-        return f"{self.data_key}|e{self.epsilon:g}|{self.queries}"
+        return f"{self.data_key}|e{self.epsilon:g}|{self.queries}" + ("|in rho" if self.in_rho else "")
+
+    @property
+    def price(self) -> Price:
+        """What a run costs: ε = 1, or the ρ with the same standard deviation on one count, which is 1/4."""
+        return Price(Fraction(1, 4), CONCENTRATED) if self.in_rho else Price(Fraction(1))
 
     @property
     def scale(self) -> int:
@@ -105,6 +115,7 @@ def cells(
     sides: Sequence[int] | None = None,
     exponents: Sequence[int] | None = None,
     sampled: bool = False,
+    in_rho: bool = False,
 ) -> list[GridCell]:
     """The whole grid of a task, or the part of it with these domains and scales.
 
@@ -121,6 +132,7 @@ def cells(
             queries=queries,
             sampled=sampled,
             shape=shape,
+            in_rho=in_rho,
         )
         for dataset in (public_shapes(task, shapes) if isinstance(shapes, Path) else shapes)
         for side in sides or SIDES[task]

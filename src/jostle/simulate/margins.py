@@ -75,7 +75,17 @@ def within_95(
     raw = raw_margins(plan, estimate, asked, epsilon, neighbours, tunables)
     if not plan.data_dependent or plan.name in BLIND:
         return raw
-    return widened(raw, plan.name, (asked.kind, asked.domain), signal(estimate, Price.of(epsilon)))
+    found = widened(raw, plan.name, (asked.kind, asked.domain), signal(estimate, Price.of(epsilon)))
+    return np.maximum(found, to_whole(asked @ estimate.reshape(-1))) if asked.queries.unit == 1 else found
+
+
+def to_whole(answers: Vector) -> Vector:
+    """How far the nearest whole number is: a count is one, so an interval that ends before it holds nothing.
+
+    >>> to_whole(np.array([0.2, 3.9, 7.0])).round(2).tolist()
+    [0.2, 0.1, 0.0]
+    """
+    return np.asarray(np.abs(answers - np.round(answers)))
 
 
 def raw_margins(

@@ -156,7 +156,7 @@ def measure(job: MeasurementJob) -> MeasuredError | FailedJob:
             job.algorithm,
             job.cell.vector(),
             job.cell.workload(),
-            job.cell.epsilon,
+            getattr(job.cell, "price", job.cell.epsilon),  # an input of the grid may be paid for in ρ
             trials=job.trials,
             seed=zlib.crc32(f"{job.seed}|{job.cell.key}".encode()),
             neighbours=job.neighbours,

@@ -145,10 +145,10 @@ class MarginalsQuestion(Question[Marginals]):
             )
             for axes in self.sets
         }
-        return Marginals(tables=tables, **price)
+        return Marginals(tables=tables, noise={axes: (found[axes][0].shape, found[axes][2]) for axes in self.sets}, **price)
 
-    def _cells(self, records: Records, token: Budget) -> dict[Axes, tuple[Vector, float]]:
-        """Under ε: every cell of every set, then least squares; with the margin of a cell of each."""
+    def _cells(self, records: Records, token: Budget) -> dict[Axes, tuple[Vector, float, float]]:
+        """Under ε: every cell of every set, then least squares; with the margin of a cell of each, and its variance."""
         sources = [records.vector(*axes) for axes in self.sets]
         noisy, spread, laws = {}, {}, {}
         for axes, counts, share in zip(self.sets, sources, token.split(*self._shares), strict=True):
@@ -156,11 +156,11 @@ class MarginalsQuestion(Question[Marginals]):
             spread[axes] = counts.noise_variance(cells, share)
             laws[axes] = law_of_a_cell(counts.neighbours, share.price)
             noisy[axes] = counts.measure(cells, share).reshape(counts.shape)
-        off = margins_of_cells(self._shapes, laws)
-        return {axes: (values, off[axes]) for axes, values in consistent(noisy, spread)[0].items()}
+        off, (fitted, variances) = margins_of_cells(self._shapes, laws), consistent(noisy, spread)
+        return {axes: (values, off[axes], variances[axes]) for axes, values in fitted.items()}
 
-    def _from_residuals(self, records: Records, token: Budget) -> dict[Axes, tuple[Vector, float]]:
-        """Under ρ: every component once; with the margin of a cell of each set."""
+    def _from_residuals(self, records: Records, token: Budget) -> dict[Axes, tuple[Vector, float, float]]:
+        """Under ρ: every component once; with the margin of a cell of each set, and its variance."""
         plan = self._residuals(records.neighbours)
         paid, whole = records.paid(token, f"{len(plan.residues)} residuals of {len(self.sets)} sets of columns")
         sources = {axes: paid.vector(*axes) for axes in dict.fromkeys(residue.of for residue in plan.residues)}
@@ -170,7 +170,7 @@ class MarginalsQuestion(Question[Marginals]):
             noise.append(counts.noise_variance(residue.queries, share))
             measured.append(counts.measure(residue.queries, share))
         found = plan.histograms(measured, noise)
-        return {axes: (values, NORMAL_95 * math.sqrt(variance)) for axes, (values, variance) in found.items()}
+        return {axes: (values, NORMAL_95 * math.sqrt(variance), variance) for axes, (values, variance) in found.items()}
 
     def _try_out(self, epsilon: Price | None) -> None:
         """Raise what would be refused on the way, while the ε of a part is still there. Privacy: no row is looked at."""

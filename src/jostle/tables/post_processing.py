@@ -56,6 +56,9 @@ class Figures:
     ends: Callable[[], Sequence[tuple[Any, Any]]]
     """Per aggregate, the ends of its 95 % intervals: asked for when they are needed, because they may be simulated."""
 
+    ratios: Callable[[int, int], tuple[Any, Any] | None] = lambda over, under: None
+    """The ends of the intervals of one aggregate over another, by the law of both together; None where it is not known."""
+
     def known(self, row: int) -> Callable[[Any], Any]:
         """What placeholders stand for in a group."""
 
@@ -144,8 +147,10 @@ class PostProcessing:
         for name, item in zip(self.names, self.items, strict=True):
             used = {one.this for one in item.tree.find_all(sge.Placeholder) if one.this[0] == "a"}
             if used:
-                widened = math.log(20 * len(used)) / math.log(20)
-                found[name] = [_interval(item.tree, figures, row, ends, widened) or (math.nan, math.nan) for row in places]
+                ratio, division = _ratio(item.tree, figures) if len(used) == 2 else (None, None)
+                widened = 1.0 if ratio else math.log(20 * len(used)) / math.log(20)
+                how = (ends, widened, ratio, division)
+                found[name] = [_interval(item.tree, figures, row, *how) or (math.nan, math.nan) for row in places]
         return {name: pairs for name, pairs in found.items() if not pairs or not all(map(math.isnan, sum(pairs, ())))}
 
 
@@ -160,8 +165,36 @@ def _value(tree: Any, figures: Figures, row: int) -> Any:
         return None
 
 
-def _interval(tree: Any, figures: Figures, row: int, ends: Sequence[Any], widened: float) -> Interval | None:
+def _ratio(tree: Any, figures: Figures) -> tuple[tuple[Any, Any] | None, Any]:
+    """The intervals of the one division of two aggregates that the expression sees of them, and where it is."""
+    seen = [one for one in tree.find_all(sge.Placeholder) if one.this[0] == "a"]
+    divisions = [one for one in tree.find_all(sge.Div, sge.SafeDivide) if isinstance(_bare(one.this), sge.Placeholder)]
+    parts = [_bare(side) for side in (divisions[0].this, divisions[0].expression)] if len(divisions) == 1 else []
+    if len(seen) != 2 or len(parts) != 2 or not all(any(part is one for one in seen) for part in parts):
+        return None, None
+    return figures.ratios(*(int(part.this[1:]) for part in parts)), divisions[0]
+
+
+def _bare(tree: Any) -> Any:
+    """What stands in brackets, is cast, or is not to be 0."""
+    while isinstance(tree, (sge.Paren, sge.Cast, sge.Nullif)):
+        tree = tree.this
+    return tree
+
+
+def _interval(
+    tree: Any,
+    figures: Figures,
+    row: int,
+    ends: Sequence[Any],
+    widened: float,
+    ratio: tuple[Any, Any] | None = None,
+    division: Any = None,
+) -> Interval | None:
     """Between which numbers an expression of the true aggregates is, given between which they are; None if unknown."""
+    if ratio is not None and tree is division:
+        low, high = (float(end[row]) for end in ratio)
+        return (low, high) if math.isfinite(low) and _value(tree, figures, row) is not None else None
     tree = simplified(tree)
     if isinstance(tree, sge.Placeholder):
         if tree.this[0] == "k":
@@ -173,7 +206,7 @@ def _interval(tree: Any, figures: Figures, row: int, ends: Sequence[Any], widene
         return _exact(_value(tree, figures, row))
 
     def of(inner: Any) -> Interval | None:
-        return _interval(inner, figures, row, ends, widened)
+        return _interval(inner, figures, row, ends, widened, ratio, division)
 
     if isinstance(tree, sge.Case):
         return _interval_of_case(tree, figures, row, of)

@@ -109,7 +109,7 @@ class SelectQuestion(Question[SelectAnswer]):
         if self.keys is not None:  # which groups there are is known from the answer
             labels = [list(answer.labels[name]) for name in self.names]
             keys = [_values_of(made, found) for made, found in zip(self._groups, labels, strict=True)]
-        figures = Figures(labels, keys, values, ends)
+        figures = Figures(labels, keys, values, ends, getattr(answer, "ratio", lambda over, under: None))
         price = answer.price | {"notes": (*answer.notes, *self._notes)}
         return SelectAnswer(what=self.what, measured=answer, after=self.plan.after, figures=figures, **price)
 

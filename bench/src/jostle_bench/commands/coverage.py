@@ -6,7 +6,6 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +16,8 @@ from jostle.kernel.errors import BadInput
 from jostle_bench.reports.terminal import new_table
 
 if TYPE_CHECKING:
-    from jostle_bench.coverage.measuring import Cell, Coverage
+    from jostle_bench.coverage.measuring import Coverage
+    from jostle_bench.coverage.plans import Row
 
 QUICK = ("Laplace", "HB", "DAWA")
 PRICES = (0.01, 0.1, 0.5, 2.0)
@@ -28,16 +28,31 @@ def coverage(
     workload: Annotated[list[str] | None, typer.Option(help="identity, prefix or ranges; repeat it for several.")] = None,
     epsilon: Annotated[list[float] | None, typer.Option(help="The ε of a release; repeat it for several.")] = None,
     rho: Annotated[list[float] | None, typer.Option(help="The ρ of a release; repeat it for several.")] = None,
-    cells: Annotated[int, typer.Option(min=4, help="Cells of the domain (per axis with --grid).")] = 256,
+    cells: Annotated[
+        int | None, typer.Option(min=4, help="Cells of the domain (per axis with --grid); without it, several domains.")
+    ] = None,
     grid: Annotated[bool, typer.Option("--grid", help="Two-dimensional data.")] = False,
-    releases: Annotated[int, typer.Option(min=1, help="Releases of each data set.")] = 4,
-    sizes: Annotated[int, typer.Option(min=1, max=4, help="How many numbers of records each data set is drawn with.")] = 1,
+    releases: Annotated[int, typer.Option(min=1, help="Releases of each data set.")] = 2,
+    draws: Annotated[int, typer.Option(min=1, help="Data sets of each made-up family.")] = 2,
+    every: Annotated[
+        int, typer.Option(min=1, help="A part of the grid: each data set at every other price (2), every third (3), ….")
+    ] = 1,
     neighbours: Annotated[str, typer.Option(help="add_remove, or replace.")] = "add_remove",
-    quick: Annotated[bool, typer.Option("--quick", help="Four made-up shapes and a few algorithms, in a minute.")] = False,
+    unseen: Annotated[
+        bool,
+        typer.Option("--unseen", help="Families of data that factors were not fitted on, and columns of public tables."),
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Made-up shapes and a few algorithms, in a minute.")] = False,
     results: Annotated[
         Path | None, typer.Option(help="A folder that keeps what was measured: a later run goes on from there.")
     ] = None,
-    fit: Annotated[bool, typer.Option("--fit", help="Also print by how much intervals must be widened.")] = False,
+    stop: Annotated[
+        bool, typer.Option("--stop", help="Measure nothing more: show, and fit, what the folder of --results has.")
+    ] = False,
+    fit: Annotated[
+        bool,
+        typer.Option("--fit", help="Fit by how much to widen intervals, and show how those hold on families left out."),
+    ] = False,
     write: Annotated[
         Path | None, typer.Option(help="With --fit, write the factors to this file: src/jostle/simulate/calibration.json.")
     ] = None,
@@ -45,52 +60,67 @@ def coverage(
         bool, typer.Option("--tables", help="Questions to a made-up table: sums, means, variances, quantiles, marginals.")
     ] = False,
     previews: Annotated[bool, typer.Option("--previews", help="Also compare with the margins that previews show.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as the documentation has it.")] = False,
 ) -> None:
-    """How often 95 % intervals hold on public data: in the mean, and among the narrowest quarter; and how wide they are.
+    """How often 95 % intervals hold, also at the worst price and among the narrowest quarter; and how wide they are.
 
-    The data are those of dpbench_1d.npz and dpbench_2d.npz in the folder that JOSTLE_DATA names, or made-up shapes.
+    The data are those of dpbench_1d.npz and dpbench_2d.npz in the folder that JOSTLE_DATA names, and draws from made-up
+    families of shapes.
     """
     from rich.progress import Progress
 
     from jostle import algorithms
     from jostle.kernel.budget import Price
-    from jostle_bench.coverage import inputs
-    from jostle_bench.coverage.measuring import Cell, kept, measure
+    from jostle_bench.coverage import fitting, inputs
+    from jostle_bench.coverage.measuring import file_of
+    from jostle_bench.coverage.plans import DOMAINS, Plan, measured
 
     if tables:
         _show_tables(releases, epsilon or [0.1, 1.0])
         return
-    shape = (cells, cells) if grid else (cells,)
-    known = algorithms.names(task="range-2d" if grid else "range-1d")
-    named = algorithm or (QUICK if quick else known)
-    kinds = workload or inputs.KINDS[len(shape)]
-    amounts = epsilon or (() if rho else (0.1,) if quick else PRICES)
-    prices = [*map(Price.of, amounts), *(Price.of(None, one) for one in rho or ())]
-    for name in named:
+    dimensions = 2 if grid else 1
+    if cells is not None or grid or quick:
+        side = cells or (32 if grid else 64)
+        domains: Sequence[tuple[int, ...]] = [(side,) * dimensions]
+    else:
+        domains = DOMAINS
+    known = sorted({name for shape in domains for name in algorithms.names(task=f"range-{len(shape)}d")})
+    for name in algorithm or ():
         if name not in known:
             raise BadInput("algorithm", f"{name!r} is unknown, or not for these data", f"use one of {', '.join(known)}")
-    for kind in kinds:
-        if kind not in inputs.KINDS[len(shape)]:
-            raise BadInput("workload", f"{kind!r} is unknown", f"use one of {', '.join(inputs.KINDS[len(shape)])}")
-    todo = []
-    for name in named:
-        for kind in kinds:
-            asked = inputs.asked(kind, shape)
-            for number, price in enumerate(prices):
-                cell = Cell(algorithm=name, workload=asked.kind, shape=shape, price=price, neighbours=neighbours)
-                for turn in range(sizes):
-                    todo += [(cell, asked, *one) for one in inputs.inputs(_data(quick), shape, number + turn)]
-    found: list[Coverage] = []
+    all_kinds = list(dict.fromkeys(kind for shape in domains for kind in inputs.KINDS[len(shape)]))
+    for kind in workload or ():
+        if kind not in all_kinds:
+            raise BadInput("workload", f"{kind!r} is unknown", f"use one of {', '.join(all_kinds)}")
+    amounts = epsilon or (() if rho else (0.1,) if quick else PRICES)
+    plan = Plan(
+        named=algorithm or (QUICK if quick else ()),
+        kinds=workload or (),
+        prices=[*map(Price.of, amounts), *(Price.of(None, one) for one in rho or ())],
+        domains=domains,
+        neighbours=neighbours,
+        releases=releases,
+        draws=draws,
+        unseen=unseen,
+        every=every,
+        folder=_data(quick),
+    )
+    tasks = list(plan.tasks())
+    if stop:
+        if results is None:
+            raise BadInput("stop", "is for a folder of results", "name it, for instance --results found")
+        tasks = [one for one in tasks if file_of(results, *one[:3]).exists()]
+        if not tasks:
+            raise BadInput("results", "has nothing of this", "leave out --stop to measure it")
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        shown = bar.add_task("", total=len(todo))
-        for cell, asked, dataset, x in todo:
-            bar.update(shown, description=str(cell))
-            now = partial(measure, cell, asked, x, dataset=dataset, releases=releases)
-            found.append(kept(results, cell, dataset, int(x.sum()), now))
-            bar.advance(shown)
-    _show(found, _foretold(found) if previews else {})
+        shown = bar.add_task("", total=len(tasks))
+        found = measured(tasks, results, lambda cell: bar.update(shown, description=str(cell), advance=1))
     if fit:
-        _show_fit(found, write)
+        fits = fitting.fitted(found)
+        if write is not None:
+            fitting.write(fits, write, shlex.join(["jostle", *sys.argv[1:]]))
+        found = fitting.checked(found, fits)
+    _show(found, _foretold(found) if previews else {}, "Families left out in turn" if fit else "", markdown=markdown)
 
 
 def _data(quick: bool) -> Path | None:
@@ -98,38 +128,75 @@ def _data(quick: bool) -> Path | None:
     return None if quick or not folder else Path(folder)
 
 
-def _foretold(found: Sequence[Coverage]) -> dict[Cell, float]:
-    """Per line, the preview's margin over the median released one; the median over data sets."""
+def _foretold(found: Sequence[Coverage]) -> dict[tuple[str, str, str], list[float]]:
+    """Per row, the previews' margins over the median released ones, by price: medians over data sets."""
+    from jostle_bench.coverage.plans import domain
     from jostle_bench.coverage.previews import foretold
 
-    return foretold(found)
+    out: dict[tuple[str, str, str], list[float]] = {}
+    for cell, ratio in foretold(found).items():
+        out.setdefault((cell.algorithm, cell.workload, domain(cell)), []).append(ratio)
+    return out
 
 
-def _show(found: Sequence[Coverage], foretold: dict[Cell, float]) -> None:
-    from jostle.kernel.budget import SYMBOLS
-    from jostle_bench.coverage.measuring import summary
+HEADINGS = (
+    "algorithm",
+    "workload",
+    "cells",
+    "releases",
+    "covered",
+    "at the worst price",
+    "standard error there",
+    "narrowest quarter",
+    "at the worst price",
+    "width / ideal",
+    "width / a single one",
+)
 
-    about = (
-        "algorithm",
-        "workload",
-        "price",
-        "releases",
-        "covered",
-        "± (standard error)",
-        "narrowest quarter",
-        "width / ideal",
+
+def _show(
+    found: Sequence[Coverage], foretold: dict[tuple[str, str, str], list[float]], about: str, *, markdown: bool = False
+) -> None:
+    from jostle_bench.coverage.plans import rows
+
+    lines = rows(found)
+    headings = (*HEADINGS, *(["preview / released"] if foretold else []))
+    shown = []
+    for line in lines:
+        shares = (line.covered, line.worst, line.doubt, line.narrowest, line.worst_narrowest)
+        told = foretold.get((line.algorithm, line.workload, line.domain), [])
+        shown.append(
+            [line.algorithm, line.workload, line.domain, f"{line.releases}"]
+            + [f"{100 * share:.1f}" for share in shares]
+            + [f"{line.width:.2f}", f"{line.of_single:.2f}"]
+            + ([f"{min(told):.2f} to {max(told):.2f}"] if foretold else [])
+        )
+    if markdown:
+        for row in (headings, ["---"] * len(headings), *shown):
+            typer.echo(f"| {' | '.join(row)} |")
+    else:
+        table = new_table(f"Coverage of 95 % intervals. {about}", headings, left=HEADINGS[:3])
+        for row in shown:
+            table.add_row(*row)
+        Console().print(table)
+    typer.echo(in_words(lines))
+
+
+def in_words(lines: Sequence[Row]) -> str:
+    """What the rows say together."""
+    import numpy as np
+
+    covered, worst, narrow, width, single = (
+        np.array([getattr(line, name) for line in lines])
+        for name in ("covered", "worst", "worst_narrowest", "width", "of_single")
     )
-    headings = (*about, *(["preview / released"] if foretold else []))
-    table = new_table("Coverage of 95 % intervals", headings, left=("algorithm", "workload", "price"))
-    lines = summary(found)
-    for cell, line in lines.items():
-        price = f"{SYMBOLS[cell.price.measure]} = {float(cell.price.amount):g}"
-        shown = (f"{line.covered:.1%}", f"{line.doubt:.1%}", f"{line.narrowest:.1%}", f"{line.width:.2f}")
-        more = (f"{foretold[cell]:.2f}",) if foretold else ()
-        table.add_row(cell.algorithm, cell.workload, price, f"{line.releases}", *shown, *more)
-    Console().print(table)
-    held = [line.covered for line in lines.values()]
-    Console().print(f"In the mean over lines: {sum(held) / len(held):.1%}; the least: {min(held):.1%}.")
+    return (
+        f"{len(lines)} rows: {covered.mean():.1%} in the mean, from {covered.min():.1%} to {covered.max():.1%}. "
+        f"At the worst price: {(worst < 0.93).sum()} rows below 93 %, the least {worst.min():.1%}; "
+        f"in the narrowest quarter {(narrow < 0.93).sum()}, the least {narrow.min():.1%}. "
+        f"Widths over the ideal: {np.median(width):.2f} at the median, {width.mean():.2f} in the mean; "
+        f"over a single width that would do: {np.median(single):.2f} and {single.mean():.2f}."
+    )
 
 
 def _show_tables(releases: int, prices: Sequence[float]) -> None:
@@ -142,25 +209,3 @@ def _show_tables(releases: int, prices: Sequence[float]) -> None:
             shown = (f"{found.asked:,}", f"{found.covered:.1%}", f"{found.doubt:.1%}")
             table.add_row(figure, f"{price:g}", *shown)
     Console().print(table)
-
-
-def _show_fit(found: Sequence[Coverage], file: Path | None) -> None:
-    from jostle_bench.coverage.fitting import fitted, write
-
-    fits = fitted(found)
-    about = (
-        "algorithm, workload",
-        "releases",
-        "factors by signal",
-        "covered on data sets left out",
-        "narrowest",
-        "width / ideal",
-    )
-    table = new_table("Fitted with each data set left out in turn", about, left=("algorithm, workload", "factors by signal"))
-    for name, one in fits.items():
-        factors = " ".join(f"{factor:.2f}" for factor in one.numbers[1:])
-        shown = (f"{one.left_out:.1%}", f"{one.narrowest:.1%}", f"{one.width:.2f}")
-        table.add_row(name, f"{one.releases}", factors, *shown)
-    Console().print(table)
-    if file is not None:
-        write(fits, file, shlex.join(["jostle", *sys.argv[1:]]))

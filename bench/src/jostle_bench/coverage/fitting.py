@@ -1,10 +1,10 @@
-"""Factors that make simulated intervals hold, fitted to public data, and checked on each data set with the others'."""
+"""Factors that make simulated intervals hold, fitted to data sets, and checked on each family with the others'."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -13,28 +13,32 @@ import numpy as np
 from jostle import algorithms
 from jostle.answers.previews import preview
 from jostle.kernel.neighbours import Neighbours
-from jostle.simulate.calibration import KNOTS, apply, key
+from jostle.kernel.partition import Vector
+from jostle.simulate.calibration import KNOTS, LEAST, apply, key
 from jostle.simulate.margins import BLIND
-from jostle_bench.coverage.inputs import asked
-from jostle_bench.coverage.measuring import NARROWEST, Cell, Coverage
+from jostle_bench.coverage.inputs import asked, family
+from jostle_bench.coverage.measuring import Cell, Coverage
 
-WANTED = 0.96
+WANTED = 0.965
 """The share of intervals that should hold: a little more than they say, because data sets differ."""
 
-WANTED_NARROWEST = 0.945
-"""The least share among the narrowest quarter, for which margins are evened out where it takes that."""
+LEAST_FAMILIES = 8
+"""Factors need results on at least this many families of data."""
 
-LEAST = 3
-"""Factors need results on at least this many data sets."""
+ANSWERS = 64
+"""At most this many answers of a release have a part in a fit."""
 
-LIFTS = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""How much of the mean each margin may get."""
+ROUNDS = 60
+"""How often the fit of a quantile is improved."""
 
-STEPS = np.round(0.9 * 1.05 ** np.arange(70), 3)
-"""The factors that are tried: from a little narrower to 26 times as wide."""
+STRAIGHT, LEVEL = 0.5, 0.2
+"""How much it costs, in releases, that the logarithms of factors bend by 1 at a knot, or differ by 1 from the next."""
 
-ELSEWHERE = 0.1
-"""What results at other strengths of the signal count, so that a knot without any has a factor nevertheless."""
+NEAR_NOUGHT = 1.0
+"""The same for how much margins give way."""
+
+BOUNDS = (-0.9, 0.5)
+"""Between these is how much margins give way."""
 
 
 @dataclass(frozen=True)
@@ -47,83 +51,105 @@ class Fitted:
     typical: tuple[float, ...]
     """Per knot, the median over data sets of the released margins, in those that previews compare with."""
 
-    left_out: float
-    """The share of intervals that hold on data sets that had no part in the factors, in the mean."""
-
-    narrowest: float
-    """The same among the narrowest quarter."""
-
-    width: float
-    """Their mean width there, over the ideal one."""
-
     releases: int
+
+    held_out: tuple[Coverage, ...]
+    """Every measurement, with margins by factors in which its family had no part."""
 
 
 def fitted(found: Sequence[Coverage]) -> dict[str, Fitted]:
-    """Per algorithm and kind of workload; every data set and price counts the same."""
+    """Per algorithm and kind of workload; every data set and price counts the same.
+
+    What a choosing algorithm released is that of the one that it chose, so it has no part in any fit.
+    """
     groups: dict[str, list[Coverage]] = {}
     for one in found:
-        for name in dict.fromkeys(one.by):
-            if not algorithms.get(name).data_dependent or name in BLIND:
-                continue
-            groups.setdefault(key(name, one.kind), []).append(one)
+        if set(one.by) == {one.cell.algorithm} and algorithms.get(one.by[0]).data_dependent and one.by[0] not in BLIND:
+            groups.setdefault(key(one.by[0], one.kind), []).append(one)
     out = {}
     for name, of in groups.items():
-        if len({one.dataset for one in of}) < LEAST:
+        families = sorted({family(one.dataset) for one in of})
+        if len(families) < LEAST_FAMILIES:
             continue
-        held, narrow, width = [], [], []
-        for dataset in sorted({one.dataset for one in of}):
-            numbers = _numbers([one for one in of if one.dataset != dataset])
-            for one in of:
-                if one.dataset == dataset:
-                    made = _applied(one, numbers)
-                    held.append(_held(one, made).mean())
-                    narrow.append(_narrowest(one, made))
-                    width.append(made.mean() / max(one.ideal.mean(), 1e-9))
-        releases, numbers = sum(len(one.raw) for one in of), _numbers(of)
-        means = [float(np.mean(values)) for values in (held, narrow, width)]
-        out[name] = Fitted(numbers, _typical(of, numbers), means[0], means[1], means[2], releases)
+        parts = [_part(one) for one in of]
+        held_out: list[Coverage] = []
+        for left_out in families:
+            rest = [part for one, part in zip(of, parts, strict=True) if family(one.dataset) != left_out]
+            numbers = _numbers(rest)
+            held_out += [replace(one, widened=_applied(one, numbers)) for one in of if family(one.dataset) == left_out]
+        numbers = _numbers(parts)
+        releases = sum(len(one.raw) for one in of)
+        out[name] = Fitted(numbers, _typical(of, numbers), releases, tuple(held_out))
     return out
 
 
-def _numbers(of: Sequence[Coverage]) -> tuple[float, ...]:
-    """The least evening out at which the narrowest quarter holds, and the factors with it."""
-    numbers: tuple[float, ...] = (0.0, *[1.0] * len(KNOTS))
-    for lift in LIFTS if of else ():
-        numbers = (lift, *_factors(of, lift))
-        if np.mean([_narrowest(one, _applied(one, numbers)) for one in of]) >= WANTED_NARROWEST:
-            break
-    return numbers
+def checked(found: Iterable[Coverage], fits: dict[str, Fitted]) -> list[Coverage]:
+    """The measurements with the margins of a fit without them, where there is one; the others as jostle makes them."""
+    known = {(one.cell, one.dataset, one.records): one for fit in fits.values() for one in fit.held_out}
+    return [known.get((one.cell, one.dataset, one.records), one) for one in found]
 
 
-def _factors(of: Sequence[Coverage], lift: float) -> list[float]:
-    """Per knot, the least factor at which the mean coverage is as wanted."""
-    flat = (lift, *[1.0] * len(KNOTS))
-    ratios = [np.sort((one.off / np.maximum(_applied(one, flat), 1e-9)).reshape(-1)) for one in of]
-    shares = np.array([np.searchsorted(ratio, STEPS + 1e-9, side="right") / ratio.size for ratio in ratios])
-    strengths = np.array([np.mean(one.signals) for one in of])
-    found = []
-    for knot in KNOTS:
-        near = np.maximum(1 - np.abs(np.clip(strengths, KNOTS[0], KNOTS[-1]) - knot), 0.0) + ELSEWHERE
-        enough = np.flatnonzero(near @ shares / near.sum() >= WANTED)
-        found.append(float(STEPS[enough[0] if enough.size else -1]))
+Part = tuple[Vector, Vector]
+"""What the fit knows of some answers: one row per answer, and the logarithm of how far off it was in simulated margins."""
+
+
+def _part(one: Coverage) -> Part:
+    """Per answer: how much it is narrower and wider than the usual one, and the weight of each knot."""
+    chosen = np.linspace(0, one.raw.shape[1] - 1, min(ANSWERS, one.raw.shape[1])).round().astype(np.int64)
+    usual = np.maximum(np.sqrt(np.mean(one.raw**2, axis=1, keepdims=True)), 1e-9)
+    relative = np.log(np.maximum(one.raw / usual, LEAST))
+    knots = _by_knot(one.signals)
+    off = np.log(np.maximum(one.off / usual, 1e-3)) - relative
+    rows = [
+        np.column_stack([np.minimum(r, 0), np.maximum(r, 0), np.broadcast_to(k, (r.size, k.size))])
+        for r, k in zip(relative[:, chosen], knots, strict=True)
+    ]
+    return np.concatenate(rows), off[:, chosen].reshape(-1)
+
+
+def _numbers(parts: Sequence[Part]) -> tuple[float, ...]:
+    """The quantile of how far off answers are, by their simulated margins and the strength.
+
+    Factors are to be alike, their logarithms to lie along a straight line, and margins not to give way, unless data say so.
+    """
+    if not parts:
+        return (0.0, 0.0, *[1.0] * len(KNOTS))
+    rows, off = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
+    weights = np.concatenate([np.full(part[1].size, 1 / part[1].size) for part in parts])
+    found = _quantile(rows, off, weights, WANTED, (STRAIGHT, LEVEL))
+    return tuple(np.round([*found[:2], *np.exp(found[2:])], 3).tolist())
+
+
+def _quantile(rows: Vector, off: Vector, weights: Vector, share: float, costs: tuple[float, float]) -> Vector:
+    """A regression of a quantile (Koenker and Bassett 1978); the last columns are the knots.
+
+    The loss has a corner, which is rounded less and less; each round is a least-squares problem (Hunter and Lange 2000).
+    """
+    others = rows.shape[1] - len(KNOTS)
+    knots = np.eye(rows.shape[1])[others:]
+    bends, steps = np.diff(knots, 2, axis=0), np.diff(knots, axis=0)
+    penalty = costs[0] * bends.T @ bends + costs[1] * steps.T @ steps
+    penalty += np.diag([NEAR_NOUGHT] * others + [1e-3] * len(KNOTS))
+    found: Vector = np.zeros(rows.shape[1])
+    for turn in range(ROUNDS):
+        sure = weights / (np.abs(off - rows @ found) + max(1e-3, 0.3 * 0.85**turn))
+        pull = rows.T @ (sure * off + (2 * share - 1) * weights)
+        found = np.asarray(np.linalg.solve(rows.T @ (rows * sure[:, np.newaxis]) + penalty, pull))
+        found[:others] = np.clip(found[:others], *BOUNDS)
     return found
 
 
 def _typical(of: Sequence[Coverage], numbers: tuple[float, ...]) -> tuple[float, ...]:
-    """The weighted median of what data sets say, near each knot."""
-    found = []
-    for one in of:
-        each = np.median(_applied(one, numbers), axis=1) / _compared(one.cell)
-        found += [(strength, ratio) for strength, ratio in zip(one.signals, each, strict=True)]
-    strengths, ratios = np.array(found).T
-    order = np.argsort(ratios)
-    out = []
-    for knot in KNOTS:
-        near = np.maximum(1 - np.abs(np.clip(strengths, KNOTS[0], KNOTS[-1]) - knot), 0.0)[order] + ELSEWHERE / 10
-        reached = np.cumsum(near) / near.sum()
-        out.append(round(float(max(ratios[order][np.searchsorted(reached, 0.5)], 1e-3)), 3))
-    return tuple(np.maximum.accumulate(out).tolist())  # the more there is to see, the less is left to shrink
+    """Per knot, the median over data sets, by the records that there are."""
+    each = [float(np.log(max(np.median(_applied(one, numbers)) / _compared(one.cell), 1e-6))) for one in of]
+    strengths = [np.log10(max(one.cell.price.rate * one.records / np.prod(one.cell.shape), 1e-6)) for one in of]
+    found = _quantile(_by_knot(strengths), np.array(each), np.ones(len(of)), 0.5, (0.05, 0.0))
+    return tuple(np.round(np.exp(found), 4).tolist())
+
+
+def _by_knot(strengths: Sequence[float]) -> Vector:
+    """The weight of each knot at each strength."""
+    return np.array([np.interp(strengths, KNOTS, row) for row in np.eye(len(KNOTS))]).T
 
 
 @cache
@@ -134,17 +160,8 @@ def _compared(cell: Cell) -> float:
     return preview(algorithms.get(cell.algorithm), workload, cell.price, relation, {}).margin
 
 
-def _applied(one: Coverage, numbers: tuple[float, ...]) -> np.ndarray:
+def _applied(one: Coverage, numbers: tuple[float, ...]) -> Vector:
     return np.array([apply(raw, numbers, strength) for raw, strength in zip(one.raw, one.signals, strict=True)])
-
-
-def _held(one: Coverage, margins: np.ndarray) -> np.ndarray:
-    return one.off <= margins + 1e-9
-
-
-def _narrowest(one: Coverage, margins: np.ndarray) -> float:
-    limits = np.quantile(margins, NARROWEST, axis=1, keepdims=True)
-    return float(_held(one, margins)[margins <= limits].mean())
 
 
 def write(fits: dict[str, Fitted], file: Path, command: str) -> None:

@@ -1,7 +1,10 @@
-"""Public data sets of several sizes, and questions about them."""
+"""Data sets of several sizes, public and made-up, and questions about them."""
 
 from __future__ import annotations
 
+import csv
+import gzip
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,13 +13,25 @@ import numpy as np
 
 from jostle import workloads
 from jostle.kernel.partition import Counts, Vector
+from jostle.simulate.calibration import FEW
 from jostle.workloads import Workload
+from jostle_bench.coverage.families import FITTED, UNSEEN
 
-RECORDS = (1_000, 4_600, 22_000, 100_000)
-"""How many records the data sets have, in turn."""
+RECORDS = (300, 200_000)
+"""Between these the data sets' numbers of records are drawn, evenly by their logarithm."""
+
+MOST_FEW = 30_000
+"""The most records of data sets with few cells."""
 
 KINDS = {1: ("identity", "prefix", "ranges"), 2: ("identity", "ranges")}
 """The workloads, by dimension."""
+
+_COLUMNS = {
+    "adult.data": {0: 75, 2: 500_000, 4: 16, 10: 20_000, 12: 100},
+    "credit_default.csv.gz": {0: 800_000, 4: 80, 11: 300_000, 17: 30_000},
+    "cmc.csv": {0: 50},
+}
+"""Columns of public tables: the file, the number of the column, and where its histogram ends."""
 
 
 def asked(kind: str, shape: tuple[int, ...]) -> Workload:
@@ -42,37 +57,62 @@ def shapes(file: Any, dimensions: int, cells: int) -> Iterator[tuple[str, Vector
             step = counts.shape[axis] // cells
             counts = np.add.reduceat(counts, np.arange(0, counts.shape[axis], step), axis=axis)
         if counts.sum() > 0:
-            yield name, counts / counts.sum()
+            yield name, counts
 
 
-def artificial(shape: tuple[int, ...]) -> Iterator[tuple[str, Vector]]:
-    """Made-up shapes, for where there are no data: even, falling, in clusters, and sparse."""
-    rng = np.random.default_rng(5)
-    along = np.add.outer(np.arange(shape[0]) / shape[0], np.arange(shape[-1]) / shape[-1] if len(shape) > 1 else 0.0)
-    along = along.reshape(shape)
-    made = {
-        "even": np.ones(shape),
-        "falling": np.exp(-6 * along),
-        "clusters": np.exp(-((along % 0.25 - 0.1) ** 2) * 400) + 0.01,
-        "sparse": rng.random(shape) ** 30,
-    }
-    for name, counts in made.items():
-        yield name, counts / counts.sum()
+def columns(folder: Path, cells: int) -> Iterator[tuple[str, Vector]]:
+    """Histograms of columns of public tables, which no fit has seen either."""
+    for name, ends in _COLUMNS.items():
+        if not (folder / name).exists():
+            continue
+        with gzip.open(folder / name, "rt") if name.endswith(".gz") else (folder / name).open() as file:
+            rows = [row for row in csv.reader(file) if len(row) > max(ends)]
+        for column, end in ends.items():
+            numbers = [float(row[column]) for row in rows if _is_number(row[column])]
+            counts = np.histogram(numbers, bins=cells, range=(0, end))[0].astype(np.float64)
+            if counts.sum() > 0:
+                yield f"{name.split('.')[0]} {column}", counts
 
 
-def inputs(folder: Path | None, shape: tuple[int, ...], turn: int = 0) -> Iterator[tuple[str, Counts]]:
-    """Data sets over a domain: the shapes in a folder, or made-up ones. Another turn gives each another size."""
-    name = f"dpbench_{len(shape)}d"
-    if folder is not None and (folder / f"{name}.npz").exists():
-        with np.load(folder / f"{name}.npz") as file:
-            known = list(shapes(file, len(shape), shape[0]))
-    else:
-        known = list(artificial(shape))
-    for number, (called, shares) in enumerate(known):
-        yield called, drawn(shares, RECORDS[(number + turn) % len(RECORDS)], number)
+def inputs(
+    folder: Path | None, shape: tuple[int, ...], *, draws: int = 1, unseen: bool = False, turn: int = 0
+) -> Iterator[tuple[str, Counts]]:
+    """Data sets over a domain: the shapes in a folder, and some draws from each family. Another turn draws others.
+
+    A name is that of a public data set or of a family, with the number of the draw behind it.
+    """
+    found: list[tuple[str, Vector]] = []
+    file = None if folder is None else folder / f"dpbench_{len(shape)}d.npz"
+    if unseen and folder is not None and len(shape) == 1:
+        found += columns(folder, shape[0])
+    elif not unseen and file is not None and file.exists():
+        with np.load(file) as read:
+            found += shapes(read, len(shape), shape[0])
+    for name, draw in (UNSEEN if unseen else FITTED[len(shape)]).items():
+        for number in range(draws):
+            called = f"{name} #{number + draws * turn}"
+            found.append((called, draw(shape, np.random.default_rng(zlib.crc32(f"{called} {shape}".encode())))))
+    for name, counts in found:
+        yield name, drawn(counts, zlib.crc32(f"{name} {shape} {turn}".encode()))
 
 
-def drawn(shares: Vector, records: int, seed: int) -> Counts:
-    """That many records with these shares."""
-    flat = np.random.default_rng(seed).multinomial(records, shares.reshape(-1))
-    return np.asarray(flat.reshape(shares.shape), dtype=np.int64)
+def family(name: str) -> str:
+    """What is left out together: a public data set, or all draws of a family."""
+    return name.split(" #")[0]
+
+
+def drawn(counts: Vector, seed: int) -> Counts:
+    """A data set with these shares; one cell's, if there are none at all."""
+    rng = np.random.default_rng(seed)
+    flat = np.asarray(counts, dtype=np.float64).reshape(-1)
+    flat = flat if flat.sum() > 0 else np.eye(1, flat.size)[0]
+    most = MOST_FEW if flat.size <= FEW else RECORDS[1]
+    records = round(10 ** rng.uniform(np.log10(RECORDS[0]), np.log10(most)))
+    return np.asarray(rng.multinomial(records, flat / flat.sum()).reshape(counts.shape), dtype=np.int64)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return bool(np.isfinite(float(text)))
+    except ValueError:
+        return False

@@ -220,7 +220,7 @@ class Experiment:
     @cached_property
     def constant(self) -> Judged:
         """One option for each workload, chosen on the other data sets: choosing without looking at the data."""
-        return self.judge(OURS.but("one option a workload", depth=0))
+        return self.judge(OURS.but("one option per workload", depth=0))
 
     @cached_property
     def published(self) -> Judged:

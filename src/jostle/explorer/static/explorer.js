@@ -9,6 +9,9 @@ const CONFIG = { responsive: true, showSendToCloud: false, plotlyServerURL: "", 
 const option = (form, name) => form.getAttribute(`data-${name}`);
 const HEIGHT = 420; // of a figure that does not say its own
 const LARGEST = 6 * 2 ** 20; // bytes of a file
+const DARK = JSON.parse(document.querySelector('meta[name="dark-colours"]').content); // each colour, and what it is on a dark ground
+const night = matchMedia("(prefers-color-scheme: dark)");
+const PAUSE = 250; // milliseconds after the last change of a form, before its preview follows
 const running = new Set(); // jobs that this page started and that may be stopped
 const drawn = new Map(); // for each place that holds results: the figures in it, by name
 
@@ -35,6 +38,17 @@ function filledIn(form) {
     if (file.size > LARGEST) throw { error: `Is larger than ${LARGEST / 2 ** 20} MB. Choose a smaller file.`, field: field.name };
   }
   return new FormData(form);
+}
+
+// Plotly is large. It is loaded when the page can be used already, and figures wait for it.
+let library = null;
+function plotly() {
+  library ??= new Promise((ready, fail) => {
+    const script = document.createElement("script");
+    Object.assign(script, { src: "/static/plotly.js", onload: ready, onerror: () => { library = null; fail(); } });
+    document.head.append(script);
+  });
+  return library;
 }
 
 // ------------------------------------------------------------------------------------------------------- messages
@@ -66,7 +80,7 @@ function complain(form, problem, focus) {
 // -------------------------------------------------------------------------------------------------------- results
 
 function show(place, told, keepView) {
-  for (const old of place.querySelectorAll("[data-figure]")) Plotly.purge(old);
+  for (const old of place.querySelectorAll(".js-plotly-plot")) Plotly.purge(old);
   const open = keepView ? place.scrollTop : 0;
   place.innerHTML = told.html;
   drawn.set(place, told.figures || {});
@@ -91,10 +105,13 @@ function replace(root) {
   }
 }
 
-function draw(place, element) {
+async function draw(place, element) {
   const text = drawn.get(place)[element.dataset.figure];
   if (!text) return;
-  const figure = JSON.parse(text);
+  await plotly();
+  if (!element.isConnected || drawn.get(place)[element.dataset.figure] !== text) return; // something newer came in the meantime
+  const figure = JSON.parse(night.matches ? text.replace(/#[0-9a-f]{6}\b/g, (colour) => DARK[colour] ?? colour) : text);
+  if (night.matches) darken(figure.layout);
   const narrow = isNarrow(element);
   element.dataset.narrow = narrow;
   if (narrow) fitNarrow(figure);
@@ -104,58 +121,91 @@ function draw(place, element) {
   Plotly.newPlot(element, figure.data, figure.layout, { ...CONFIG, displayModeBar: narrow ? false : "hover" });
 }
 
+// Where it is dark, figures have no ground of their own.
+function darken(layout) {
+  layout.modebar = { bgcolor: "rgba(0,0,0,0)", color: "#7d8696", activecolor: "#e6e9ef" };
+  layout.paper_bgcolor = layout.plot_bgcolor = "rgba(0,0,0,0)";
+  for (const [name, axis] of Object.entries(layout)) if (/^[xy]axis\d*$/.test(name)) Object.assign(axis, { gridcolor: "#343b48", zerolinecolor: "#4a5262", linecolor: "#7d8696" });
+}
+
+function redraw(when) {
+  for (const [place] of drawn) for (const element of place.querySelectorAll(".js-plotly-plot")) if (when(element)) draw(place, element);
+}
+night.addEventListener("change", () => redraw(() => true));
+
 const isNarrow = (element) => element.clientWidth < 480;
 
 // A phone that is turned, or a window that is made small, gets the figures that fit it.
-addEventListener("resize", () => {
-  for (const [place] of drawn) for (const element of place.querySelectorAll("[data-figure]")) {
-    if (element._fullLayout && element.dataset.narrow !== String(isNarrow(element))) draw(place, element);
-  }
-});
+addEventListener("resize", () => redraw((element) => element.dataset.narrow !== String(isNarrow(element))));
 
 // On a phone, long words are broken into lines, and the legend goes below, where it has room.
 function fitNarrow({ data, layout }) {
-  const broken = (title) => { if (title?.text) title.text = title.text.replace(/(.{24,}?) /g, "$1<br>"); };
+  const broken = (title, least = 24) => { if (title?.text) title.text = title.text.replace(new RegExp(`(.{${least},}?) `, "g"), "$1<br>"); };
   const lines = (title) => (title?.text ? title.text.split("<br>").length : 0);
   broken(layout.title);
+  broken(layout.title?.subtitle, 30);
   broken(layout.xaxis?.title);
   const named = layout.showlegend === false ? 0 : data.filter((trace) => trace.name && trace.showlegend !== false).length;
   const legend = named > 1 ? 22 * Math.ceil(named / 2) : 0;
   layout.font = { ...layout.font, size: 11 };
   if (layout.title) layout.title.font = { size: 13 };
-  layout.margin = { ...layout.margin, l: 48, r: 8, t: 24 + 18 * lines(layout.title), b: 36 + 18 * lines(layout.xaxis?.title) + legend };
+  if (layout.title?.subtitle) layout.title.subtitle.font = { size: 11 };
+  layout.margin = { ...layout.margin, l: 48, r: 8, t: 24 + 18 * lines(layout.title) + 15 * lines(layout.title?.subtitle), b: 36 + 18 * lines(layout.xaxis?.title) + legend };
   layout.legend = { ...layout.legend, yref: "container", yanchor: "bottom", y: 0 };
   layout.height = (layout.height || HEIGHT) + legend;
 }
 
 // ----------------------------------------------------------------------------------------------------------- work
 
-async function run(form) {
+const turns = new Map(); // for each form, how often it was sent: of several answers, only the last one is shown
+
+// Send a form and follow its work. A quiet one was not asked for by a click: it moves nothing under the reader's eyes.
+async function run(form, quiet) {
   const button = form.querySelector('button[type="submit"]'), cancel = form.querySelector("[data-cancel]");
   const place = document.getElementById(option(form, "into"));
+  const turn = (turns.get(form) ?? 0) + 1, last = () => turns.get(form) === turn;
+  turns.set(form, turn);
   clear(form);
-  button.disabled = true;
+  button.disabled = !quiet;
   let done = false;
   try {
     const started = await talk(option(form, "run"), filledIn(form));
-    if (cancel) offerToStop(cancel, started.job);
-    const told = await follow(form, started.job);
+    if (cancel && !quiet) offerToStop(cancel, started.job);
+    const told = await follow(form, started.job, quiet);
     running.delete(started.job);
-    if (told.state === "done") { show(place, told); done = true; }
+    if (!last()) return;
+    if (told.state === "done") { show(place, told, quiet); done = true; }
     else if (told.state === "failed") {
       complain(form, { error: told.message }, false);
       const apart = document.createElement("div");
       apart.innerHTML = told.html || "";
       replace(apart);
     }
-    else { const text = form.querySelector("[data-alert]"); text.textContent = "Stopped. Nothing was kept."; text.hidden = false; }
+    else if (!quiet) { const text = form.querySelector("[data-alert]"); text.textContent = "Stopped. Nothing was kept."; text.hidden = false; }
   } catch (problem) {
-    complain(form, problem, true);
+    if (last()) complain(form, problem, !quiet);
   } finally {
-    button.disabled = done && form.hasAttribute("data-once");
-    if (cancel) cancel.hidden = true;
-    form.querySelector("[data-progress]").hidden = true;
+    if (last()) {
+      button.disabled = done && form.hasAttribute("data-once");
+      if (cancel) cancel.hidden = true;
+      form.querySelector("[data-progress]").hidden = true;
+    }
   }
+}
+
+// Once there is a preview, it follows the form. Until it does, what it shows cannot be paid for.
+function follows(form) {
+  const place = document.getElementById(option(form, "into"));
+  let timer = 0;
+  const changed = () => {
+    if (!place.firstElementChild) return;
+    for (const button of place.querySelectorAll("button")) button.disabled = true;
+    clearTimeout(timer);
+    timer = setTimeout(() => run(form, true), PAUSE);
+  };
+  form.addEventListener("input", changed);
+  form.addEventListener("change", changed);
+  form.addEventListener("submit", () => clearTimeout(timer));
 }
 
 function offerToStop(button, job) {
@@ -172,10 +222,10 @@ addEventListener("pagehide", () => {
   for (const job of running) fetch(`/jobs/${job}/cancel`, { method: "POST", keepalive: true, headers: { "X-Jostle-Secret": secret } });
 });
 
-async function follow(form, job) {
+async function follow(form, job, quiet) {
   const box = form.querySelector("[data-progress]"), bar = box.querySelector("progress"), text = box.querySelector("[data-progress-text]");
-  box.hidden = false;
-  for (let wait = 120; ; wait = Math.min(wait * 1.3, 600)) {
+  box.hidden = quiet === true;
+  for (let wait = quiet ? 60 : 120; ; wait = Math.min(wait * 1.3, 600)) {
     const told = await talk(`/jobs/${job}`);
     if (told.total) { bar.max = told.total; bar.value = told.done; } else bar.removeAttribute("value");
     text.textContent = told.total ? `${told.done} of ${told.total}: ${told.message}` : told.message || "waiting";
@@ -202,7 +252,9 @@ async function step(button) {
   clear(form);
   button.disabled = true;
   try {
-    show(document.getElementById(button.dataset.stepInto), await talk(button.dataset.step, filledIn(form)));
+    const filled = filledIn(form), [name, value] = (button.dataset.set ?? "").split("=");
+    if (name) filled.set(name, value);
+    show(document.getElementById(button.dataset.stepInto), await talk(button.dataset.step, filled));
   } catch (problem) {
     complain(form, problem, true);
   } finally {
@@ -210,7 +262,20 @@ async function step(button) {
   }
 }
 
-// A slider asks again when it moves; while an answer is on its way, only the last position counts.
+// A slider is the logarithm of a field, and moves with it.
+function slider(range) {
+  const field = range.form.querySelector(`[name="${range.dataset.log}"]`), shows = range.form.querySelector(`[data-shows="${range.dataset.log}"]`);
+  const slide = () => {
+    const value = 10 ** Number(range.value);
+    field.value = range.hasAttribute("data-whole") ? Math.round(value) : Number(value.toPrecision(2));
+    if (shows) shows.textContent = Number(field.value).toLocaleString("en");
+  };
+  range.addEventListener("input", slide);
+  field.addEventListener("input", () => { if (Number(field.value) > 0) range.value = Math.log10(Number(field.value)); });
+  if (field.type === "hidden") slide();
+}
+
+// A form that asks again when something changes; while an answer is on its way, only the last position counts.
 function live(form) {
   let busy = false, again = false;
   const ask = async () => {
@@ -228,16 +293,7 @@ function live(form) {
       if (again) { again = false; ask(); }
     }
   };
-  const slide = (range) => {
-    const value = 10 ** Number(range.value);
-    const shown = range.hasAttribute("data-whole") ? Math.round(value) : Number(value.toPrecision(2));
-    form.querySelector(`[name="${range.dataset.log}"]`).value = shown;
-    form.querySelector(`[data-shows="${range.dataset.log}"]`).textContent = shown.toLocaleString("en");
-  };
-  for (const range of form.querySelectorAll("[data-log]")) {
-    slide(range);
-    range.addEventListener("input", () => { slide(range); ask(); });
-  }
+  for (const range of form.querySelectorAll("[data-log]")) range.addEventListener("input", ask);
   form.addEventListener("change", (event) => { if (!event.target.matches("[data-log]")) ask(); });
   if (form.querySelector('[name="selector"]').value) ask();
 }
@@ -281,13 +337,29 @@ async function load(place) {
   place.dataset.loaded = "";
 }
 
+async function copy(button) {
+  await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
+  button.textContent = "Copied";
+  setTimeout(() => { button.textContent = "Copy"; }, 1500);
+}
+
+// A field that is as high as its text.
+function grow(field) {
+  const fit = () => { field.style.height = "auto"; field.style.height = `${field.scrollHeight + 2}px`; };
+  field.addEventListener("input", fit);
+}
+
 function prepare(root) {
+  for (const range of root.querySelectorAll("[data-log]")) slider(range);
+  for (const button of root.querySelectorAll("[data-copy]")) button.addEventListener("click", () => copy(button));
+  for (const field of root.querySelectorAll("[data-grow]")) grow(field);
   for (const form of root.querySelectorAll("form[data-run], form[data-send], form[data-live]")) {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (option(form, "run")) run(form); else if (option(form, "send")) send(form);
     });
     if (option(form, "live")) live(form);
+    if (form.hasAttribute("data-auto")) follows(form);
   }
   for (const button of root.querySelectorAll("[data-step]")) button.addEventListener("click", () => step(button));
   for (const row of root.querySelectorAll("[data-kind-row]")) {
@@ -314,3 +386,4 @@ function prepare(root) {
 
 prepare(document);
 for (const place of document.querySelectorAll("[data-load]")) load(place);
+if (document.querySelector("form")) addEventListener("load", () => setTimeout(plotly, 100));

@@ -206,7 +206,7 @@ def _files(
 ) -> OpenedTable:
     for path in paths:
         if not os.path.exists(path):  # noqa: PTH110  # Path.exists raises where a name is too long to be one
-            raise BadInput("data", f"there is no file {str(path)!r}", f"check the path, or pass {KINDS_OF_DATA}")
+            raise BadInput("data", f"there is no file {str(path)!r}", "check the path")
         if path.is_file() and run_in_engine("opening the file", partial(is_sqlite, path)):  # it may be an open ledger
             raise BadInput("data", f"{path.name} is a database of SQLite", "give it a name that ends in .db")
     kind = kind_of(paths)

@@ -1,4 +1,4 @@
-"""Aggregates as they are typed after `--aggregate`: `n=count`, `average=mean(cost)`, `p90=quantile(cost, 0.9)`."""
+"""Aggregates as people type them: `n=count`, `average=mean(cost)`, `p90=quantile(cost, 0.9)`."""
 
 from __future__ import annotations
 
@@ -37,6 +37,15 @@ def parse_aggregates(texts: Sequence[str]) -> dict[str, Aggregate]:
             raise BadInput("aggregate", f"{name!r} is there twice", "give each a name of its own: total=sum(cost)")
         found[name] = aggregate
     return found
+
+
+def split_aggregates(text: str) -> list[str]:
+    """The parts of a list in one line; commas between brackets are no end of a part.
+
+    >>> split_aggregates("count, p90=quantile(cost, 0.9),")
+    ['count', 'p90=quantile(cost, 0.9)']
+    """
+    return [one.strip() for one in re.split(r",(?![^()]*\))", text) if one.strip()]
 
 
 def _parsed(text: str) -> tuple[str, Aggregate]:
