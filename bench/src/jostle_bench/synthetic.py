@@ -30,7 +30,7 @@ LEARNED = 0.8
 """The share of the records that are learned from; models are tested on the others."""
 
 ORDERED = 20
-"""A file says how many cells a column has, not of which kind it is: one with at least so many is taken for a number."""
+"""A file says how many cells a column has, not of which kind it is: from this number on, one is taken for a number."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def independent(table: CodedTable) -> SynthesisResult:
 
 
 def distance(table: CodedTable, codes: Codes, degree: int) -> float:
-    """The mean L1 distance of histograms of so many columns, as shares, from those of the records learned from."""
+    """The mean L1 distance of histograms of this many columns, as shares, from those of the records learned from."""
     found = []
     for names in combinations(table.columns, min(degree, len(table.columns))):
         shape = tuple(table.sizes[name] for name in names)
