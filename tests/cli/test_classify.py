@@ -156,7 +156,7 @@ def test_it_is_paid_in_rho_or_in_epsilon_and_delta(folder, jostle, price, cap, w
 @pytest.mark.parametrize("test", [(), ("--test", "people.csv")])
 def test_what_a_learner_refuses_on_its_way_is_refused_before_the_charge(folder, jostle, test):
     asked = ("classify", "people.csv", "--schema", "people.toml", "--ledger", "budget.db", "--budget", 1, *test)
-    status, output, errors = jostle(*asked, "--epsilon", "1e-8", "--learner", "Chosen")
+    status, output, errors = jostle(*asked, "--epsilon", "1e-8", "--learner", "Stacked")
     assert (status, output) == (2, "")
     assert "epsilon: is too small" in errors
     assert not (folder / "budget.db").exists()
@@ -214,10 +214,10 @@ def test_the_records_are_in_their_file_before_anything_is_worked_out_from_them(f
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_what_was_charged_is_printed_if_its_file_cannot_be_written_after_all(folder, jostle, monkeypatch, form):
-    def full(*_):
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("jostle.learn.synthetic.Synthetic.to_csv", full)
+    monkeypatch.setattr("pathlib.Path.write_text", full)
     status, output, errors = jostle(*PIPELINE, "--out", "made.csv", "--format", form)
     assert status == 5
     assert "made.csv could not be written. Its records were charged" in errors

@@ -11,7 +11,7 @@ import pytest
 
 from jostle.choice.regret_tree import InnerNode, Leaf
 from jostle.kernel.errors import BadInput
-from jostle.learn.chooser import FEATURES, FEWEST, KINDS, OPTIONS, Chooser, features
+from jostle.learn.chooser import FEATURES, FEWEST, KINDS, OPTIONS, PLENTY, Chooser, features
 from jostle.learn.classifier import PrivateClassifier
 from jostle.learn.task import Task
 from jostle.schema import Category, Integer, Schema
@@ -42,6 +42,17 @@ def test_an_additive_model_is_not_taken_for_more_classes_than_it_may_have() -> N
     facts = {"worth": 4.0, "grid": 0.0}
     assert additive.pick(facts | {"classes": 2_048.0}).option == "Stacked"
     assert additive.pick(facts | {"classes": 2_049.0}).option == "Single"
+
+
+def test_with_many_records_the_model_that_sees_combinations_is_taken() -> None:
+    both = Chooser(("Logistic", "Stacked"), dict.fromkeys(KINDS, ((leaf(0.0, 0.1),),)), {})
+    facts = {"grid": 0.0, "classes": 2.0}
+    assert both.pick(facts | {"worth": float(np.log10(PLENTY)) - 0.01}).option == "Logistic"
+    found = both.pick(facts | {"worth": 4.0})
+    assert found.option == "Stacked"
+    assert found.path[-1] == "worth = 4 > 3.48"
+    alone = Chooser(("Single", "Logistic"), dict.fromkeys(KINDS, ((leaf(0.1, 0.0),),)), {})
+    assert alone.pick(facts | {"worth": 4.0}).option == "Logistic"
 
 
 def test_with_next_to_no_records_the_prevailing_class_is_taken() -> None:
@@ -99,7 +110,7 @@ def test_a_classifier_learns_tells_why_and_spends_all() -> None:
     assert model.classes_.tolist() == ["no", "yes"]
     text = model.explain()
     assert f"Chosen: {model.model_.pick.option}." in text
-    assert "Expected loss against the best" in text
+    assert "On public tables like yours, it loses" in text
     assert model.trace_.pick.option in OPTIONS
     assert model.trace_.facts["attributes"] == 2
 

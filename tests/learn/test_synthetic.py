@@ -22,7 +22,7 @@ from jostle.kernel.ledger import Ledger
 from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
 from jostle.learn import held_out
 from jostle.learn.histograms import BinnedAttribute, attribute_sets
-from jostle.learn.sparse import MOST, choose_attributes, sparse
+from jostle.learn.sparse import choose_attributes, sparse
 from jostle.learn.synthetic import (
     PrivateSynthetic,
     Synthetic,
@@ -93,10 +93,10 @@ def test_nothing_to_tell_is_the_majority() -> None:
 
 def test_sets_of_attributes_are_all_small_ones() -> None:
     offered = [BinnedAttribute(name, np.arange(4), 4) for name in "abcde"]
-    assert len(attribute_sets(offered, (), 10**6, MOST, 2)) == 1 + 5 + 10
-    assert max(map(len, attribute_sets(offered, (), 16, MOST, 3))) == 2  # 64 cells are too many
+    assert len(attribute_sets(offered, (), 10**6, 1_000, 2)) == 1 + 5 + 10
+    assert max(map(len, attribute_sets(offered, (), 16, 1_000, 3))) == 2  # 64 cells are too many
     many = [BinnedAttribute(f"{i}", np.arange(2), 2) for i in range(60)]
-    assert max(map(len, attribute_sets(many, (), 10**6, MOST, 3))) == 1  # pairs would be too many to compare
+    assert max(map(len, attribute_sets(many, (), 10**6, 1_000, 3))) == 1  # pairs would be too many to compare
     with pytest.raises(BadInput, match="few: must be a whole number"):
         sparse.run(source(drawn(5)), TASK, source(drawn(5)).grant(1), few=0)
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from jostle.kernel.errors import BadInput
 from jostle.schema import KINDS, MISSING, OTHER, Boolean, Category, Date, Integer, Real, Schema
+from jostle.schema.columns import DEFAULT_BINS
 from jostle.schema.files import read, write, write_draft
 from jostle.tables.guess_schema import kinds_of
 
@@ -60,6 +61,12 @@ def test_what_is_masked_is_missing():
         assert Integer(0, 9).encode(values).tolist() == [-1, 7, 7]
 
 
+def test_numbers_without_bins_have_a_public_default():
+    assert Real(0, 1) == Real(0, 1, bins=DEFAULT_BINS)
+    assert Integer(0, 10**6) == Integer(0, 10**6, bins=DEFAULT_BINS)
+    assert Integer(0, 4_000).size == 4_001
+
+
 def test_labels_of_what_is_not_foreseen():
     assert Category(["F"]).labels == ["F", OTHER, MISSING]
     assert Integer(0, 9, outside="own").encode([10, -1, None, "x"]).tolist() == [10, 10, -1, -1]
@@ -70,13 +77,11 @@ def test_labels_of_what_is_not_foreseen():
     [
         (lambda: Integer(5, 5), "high"),
         (lambda: Integer(0.5, 5), "low"),
-        (lambda: Integer(0, 10**6), "bins"),
         (lambda: Integer(0, 10, bins=0), "bins"),
         (lambda: Integer(0, 2**60, bins=4), "high"),
         (lambda: Integer(0, 9, outside="raise"), "outside"),
         (lambda: Integer(0, 9, null="clip"), "null"),
         (lambda: Real(0, float("inf"), bins=3), "high"),
-        (lambda: Real(0, 1), "bins"),
         (lambda: Real(0, 1, bins=3, cuts=[0.5]), "bins"),
         (lambda: Real(0, 1, cuts=[0.5, 0.4]), "cuts"),
         (lambda: Real(0, 1, bins=3, spacing="odd"), "spacing"),

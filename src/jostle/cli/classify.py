@@ -1,4 +1,4 @@
-"""`jostle classify`: from a file of private records to a classifier, by way of a synthetic table or by any other learner."""
+"""`jostle classify`: from a file of private records to a classifier that can be kept, or to synthetic records."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import typer
 from rich.console import Console
 
 from jostle.answers.prices import cap_for, price_of
+from jostle.cli.model_files import PIPELINE, ModelFiles
 from jostle.cli.running import stopped_orderly
-from jostle.cli.table_options import cap_of
-from jostle.cli.terminal import UNWRITTEN, Working, all_words, check_apart, check_writable, words
+from jostle.cli.table_options import DecimalOption, DelimiterOption, EncodingOption, ThousandsOption, cap_of
+from jostle.cli.terminal import Working, all_words, tab_or, words
 from jostle.kernel.budget import PURE, Price, exact, round_up
 from jostle.kernel.errors import BadInput
 
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from jostle.learn.held_out import Source, Tested
     from jostle.learn.registry import Learner
     from jostle.learn.task import Task
+    from jostle.schema.schema import TextFormat
     from jostle.tables.budget_source import PlannedAccount
 
-PIPELINE = "Synthetic"
 LONGEST_NOTE = 200
 DEFAULT_NEIGHBOURS = "replace"
 """What one person may change in a new account, or without a ledger."""
@@ -42,7 +43,7 @@ def classify(
     ] = None,
     rho: Annotated[str | None, typer.Option(help="Instead of ε: the ρ to spend, with Gaussian noise, such as 0.01.")] = None,
     data: Annotated[
-        Path | None, typer.Argument(help="The records: a text file with commas, one record per line.", show_default=False)
+        Path | None, typer.Argument(help="The records: a text file, one record per line.", show_default=False)
     ] = None,
     file: Annotated[Path | None, typer.Option(help="The same, by an option.")] = None,
     schema: Annotated[
@@ -57,15 +58,25 @@ def classify(
     ] = None,
     label: Annotated[str | None, typer.Option(help="The column to predict; by default the schema's last.")] = None,
     learner: Annotated[
-        str, typer.Option("--learner", "--algorithm", help="Synthetic (the pipeline), Chosen, or another learner's name.")
-    ] = PIPELINE,
+        str | None,
+        typer.Option(
+            "--learner", "--algorithm", help="A learner's name; by default Chosen, or Synthetic with --out or --buckets."
+        ),
+    ] = None,
+    delimiter: DelimiterOption = None,
+    encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
+    thousands: ThousandsOption = None,
     buckets: Annotated[Path | None, typer.Option(help="A file of buckets; by default they are chosen privately.")] = None,
     neighbours: Annotated[
         str | None,
         typer.Option(help="What one person may change, replace or add_remove; by default the account's."),
     ] = None,
     test: Annotated[Path | None, typer.Option(help="Public records to test with; by default a fifth is held out.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the synthetic records to this file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write synthetic records to this file.")] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the model to this .json file, for jostle predict; it runs no code when read.")
+    ] = None,
     ledger: Annotated[
         str | None, typer.Option(help="Where the charge is recorded: a file, or a postgresql:// URL; by default nowhere.")
     ] = None,
@@ -84,33 +95,36 @@ def classify(
     """Train a private classifier on a file of records, and measure its accuracy on records that it has not seen.
 
     Exit codes: 0 done, 2 refused, 3 not enough budget, 4 the ledger cannot be reached. 5: done and charged, but the
-    synthetic records could not be written to their file, and are printed instead.
+    synthetic records or the model could not be written to their file, and are printed instead.
     """
     from jostle.answers.answer import charge_facts, in_ledger
     from jostle.kernel.neighbours import Neighbours
     from jostle.kernel.records import ReleaseRecords, SimulatedRecords
     from jostle.learn import get, held_out, several_runs
+    from jostle.learn.registry import CHOSEN
     from jostle.learn.synthetic import checked_buckets, read_buckets
     from jostle.tables.budget_source import check_note, legible
     from jostle.tables.engines.files import stem_of
 
-    others = {"out": out, "ledger": ledger, "test": test, "epsilon": epsilon if epsilons else None}
+    others = {"out": out, "save": save, "ledger": ledger, "test": test, "epsilon": epsilon if epsilons else None}
     several = _several(epsilon, epsilons, runs, simulate, others | {"delta": delta, "rho": rho})
     price = _price(epsilon, delta, rho) if several is None else Price.of(1)
     file = _one_of(data, file)
     check_note(note)
-    task, found = _task(file, schema, label), get(learner)
+    learner = learner or (PIPELINE if out or buckets else CHOSEN)
+    (task, written), found = _task(file, schema, label, (decimal, thousands)), get(learner)
+    written = written.with_settings(delimiter=tab_or(delimiter), encoding=encoding)
     tunables: dict[str, Any] = {}
     if buckets is not None:
         tunables["buckets"] = checked_buckets(task, read_buckets(buckets, task))
-    if out is not None:
-        _check_out(out, learner, {"data": file, "schema": schema, "ledger": ledger, "test": test, "buckets": buckets})
+    files = ModelFiles(out, save)
+    files.check(learner, {"data": file, "schema": schema, "ledger": ledger, "test": test, "buckets": buckets})
     found.check(tunables)
     names = all_words(columns) if columns else None
     named = _names_columns(schema, names, header)
     with stopped_orderly(ledger), Working() as working, ExitStack() as until_done:
         working.on("Reading the records")
-        codes = task.encode_records(held_out.read(file, task, header=named, columns=names))
+        codes = task.encode_records(held_out.read(file, task, header=named, columns=names, form=written))
         working.on(f"Learning ({found.name})")
         if several is not None:
             how = (simulate or 0, neighbours or DEFAULT_NEIGHBOURS, tunables)
@@ -134,26 +148,21 @@ def classify(
         if test is None:
             tested = held_out.learn_and_test(records, task, found, price, **tunables)
         else:
-            tested = _learn_and_test_on(test, names, records, task, found, price, tunables)
+            tested = _learn_and_test_on(test, names, written, records, task, found, price, tunables)
         charges = () if purse is None else tuple(purse.charges)
-        saved = out is None or _saved(tested.model, out)  # before anything else is worked out or printed
+        files_written = files.write(tested.model, task, found.name)  # before anything else is worked out or printed
     console = Console(highlight=False, quiet=as_json or form == "json")
     try:
         facts = _facts(tested, found.name, price, relation, simulate, public_test=test is not None)
-        facts["charge"] = charge_facts(charges)
-        if out is not None and saved:
-            facts["synthetic records"] = str(out)
+        facts |= {"charge": charge_facts(charges), **files_written.facts}
         if console.quiet:
             typer.echo(json.dumps(facts, ensure_ascii=False))
         _show(facts, in_ledger(charges), console)
     finally:
-        if not saved:
-            _print_records(tested.model)
-    if not saved:
-        typer.echo(f"{out} could not be written. Its records were charged, and are on standard output: keep them.", err=True)
-        raise typer.Exit(UNWRITTEN)
-    if out is not None:
-        console.print(f"The synthetic records are in {out}: anybody may have them.", markup=False)
+        files_written.print_lost()
+    files_written.leave_if_lost()
+    for sentence in files_written.done:
+        console.print(sentence, markup=False, soft_wrap=True)
 
 
 def _names_columns(schema: Path | None, names: list[str] | None, header: bool | None) -> bool:
@@ -186,30 +195,14 @@ def _several(
     return [exact(amount) for amount in words(epsilons or epsilon or "0.1,0.5,1")]
 
 
-def _check_out(out: Path, learner: str, others: dict[str, str | Path | None]) -> None:
-    if learner != PIPELINE:
-        remedy = f"leave it out, or use --learner {PIPELINE}"
-        raise BadInput("out", "only the pipeline makes synthetic records", remedy)
-    check_writable("out", out)
-    check_apart("out", out, others)
-
-
-def _print_records(model: Any) -> None:
-    typer.echo(model.synthetic.to_frame().to_csv(index=False), nl=False)
-
-
-def _saved(model: Any, out: Path) -> bool:
-    try:
-        model.synthetic.to_csv(out)
-    except OSError:
-        return False
-    return True
-
-
-def _task(file: Path, schema: Path | None, label: str | None) -> Task:
+def _task(
+    file: Path, schema: Path | None, label: str | None, signs: tuple[str | None, str | None]
+) -> tuple[Task, TextFormat]:
+    """What is to be learned, and how the file is written, by its schema."""
     from jostle.datasets.labelled import declared
     from jostle.learn.task import Task
     from jostle.schema import Schema
+    from jostle.tables.opening import with_signs
 
     columns = declared(file.name) if schema is None else Schema.load(schema)
     if columns is None:
@@ -218,7 +211,8 @@ def _task(file: Path, schema: Path | None, label: str | None) -> Task:
             f"is missing: {file.name} has no built-in schema",
             "describe its columns in a schema file: see jostle schema",
         )
-    return Task.over(columns, label or list(columns)[-1])
+    described = with_signs(Schema(columns), *signs)
+    return Task.over(described, label or list(described)[-1]), Schema(columns).text_format
 
 
 def _one_of(data: Path | None, file: Path | None) -> Path:
@@ -286,6 +280,7 @@ def _held_out(records: int, seed: int | None, *, public_test: bool) -> NDArray[n
 def _learn_and_test_on(
     file: Path,
     columns: list[str] | None,
+    form: TextFormat,
     records: Source,
     task: Task,
     learner: Learner,
@@ -294,7 +289,7 @@ def _learn_and_test_on(
 ) -> Tested:
     from jostle.learn import held_out
 
-    others = task.encode_records(held_out.read(file, task, columns=columns))
+    others = task.encode_records(held_out.read(file, task, columns=columns, form=form))
     learner.dry_run(task, records.neighbours, price, tunables)
     model = learner.run(records, task, records.grant(price), **tunables)
     right = held_out.right_on(model, task, others)[others[task.label] >= 0]

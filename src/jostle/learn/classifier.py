@@ -16,6 +16,7 @@ from jostle.kernel.strategies import identity
 from jostle.learn.chooser import OPTIONS, Chooser, Pick, features, shipped_text
 from jostle.learn.cuts import Recut, price, recut
 from jostle.learn.estimator import FitSummary, PrivateEstimator
+from jostle.learn.histograms import in_words
 from jostle.learn.registry import CHOSEN, FloatArray, IntArray, Model, learner
 from jostle.learn.task import Task
 
@@ -37,13 +38,40 @@ class ChosenModel:
         return self.model.scores(codes)
 
     def describe(self) -> str:
-        ranked = sorted(self.pick.expected.items(), key=lambda one: one[1])
-        others = ", ".join(f"{name} {loss:.1%}" for name, loss in ranked)
-        because = f"\nReasons: {'; '.join(self.pick.path)}." if self.pick.path else ""
-        return f"Chosen: {self.pick.option}.{because}\nExpected loss against the best: {others}.\n{self.model.describe()}"
+        best = self.pick.expected.get(self.pick.option, 0.0)
+        others = sorted((loss, name) for name, loss in self.pick.expected.items() if name != self.pick.option)
+        said = (
+            f"Chosen: {self.pick.option}. On public tables like yours, it loses {best:.1%} of the records against the best."
+        )
+        if others:
+            said += f" The others lose: {in_words([f'{name} {loss:.1%}' for loss, name in others])}."
+        if self.pick.path:
+            said += f"\nWhat decided: {'; '.join(map(_in_words, self.pick.path))}."
+        return f"{said}\n{self.model.describe()}"
 
 
-@learner(name=CHOSEN, cite="kotsogiannis2017pythia", version=5, built_on=OPTIONS, file=shipped_text)
+_SAID = {
+    "worth": "log₁₀(records × ε)",
+    "need": "log₁₀(records × ε / noise of a sum)",
+    "depth": "attributes that can be combined",
+    "cells": "log₁₀(values of all attributes)",
+    "numeric": "share of numbers",
+    "share": "share of the largest class",
+}
+"""What the features of a choice are called in words."""
+
+
+def _in_words(step: str) -> str:
+    """A step of a choice, with the feature in words.
+
+    >>> _in_words("share = 0.5 > 0.4")
+    'share of the largest class = 0.5 > 0.4'
+    """
+    feature, equals, rest = step.partition(" = ")
+    return f"{_SAID.get(feature, feature)}{equals}{rest}"
+
+
+@learner(name=CHOSEN, cite="kotsogiannis2017pythia", version=6, built_on=OPTIONS, file=shipped_text)
 def chosen(records: Records, task: Task, budget: Budget) -> ChosenModel:
     """The learner that a chooser, grown on public tables, expects to lose the least here.
 

@@ -6,13 +6,15 @@ there are, which cells every attribute has, and what happens to unexpected value
 
 from __future__ import annotations
 
+import sys
 import tempfile
-from collections.abc import Mapping
+import warnings
 from contextlib import ExitStack
 from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,9 +28,11 @@ from jostle.kernel.budget import PURE, Price, exact
 from jostle.kernel.errors import BadInput, show
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords
+from jostle.learn.importances import importances
 from jostle.learn.inputs import (
     check_names,
     is_private_table,
+    label_of,
     names_of,
     read_attributes,
     read_labels,
@@ -40,7 +44,7 @@ from jostle.learn.task import Task
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Account
     from jostle.kernel.ledger.events import Event
-    from jostle.schema import Column
+    from jostle.schema import Schema
     from jostle.tables.table import Table
 
 
@@ -85,6 +89,30 @@ Fit = FitSummary
 """Its name in models that version 0.1 pickled."""
 
 
+_FITTED: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+"""How often each account has paid for a fit of a search in this process."""
+
+
+def _warn_of_searches(account: Account, price: Price) -> None:
+    """Say what a search or a cross-validation by scikit-learn spends, as soon as an account pays for its second fit."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and not str(frame.f_globals.get("__name__")).startswith("sklearn.model_selection"):
+        frame = frame.f_back
+    if frame is None:
+        return
+    _FITTED[account] = _FITTED.get(account, 0) + 1
+    if _FITTED[account] == 2:
+        text = (
+            f"The account {account.name!r} now pays for the second fit of a search, and each one costs {price}. A search "
+            "over m settings with k folds fits m × k + 1 times. Search on public records, and fit once on private ones."
+        )
+        warnings.warn(text, SecondFitWarning, stacklevel=4)
+
+
+class SecondFitWarning(UserWarning):
+    """An account pays for a further fit, as in a search over settings."""
+
+
 @dataclass(eq=False, repr=False)
 class PrivateLearning(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
     """What private classifiers and regressors share: parameters, the charge, `fit`. `PrivateEstimator` describes them."""
@@ -100,7 +128,7 @@ class PrivateLearning(BaseEstimator):  # type: ignore[misc] # scikit-learn ships
     _: KW_ONLY
     delta: Any = None
     rho: Any = None
-    label: str = "class"
+    label: str | None = None
     neighbours: Any = "add_remove"
     account: Account | None = None
     random_state: int | None = None
@@ -113,16 +141,16 @@ class PrivateLearning(BaseEstimator):  # type: ignore[misc] # scikit-learn ships
         are missing; if it is too long, the rest is ignored. A list without a single row of the right length is refused.
         """
         price = self._price()
-        if not isinstance(self.label, str):
+        if not (self.label is None or isinstance(self.label, str)):
             raise BadInput("label", "must be the name of a column", "pass for instance label='class'")
         found, tunables = self._learner(), self._tunables()
         found.check(tunables)
         if is_private_table(X):
             return self._fit_table(X, y, found, tunables, price)
-        seed, task = self._seed(), self._task()
-        if y is None and self.label in names_of(X):
-            check_names(names_of(X), [self.label])
-            y = X[self.label]
+        seed, task = self._seed(), self._task(y)
+        if y is None and task.label in names_of(X):
+            check_names(names_of(X), [task.label])
+            y = X[task.label]
         if y is None:
             raise BadInput("y", "requires y to be passed, but the target y is None", "pass the labels, or a frame with them")
         attributes, labels = read_attributes(X, task), read_labels(y)
@@ -207,12 +235,12 @@ class PrivateLearning(BaseEstimator):  # type: ignore[misc] # scikit-learn ships
             charges=self.charges_,
         )
 
-    def _task(self) -> Task:
-        return self._over(read_schema(self.schema))
+    def _task(self, y: Any = None) -> Task:
+        return self._over(read_schema(self.schema), y)
 
-    def _over(self, columns: Mapping[str, Column]) -> Task:
+    def _over(self, columns: Schema, y: Any = None) -> Task:
         """What is learned from these columns."""
-        return Task.over(columns, self.label)
+        return Task.over(columns, label_of(columns, self.label, y))
 
     def _price(self) -> Price:
         """What a fit costs: ε, which is 1 if nothing was said; ρ; or, with a δ, the ρ that both allow."""
@@ -249,6 +277,7 @@ class PrivateLearning(BaseEstimator):  # type: ignore[misc] # scikit-learn ships
         elif not hasattr(account, "purse"):
             raise BadInput("account", "must be an account of a ledger", "pass for instance ledger.account('people', cap=1)")
         purse = account.purse()  # refused if the account protects persons: here each row is one record
+        _warn_of_searches(account, price)
         if (purse.neighbours.relation, purse.neighbours.rows) != (relation.relation, relation.rows):
             raise BadInput("neighbours", f"the account is kept under {account.neighbours}", "pass the same")
         return ReleaseRecords(columns, purse=purse, note=note)
@@ -298,3 +327,21 @@ class PrivateEstimator(ClassifierMixin, PrivateLearning):  # type: ignore[misc] 
         """The most likely class of each row."""
         likeliest = np.argmax(self.predict_proba(X), axis=1)
         return np.asarray(self.classes_[likeliest])
+
+    def importances(self) -> dict[str, float]:
+        """How much each attribute moves the predicted probabilities, the largest first: from the released model alone.
+
+        For made-up records, whose values are drawn evenly from the schema: the mean distance (total variation) between the
+        predictions before and after one attribute's value is drawn anew. No record is looked at, so it costs nothing.
+        """
+        check_is_fitted(self, "model_")
+        return importances(self.model_, self.task_)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file of JSON, which `jostle.learn.saved.load` and `jostle predict` read.
+
+        The file runs nothing when it is read, and holds only what was paid for. It is as public as a release.
+        """
+        from jostle.learn.saved import SavedModel
+
+        SavedModel(self.model_, self.task_, {"learner": self.learner, "explain": self.explain()}).save(path)

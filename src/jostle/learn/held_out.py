@@ -21,6 +21,9 @@ from jostle.kernel.strategies import identity
 from jostle.learn.registry import IntArray, Learner, Model
 from jostle.learn.task import Task
 from jostle.schema.files import check_no_database
+from jostle.schema.schema import TextFormat
+from jostle.tables.engines.files import separator_of
+from jostle.tables.engines.lines import blocks
 
 SHARE: Final = 0.2
 """The probability that a record is held out."""
@@ -44,7 +47,13 @@ class Tested:
 
 
 def read(
-    path: str | Path, task: Task, *, header: bool | None = None, columns: Sequence[str] | None = None
+    path: str | Path,
+    task: Task,
+    *,
+    header: bool | None = None,
+    columns: Sequence[str] | None = None,
+    form: TextFormat | None = None,
+    labelled: bool = True,
 ) -> dict[str, NDArray[Any]]:
     """The columns of a text file: by the names in its first line, by `columns`, or in the order of the schema.
 
@@ -52,26 +61,32 @@ def read(
     would change how all others are read. For a public file it may be None: then the first line is a header if it names all
     columns. Every line is one record, whatever is in it, so that no record can affect others: quotes end with their line at
     the latest. No line raises an error. A value that is absent, empty or "?" is missing. A full stop after a class is
-    ignored.
+    ignored. `form` says how the file is written, as for tables: the delimiter, by default a comma, or a tab in a .tsv file;
+    and the encoding. The file may be compressed (.gz, .zst). Without `labelled`, the label is not among the columns.
     """
-    names = [*task.columns]
-    check_no_database(Path(path), "file")
+    names = [name for name in task.columns if labelled or name != task.label]
+    form, path = form or TextFormat(), Path(path)
+    check_no_database(path, "file")
+    if form.quoted_line_breaks:
+        raise BadInput("quoted_line_breaks", "cannot be read by a classifier: each line is one record", "leave it out")
     try:
-        with Path(path).open(encoding="utf-8", errors="replace", newline="") as file:
-            lines = file.read().split("\n")
+        lines = b"".join(blocks(path, form.encoding)).decode("utf-8", "replace").split("\n")
     except OSError:
         raise BadInput("file", f"{path} cannot be read", "name a text file with one record per line") from None
-    rows = [_row(line) for line in (lines[:-1] if not lines[-1] else lines)]
+    separator = separator_of(path, form)
+    rows = [_row(line, separator) for line in (lines[:-1] if not lines[-1] else lines)]
     places = _places(names, columns)
     first = [cell.strip() for cell in rows[0]] if rows and header is not False else []
     if set(names) <= set(first):
         places = {name: first.index(name) for name in names}
         del rows[0]
     elif header:
-        raise BadInput("header", f"{path} does not name all columns in its first line", "name them, or pass --no-header")
+        remedy = "name them, check the delimiter, or pass --no-header"
+        raise BadInput("header", f"{path} does not name all columns in its first line", remedy)
     found = {name: [_cell(row, places[name]) for row in rows] for name in names}
     classes = {str(known) for known in task.classes}
-    found[task.label] = [_class(cell, classes) for cell in found[task.label]]
+    if labelled:
+        found[task.label] = [_class(cell, classes) for cell in found[task.label]]
     return {name: np.array(cells, dtype=object) for name, cells in found.items()}
 
 
@@ -85,10 +100,12 @@ def _places(names: Sequence[str], columns: Sequence[str] | None) -> dict[str, in
     return {name: list(columns).index(name) for name in names}
 
 
-def _row(line: str) -> list[str]:
+def _row(line: str, separator: str) -> list[str]:
     try:
         # A byte order mark is removed from any line: which line is the first depends on the others.
-        return next(csv.reader([line.removeprefix("\ufeff").replace("\r", " ")], skipinitialspace=True), [])
+        return next(
+            csv.reader([line.removeprefix("\ufeff").replace("\r", " ")], delimiter=separator, skipinitialspace=True), []
+        )
     except csv.Error:  # a field beyond csv's limit
         return []
 

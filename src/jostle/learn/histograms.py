@@ -199,7 +199,7 @@ def joint(
         attributes=tuple(one.attribute for one in chosen),
         bins=tuple(one.table for one in chosen),
         table=measured.shares(tuple(one.width for one in chosen)),
-        summary=_words(chosen),
+        summary=histogram_words(task, [one.attribute for one in chosen], [one.table for one in chosen]),
     )
 
 
@@ -216,10 +216,27 @@ def _resolutions(task: Task, attribute: str) -> list[BinnedAttribute]:
     return [BinnedAttribute(attribute, coarse(task, attribute, level), level) for level in levels]
 
 
-def _words(chosen: AttributeSet) -> str:
-    if not chosen:
-        return "No attribute stood out from the noise: every record gets the classes' overall shares."
-    return "A histogram over " + ", ".join(f"{one.attribute} in {one.bins}" for one in chosen) + " bins."
+def histogram_words(task: Task, attributes: Sequence[str], tables: Sequence[Counts], complete: str = "") -> str:
+    """What a histogram is over, in words. The bin for values that the schema does not name is not counted.
+
+    `complete` is an attribute that has no such bin, such as a prediction.
+    """
+    if not attributes:
+        return "No attribute stood out from the noise, so every record gets the overall shares of the classes."
+    listed = []
+    for name, table in zip(attributes, tables, strict=True):
+        unnamed = name != complete and task.sizes[name] > task.known(name)
+        listed.append(f"{name} ({width(table) - unnamed} bins)")
+    return f"A histogram over {in_words(listed)}."
+
+
+def in_words(listed: Sequence[str]) -> str:
+    """Names with commas, and an "and" before the last.
+
+    >>> in_words(["age"]), in_words(["age", "sex", "pay"])
+    ('age', 'age, sex and pay')
+    """
+    return " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
 
 
 @learner(name="Single", cite="mohammed2011differentially", built_on=("Joint",))

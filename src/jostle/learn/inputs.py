@@ -16,7 +16,7 @@ from sklearn.utils import column_or_1d
 
 from jostle.kernel.errors import BadInput
 from jostle.learn.task import Task
-from jostle.schema import Column, Schema
+from jostle.schema import Boolean, Category, Column, Schema
 from jostle.schema.arrow import as_array
 from jostle.schema.values import unmasked
 
@@ -150,6 +150,28 @@ def _only_column(y: Any) -> Any:
     if len(names) > 1:
         raise TypeError
     return y if not names else y.iloc[:, 0] if hasattr(y, "iloc") else y[names[0]]
+
+
+def label_of(schema: Schema, said: str | None, y: Any = None) -> str:
+    """The column to predict: as said, or as y is called, or "class".
+
+    >>> from jostle.schema import Boolean, Integer
+    >>> label_of(Schema(age=Integer(0, 99), sick=Boolean()), None)
+    Traceback (most recent call last):
+    jostle.kernel.errors.BadInput: label: is missing: the schema does not say which column is to be predicted. Remedy: pass
+    label='sick'.
+    """
+    if said is not None:
+        return said
+    name = getattr(y, "name", None)
+    if isinstance(name, str) and name in schema:
+        return name
+    if "class" in schema:
+        return "class"
+    able = [known for known, column in schema.items() if isinstance(column, (Category, Boolean))]
+    remedy = " or ".join(f"label={known!r}" for known in able[-3:]) if able else "describe one as Category([…])"
+    problem = "is missing: the schema does not say which column is to be predicted"
+    raise BadInput("label", problem, f"pass {remedy}" if able else remedy)
 
 
 def read_schema(given: Any) -> Schema:

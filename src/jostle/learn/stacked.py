@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
 from typing import Any, Final
@@ -16,7 +16,7 @@ from jostle.kernel.errors import InternalError
 from jostle.kernel.records import Records
 from jostle.learn.cells import CellModel, known_total, width
 from jostle.learn.estimator import PrivateEstimator
-from jostle.learn.histograms import joint
+from jostle.learn.histograms import histogram_words, joint
 from jostle.learn.logistic import AdditiveModel
 from jostle.learn.registry import FloatArray, IntArray, Model, learner
 from jostle.learn.sparse import sparse
@@ -55,7 +55,8 @@ class StackedModel:
         return self.second.scores({**codes, self.prediction: self.first.scores(codes).argmax(axis=1)})
 
     def describe(self) -> str:
-        return f"{self.second.describe()}\n{self.prediction!r} is the prediction of a first model. {self.first.describe()}"
+        first = f"The attribute {self.prediction!r} is what a first model predicts."
+        return f"{self.second.describe()}\n{first} {self.first.describe()}"
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Version 0.1 pickled the attribute's name as `told`."""
@@ -84,7 +85,10 @@ def stacked(records: Records, task: Task, budget: Budget, *, total: float | None
         return joint.run(records, task, other, total=known)
     column = Category(list(range(cells - 1)), outside="drop", null="drop")  # its cell for other values makes `cells` cells
     wider = Task((*task.attributes, name), task.label, dict(task.columns) | {name: column})
-    return StackedModel(first, joint.run(records, wider, other, total=known), name)
+    second = joint.run(records, wider, other, total=known)
+    if isinstance(second, CellModel):
+        second = replace(second, summary=histogram_words(wider, second.attributes, second.bins, complete=name))
+    return StackedModel(first, second, name)
 
 
 def with_prediction(records: Records, task: Task, model: Model, name: str) -> Records:

@@ -42,6 +42,9 @@ LARGEST_COLUMN = 2**20
 EVERY_VALUE = 4096
 """By default, whole numbers in a range no longer than this have a cell each."""
 
+DEFAULT_BINS = 256
+"""By default, real numbers, and whole numbers in a longer range, have this many cells."""
+
 LARGEST_WHOLE = 2**52
 """The largest whole number, up or down: all of them are floating-point numbers too."""
 
@@ -181,6 +184,8 @@ class Category(Column):
     missing: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        if hasattr(self.categories, "tolist"):  # of NumPy or pandas, such as a public frame's column.unique()
+            object.__setattr__(self, "categories", self.categories.tolist())
         if isinstance(self.categories, (str, bytes)) or not isinstance(self.categories, Sequence) or not self.categories:
             raise BadInput("categories", "must be a list of values", 'pass for instance ["F", "M"]')
         values = tuple(c if isinstance(c, (str, bool)) else finite(c) for c in self.categories)
@@ -348,7 +353,7 @@ class Integer(Numeric):
             )
         object.__setattr__(self, "bins", _bins(self.bins))
         if self.bins is None and self.high - self.low >= EVERY_VALUE:
-            raise BadInput("bins", f"are needed for more than {EVERY_VALUE} values", "say how many cells, for instance 64")
+            object.__setattr__(self, "bins", DEFAULT_BINS)
         self._check_rules()
 
     @property
@@ -409,8 +414,10 @@ class Real(Numeric):
         if self.spacing not in ("linear", "log"):
             raise BadInput("spacing", f"{self.spacing!r} is unknown", "use 'linear' or 'log'")
         object.__setattr__(self, "cuts", _cuts(self.cuts, self.low, self.high))
-        if (self.bins is None) == (not self.cuts):
-            raise BadInput("bins", "say either how many cells there are, or where the cuts are", "pass for instance bins=64")
+        if self.bins is None and not self.cuts:
+            object.__setattr__(self, "bins", DEFAULT_BINS)
+        if self.bins is not None and self.cuts:
+            raise BadInput("bins", "say either how many cells there are, or where the cuts are", "leave one of them out")
         if not self.even and self.values > EVERY_VALUE:
             raise BadInput("bins", f"cells that are not equally wide are at most {EVERY_VALUE}", "use fewer")
         self._check_rules()

@@ -106,7 +106,7 @@ def open(  # the name is the product's, and callers say jostle.open
     said = {"delimiter": delimiter, "encoding": encoding, "quoted_line_breaks": quoted_line_breaks, "sheet": sheet}
     _check_file_settings(data, said)
     form = described.text_format.with_settings(**said)
-    described = _with_signs(described, decimal, thousands)
+    described = with_signs(described, decimal, thousands)
     whose = Unit.of(unit)
     if ledger is None:
         raise BadInput("ledger", "is missing, so charges could not be recorded", "pass a path, for instance 'budget.db'")
@@ -193,7 +193,7 @@ def _check_file_settings(data: Any, said: Mapping[str, Any]) -> None:
             raise BadInput(name, f"is only for {kind}", "leave it out")
 
 
-def _with_signs(schema: Schema, decimal: str | None, thousands: str | None) -> Schema:
+def with_signs(schema: Schema, decimal: str | None, thousands: str | None) -> Schema:
     """With these signs for every column of numbers that does not declare its own."""
     if decimal is None and thousands is None:
         return schema

@@ -21,7 +21,7 @@ MOST = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Features:
+class LinearFeatures:
     """The numbers of one attribute, all from −1 to 1: one row per bin, one column per coefficient."""
 
     attribute: str
@@ -38,7 +38,7 @@ class Features:
 
 
 @once_per_task
-def linear_features(task: Task) -> dict[str, Features]:
+def linear_features(task: Task) -> dict[str, LinearFeatures]:
     """The attributes that fit, each with its features.
 
     An ordered attribute has one for its number; a category one for each value but the first. Values that the schema does
@@ -58,12 +58,12 @@ def linear_features(task: Task) -> dict[str, Features]:
     return {name: made[name] for name in task.attributes if name in kept}
 
 
-def _features(task: Task, name: str) -> Features:
+def _features(task: Task, name: str) -> LinearFeatures:
     column, known = task.columns[name], task.known(name)
     if not is_ordered(column):
         bins = coarse(task, name, known)
         labels = [f"{name} = {label}" for label in column.labels[1:known]]
-        return Features(name, bins, np.eye(width(bins))[:, 1:], (*labels, *_unnamed(name, width(bins) - known)))
+        return LinearFeatures(name, bins, np.eye(width(bins))[:, 1:], (*labels, *_unnamed(name, width(bins) - known)))
     bins = _ordered_bins(task.sizes[name], known)
     numbers = middles(column)
     count = int(bins[known - 1]) + 1
@@ -72,7 +72,7 @@ def _features(task: Task, name: str) -> Features:
     matrix = np.zeros((width(bins), 1 + width(bins) - count))
     matrix[:count, 0] = (mean - centre) / half
     matrix[count:, 1:] = np.eye(width(bins) - count)
-    return Features(name, bins, matrix, (name, *_unnamed(name, width(bins) - count)), float(centre), float(half))
+    return LinearFeatures(name, bins, matrix, (name, *_unnamed(name, width(bins) - count)), float(centre), float(half))
 
 
 def _ordered_bins(size: int, known: int) -> Counts:
@@ -87,7 +87,7 @@ def _unnamed(name: str, count: int) -> list[str]:
     return [f"{name}: not known"] * count
 
 
-def offsets(features: Mapping[str, Features]) -> dict[str, slice]:
+def offsets(features: Mapping[str, LinearFeatures]) -> dict[str, slice]:
     """Where each attribute's coefficients stand, after the constant."""
     found, at = {}, 1
     for name, one in features.items():

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.learn.registry import FloatArray, IntArray
-from jostle.learn.regression.features import Features, offsets
+from jostle.learn.regression.features import LinearFeatures, offsets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +41,7 @@ class Moments:
     """Noisy sums over records of products of features, the constant first, and the label from −1 to 1."""
 
     products: FloatArray
-    """Features × features: symmetric."""
+    """LinearFeatures × features: symmetric."""
 
     with_label: FloatArray
     label_square: float
@@ -100,7 +100,7 @@ class Moments:
 class LinearModel:
     """A number for each feature; a prediction is the sum of what a record's features have, within the label's bounds."""
 
-    features: Mapping[str, Features]
+    features: Mapping[str, LinearFeatures]
     moments: Moments
     slopes: FloatArray
     """In units of features from −1 to 1 and a label from −1 to 1, the constant first."""

@@ -12,7 +12,7 @@ from jostle.kernel.records import Records
 from jostle.kernel.strategies import Strategy, matrix
 from jostle.learn.cells import binned, derive_bins
 from jostle.learn.registry import FloatArray
-from jostle.learn.regression.features import Features, linear_features, offsets
+from jostle.learn.regression.features import LinearFeatures, linear_features, offsets
 from jostle.learn.regression.linear import LinearModel, Moments
 from jostle.learn.regression.task import RegressionTask
 
@@ -34,7 +34,7 @@ def linear(records: Records, task: RegressionTask, budget: Budget, *, ridge: flo
     records = derive_bins(records, {name: one.bins for name, one in features.items()})
     records = records.derive(binned(LABEL), [task.label], blocks[LABEL].bins)
     pairs = [*((name,) for name in blocks), *combinations(blocks, 2)]
-    sums = _Sums(features)
+    sums = _MomentSums(features)
     planned = [(names, *products([blocks[name] for name in names])) for names in pairs]
     weights = [max(1, round(16 * strategy.norm / strategy.unit)) for _, _, strategy in planned]
     for (names, rows, strategy), token in zip(planned, budget.split(*weights), strict=True):
@@ -49,17 +49,17 @@ def linear(records: Records, task: RegressionTask, budget: Budget, *, ridge: flo
     return LinearModel(features, moments, slopes, used, task.bounds, summary)
 
 
-def label_feature(task: RegressionTask) -> Features:
+def label_feature(task: RegressionTask) -> LinearFeatures:
     """The label's number from −1 to 1, for each of its cells, at most FINEST_LABEL of them."""
     cells = len(task.targets)
     bins = np.arange(cells, dtype=np.int64) * min(FINEST_LABEL, cells) // cells
     low, high = task.bounds
     mean = np.bincount(bins, task.targets) / np.bincount(bins)
     half = max((high - low) / 2, 1e-300)
-    return Features(LABEL, bins, ((mean - (low + high) / 2) / half)[:, None], (LABEL,))
+    return LinearFeatures(LABEL, bins, ((mean - (low + high) / 2) / half)[:, None], (LABEL,))
 
 
-def products(blocks: list[Features]) -> tuple[list[tuple[int, int]], Strategy]:
+def products(blocks: list[LinearFeatures]) -> tuple[list[tuple[int, int]], Strategy]:
     """What is measured of one attribute, or of two: which products of features, and the matrix over their histogram.
 
     Of one attribute, the features and the square of its number (−1 stands for the constant); a category's other products
@@ -83,7 +83,7 @@ def products(blocks: list[Features]) -> tuple[list[tuple[int, int]], Strategy]:
     return rows, matrix(np.array(entries), _shape(blocks))
 
 
-def _shape(blocks: list[Features]) -> tuple[int, ...]:
+def _shape(blocks: list[LinearFeatures]) -> tuple[int, ...]:
     return tuple(len(one.matrix) for one in blocks)
 
 
@@ -91,10 +91,10 @@ def _is_indicator(column: FloatArray) -> bool:
     return bool(np.isin(column, (0.0, 1.0)).all())
 
 
-class _Sums:
+class _MomentSums:
     """What was measured so far, in place."""
 
-    def __init__(self, features: dict[str, Features]) -> None:
+    def __init__(self, features: dict[str, LinearFeatures]) -> None:
         self._features, self._at = features, offsets(features)
         size = 1 + sum(len(one.labels) for one in features.values())
         self._products, self._variances = np.zeros((size, size)), np.zeros((size, size))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +14,11 @@ from jostle.learn.registry import FloatArray, Learner
 from jostle.learn.regression.linear import LinearModel
 from jostle.learn.regression.regress import REGRESSION
 from jostle.learn.regression.task import RegressionTask
-from jostle.schema import Column
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from jostle.schema import Schema
 
 
 @dataclass(eq=False, repr=False)
@@ -76,5 +76,5 @@ class PrivateRegressor(RegressorMixin, PrivateLearning):  # type: ignore[misc] #
     def _learner(self) -> Learner:
         return REGRESSION
 
-    def _over(self, columns: Mapping[str, Column]) -> RegressionTask:
+    def _over(self, columns: Schema, y: Any = None) -> RegressionTask:
         return RegressionTask.over(columns, self.label)

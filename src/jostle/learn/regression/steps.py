@@ -54,7 +54,7 @@ FIT, LEFT, SIGN, TARGET = "(fit)", "(left)", "(sign)", "(target)"
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class AddedEffect:
     """What is added to a prediction, in levels, by the bins of one attribute or two."""
 
     attributes: tuple[str, ...]
@@ -77,7 +77,7 @@ class StepsModel:
     """A level to begin with, and what steps add to it."""
 
     start: int
-    steps: tuple[Step, ...]
+    steps: tuple[AddedEffect, ...]
     bounds: tuple[float, float]
 
     def predict(self, codes: Mapping[str, IntArray]) -> FloatArray:
@@ -118,7 +118,7 @@ def stepwise(records: Records, task: RegressionTask, budget: Budget, *, steps: i
     if not candidates:
         return StepsModel(start, (), task.bounds)
     offered = [one for one in candidates if count > 1 or len(one) == 1] or candidates
-    found: list[Step] = []
+    found: list[AddedEffect] = []
     for number, token in enumerate(rest.split_evenly(count)):
         choosing, measuring = token.split(CHOICE, 100 - CHOICE)
         range_now = max(1, round(half * (NARROWER if number else 1.0)))
@@ -181,7 +181,7 @@ def _one_step(
     half: int,
     choosing: Budget,
     measuring: Budget,
-) -> tuple[Step, Records]:
+) -> tuple[AddedEffect, Records]:
     """One choice, one measurement, and the records with what is predicted so far."""
     left = np.arange(records.sizes[TARGET]) - np.arange(records.sizes[FIT])[:, None]
     cells = np.clip((left + half) * OF_RESIDUAL // (2 * half), 0, OF_RESIDUAL - 1)
@@ -201,7 +201,7 @@ def _one_step(
     levels = np.round(np.clip(effects, -half, half)).astype(np.int64)
     moved = np.clip(np.arange(records.sizes[FIT])[:, None] + levels, 0, LEVELS - 1)
     shaped = moved.reshape(records.sizes[FIT], *(width(table) for table in used))
-    return Step(names, used, levels), records.derive(FIT, [FIT, *derived], shaped)
+    return AddedEffect(names, used, levels), records.derive(FIT, [FIT, *derived], shaped)
 
 
 def _split(records: Records, names: tuple[str, ...]) -> Split:
