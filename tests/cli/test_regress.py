@@ -38,7 +38,7 @@ def test_a_linear_model_comes_with_intervals_and_a_charge(folder, jostle) -> Non
     status, output, errors = jostle("regress", *ASKED, *asked)
     assert (status, errors) == (0, "")
     assert "95 % intervals" in output
-    assert "R² on the public test file: 0.9" in output
+    assert float(output.split("R² on the public test file:")[1]) > 0.9
     status, output, _ = jostle("regress", *ASKED, "--epsilon", 4, "--format", "json", "--model", "additive")
     assert status == 0
     assert json.loads(output)["charge"] is not None
