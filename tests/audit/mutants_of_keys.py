@@ -10,11 +10,11 @@ import numpy as np
 
 from jostle.kernel import budget, key_selection, records
 from jostle.kernel.functions import totals
-from jostle.tables import view
+from jostle.tables import columns, view
 from tests.audit.mutants_of_tables import IN_DUCKDB
-from tests.audit.planted import FOLDER, PATCH, Mutant, attribute, stated, tested, wrapped
+from tests.audit.planted import FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
 from tests.kernel import test_totals
-from tests.tables import test_bounded_rows, test_private_keys
+from tests.tables import test_bounded_rows, test_columns, test_private_keys
 
 
 def with_the_missing(original: Any, places: Any, keys: Any) -> Any:
@@ -35,6 +35,22 @@ def rooted(self: Any, cells: int, person: Any, per_cell: int) -> Fraction:
     """As if a person with r records in one cell moved it by the root of r."""
     return Fraction(self.squared_sensitivities(cells)[0] * person.rows)
 
+
+def rows_for_persons(original: Any, *arguments: Any, **named: Any) -> Any:
+    keys, sums = original(*arguments, **named)
+    return keys, replace(sums, persons=sums.records)
+
+
+FILTERED = columns.EngineColumns.filtered.fget  # type: ignore[attr-defined]
+USUAL = {"only": {}, "rows_without_numbers": True, "leaves_out": False}
+
+
+def known_by(self: Any, but: str) -> bool:
+    """All but one of the ways in which rows are left out."""
+    return bool(FILTERED(replace(self, **{but: USUAL[but]})))
+
+
+REPLACED = Fixture(lambda patch, folder: test_columns.table._get_wrapped_function()(folder))
 
 OF_KEYS = [
     Mutant(
@@ -61,6 +77,30 @@ OF_KEYS = [
         "keys: in the order in which an engine found them",
         attribute(records, "_in_order", lambda places, keys: places),
         tested(test_private_keys.test_selected_groups_have_an_order_of_their_own, FOLDER, PATCH),
+    ),
+    Mutant(
+        "keys: a person counts as often as it has rows in a group",
+        wrapped(columns.EngineColumns, "keyed_sums", rows_for_persons),
+        tested(test_private_keys.test_a_person_with_several_rows_in_a_group_counts_once, IN_DUCKDB, FOLDER, PATCH),
+    ),
+    *(
+        Mutant(
+            f"columns: {how} leaves out rows, and they do not know it",
+            stated(columns.EngineColumns, "filtered", knowing),
+            tested(test_columns.test_whatever_leaves_out_rows_is_known_to_the_columns, REPLACED, named),
+        )
+        for how, named, knowing in (
+            ("a list of groups", "listed groups", lambda self: known_by(self, but="only")),
+            ("a missing number", "rows without a number", lambda self: known_by(self, but="rows_without_numbers")),
+            ("a selection", "groups that are selected", lambda self: known_by(self, but="leaves_out")),
+            ("a rule of a column", "missing values", lambda self: any(view.filtered for view in self.views)),
+            ("a condition", "a condition", lambda self: self.leaves_out or bool(self.only)),
+        )
+    ),
+    Mutant(
+        "columns: each part of records draws a person's rows for itself",
+        attribute(columns.EngineColumns, "complete", lambda self: self),
+        tested(test_columns.test_parts_of_records_have_each_person_s_rows_once, FOLDER, "records"),
     ),
     Mutant(
         "keys: all groups are shown",

@@ -20,16 +20,28 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger import accounts
 from jostle.learn import inputs
 from jostle.schema import Integer, values
-from jostle.tables import bounded_rows, columns, run_in_engine
-from jostle.tables.engines import frames, lines, parquet, spark
+from jostle.tables import bounded_rows, columns, run_in_engine, view
+from jostle.tables.engines import frames, lines, parquet, spark, workbooks
 from tests.audit import test_rows_of_persons
+from tests.audit.mutants_of_tables import IN_DUCKDB
 from tests.audit.planted import CAPLOG, FOLDER, PATCH, Fixture, Mutant, attribute, stated, tested, wrapped
 from tests.kernel import test_source
 from tests.learn import test_cells, test_estimators, test_frames, test_inputs
-from tests.tables import engines, test_odd_values, test_persons, test_privacy, test_reading_and_paying
+from tests.tables import (
+    engines,
+    test_bounded_rows,
+    test_check_bounds,
+    test_odd_values,
+    test_persons,
+    test_privacy,
+    test_reading_and_paying,
+    test_text_files,
+)
 
 SPARK = Fixture(lambda patch, folder: next(engines.spark._get_wrapped_function()()))
 FOLDERS = Fixture(lambda patch, folder: SimpleNamespace(mktemp=lambda name: _made(folder / name)))
+SILENT = Fixture(lambda patch, folder: SimpleNamespace(readouterr=lambda: ("", "")))
+any_hash = test_bounded_rows.test_with_any_hash_others_rows_stay_also_where_they_differ_only_in_free_text
 a_line_changes_no_other = test_reading_and_paying.test_a_line_is_one_row_and_changes_no_other.hypothesis.inner_test  # type: ignore[attr-defined]
 asked_after_the_charge = test_reading_and_paying.test_the_table_is_asked_after_the_charge
 derived_later = test_reading_and_paying.test_an_attribute_that_is_derived_later_does_not_change_who_is_in_a_part
@@ -95,6 +107,24 @@ def with_the_totals_share(original: Any, self: Any, *weights: Any) -> Any:
     whole, purse = self.epsilon, self._purse
     first, rest = original(self, *weights)
     return (first, Budget(whole, purse)) if weights == (3, 97) else (first, rest)
+
+
+def by_names_alone(original: Any, self: Any, names: Any) -> Any:
+    """What one view has read serves all that ask for columns of these names."""
+    found = self.readings.get(tuple(names)) or original(self, names)
+    self.readings[tuple(names)] = found
+    return found
+
+
+def without_texts(original: Any, table: Any, names: Any, engine: str) -> Any:
+    return original(table, [name for name in names if not table[name].type().is_string()], engine)
+
+
+def to_the_first_fault(rows: Any) -> Any:
+    try:
+        yield from rows
+    except BaseException:  # noqa: BLE001  # a panic is none of the usual kind
+        raise ValueError from None
 
 
 OF_READING = [
@@ -212,6 +242,21 @@ OF_READING = [
         "a learner's error shows a label that is no UTF-8",
         attribute(inputs, "as_array", np.asarray),
         tested(test_inputs.test_texts_of_arrow_that_are_no_utf8_are_labels_and_values_like_others),
+    ),
+    Mutant(
+        "tables: what was read for one declaration of a column serves another",
+        wrapped(view.View, "_read", by_names_alone),
+        tested(test_check_bounds.test_a_check_and_a_question_read_a_column_each_in_its_own_cells, FOLDER, "check"),
+    ),
+    Mutant(
+        "tables: a person's rows that differ only in free text have no order",
+        wrapped(bounded_rows, "_in_order", without_texts),
+        tested(any_hash, IN_DUCKDB, FOLDER, PATCH),
+    ),
+    Mutant(
+        "tables: one cell of a workbook ends the reading of all",
+        attribute(workbooks, "_each_row", to_the_first_fault),
+        tested(test_text_files.test_no_cell_of_a_workbook_makes_reading_fail_or_says_anything, FOLDER, SILENT, "column"),
     ),
 ]
 """The bugs."""

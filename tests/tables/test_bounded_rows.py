@@ -7,18 +7,19 @@ import sqlite3
 from collections import Counter
 from dataclasses import replace
 
+import ibis
 import numpy as np
 import psycopg
 import pyarrow as pa
 import pytest
 
 from jostle.kernel.errors import BadInput
-from jostle.schema import Category, Integer, Real
+from jostle.schema import Category, Integer, Real, Text
 from jostle.tables import bounded_rows
 from jostle.tables.columns import EngineColumns
 from jostle.tables.lattices import NumberLattice
 from jostle.tables.opening import open as open_table
-from jostle.tables.run_in_engine import EngineError
+from jostle.tables.run_in_engine import EngineError, Query
 from jostle.tables.unit import Unit
 
 SCHEMA = {"x": Integer(0, 9), "y": Real(-1, 1, bins=4), "z": Category(["a", "b", "c"])}
@@ -81,6 +82,24 @@ def test_others_rows_stay_when_a_person_leaves(load, tmp_path, monkeypatch, how)
     sizes = Counter(min(MOST, len(rows)) for rows in everybody.values())
     assert exact(table, "x").sum() <= MOST
     assert kept["all"][:60].sum() == sum(size * many for size, many in sizes.items())
+
+
+def test_with_any_hash_others_rows_stay_also_where_they_differ_only_in_free_text(load, tmp_path, monkeypatch):
+    """Free texts have one cell, so that only the texts tell such rows apart; here the hash says nothing at all."""
+    monkeypatch.setattr(bounded_rows, "_hash", lambda engine, *values: ibis.literal(0).cast("int64"))
+    rows = [(f"p{person}", 1, 0.5, f"text {copy}") for copy in (2, 0, 1) for person in range(60)]
+
+    def kept(rows):
+        data, about = load({name: (pa.string(), [row[at] for row in rows]) for name, at in (("p", 0), ("z", 3))})
+        about |= {"name": "t", "ledger": tmp_path / "b.db", "budget": 100}
+        table = open_table(data, schema={"z": Text()}, unit=Unit("p", max_rows=1), **about)
+        view = table._views[0].sampled_once()
+        sample = Query("sampling", lambda: view.rows(["z"]).table, view.backend).fetch().to_pylist()
+        return {(one[bounded_rows.PERSON], one["z"]) for one in sample}
+
+    everybody, without = kept(rows), kept([row for row in rows[::-1] if row[0] != "p7"])
+    assert {one for one in everybody if not one[0].endswith("p7")} == without
+    assert len(everybody) == len(without) + 1
 
 
 def test_the_key_decides(load, tmp_path):

@@ -100,3 +100,25 @@ def test_bounds_of_all_kinds_of_columns(tmp_path):
     )
     assert found.columns[0].counts.tolist() == [1, 1, 0, 0, 0, 0, 0, 0, 1, 2, 0]
     assert found.columns[1].counts.tolist() == [2, 2, 1]
+
+
+@pytest.mark.parametrize("first", ["check", "count"])
+def test_a_check_and_a_question_read_a_column_each_in_its_own_cells(tmp_path, first):
+    """Both ask for columns of the same names from one base, and what is kept of one reading must not serve the other.
+
+    It did: after a check, one value beyond the bounds made a histogram fail, which its absence did not.
+    """
+    frame = pd.DataFrame({"x": [0.1, 0.2, 0.9, 7.0], "g": ["a", "b", "zz", None]})
+    schema = {"x": jostle.Real(0, 1, bins=2), "g": jostle.Category(["a", "b"], outside="drop")}
+    table = jostle.open(frame, schema=schema, ledger=tmp_path / "b.db", budget=10**6, name="t")
+    asked = {"check": lambda: check_bounds(table, epsilon=LOTS), "count": lambda: _counts(table)}
+    order = [first, *asked.keys() - {first}]
+    found = {name: asked[name]() for name in order}
+    assert found["count"] == ([2, 2], [1, 1, 1])
+    x, g = found["check"].columns
+    assert (x.counts.sum(), x.counts[-2]) == (4, 1)
+    assert g.counts.tolist() == [2, 1, 1]
+
+
+def _counts(table):
+    return tuple(table.histogram(name, epsilon=LOTS, algorithm="Laplace").answers.tolist() for name in ("x", "g"))

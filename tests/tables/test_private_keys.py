@@ -94,6 +94,17 @@ def test_a_persons_groups_are_bounded_before_anybody_counts(load, tmp_path, monk
     assert seen["rule"].groups_per_person == 3
 
 
+def test_a_person_with_several_rows_in_a_group_counts_once(load, tmp_path, monkeypatch):
+    seen, original = [], KeySelection.select
+    monkeypatch.setattr(
+        KeySelection, "select", lambda self, people, noise: seen.append(people) or original(self, people, noise)
+    )
+    data, about = load(columns([("flu", 10.0, "F", person) for person in range(5) for _ in range(3)]))
+    table = opened(data, tmp_path, unit=Unit("person", max_rows=3), **about)
+    table.group_by("code", keys="private").aggregate(n=agg.count(), epsilon=2)
+    assert seen[0].tolist() == [5]
+
+
 def test_the_probabilities_are_those_of_the_rule_that_the_price_buys(tmp_path, monkeypatch):
     rules = []
     original = KeySelection.select
@@ -252,12 +263,12 @@ def test_a_token_with_a_delta_pays_for_nothing_else():
     data = ArrayColumns({"g": np.array([0, 1])}, {"g": 2})
     source = SimulatedRecords(data, seed=0)
     token = source.grant(1, delta=1e-6)
-    with pytest.raises(PlanError, match="selection of keys"):
+    with pytest.raises(PlanError, match="pays for a selection"):
         source.totals(["g"], WeightedTotals([RecordCount()], [1]), token)
     for refused in (lambda: token.split(1, 1), lambda: token.draw(operator="laplace"), lambda: token.epsilon):
         with pytest.raises(PlanError):
             refused()
-    with pytest.raises(PlanError, match="selection of keys"):
+    with pytest.raises(PlanError, match="pays for a selection"):
         source.select_keys(["g"], WeightedTotals([RecordCount()], [1]), source.grant(1))
     with pytest.raises(PlanError, match="can be listed"):
         source.select_keys(["g"], WeightedTotals([RecordCount()], [1]), token)

@@ -179,3 +179,38 @@ def test_a_workbook(tmp_path):
         opened(path, tmp_path, sheet="2023")
     with pytest.raises(BadInput, match='^data: no column "more"'):
         opened(path, tmp_path, {"more": Integer(0, 9)})
+
+
+FAR = [
+    (-1e18, "yyyy-mm-dd"),
+    (1e300, "yyyy-mm-dd"),
+    (1e12, "[h]:mm:ss"),
+    (-5e18, "[h]:mm:ss"),
+    (0.25, "hh:mm"),
+    (-1, "yyyy"),
+]
+
+
+@pytest.mark.parametrize("whose", ["column", "persons", "unused"])
+def test_no_cell_of_a_workbook_makes_reading_fail_or_says_anything(tmp_path, capfd, whose):
+    """Times beyond all times made the library panic, with a message, also in a column that nobody asked for."""
+    pytest.importorskip("python_calamine")
+    import xlsxwriter
+
+    seen, rows = [], {"filled": 1, "empty": 0}
+    for name, filled in rows.items():
+        path = tmp_path / f"{name}.xlsx"
+        with xlsxwriter.Workbook(path) as book:
+            sheet = book.add_worksheet()
+            sheet.write_row(2, 1, ["x", "g"])
+            for number, (value, form) in enumerate(FAR * filled):
+                sheet.write(number + 3, 1, value, book.add_format({"num_format": form}))
+                sheet.write(number + 3, 2, number)
+                sheet.write(number + 20, 1, ["#N/A", "1e999", "\u2028", "x" * 32_767, "=1/0", True][number])
+        schema = {"g": Integer(0, 9)} | ({"x": Date("2000-01-01", "2020-12-31", every="year")} if whose == "column" else {})
+        about = {"columns": ["x", "g"], "unit": "x:2" if whose == "persons" else None, "name": name}
+        table = open_table(path, schema=schema, ledger=tmp_path / "b.db", budget=1, **about)
+        answer = table.histogram("g", epsilon="0.1", algorithm="Laplace")
+        seen.append((len(answer.answers), table.remaining, capfd.readouterr()))
+    assert seen[0] == seen[1]
+    assert seen[0][2] == ("", "")

@@ -18,7 +18,7 @@ import ibis
 
 from jostle.kernel.errors import BadInput
 from jostle.schema.values import LONGEST_TEXT
-from jostle.tables.cells.readings import builtin, octets, typed_text
+from jostle.tables.cells.readings import builtin, octets, octets_of, typed_text
 from jostle.tables.cells.staged_columns import RESERVED, Expression
 from jostle.tables.run_in_engine import Query, run_in_engine
 
@@ -116,17 +116,22 @@ def _kept_rows(table: Any, most: int, backend: Any, whose: Sequence[str], key: i
     floats = {name: _one_zero(table[name]) for name in table.columns if table[name].type().is_floating()}
     table = table.mutate(**floats) if floats else table
     values = [name for name in table.columns if name != PERSON]
-    # Texts need no place in the order: they are the names of cells, whose numbers have one. Collations could tie them.
-    ordered = [name for name in values if not table[name].type().is_string()]
     table = table.mutate(**{HASH: _hash(engine, ibis.literal(str(key)), *(table[name] for name in (PERSON, *values)))})
-    copies = ibis.window(group_by=[table[PERSON], table[HASH]], order_by=[table[name] for name in (HASH, *ordered)])
+    copies = ibis.window(group_by=[table[PERSON], table[HASH]], order_by=[table[HASH], *_in_order(table, values, engine)])
     table = table.mutate(**{COPY: ibis.row_number().over(copies)})
     table = table.mutate(**{ORDER: _hash(engine, table[HASH], table[COPY])})
-    by_hash = ibis.window(
-        group_by=[table[name] for name in whose], order_by=[table[name] for name in (ORDER, HASH, *ordered, COPY)]
-    )
+    order = [table[ORDER], table[HASH], *_in_order(table, values, engine), table[COPY]]
+    by_hash = ibis.window(group_by=[table[name] for name in whose], order_by=order)
     table = table.mutate(**{RANK: ibis.row_number().over(by_hash)})
     return table.filter(table[RANK] < most).drop(HASH, COPY, ORDER, RANK)
+
+
+def _in_order(table: Any, names: Sequence[str], engine: str) -> list[Expression]:
+    """The values of some columns, by which no two different rows are tied.
+
+    Texts by their bytes: a collation could tie two of them. Free texts differ where the numbers of their cells do not.
+    """
+    return [octets_of(table[name], engine) if table[name].type().is_string() else table[name] for name in names]
 
 
 def _hash(engine: str, *values: Expression) -> Expression:

@@ -124,8 +124,9 @@ class View:
     source: str = ""
     """What tells the table from others, if what is released of it is to be remembered: a digest of public things."""
 
-    readings: dict[tuple[str, ...], EngineRows] = field(default_factory=dict, compare=False)
-    """How columns of the base are read, by their names. Views of the same base share them; they hold no rows."""
+    readings: dict[Any, EngineRows] = field(default_factory=dict, compare=False)
+    """How columns of the base are read, by all that a reading follows from. Views of the same base share them; they hold no
+    rows."""
 
     @classmethod
     def of(
@@ -185,11 +186,13 @@ class View:
     def _read(self, names: Sequence[str]) -> EngineRows:
         if isinstance(self.base, BoundedSample):
             return EngineRows(self.base.table, self.placed or {})
-        found = self.readings.get(tuple(names))
+        # By the declarations, too: a view of the same base may declare a column of the same name in other cells.
+        read = (self.whose, *((name, self.declared[name]) for name in [*names, *self._says_nobody]))
+        found = self.readings.get(read)
         if found is None:
             found = self._reading(names)
             if len(self.readings) < MOST_READINGS and not any(has_long_list(self.declared[name]) for name in names):
-                self.readings[tuple(names)] = found  # without lists that an engine holds for as long as there is a reading
+                self.readings[read] = found  # without lists that an engine holds for as long as there is a reading
         return found
 
     def _reading(self, names: Sequence[str]) -> EngineRows:

@@ -11,7 +11,7 @@ import sqlite3
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
@@ -19,6 +19,7 @@ from functools import cache, partial
 from itertools import count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from unittest import mock
 from uuid import UUID
 
 import numpy as np
@@ -27,6 +28,7 @@ from jostle.audit.replay.run import Case, Subject
 from jostle.audit.replay.tape import Recording, TapeAccount, TapeLedger
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.schema import Boolean, Category, Column, Date, Integer, Real, Schema
+from jostle.tables import bounded_rows
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -45,7 +47,7 @@ MOST_ROWS = 3
 WIDE = 5_000
 """Cells of the widest column."""
 
-NEIGHBOURS = 5
+NEIGHBOURS = 8
 """Neighbours of each recording."""
 
 EPSILONS = (Fraction(1), Fraction(1, 10), Fraction(5))
@@ -153,8 +155,9 @@ QUESTIONS: dict[str, Ask] = {
 }
 """Every question that can be asked of a table, and what can be done to it before."""
 
-IN_RHO = ("histogram", "histogram of two", "ranges", "marginals", "quantiles", "top", "partition", "records")
-"""What is also paid for in ρ."""
+NOT_IN_RHO = ("count, within", "batch", "check_bounds")
+IN_RHO = tuple(name for name in QUESTIONS if name not in NOT_IN_RHO)
+"""What is also paid for in ρ: all but what has a price of its own kind, or Laplace noise by itself."""
 
 IN_FORMS: dict[Form, tuple[str, ...]] = {
     "sqlite": ("count", "histogram of two", "mean by group", "check_bounds"),
@@ -198,9 +201,39 @@ class LiveTable:
 
 
 def _write_once(views: Sequence[View]) -> None:
-    """Keep the text of each query, for all tables of the same form: they have the same names and types."""
+    """Keep the text of each query, for all tables of the same form: they have the same names and types.
+
+    A text that an engine has planned once is not planned again: a plan looks at names and types, which stay.
+    """
     for backend in (view.backend for view in views):
         backend.compile = partial(_text_of, backend.compile)
+        backend._run_pre_execute_hooks = partial(_prepared_once, backend._run_pre_execute_hooks, set())
+        if backend.name == "duckdb":
+            backend._safe_raw_sql = partial(_planned_once, backend._safe_raw_sql, set())
+
+
+def _prepared_once(prepare: Callable[[Any], Any], prepared: set[Any], expression: Any) -> None:
+    """Public lists that a query is joined to stay in the engine, once they are there."""
+    if (what := expression.op()) not in prepared:
+        prepare(expression)
+        prepared.add(what)
+
+
+@contextmanager
+def _planned_once(ask: Callable[..., Any], planned: set[str], statement: Any, *more: Any, **how: Any) -> Iterator[Any]:
+    """An engine's answer to a statement, but for plans that it made before, which nobody reads."""
+    if statement in planned:
+        yield _NoRows()
+        return
+    with ask(statement, *more, **how) as answer:
+        yield answer
+    if isinstance(statement, str) and statement.startswith("EXPLAIN "):
+        planned.add(statement)
+
+
+class _NoRows:
+    def fetchall(self) -> list[Any]:
+        return []
 
 
 _texts: dict[Any, Any] = {}
@@ -211,6 +244,23 @@ def _text_of(write: Callable[[Any], Any], expression: Any) -> Any:
     if what not in _texts:
         _texts[what] = write(expression)
     return _texts[what]
+
+
+@contextmanager
+def _bounded_once() -> Iterator[None]:
+    """Keep the expression that bounds each person's rows of the same table by the same key: it follows from both alone."""
+    with mock.patch.object(bounded_rows, "_kept_rows", partial(_kept_before, bounded_rows._kept_rows)):
+        yield
+
+
+_kept: dict[Any, Any] = {}
+
+
+def _kept_before(bound: Callable[..., Any], table: Any, most: int, backend: Any, whose: Sequence[str], key: int) -> Any:
+    what = (table.op(), most, tuple(whose), key)
+    if what not in _kept:
+        _kept[what] = bound(table, most, backend, whose, key)
+    return _kept[what]
 
 
 _TYPES = {"who": "int64", "g": "string", "v": "int64", "x": "float64", "d": "date", "b": "boolean", "w": "int64"}
@@ -392,8 +442,9 @@ def subjects() -> list[Subject]:
 
 def _subject(form: Form, name: str, by_person: bool) -> Subject:
     def run(case: Case, data: TableData, account: TapeAccount) -> Any:
-        table = data.opened(account)
-        return repr(table) if name == "open" else QUESTIONS[name](table, case.epsilon)
+        with _bounded_once():
+            table = data.opened(account)
+            return repr(table) if name == "open" else QUESTIONS[name](table, case.epsilon)
 
     where = "" if form == "duckdb" else f" ({form})"
     called = f"table: {name}{where}{' by person' if by_person else ''}"
