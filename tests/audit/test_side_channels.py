@@ -149,6 +149,9 @@ MECHANISMS: dict[str, Callable[[float], Any]] = {
     "clipped_mean": lambda v: mechanisms.clipped_mean([v, 1.0], bounds=(0, 9), budget=budget()),
     "median": lambda v: mechanisms.median([v, 1.0], bounds=(0, 9), step=1, budget=budget()),
     "quantiles": lambda v: mechanisms.quantiles([v, 1.0], (0.25, 0.75), bounds=(0, 9), step=1, budget=budget()),
+    "MedianMechanism": lambda v: mechanisms.MedianMechanism(candidates=2, error=9, sensitivity=1, budget=budget()).answer(
+        np.float64(v).astype(np.int64) if abs(v) < 2**62 else 0, [0, 1]
+    ),
     "AboveThreshold": lambda v: mechanisms.AboveThreshold(3, sensitivity=1, budget=budget()).above(v),
 }
 

@@ -12,6 +12,7 @@ import pytest
 
 import jostle
 from jostle import algorithms, simulate, workloads
+from jostle.choice.pythia import settled
 from jostle.choice.regret_tree import InnerNode, Leaf
 from jostle.choice.selectors import About, Selector
 from jostle.choice.traces import Trace, collect_traces
@@ -104,6 +105,16 @@ def test_all_of_the_budget_is_spent_whatever_is_asked(shape, neighbours):
     assert sum(seen.epsilon for seen in trace.features) == Fraction(1, 30)
     assert trace.remainder == Fraction(3, 10)
     assert sum(bool(seen.epsilon) for seen in trace.features) == (3 if neighbours.total_is_public else 4)
+
+
+def test_with_algorithm_2_every_feature_is_measured_first_and_nothing_is_given_back():
+    known = replace(ASKS_TWO.about, provenance={"features": ["scale", "nonzeros", "variation", "domain", "unheard of"]})
+    told = Selector(known, ASKS_TWO.trees)
+    _, paid, trace = run(X * 1000, workloads.identity(64), Fraction(1, 2), selector=told, measure_all=True)
+    share = Fraction(1, 20) / 3
+    assert paid == [("Scale", share), ("NonZeroCells", share), ("TotalVariation", share), ("laplace", Fraction(9, 20))]
+    assert (trace.choice, trace.remainder) == ("Laplace", Fraction(9, 20))
+    assert settled(workloads.identity(64), selector=told, measure_all=True) is None
 
 
 def test_a_walk_without_private_features_costs_nothing():

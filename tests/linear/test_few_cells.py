@@ -8,7 +8,7 @@ from jostle.linear.shrinkage.few_cells import MOST, around_zero, exponential, po
 POINTS = np.linspace(-80, 80, 320_001)
 
 
-@pytest.mark.parametrize("scale", [0.07, 0.55, 1.1, 8.8])
+@pytest.mark.parametrize("scale", [0.07, 0.55, 1.0, 1.00001, 1.1, 8.8])
 @pytest.mark.parametrize("noisy", [-3.0, 0.0, 0.5, 4.0, 15.0])
 def test_closed_forms_are_the_integrals(noisy: float, scale: float) -> None:
     """By sums over a fine grid."""

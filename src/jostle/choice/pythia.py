@@ -33,11 +33,17 @@ above the bound once in 40 times. Found on HEPTH, NETTRACE and INCOME over 1,024
 
 
 def settled(
-    workload: Workload, *, selector: Selector | str | Path | None = None, rho: float | None = None, project: bool = True
+    workload: Workload,
+    *,
+    selector: Selector | str | Path | None = None,
+    rho: float | None = None,
+    project: bool = True,
+    measure_all: bool = False,
 ) -> str | None:
     """The option that a walk reaches by public features only: it runs with the whole budget, whatever the data.
 
-    None where the walk asks for a private feature. The other arguments are those of `pythia`, and make no difference here.
+    None where the walk asks for a private feature, or all are measured. The other arguments are those of `pythia`, and make
+    no difference here.
 
     >>> from jostle import workloads
     >>> grid = workloads.random_rectangles((32, 32), 50, seed=0, lengths="medium")
@@ -47,6 +53,8 @@ def settled(
     found = _selector(selector, workload)
     if found is None:
         return default_algorithm.for_workload(workload)[0]
+    if measure_all and any(FEATURES[name].private for name in found.features):
+        return None
 
     def public(name: str) -> float:
         look_up = FEATURES[name].public
@@ -70,7 +78,7 @@ class _MustBePaid(Exception):
     cite="kotsogiannis2017pythia",
     data_dependent=True,
     choosing=True,
-    takes={"rho": SHARE, "project": TRUTH},
+    takes={"rho": SHARE, "project": TRUTH, "measure_all": TRUTH},
     settled=settled,
 )
 def pythia(
@@ -81,17 +89,20 @@ def pythia(
     selector: Selector | str | Path | None = None,
     rho: float | None = None,
     project: bool = True,
+    measure_all: bool = False,
 ) -> Vector:
     """Walk a selector from its root, paying for each feature when it is needed, and run the option at the end (Algorithm 3).
 
     `selector` is one that was trained, a file, or the name of a shipped one. Without it, the one shipped for the task is
     used. A public rule decides for tasks without one, and on at most 64 cells. `rho` is the share of the budget that all
-    private features together may use; without it, the share that the selector was trained for.
+    private features together may use; without it, the share that the selector was trained for. With `measure_all`, every
+    feature that the selector was trained with is measured before the walk, and ρ is spent whole (Algorithm 2).
 
     Privacy: each private feature is one statistic of the kernel, with a fixed share of the budget: rho over the number of
-    private features that the selector can ask. Which feature is asked next, which option is run and with how much depends on
-    released values only, and on every path the shares and the rest add up to the budget: adaptive sequential composition.
-    The option is private under the same neighbours. The projection sees its estimate and the released features.
+    private features that the selector can ask, or was trained with if all are measured. Which feature is asked next, which
+    option is run and with how much depends on released values only, and on every path the shares and the rest add up to the
+    budget: adaptive sequential composition. The option is private under the same neighbours. The projection sees its
+    estimate and the released features.
     """
     found = _selector(selector, workload)
     if found is None:
@@ -102,7 +113,10 @@ def pythia(
         traces.record(nothing.trace(_task(workload), "the public rule", decision))
         return algorithms.get(decision.choice).run(x, workload, budget)
     share = exact(found.about.rho if rho is None else rho, "rho")
-    measured = LazyMeasurements([FEATURES[name] for name in found.needs], x, workload, budget, share)
+    names = found.features if measure_all else found.needs
+    measured = LazyMeasurements([FEATURES[name] for name in names], x, workload, budget, share)
+    for name in names if measure_all else ():
+        measured(name)
     decision = found.decide(measured)
     option = algorithms.get(decision.choice)
     bound = _bound(measured, x, workload) if project and not option.data_dependent else None

@@ -93,6 +93,13 @@ class Selector:
         return ("workload", *(name for name in FEATURES if name in used and name != "workload"))
 
     @property
+    def features(self) -> tuple[str, ...]:
+        """Every feature that it was trained with, asked for or not; what it needs, where this is unknown."""
+        listed = self.about.provenance.get("features", ())
+        trained = {name for name in listed if isinstance(name, str)} if isinstance(listed, (list, tuple)) else set[str]()
+        return tuple(name for name in FEATURES if name in trained or name in self.needs)
+
+    @property
     def private_features(self) -> tuple[str, ...]:
         """Those of its features that have to be paid for."""
         return tuple(name for name in self.needs if FEATURES[name].private)
@@ -217,15 +224,18 @@ def _places(tree: Tree) -> dict[int, tuple[float, float]]:
 
 
 def find(selector: Selector | str | Path | None, task: str) -> Selector | None:
-    """A selector, as it is, by the name of a shipped one or from a file; by default the one shipped for the task."""
+    """A selector, as it is, by the name of a shipped one or from a file; by default the one shipped for the task.
+
+    A shipped one may be named without its task, as in "as-published".
+    """
     if isinstance(selector, Selector):
         if selector.about.task != task:
             raise _other_task(selector.about.task, task)
         return selector
     if selector is None:
         return shipped(task) if task in shipped_names() else None
-    if isinstance(selector, str) and selector in shipped_names():
-        return find(shipped(selector), task)
+    if isinstance(selector, str) and (named := {selector, f"{selector}-{task}"}.intersection(shipped_names())):
+        return find(shipped(*named), task)
     if isinstance(selector, (str, Path)):
         file = Path(selector)
         if not file.is_file():

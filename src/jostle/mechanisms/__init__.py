@@ -17,6 +17,7 @@ from jostle.kernel.source import simulation
 from jostle.mechanisms import utility
 from jostle.mechanisms.additive import discrete_laplace, laplace
 from jostle.mechanisms.aggregates import clipped_mean, clipped_sum
+from jostle.mechanisms.candidates import MedianMechanism
 from jostle.mechanisms.gradual import GradualRelease
 from jostle.mechanisms.local import RandomizedResponse
 from jostle.mechanisms.margin import large_margin
@@ -31,6 +32,7 @@ from jostle.mechanisms.utility import accuracy, scale_for_accuracy
 __all__ = [
     "AboveThreshold",
     "GradualRelease",
+    "MedianMechanism",
     "RandomizedResponse",
     "accuracy",
     "best_of",

@@ -26,7 +26,7 @@ from jostle.kernel.budget import CONCENTRATED, PURE, Price, exact
 from jostle.kernel.decimals import root_down
 from jostle.kernel.errors import BadInput
 from jostle.kernel.measures import Approximate, Concentrated, epsilon_of, largest_rho
-from jostle.tables.group_prices import AS_PRICED
+from jostle.tables.noise_choice import AS_PRICED
 from jostle.tables.question import Question
 
 if TYPE_CHECKING:

@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
 
 from jostle.answers.grouped import GroupedAnswers
-from jostle.answers.prices import rounded_down
-from jostle.kernel.budget import CONCENTRATED, PURE, Price
+from jostle.kernel.budget import PURE, Price
 from jostle.kernel.functions.totals import CellTotal, Mixture, WeightedTotals
-from jostle.kernel.measures import Approximate, largest_rho
+from jostle.kernel.measures import Approximate
 from jostle.kernel.source import AddedNoise
 from jostle.tables.aggregates import Aggregate
 from jostle.tables.columns import EngineColumns
 from jostle.tables.group_quantiles import ERROR, GroupQuantiles
+from jostle.tables.noise_choice import least_error
 from jostle.tables.question import Question
 
 
@@ -42,10 +41,6 @@ class Measured:
         if one.kind == "count":
             return float(numbers + (total.rest if one.column is None else 0))
         return 1.0 if one.kind == "sum" else 0.5  # a mean in the middle of the range; a variance is no harder
-
-
-AS_PRICED: ContextVar[bool] = ContextVar("as_priced", default=False)
-"""Whether a price is paid in its own measure, and no better one is looked for: a batch has decided that for all."""
 
 
 class PricedGroups(Question[GroupedAnswers]):
@@ -117,18 +112,7 @@ class PricedGroups(Question[GroupedAnswers]):
         return sum(each / (2 * part) for each, part in zip(prices, parts, strict=True))
 
     def _least_error(self, price: Price | None) -> Price | None:
-        """What to pay: in an (ε, δ) account, pure ε, or the ρ that is worth as much at the account's δ.
-
-        The choice is public: it depends on the question, the unit, and what the account has left.
-        """
-        limit = self.table._budget.limit
-        if AS_PRICED.get():
-            return price
-        if price is None or price.measure != PURE or not isinstance(limit, Approximate) or limit.for_keys == limit.delta:
-            return price
-        rho = Price(rounded_down(largest_rho(price.amount, limit.delta - limit.for_keys)), CONCENTRATED)
-        able = [one for one in (price, rho) if one.amount and self.table._budget.pays(one)]
-        return min(able, key=self._expected_error, default=price)
+        return least_error(self.table, price, self._expected_error)
 
     def _why(self, price: Price) -> str:
         """Why this noise, in an account where there is a choice."""

@@ -33,6 +33,7 @@ from jostle.linear.design.residuals import Aim, ResidualPlan, Residue, check_mar
 from jostle.linear.fitting.marginals import Axes, consistent, margins_of_cells
 from jostle.linear.laws import NORMAL_95, NoiseLaw
 from jostle.tables.columns import EngineColumns
+from jostle.tables.noise_choice import least_error
 from jostle.tables.question import Question, cell_labels, no_rows, notes_on
 
 if TYPE_CHECKING:
@@ -105,25 +106,45 @@ class MarginalsQuestion(Question[Marginals]):
 
     def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
         checked_rows(rows)  # it makes no difference
-        price = Price.of(epsilon)
-        neighbours = self.table.neighbours.among_filtered()
-        if price.measure == PURE:
-            shares, noise = self._shares, "Laplace"
-            laws = {
-                axes: law_of_a_cell(neighbours, price.times(Fraction(share, sum(shares))))
-                for axes, share in zip(self.sets, shares, strict=True)
-            }
-            off = list(margins_of_cells(self._shapes, laws).values())
-        else:
-            plan, noise = self._residuals(neighbours), "residuals with Gaussian noise"
-            each = [_noise_on(residue, neighbours, price.times(plan.share_of(residue))) for residue in plan.residues]
-            off = [NORMAL_95 * math.sqrt(variance) for variance in plan.variances(each).values()]
+        price = least_error(self.table, Price.of(epsilon), self._expected_error) or Price.of(epsilon)
+        off = list(self._margins(price).values())
+        noise = "Laplace" if price.measure == PURE else "residuals with Gaussian noise"
         named = {"algorithm": noise, "stand_in": noise, "measure": price.measure}
         return Preview(epsilon=price.amount, margin=float(np.median(off)), widest=max(off), **named)
+
+    def _margins(self, price: Price) -> dict[Axes, float]:
+        """Half the width of a 95 % interval around a cell of each set, at this price."""
+        if price.measure == PURE:
+            return margins_of_cells(self._shapes, self._laws(price))
+        return {axes: NORMAL_95 * math.sqrt(variance) for axes, variance in self._variances(price).items()}
+
+    def _laws(self, price: Price) -> dict[Axes, NoiseLaw]:
+        """Of the Laplace noise on a cell of each set."""
+        neighbours, shares = self.table.neighbours.among_filtered(), self._shares
+        parts = [price.times(Fraction(share, sum(shares))) for share in shares]
+        return {axes: law_of_a_cell(neighbours, part) for axes, part in zip(self.sets, parts, strict=True)}
+
+    def _variances(self, price: Price) -> dict[Axes, float]:
+        """Of a cell of each set, when all agree."""
+        if price.measure == PURE:
+            noise = {axes: law.second for axes, law in self._laws(price).items()}
+            return consistent({axes: np.zeros(shape) for axes, shape in self._shapes.items()}, noise)[1]
+        neighbours = self.table.neighbours.among_filtered()
+        plan = self._residuals(neighbours)
+        return plan.variances([_noise_on(one, neighbours, price.times(plan.share_of(one))) for one in plan.residues])
+
+    def _expected_error(self, price: Price) -> float:
+        """What is to be least: the weighted sum of all cells' variances, or the largest of them."""
+        found = {axes: (self.weights or {}).get(axes, 1.0) * one for axes, one in self._variances(price).items()}
+        if self.least != "total":
+            return max(found.values())
+        return sum(one * math.prod(self._shape(axes)) for axes, one in found.items())
 
     def _release(self, epsilon: Any) -> Marginals:
         names = list(dict.fromkeys(name for axes in self.sets for name in axes))
         source = self.table._budget
+        if epsilon is not None:
+            epsilon = least_error(self.table, Price.of(epsilon), self._expected_error)
         self._try_out(source.spent_before_measuring(epsilon))
         # The same rows for all: otherwise the exact counts would not agree, and least squares could not make them agree.
         columns = EngineColumns.of(self.table._views, names).complete()

@@ -16,7 +16,7 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import simulation
-from jostle.mechanisms import AboveThreshold, GradualRelease, RandomizedResponse
+from jostle.mechanisms import AboveThreshold, GradualRelease, MedianMechanism, RandomizedResponse
 from jostle.mechanisms.repeated import Attempt
 
 DELTA = 0.05
@@ -187,7 +187,17 @@ def _searches() -> Iterator[Audited]:
         others = QUERIES - 1
         return [Pair("all rise but the last, which falls", [*[low] * others, high], [*[high] * others, low])]
 
+    def survey(values: Sequence[int], budget: Budget) -> Vector:
+        """Each answer, and −10⁶ where the noisy ones are used up. One candidate, which says 0 to everything."""
+        median = MedianMechanism(candidates=1, error=1, sensitivity=1, budget=budget)
+        return np.array([median.answer(value, [0]) if median.paid < 1 else -(10**6) for value in values], dtype=np.float64)
+
+    def near_the_median(relation: Neighbours) -> list[Pair]:
+        return [Pair("the first answers rise, the last one falls", [0, 0, _move(relation)], [_move(relation), 0, 0])]
+
     rare = "with more answers the worst event is too rare to be seen"
+    parted = "half of ε goes to the search, half to the answer, and no pair is known that moves both furthest"
+    yield _entry("MedianMechanism", survey, near_the_median, unknown=parted, batched=False)
     yield _entry("AboveThreshold", partial(search, 1), around_the_threshold)
     yield _entry("AboveThreshold, two answers of yes", partial(search, 2), around_the_threshold, unknown=rare)
 

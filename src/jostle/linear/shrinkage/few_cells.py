@@ -200,10 +200,9 @@ class _Mixtures:
         return weights, means, np.concatenate(self.spreads, axis=2) if self.variances else means
 
 
-def _rise(scales: Vector) -> Vector:
-    """1 − 1/scale, away from 0: there the closed forms divide 0 by 0."""
-    rise = 1 - 1 / scales
-    return np.where(np.abs(rise) < _GAP, _GAP, rise)
+def _off_one(scales: Vector) -> Vector:
+    """The scales, moved a little where they are 1: there the closed forms divide 0 by 0."""
+    return np.where(np.abs(1 - 1 / scales) < _GAP, 1 / (1 - _GAP), scales)
 
 
 def exponential(noisy: Vector, scales: Vector) -> tuple[Vector, Vector, Vector]:
@@ -213,8 +212,9 @@ def exponential(noisy: Vector, scales: Vector) -> tuple[Vector, Vector, Vector]:
     >>> round(float(mean[0, 0]), 2), round(float(square[0, 0] - mean[0, 0] ** 2), 1)
     (4.05, 1.8)
     """
+    scales = _off_one(scales)
     above, below = np.maximum(noisy, 0.0), np.exp(np.minimum(noisy, 0.0))
-    rise, fall = _rise(scales), 1 + 1 / scales
+    rise, fall = 1 - 1 / scales, 1 + 1 / scales
     prior, noise = np.exp(-above / scales), np.exp(-above)
     # From 0 to the noisy count, the product rises or falls with `rise`; beyond it, it falls with `fall`.
     left = (prior - noise) / rise
@@ -247,9 +247,10 @@ def around_zero(noisy: Vector, scales: Vector) -> tuple[Vector, Vector, Vector]:
     >>> mean.round(2).tolist(), (square - mean**2).round(1).tolist()
     ([3.0, -3.0], [2.0, 2.0])
     """
+    scales = _off_one(scales)
     far = np.abs(noisy)
     prior, noise = np.exp(-far / scales), np.exp(-far)
-    rise, fall = _rise(scales), 1 + 1 / scales
+    rise, fall = 1 - 1 / scales, 1 + 1 / scales
     between = (prior - noise) / rise
     first = (far * prior - between) / rise
     second = (far**2 * prior - 2 * first) / rise

@@ -103,12 +103,31 @@ def fuse_rows(cells: Shrunk, shared: Vector, rows: Vector, values: Vector, varia
     return np.asarray(cells.means + gain @ np.linalg.solve(expected, values - rows @ cells.means))
 
 
-def fuse_known(means: Vector, covariance: Vector, rows: Vector, values: Vector, variance: float) -> Vector:
+def as_rows(cells: int, levels: Sequence[Sums]) -> tuple[Vector, Vector, Vector]:
+    """Noisy sums over groups of cells, over groups of those, and so on: as rows over the cells, values and variances.
+
+    Sums that were used before are left out.
+
+    >>> as_rows(3, [Sums(np.array([0, 0, 1]), np.array([5.0, 6.0]), np.array([2.0, np.inf]))])
+    (array([[1., 1., 0.]]), array([5.]), array([2.]))
+    """
+    member, rows = np.arange(cells), [np.empty((0, cells))]
+    for level in levels:
+        member = level.parents[member]
+        rows.append(member == np.arange(level.values.size)[:, None])
+    variances = np.concatenate([np.empty(0), *(level.variances for level in levels)])
+    values = np.concatenate([np.empty(0), *(level.values for level in levels)])
+    fresh = np.isfinite(variances)
+    return np.concatenate(rows)[fresh], values[fresh], variances[fresh]
+
+
+def fuse_known(means: Vector, covariance: Vector, rows: Vector, values: Vector, variances: float | Vector) -> Vector:
     """Few cells of which means and covariance are known, given noisy answers to any rows.
 
     >>> fuse_known(np.array([1.0, 1.0]), np.diag([1.0, 3.0]), np.ones((1, 2)), np.array([10.0]), 0.0).tolist()
     [3.0, 7.0]
     """
     gain = covariance @ rows.T
-    expected = rows @ gain + variance * np.eye(len(rows))
+    expected = rows @ gain
+    expected[np.diag_indices_from(expected)] += variances
     return np.asarray(means + gain @ np.linalg.solve(expected, values - rows @ means))

@@ -20,7 +20,7 @@ from jostle.audit.replay.subjects.learners import neighbour
 from jostle.audit.replay.tape import TapeAccount
 from jostle.kernel.budget import Budget
 from jostle.kernel.neighbours import Neighbours
-from jostle.mechanisms import AboveThreshold, GradualRelease
+from jostle.mechanisms import AboveThreshold, GradualRelease, MedianMechanism
 
 Make = Callable[[np.random.Generator, Neighbours], tuple[Any, list[Any]]]
 """Data and neighbours of them."""
@@ -100,6 +100,16 @@ def _of_values() -> Iterator[Subject]:
         values = rng.normal(0, 3, 6).tolist()
         return values, [[_moved(rng, relation, value) for value in values] for _ in range(NEIGHBOURS)]
 
+    def survey(values: Sequence[int], budget: Budget) -> list[int]:
+        median, answers = MedianMechanism(candidates=4, error=2, sensitivity=1, budget=budget), list[int]()
+        while median.paid < 2 and len(answers) < len(values):
+            answers.append(median.answer(values[len(answers)], np.arange(4) * len(answers)))
+        return answers
+
+    def counts(rng: np.random.Generator, relation: Neighbours) -> tuple[Any, list[Any]]:
+        values, reach = rng.integers(-2, 12, 6), _reach(relation)
+        return values.tolist(), [(values + rng.integers(-reach, reach + 1, 6)).tolist() for _ in range(NEIGHBOURS)]
+
     def noisy(mechanism: Any) -> Callable[[Any, Budget], Any]:
         return lambda value, budget: mechanism(value, sensitivity=1, budget=budget)
 
@@ -107,6 +117,7 @@ def _of_values() -> Iterator[Subject]:
     yield _subject("discrete_laplace", noisy(mechanisms.discrete_laplace), _wholes, RELATIONS)
     yield _subject("GradualRelease", gradual, _wholes, RELATIONS)
     yield _subject("AboveThreshold", above, queries)
+    yield _subject("MedianMechanism", survey, counts)
 
 
 def _columns(rng: np.random.Generator, relation: Neighbours) -> tuple[Any, list[Any]]:
