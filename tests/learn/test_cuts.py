@@ -8,12 +8,12 @@ import pytest
 from jostle import learn
 from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.kernel.strategies import identity
-from jostle.learn.cuts import DEAREST, FINER, Recut, _spread, measured_numbers, price, recut
+from jostle.learn.cuts import CELLS, DEAREST, Recut, _spread, measured_numbers, price, recut
 from jostle.learn.registry import IntArray
 from jostle.learn.task import Task
-from jostle.schema import Boolean, Category, Integer, Real
+from jostle.schema import Boolean, Category, Real
 
-COLUMNS = {"pay": Real(0, 1_000_000, bins=1_000, null="own"), "few": Integer(0, 9), "sick": Boolean()}
+COLUMNS = {"pay": Real(0, 1_000_000, bins=1_000, null="own"), "few": Category(list(range(10))), "sick": Boolean()}
 TASK = Task(("pay", "few"), "sick", COLUMNS)
 
 
@@ -55,7 +55,7 @@ def test_new_cells_are_where_the_records_are() -> None:
     assert edges[0] == 0
     assert edges[-1] == 1_000_000
     assert (np.diff(edges) > 0).all()
-    assert found.task.sizes["pay"] == found.tables["pay"].max() + 1 <= FINER + 2
+    assert found.task.sizes["pay"] == found.tables["pay"].max() + 1 <= CELLS + 2
 
 
 def _recut(codes: dict[str, IntArray], epsilon: float = 1) -> Recut:
@@ -87,6 +87,8 @@ def test_the_first_cells_lie_within_the_schemas(known: int) -> None:
 def test_cuts_cost_nothing_where_they_are_not_worth_it() -> None:
     assert price(TASK, 50.0, 1.0) == 0
     assert price(TASK, 100.0, 1.0) == DEAREST
+    grid = Task(("pay",), "sick", {name: COLUMNS[name] for name in ("pay", "sick")})
+    assert price(grid, 2_900.0, 1.0) == 0 < price(grid, 3_100.0, 1.0)
     words = Task(("word",), "sick", {"word": Category([*"abc"]), "sick": Boolean()})
     assert price(words, 1e6, 1.0) == 0
 

@@ -71,7 +71,7 @@ def _in_words(step: str) -> str:
     return f"{_SAID.get(feature, feature)}{equals}{rest}"
 
 
-@learner(name=CHOSEN, cite="kotsogiannis2017pythia", version=6, built_on=OPTIONS, file=shipped_text)
+@learner(name=CHOSEN, cite="kotsogiannis2017pythia", version=7, built_on=OPTIONS, file=shipped_text)
 def chosen(records: Records, task: Task, budget: Budget) -> ChosenModel:
     """The learner that a chooser, grown on public tables, expects to lose the least here.
 

@@ -28,6 +28,9 @@ PLENTY, ENOUGH = 50.0, 6.0
 Found on collected tables with evenly wide cells: where numbers are skewed, even 5 pay, and more than 50 hardly help.
 """
 
+FOR_GRIDS: Final = 50
+"""Where a grid may be laid, this many times as many are needed: noisy cuts bend the space that a grid smooths over."""
+
 FEWEST: Final = 16
 """Numbers with at most this many cells keep them."""
 
@@ -83,7 +86,8 @@ def price(task: Task, total: float, rate: float) -> int:
     (0, 10, 5, 3)
     """
     numbers = len(measured_numbers(task))
-    if not numbers or total * rate * DEAREST / 100 / numbers < ENOUGH:
+    enough = ENOUGH * FOR_GRIDS if fits(task) else ENOUGH
+    if not numbers or total * rate * DEAREST / 100 / numbers < enough:
         return 0
     return int(np.clip(round(100 * PLENTY * numbers / (total * rate)), CHEAPEST, DEAREST))
 
