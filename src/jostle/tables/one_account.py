@@ -3,9 +3,9 @@
 Two accounts for the same rows would have two budgets, and what both lose adds up. So rows that another account of the
 ledger was charged for are refused, unless the caller says that both budgets are meant to be spent (`beside`).
 
-Privacy: what is kept and compared is public (`jostle.tables.engines.places`). Rows of which only the values would show that they
-are the same, as those of a copied file, are not found: to compare values is to release something about them. Nothing here
-makes noise smaller: a place that is not known, or that a failure lost, costs this guard and no more.
+Privacy: what is kept and compared is public (`jostle.tables.engines.places`). A copied file is not found: only its values
+would show that it is one, and to compare values is to release something about them. Nothing here makes noise smaller: a
+place that is not known, or that a failure lost, costs this guard and no more.
 """
 
 from __future__ import annotations
