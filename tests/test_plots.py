@@ -194,3 +194,9 @@ def test_figures_without_axes_keep_their_ticks():
     import plotly.graph_objects as go
 
     assert plots.with_plain_ticks(go.Figure(go.Pie(values=[1, 2]))).layout.xaxis.tickvals is None
+
+
+def test_a_picture_has_other_colours_by_night():
+    picture = plots._page(plots.bars([3.0, 5.0], [1.0, 1.0], labels=["a", "b"]), ".svg")
+    assert f'[fill="{plots.ACCENT}"] {{ fill: {plots.DARK[plots.ACCENT]} }}' in picture
+    assert plots.DARK[plots.CONTRAST] not in picture  # a colour that is not used

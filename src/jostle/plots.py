@@ -210,7 +210,7 @@ def _page(figure: go.Figure, kind: str) -> str:
     from jostle import svg
 
     try:
-        picture = svg.drawn(figure)
+        picture = svg.drawn(figure, DARK)
     except svg.CannotDraw:
         if kind == ".svg":
             raise BadInput("path", "this figure has several parts, which an SVG file cannot hold", "save .html") from None

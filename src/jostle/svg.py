@@ -105,8 +105,10 @@ class _Axis:
         return float(self.labels.index(str(value)))
 
 
-def drawn(figure: Any) -> str:
+def drawn(figure: Any, by_night: Mapping[str, str] | None = None) -> str:
     """The figure as an SVG picture. Raises `CannotDraw` if it has parts that only Plotly knows.
+
+    `by_night` gives colours their counterparts on a dark ground.
 
     >>> from jostle import plots
     >>> picture = drawn(plots.bars([44_900, 12_000], [30, 30], labels=["<icu>", "er"], title="Patients by ward"))
@@ -152,7 +154,15 @@ def drawn(figure: Any) -> str:
     ]
     spoken = escape(" ".join(heading[0]) or "chart")
     begin = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{spoken}">'
-    return "\n".join([begin, f"<style>{_STYLE}</style>", *body, "</svg>\n"])
+    drawing = "\n".join(body)
+    return "\n".join([begin, f"<style>{_STYLE}{_by_night(drawing, by_night or {})}</style>", drawing, "</svg>\n"])
+
+
+def _by_night(drawing: str, colours: Mapping[str, str]) -> str:
+    """The style that gives each colour of the palette in the drawing its counterpart on a dark ground."""
+    used = [(day, night) for day, night in colours.items() if f'"{day}"' in drawing]
+    rules = [f'[fill="{day}"] {{ fill: {night} }} [stroke="{day}"] {{ stroke: {night} }}' for day, night in used]
+    return f"\n@media screen and (prefers-color-scheme: dark) {{ {' '.join(rules)} }}" if rules else ""
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,9 @@ import numpy as np
 
 from jostle.kernel import records
 from jostle.kernel.neighbours import Neighbours
+from jostle.learn.regression import steps
 from jostle.synthetic import synthesizer
+from tests.audit import test_replay
 from tests.audit.planted import ADD, REPLACE, Mutant, audited, stated, tested, wrapped
 from tests.kernel import test_gaps
 from tests.synthetic import test_synthesizer
@@ -18,6 +20,13 @@ def without_noise(original: Any, self: Any, offered: Any, token: Any) -> int:
     """The worst histogram, whatever the token pays for."""
     original(self, offered, token)
     return int(np.argmax([gap.score(self._Records__columns.counts(gap.names)) for gap in offered]))
+
+
+def seen_before_the_charge(original: Any, records: Any, grid: Any, token: Any) -> Any:
+    """The label's middle is read from the records."""
+    _, half, total = original(records, grid, token)
+    counts = records._Records__columns.counts([steps.TARGET])
+    return int(np.searchsorted(np.cumsum(counts), counts.sum() / 2)), half, total
 
 
 def grouped_by_true_counts(original: Any, self: Any, source: Any, columns: Any, singles: Any, *more: Any) -> None:
@@ -32,6 +41,11 @@ def grouped_by_true_counts(original: Any, self: Any, source: Any, columns: Any, 
 
 
 OF_SYNTHESIS = [
+    Mutant(
+        "regression: a step begins at the true median",
+        wrapped(steps, "_first_look", seen_before_the_charge),
+        tested(test_replay.test_neighbours_are_not_told_apart, "learner: regression, additive"),
+    ),
     Mutant(
         "synthetic tables: a histogram is chosen without noise",
         wrapped(records.Records, "choose_marginal", without_noise),

@@ -218,6 +218,11 @@ def test_the_code_that_is_shown_asks_the_same_question(curator, kind, monkeypatc
         assert sum(curator.charges()) == pytest.approx(1.5)
 
 
+def test_a_mean_in_sql_is_previewed_for_some_numbers_of_rows(curator):
+    shown, _ = curator.preview(kind="sql", sql="SELECT AVG(pay) FROM people")
+    assert "if there are 1,000 rows" in shown.html
+
+
 @pytest.mark.parametrize(("budget", "said"), [("rho=0.5", "of ρ = 0.5 is left"), ("1, 1e-6", "of ε = 1, δ = 1e-06 is left")])
 def test_an_account_may_be_in_another_measure(people, budget, said):
     curator = Curator(people, budget=budget)

@@ -60,6 +60,9 @@ xiao2010wavelet
 xiao2014dpcube
     Y. Xiao, L. Xiong, L. Fan, S. Goryczka, H. Li: DPCube: differentially private histogram release through
     multidimensional partitioning. Transactions on Data Privacy 7(3), 2014.
+wang2018revisiting
+    Y.-X. Wang: Revisiting differentially private linear regression: optimal and adaptive prediction & estimation in
+    unbounded domain. UAI, 2018.
 xu2012differentially
     J. Xu, Z. Zhang, X. Xiao, Y. Yang, G. Yu: Differentially private histogram publication. ICDE, 2012.
 zhang2014towards

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Final = (
     *("demo", "schema", "release", "check-bounds", "synthesize", "budget", "claim"),
-    *("classify", "predict", "run", "audit", "train", "explore", "bench"),
+    *("classify", "predict", "regress", "run", "audit", "train", "explore", "bench"),
 )
 """In the order of `jostle --help`. Each is in the module of its name, with _ in place of -."""
 

@@ -98,7 +98,8 @@ class PricedQuestion:
     @property
     def is_mean(self) -> bool:
         """Whether how far off it is depends on the number of rows."""
-        return isinstance(self.question, SumOrMeanQuestion) and self.question.kind == "mean"
+        measured = getattr(self.question, "asked", self.question)  # that of a statement in SQL
+        return isinstance(measured, SumOrMeanQuestion) and measured.kind == "mean"
 
     @property
     def is_large(self) -> bool:
@@ -265,7 +266,7 @@ def previewed(priced: PricedQuestion, step: Callable[[int, int, str], None]) -> 
 
 
 def _preview(priced: PricedQuestion, price: Price, rows: int = ROWS[0]) -> Preview:
-    if priced.is_mean and isinstance(priced.question, SumOrMeanQuestion):
+    if priced.is_mean:
         return priced.question.preview(epsilon=price, rows=rows)
     return priced.question.preview(epsilon=price, rows=priced.rows)
 

@@ -223,6 +223,8 @@ def serve(
             opening.start()
         for asked in (workloads.identity(LIKELY_CELLS), workloads.prefix(LIKELY_CELLS)):
             prepare(asked, "Pythia")  # loops are compiled, or loaded, while somebody fills in a first form
+        # What the pages need takes a while to import: a first visit should not wait for it.
+        threading.Thread(target=lambda: (classify.page_facts(), compare.page_facts(explorer.selectors)), daemon=True).start()
         try:
             server.run(sockets=[listening])
         finally:

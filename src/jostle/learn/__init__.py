@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from jostle.learn.histograms import PrivateJoint, PrivateMajority, PrivateSingle
     from jostle.learn.logistic import PrivateLogistic
     from jostle.learn.naive_bayes import PrivateGaussianBayes, PrivateMultinomialBayes
+    from jostle.learn.regression.regressor import PrivateRegressor
     from jostle.learn.sparse import PrivateSparse
     from jostle.learn.stacked import PrivateStacked
     from jostle.learn.synthetic import PrivateSynthetic
@@ -49,6 +50,7 @@ __all__ = [
     "PrivateLogistic",
     "PrivateMajority",
     "PrivateMultinomialBayes",
+    "PrivateRegressor",
     "PrivateSingle",
     "PrivateSparse",
     "PrivateStacked",
@@ -69,6 +71,7 @@ _HOMES = {
     "histograms": ("PrivateJoint", "PrivateMajority", "PrivateSingle"),
     "logistic": ("PrivateLogistic",),
     "naive_bayes": ("PrivateGaussianBayes", "PrivateMultinomialBayes"),
+    "regression.regressor": ("PrivateRegressor",),
     "sparse": ("PrivateSparse",),
     "stacked": ("PrivateStacked",),
     "synthetic": ("PrivateSynthetic",),

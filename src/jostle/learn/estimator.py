@@ -44,6 +44,7 @@ from jostle.learn.task import Task
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Account
     from jostle.kernel.ledger.events import Event
+    from jostle.schema import Schema
     from jostle.tables.table import Table
 
 
@@ -113,28 +114,8 @@ class SecondFitWarning(UserWarning):
 
 
 @dataclass(eq=False, repr=False)
-class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
-    """The base of private classifiers. A subclass names its learner, and has that learner's tunables as fields.
-
-    Pay with `epsilon` in pure differential privacy, by default 1; with `rho`, for Gaussian noise; or with `epsilon` and
-    `delta`, in the ρ that these allow. Every `fit` spends all of it: a second fit is charged again.
-
-    `schema` describes the attributes and the label (a `Schema`, a mapping of columns, or the path of a schema file); arrays
-    have the attributes in the schema's order. `neighbours` says what one person may change. With `account`, an account of a
-    ledger, a fit is charged there; it must be kept under the same neighbours. Without one, a fit is charged to a temporary
-    ledger: **no record of it is kept**, and if you fit twice, you have to add up the ε yourself. With a whole number as
-    `random_state` the fit is a simulation on public data: fast, seeded, and without any protection.
-
-    Each row passed to `fit` counts as one record. Do not repeat records (bagging with bootstrap, oversampling), and do not
-    put private records through meta-estimators that look at labels or predictions themselves (bagging, voting, stacking,
-    calibration).
-
-    Use `score` and `predict` only on public records or your own: what they reveal about private ones is neither protected
-    nor charged. `jostle.learn.held_out` tests on private records within the same ε.
-
-    After a fit: `classes_` (from the schema), `model_`, `spent_` (of `measure_`, pure ε or ρ), `charges_` (the events of the
-    ledger), `simulated_`, `trace_`, `task_`.
-    """
+class PrivateLearning(BaseEstimator):  # type: ignore[misc] # scikit-learn ships no types
+    """What private classifiers and regressors share: parameters, the charge, `fit`. `PrivateEstimator` describes them."""
 
     learner: ClassVar[str]
     """The name of its learner in the registry."""
@@ -196,7 +177,7 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         for name, value in given.items():
             if value is not None:
                 raise BadInput(name, "cannot be used with a private table, which has its own", "leave it out")
-        task = Task.over(table.schema, label_of(table.schema, self.label))
+        task = self._over(table.schema)
         table.check_pays(price)  # before the rows are fetched
         found.dry_run(task, table.neighbours, price, tunables)
         records, budget = table.labelled(task.sizes, task.label, epsilon=price, note=found.name)
@@ -218,39 +199,16 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         """All at once, when there is a model: a fit that is refused leaves the one before it unchanged."""
         validate_data(self, X=noted, reset=True, skip_check_array=True)  # scikit-learn notes the columns
         self.model_, self.spent_, self.measure_, self.charges_ = model, spent.amount, spent.measure, charges
-        self.task_, self.classes_, self.simulated_ = task, task.classes, simulated
+        self.task_, self.simulated_ = task, simulated
         self.trace_: Any = self._trace(neighbours)
         return self
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """The probability of each class: one column per class, in the order of `classes_`."""
+    def _scores(self, X: Any) -> FloatArray:
+        """What the model says of each row."""
         check_is_fitted(self, "model_")
         attributes = read_attributes(X, self.task_)
         validate_data(self, X=attributes.noted, reset=False, skip_check_array=True)
         return self.model_.scores(attributes.encode(self.task_))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The most likely class of each row."""
-        likeliest = np.argmax(self.predict_proba(X), axis=1)
-        return np.asarray(self.classes_[likeliest])
-
-    def importances(self) -> dict[str, float]:
-        """How much each attribute moves the predicted probabilities, the largest first: from the released model alone.
-
-        For made-up records, whose values are drawn evenly from the schema: the mean distance (total variation) between the
-        predictions before and after one attribute's value is drawn anew. No record is looked at, so it costs nothing.
-        """
-        check_is_fitted(self, "model_")
-        return importances(self.model_, self.task_)
-
-    def save(self, path: str | Path) -> None:
-        """Write the model to a file of JSON, which `jostle.learn.saved.load` and `jostle predict` read.
-
-        The file runs nothing when it is read, and holds only what was paid for. It is as public as a release.
-        """
-        from jostle.learn.saved import SavedModel
-
-        SavedModel(self.model_, self.task_, {"learner": self.learner, "explain": self.explain()}).save(path)
 
     def explain(self) -> str:
         """What was fitted, and at which price, in words."""
@@ -278,8 +236,11 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         )
 
     def _task(self, y: Any = None) -> Task:
-        schema = read_schema(self.schema)
-        return Task.over(schema, label_of(schema, self.label, y))
+        return self._over(read_schema(self.schema), y)
+
+    def _over(self, columns: Schema, y: Any = None) -> Task:
+        """What is learned from these columns."""
+        return Task.over(columns, label_of(columns, self.label, y))
 
     def _price(self) -> Price:
         """What a fit costs: ε, which is 1 if nothing was said; ρ; or, with a δ, the ρ that both allow."""
@@ -325,5 +286,62 @@ class PrivateEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc] # 
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         tags.non_deterministic = self.random_state is None
-        tags.classifier_tags.poor_score = self.poor
+        for scoring in filter(None, (tags.classifier_tags, tags.regressor_tags)):
+            scoring.poor_score = self.poor
         return tags
+
+
+class PrivateEstimator(ClassifierMixin, PrivateLearning):  # type: ignore[misc] # scikit-learn ships no types
+    """The base of private classifiers. A subclass names its learner, and has that learner's tunables as fields.
+
+    Pay with `epsilon` in pure differential privacy, by default 1; with `rho`, for Gaussian noise; or with `epsilon` and
+    `delta`, in the ρ that these allow. Every `fit` spends all of it: a second fit is charged again.
+
+    `schema` describes the attributes and the label (a `Schema`, a mapping of columns, or the path of a schema file); arrays
+    have the attributes in the schema's order. `neighbours` says what one person may change. With `account`, an account of a
+    ledger, a fit is charged there; it must be kept under the same neighbours. Without one, a fit is charged to a temporary
+    ledger: **no record of it is kept**, and if you fit twice, you have to add up the ε yourself. With a whole number as
+    `random_state` the fit is a simulation on public data: fast, seeded, and without any protection.
+
+    Each row passed to `fit` counts as one record. Do not repeat records (bagging with bootstrap, oversampling), and do not
+    put private records through meta-estimators that look at labels or predictions themselves (bagging, voting, stacking,
+    calibration).
+
+    Use `score` and `predict` only on public records or your own: what they reveal about private ones is neither protected
+    nor charged. `jostle.learn.held_out` tests on private records within the same ε.
+
+    After a fit: `model_`, `spent_` (of `measure_`, pure ε or ρ), `charges_` (the events of the ledger), `simulated_`,
+    `trace_`, `task_`, and `classes_` (from the schema).
+    """
+
+    def _keep(self, noted: Any, task: Task, *more: Any, simulated: bool) -> Self:
+        super()._keep(noted, task, *more, simulated=simulated)
+        self.classes_ = task.classes
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The probability of each class: one column per class, in the order of `classes_`."""
+        return self._scores(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most likely class of each row."""
+        likeliest = np.argmax(self.predict_proba(X), axis=1)
+        return np.asarray(self.classes_[likeliest])
+
+    def importances(self) -> dict[str, float]:
+        """How much each attribute moves the predicted probabilities, the largest first: from the released model alone.
+
+        For made-up records, whose values are drawn evenly from the schema: the mean distance (total variation) between the
+        predictions before and after one attribute's value is drawn anew. No record is looked at, so it costs nothing.
+        """
+        check_is_fitted(self, "model_")
+        return importances(self.model_, self.task_)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a file of JSON, which `jostle.learn.saved.load` and `jostle predict` read.
+
+        The file runs nothing when it is read, and holds only what was paid for. It is as public as a release.
+        """
+        from jostle.learn.saved import SavedModel
+
+        SavedModel(self.model_, self.task_, {"learner": self.learner, "explain": self.explain()}).save(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar, final
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ _More = ParamSpec("_More")
 _Found = TypeVar("_Found")
 
 
-@final
 @dataclass(frozen=True)
 class Task:
     """Predict the label's class from some attributes.
@@ -48,16 +47,19 @@ class Task:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", dict(self.columns))
+        self._check_label()
+        if not self.attributes or self.label in self.attributes or any(a not in self.columns for a in self.attributes):
+            raise BadInput("attributes", "must be columns of the schema besides the label", "describe at least one")
+
+    def _check_label(self) -> None:
         if not isinstance(self.columns.get(self.label), (Category, Boolean)):
             able = [name for name, column in self.columns.items() if isinstance(column, (Category, Boolean))]
             names_one = f"name the column to predict as label, one of {', '.join(able)}"
             remedy = names_one if able and self.label not in self.columns else "describe it as Category([…])"
             raise BadInput("label", f"{self.label!r} must be a column of the schema with classes", remedy)
-        if not self.attributes or self.label in self.attributes or any(a not in self.columns for a in self.attributes):
-            raise BadInput("attributes", "must be columns of the schema besides the label", "describe at least one")
 
     @classmethod
-    def over(cls, columns: Mapping[str, Column], label: str) -> Task:
+    def over(cls, columns: Mapping[str, Column], label: str) -> Self:
         """Predict one column's classes from all other columns.
 
         >>> from jostle.schema import Integer
@@ -81,7 +83,12 @@ class Task:
     def sizes(self) -> Mapping[str, int]:
         """The number of cells of each attribute, and the number of classes."""
         cells = {a: self.columns[a].size + self.columns[a].drops for a in self.attributes}
-        return cells | {self.label: len(self.classes)}
+        return cells | {self.label: self.label_cells}
+
+    @property
+    def label_cells(self) -> int:
+        """How many cells the label has: one per class."""
+        return len(self.classes)
 
     def known(self, attribute: str) -> int:
         """How many of an attribute's cells are for values that the schema names: the others are rarely met."""
@@ -100,7 +107,7 @@ class Task:
     def encode_label(self, values: Any) -> NDArray[np.int64]:
         """The number of each value's class; −1 where it is missing or no class of the schema."""
         codes = self.columns[self.label].encode(values)
-        return np.where(codes >= len(self.classes), -1, codes)
+        return np.where(codes >= self.label_cells, -1, codes)
 
     def encode_records(self, columns: Mapping[str, Any]) -> dict[str, NDArray[np.int64]]:
         """The codes of whole records: every attribute by `encode`, and the label by `encode_label`."""

@@ -36,6 +36,9 @@ TICKS = 100_000
 PLENTY = 0.25
 """From this rate of the budget on, single columns get no more than their least share. Tuned on the census table."""
 
+SCARCE = 0.05
+"""Below this rate of the budget, there is little to spend. Found on the census table, Nursery and made-up tables."""
+
 FEW_CELLS = 16
 """Below this many cells, there is nothing to learn about a cell from the others."""
 
@@ -59,8 +62,11 @@ class Tuning:
     rounds: float = 3.0
     """The number of rounds per column that the budget is first divided by; it falls as soon as rounds gain little."""
 
-    choice: float = 0.1
+    choice: float = 0.25
     """The share of each round's budget for its choice."""
+
+    scarce_choice: float = 0.1
+    """The same where there is little to spend: then noise on what is measured matters more."""
 
     penalty: float = 1.0
     """How much of the noise's absolute value is taken off a candidate's gap."""
@@ -275,7 +281,8 @@ class _Rounds:
 
     def _one_round(self, candidates: Mapping[Clique, int]) -> None:
         ticks = self.round if self.purse.left >= 2 * self.round else self.purse.left
-        choosing = max(1, int(ticks * self.how.choice))
+        share = self.how.choice if self.purse.price.rate >= SCARCE else self.how.scarce_choice
+        choosing = max(1, int(ticks * share))
         used = 1 - (self.purse.left - ticks) / TICKS
         axes = that_fit(self.fitted.model.tree, candidates, [one.axes for one in self.measured], self.how.cells * used)
         choice, token = self.purse.take(choosing, ticks - choosing)

@@ -15,10 +15,25 @@ from jostle_bench.commands.pythia import pythia
 from jostle_bench.commands.reference import reference
 from jostle_bench.commands.small import small
 from jostle_bench.commands.speed import speed
+from jostle_bench.commands.synthetic import synthetic
 from jostle_bench.commands.tables import tables
 
 bench = typer.Typer(help="Measure jostle on this machine.", no_args_is_help=True)
-for _command in (coverage, documents, learn, mechanisms, memory, peers, pythia, reference, small, speed, tables, kernel):
+for _command in (
+    coverage,
+    documents,
+    learn,
+    mechanisms,
+    memory,
+    peers,
+    pythia,
+    reference,
+    small,
+    speed,
+    synthetic,
+    tables,
+    kernel,
+):
     bench.command()(_command)
 
 

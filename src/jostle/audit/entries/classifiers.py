@@ -13,6 +13,8 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.partition import Vector
 from jostle.kernel.records import Records
 from jostle.learn import Learner, Task, cuts, held_out
+from jostle.learn.regression.regress import REGRESSION
+from jostle.learn.regression.task import RegressionTask
 from jostle.schema import Boolean, Category, Integer
 
 MIXED = Task(
@@ -35,9 +37,26 @@ FEWER: dict[str, dict[str, Any]] = {
 attributes leave little to split below the second level."""
 
 
+NUMBER = RegressionTask(
+    ("colour", "size"),
+    "pay",
+    {"colour": Category(["red", "blue"]), "size": Integer(0, 3), "pay": Integer(0, 3)},
+)
+"""As above, with a number to predict."""
+
+REGRESSIONS: dict[str, dict[str, Any]] = {
+    "linear": {"model": "linear", "method": "moments"},
+    "additive": {"model": "additive", "steps": 1},
+    "from a synthetic table": {"model": "linear", "method": "synthetic"},
+    "chosen": {},
+}
+"""The ways to predict a number."""
+
+
 def entries() -> list[Audited]:
     """Every registered learner, a user's own included, and a model that is tested on records that were held out."""
-    return [*(_entry(found) for found in learn.every().values()), _held_out(), _cuts()]
+    learners = [_entry(found) for found in learn.every().values()]
+    return [*learners, _held_out(), _cuts(), *map(_regression, REGRESSIONS)]
 
 
 def pairs(task: Task) -> Pairs:
@@ -83,6 +102,24 @@ def _held_out() -> Audited:
     )
     runs = of_records(ask, sizes, filtered=True) | {"pace": "slow"}
     return Audited(name="learn_and_test", family="classifier", pairs=pairs, **runs)
+
+
+def _regression(way: str) -> Audited:
+    """What is released are a model's predictions of all combinations of values."""
+    grid = np.indices(tuple(NUMBER.sizes[name] for name in NUMBER.attributes)).reshape(len(NUMBER.attributes), -1)
+    codes = dict(zip(NUMBER.attributes, grid, strict=True))
+
+    def ask(records: Records, budget: Budget) -> Vector:
+        return np.asarray(REGRESSION.run(records, NUMBER, budget, **REGRESSIONS[way]).scores(codes)).T
+
+    usual, crowd = (0, 0), ((0, 0, 0),) * 6
+    alone = Pair("nothing and one record", (), ((*usual, 3),))
+    known = by_relation(
+        [Pair("one that is far off", crowd, (*crowd, (*usual, 3))), alone, Pair("rare", crowd, (*crowd, (2, 4, 3)))],
+        [Pair("one that moves far", crowd, (*crowd[1:], (*usual, 3))), Pair("gone", crowd, crowd[1:]), alone],
+    )
+    runs = of_records(ask, NUMBER.sizes, filtered=True) | {"pace": "slow"}
+    return Audited(name=f"regression: {way}", family="classifier", pairs=known, **runs)
 
 
 def _cuts() -> Audited:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from jostle import learn
-from jostle.audit.entries.classifiers import FEWER
+from jostle.audit.entries.classifiers import FEWER, REGRESSIONS
 from jostle.audit.replay.run import Case, Subject
 from jostle.audit.replay.subjects import tables
 from jostle.audit.replay.tape import TapeAccount
@@ -43,6 +43,10 @@ VALUES: dict[str, tuple[Any, ...]] = {
 }
 LABELS: dict[int, tuple[Any, ...]] = {2: (True, False, True, False, None, "?"), 3: ("a", "b", "c", "a", None, "d")}
 
+PAID: dict[str, Column] = {"colour": Category(["red", "blue"]), "size": Integer(0, 6), "pay": Integer(0, 9)}
+PAYS: tuple[Any, ...] = (0, 9, 4, 5, -3, 12, None, float("nan"), "?")
+"""What a regression predicts, some of it beyond what is declared or missing."""
+
 NUMBERS_ONLY = ("Grid",)
 """Learners that accept only numbers."""
 
@@ -55,7 +59,8 @@ def _schemas(name: str) -> list[dict[str, Column]]:
 
 
 def _row(schema: dict[str, Column], rng: np.random.Generator) -> tuple[Any, ...]:
-    known = [*(VALUES[name] for name in list(schema)[:-1]), LABELS[3 if schema is THREE else 2]]
+    labels = PAYS if schema is PAID else LABELS[3 if schema is THREE else 2]
+    known = [*(VALUES[name] for name in list(schema)[:-1]), labels]
     return tuple(some[int(rng.integers(len(some)) if rng.random() < 0.3 else rng.integers(3))] for some in known)
 
 
@@ -86,8 +91,10 @@ def neighbour(rows: Rows, relation: Relation, new: Callable[[], tuple[Any, ...]]
 
 def cases(name: str) -> Callable[[int], Iterator[Case]]:
     """Cases for a learner of that name."""
-    schemas = _schemas(name)
+    return _cases(_schemas(name))
 
+
+def _cases(schemas: list[dict[str, Column]]) -> Callable[[int], Iterator[Case]]:
     def found(pairs: int) -> Iterator[Case]:
         made = (_case(number, schemas[number % len(schemas)]) for number in count())
         return islice(made, -(-pairs // NEIGHBOURS))
@@ -109,6 +116,7 @@ def subjects() -> list[Subject]:
         *(_fitted(found) for found in learn.every().values()),
         *(_on_table(name, by_person) for name in ON_TABLES for by_person in (False, True)),
         _held_out(),
+        *(_regressed(way) for way in REGRESSIONS),
         _cuts(),
     ]
 
@@ -127,6 +135,21 @@ def _fitted(found: Learner) -> Subject:
         return model.fit(_frame(schema, rows))
 
     return Subject(name=f"learner: {found.name}", family="learner", run=run, cases=cases(found.name))
+
+
+def _regressed(way: str) -> Subject:
+    """A number is predicted, from a frame."""
+
+    def run(case: Case, rows: Rows, account: TapeAccount) -> Any:
+        how: dict[str, Any] = {
+            "label": "pay",
+            "neighbours": case.neighbours.relation,
+            "account": account,
+            **REGRESSIONS[way],
+        }
+        return learn.PrivateRegressor(case.epsilon, case.setting, **how).fit(_frame(case.setting, rows))
+
+    return Subject(name=f"learner: regression, {way}", family="learner", run=run, cases=_cases([PAID]))
 
 
 def _frame(schema: dict[str, Column], rows: Rows) -> Any:
