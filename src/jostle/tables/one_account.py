@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from jostle.kernel.errors import BadInput
 from jostle.kernel.ledger.store import META, now
-from jostle.tables.engines.places import FRAME, Place
+from jostle.tables.engines.places import FRAME, RowPlace
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
@@ -37,11 +37,11 @@ PLACES: Final = sa.Table(
 class ChargedPlaces:
     """Where a table's rows are, and which other accounts may have been charged for them."""
 
-    places: frozenset[Place]
+    places: frozenset[RowPlace]
     beside: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, places: frozenset[Place], beside: str | Sequence[str] | None) -> ChargedPlaces:
+    def of(cls, places: frozenset[RowPlace], beside: str | Sequence[str] | None) -> ChargedPlaces:
         """Places, with the name of an account, or several, that this one is meant to stand beside."""
         names = [beside] if isinstance(beside, str) else list(beside or [])
         if not all(isinstance(name, str) and name for name in names):
@@ -71,7 +71,7 @@ class ChargedPlaces:
             if rows:
                 connection.execute(PLACES.insert(), rows)
 
-    def _new_ones(self, kept: Iterable[tuple[str, Place]], account: str) -> list[Place]:
+    def _new_ones(self, kept: Iterable[tuple[str, RowPlace]], account: str) -> list[RowPlace]:
         """The places that the account was not charged for yet; refused if another account was."""
         kept = list(kept)
         own = [place for name, place in kept if name == account]
@@ -86,12 +86,12 @@ class ChargedPlaces:
         return found
 
 
-def _kept(connection: sa.Connection) -> list[tuple[str, Place]]:
+def _kept(connection: sa.Connection) -> list[tuple[str, RowPlace]]:
     query = sa.select(PLACES.c.dataset, *(PLACES.c[name] for name in _FIELDS)).order_by(PLACES.c.id)
-    return [(dataset, Place(*fields)) for dataset, *fields in connection.execute(query)]
+    return [(dataset, RowPlace(*fields)) for dataset, *fields in connection.execute(query)]
 
 
-def _refused(place: Place, name: str, account: str) -> BadInput:
+def _refused(place: RowPlace, name: str, account: str) -> BadInput:
     if place.kind == FRAME:
         charged = f"{place.words} was charged to the account {name!r}, and only private values could tell two frames apart"
     else:

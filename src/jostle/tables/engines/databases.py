@@ -16,7 +16,7 @@ from jostle.kernel.errors import BadInput
 from jostle.schema.files import is_sqlite
 from jostle.tables.engines.catalogs import Catalogued, ordinary_table
 from jostle.tables.engines.files import check_columns, quiet
-from jostle.tables.engines.places import Place, places_in_database
+from jostle.tables.engines.places import RowPlace, places_in_database
 from jostle.tables.engines.sessions import check_session, set_session
 from jostle.tables.engines.types import check_types
 from jostle.tables.run_in_engine import run_in_engine
@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
     table: Any
     name: str
-    places: frozenset[Place]
+    places: frozenset[RowPlace]
 
 
 def ordinary(

@@ -24,7 +24,7 @@ FILE, TABLE, FRAME = "file", "table", "frame"
 
 
 @dataclass(frozen=True)
-class Place:
+class RowPlace:
     """One place with rows."""
 
     kind: str
@@ -43,13 +43,13 @@ class Place:
     """What a file or table keeps when it is renamed."""
 
     @classmethod
-    def of_file(cls, path: str | os.PathLike[str], kind: str = FILE, name: str = "") -> Place:
+    def of_file(cls, path: str | os.PathLike[str], kind: str = FILE, name: str = "") -> RowPlace:
         """A file or a folder, by its path without links, and by its number and when it was last changed."""
         there = Path(path).expanduser().resolve()
         return cls(kind, platform.node(), str(there), name, _mark(there))
 
     @classmethod
-    def of_frame(cls, names: Iterable[str]) -> Place:
+    def of_frame(cls, names: Iterable[str]) -> RowPlace:
         return cls(FRAME, name=json.dumps(sorted(set(names)), ensure_ascii=False))
 
     @property
@@ -59,11 +59,11 @@ class Place:
             return "a frame with these columns"
         return f"the table {self.name}" if self.kind == TABLE else Path(self.path).name
 
-    def may_be(self, other: Place) -> bool:
+    def may_be(self, other: RowPlace) -> bool:
         """Whether it is that place, or shares rows with it; for a frame, whether nobody can tell.
 
-        >>> people, ages = (Place.of_frame(names) for names in (["age", "sex"], ["age"]))
-        >>> people.may_be(ages), people.may_be(Place.of_frame(["age", "city"]))
+        >>> people, ages = (RowPlace.of_frame(names) for names in (["age", "sex"], ["age"]))
+        >>> people.may_be(ages), people.may_be(RowPlace.of_frame(["age", "city"]))
         (True, False)
         """
         if self.kind != other.kind:
@@ -76,7 +76,7 @@ class Place:
         renamed = bool(self.mark) and self.mark == other.mark
         return self.path == other.path and (self.name == other.name or renamed)
 
-    def _shares_files(self, other: Place) -> bool:
+    def _shares_files(self, other: RowPlace) -> bool:
         from jostle.tables.engines.sources import share_files
 
         if self.host != other.host:
@@ -98,9 +98,9 @@ def _mark(path: Path) -> str:
     return f"{known.st_dev}:{known.st_ino}:{known.st_mtime_ns}"
 
 
-def files_at(paths: Iterable[str | os.PathLike[str]]) -> frozenset[Place]:
+def files_at(paths: Iterable[str | os.PathLike[str]]) -> frozenset[RowPlace]:
     """The places of files and folders."""
-    return frozenset(map(Place.of_file, paths))
+    return frozenset(map(RowPlace.of_file, paths))
 
 
 # --------------------------------------------------------------------------------------------------------- databases
@@ -110,13 +110,13 @@ _IN_MEMORY: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 """Databases without a file, by their own connections: to Ibis, all of these are one."""
 
 
-def places_in_database(connection: Any, name: str, place: Sequence[str]) -> frozenset[Place]:
+def places_in_database(connection: Any, name: str, place: Sequence[str]) -> frozenset[RowPlace]:
     """A table, and what is read with it: partitions, children, and whatever a view reads, as far as the catalog says."""
     if connection.name == "postgres":
         return _in_postgres(connection, name, place[0])
     find = _duckdb_view if connection.name == "duckdb" else _sqlite_view
-    found: dict[tuple[str, ...], Place] = {}
-    read: set[Place] = set()
+    found: dict[tuple[str, ...], RowPlace] = {}
+    read: set[RowPlace] = set()
     waiting = [(*place, name)]
     while waiting:
         full = waiting.pop()
@@ -132,7 +132,7 @@ def places_in_database(connection: Any, name: str, place: Sequence[str]) -> froz
     return frozenset(found.values()) | read
 
 
-def _in_file(connection: Any, full: Sequence[str]) -> Place:
+def _in_file(connection: Any, full: Sequence[str]) -> RowPlace:
     """A table of an embedded database: by the database's file if it has one."""
     if connection.name == "duckdb":
         known = dict(rows_of(connection, "SELECT database_name, path FROM system.main.duckdb_databases()"))
@@ -140,8 +140,8 @@ def _in_file(connection: Any, full: Sequence[str]) -> Place:
         known = {row[1]: row[2] for row in rows_of(connection, "PRAGMA database_list")}
     name = ".".join(full[1:]).lower()
     if known.get(full[0]):
-        return Place.of_file(known[full[0]], TABLE, name)
-    return Place(TABLE, path=_in_memory(connection.con), name=f"{full[0].lower()}.{name}")
+        return RowPlace.of_file(known[full[0]], TABLE, name)
+    return RowPlace(TABLE, path=_in_memory(connection.con), name=f"{full[0].lower()}.{name}")
 
 
 def _in_memory(connection: Any) -> str:
@@ -237,29 +237,29 @@ _DATABASE = (
 )
 
 
-def _in_postgres(connection: Any, name: str, schema: str) -> frozenset[Place]:
+def _in_postgres(connection: Any, name: str, schema: str) -> frozenset[RowPlace]:
     """By the server's own number, which is the same by whatever address it is reached, the database's and the table's."""
     may_ask = rows_of(connection, _MAY_ASK)[0][0]
     server = rows_of(connection, _CLUSTER if may_ask else _ADDRESS)[0][0]
     path = f"postgresql {server} {rows_of(connection, _DATABASE)[0][0]}"
     said = ".".join('"' + part.replace('"', '""') + '"' for part in (schema, name))
     rows = rows_of(connection, _READ_WITH, [said])
-    return frozenset(Place(TABLE, path=path, name=f"{of}.{called}", mark=oid) for oid, of, called in rows)
+    return frozenset(RowPlace(TABLE, path=path, name=f"{of}.{called}", mark=oid) for oid, of, called in rows)
 
 
 # ------------------------------------------------------------------------------------------------------------- Spark
 
 
-def places_in_spark(frame: Any, saved_as: str = "") -> frozenset[Place]:
+def places_in_spark(frame: Any, saved_as: str = "") -> frozenset[RowPlace]:
     """The files that a frame of Spark reads; without any, the table's name or the frame's columns."""
     found = set()
     for uri in frame.inputFiles():
         where = urlparse(uri)
         local = where.scheme in ("", "file")
-        found.add(Place.of_file(unquote(where.path)) if local else Place(FILE, path=uri))
+        found.add(RowPlace.of_file(unquote(where.path)) if local else RowPlace(FILE, path=uri))
     if found:
         return frozenset(found)
     if saved_as:
         place = frame.sparkSession.conf.get("spark.sql.warehouse.dir")
-        return frozenset({Place(TABLE, path=f"spark {platform.node()} {place}", name=saved_as.lower())})
-    return frozenset({Place.of_frame(frame.columns)})
+        return frozenset({RowPlace(TABLE, path=f"spark {platform.node()} {place}", name=saved_as.lower())})
+    return frozenset({RowPlace.of_frame(frame.columns)})

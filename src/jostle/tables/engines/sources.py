@@ -24,7 +24,7 @@ from jostle.tables.engines.databases import CATALOGUED, Found, at_url, database_
 from jostle.tables.engines.files import check_columns, has_line_of_names, kind_of, registered, stem_of, text_table
 from jostle.tables.engines.frames import check_frame, check_labels, to_arrow
 from jostle.tables.engines.parquet import parquet_table
-from jostle.tables.engines.places import Place, files_at, places_in_spark
+from jostle.tables.engines.places import RowPlace, files_at, places_in_spark
 from jostle.tables.engines.spark import ibis_table, local_spark, saved_table, spark_files, spark_table
 from jostle.tables.engines.workbooks import workbook_frame
 from jostle.tables.run_in_engine import run_in_engine
@@ -72,7 +72,7 @@ class OpenedTable:
     scanned: bool = False
     """Whether DuckDB reads it cheaply, as often as it likes, and compares texts by bytes: Parquet and frames."""
 
-    places: frozenset[Place] = frozenset()
+    places: frozenset[RowPlace] = frozenset()
     """Where its rows are, by what is publicly known."""
 
 
@@ -145,7 +145,7 @@ def _connect(
         check_columns(names_of(data), wanted)
         check_labels(data, wanted)
         check_frame(data, wanted, person)
-        return replace(_frame(data, wanted, person), places=frozenset({Place.of_frame(names_of(data))}))
+        return replace(_frame(data, wanted, person), places=frozenset({RowPlace.of_frame(names_of(data))}))
     package = type(data).__module__.split(".")[0]
     if package == "ibis" and hasattr(data, "get_backend"):
         return _ibis(data, wanted, person, views=views)
@@ -268,7 +268,7 @@ def _spark(data: Any, table: str | None, wanted: Sequence[str], person: str | No
 def _of_spark(table: Any, saved_as: str = "") -> OpenedTable:
     """A table of Spark, which has a name of its own there by now."""
 
-    def looked() -> frozenset[Place]:
+    def looked() -> frozenset[RowPlace]:
         return places_in_spark(table.get_backend()._session.table(table.op().name), saved_as)
 
     return OpenedTable(table, saved_as or None, places=run_in_engine("looking at the Spark frame", looked))
