@@ -18,7 +18,7 @@ import numpy as np
 
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
-from jostle.schema import Category, Column, Schema
+from jostle.schema import Category, Column, Schema, Text
 from jostle.tables.bounded_rows import HASHED, PERSON, BoundedSample, bounded, bounded_in_groups, person
 from jostle.tables.cells.cells import Placed, has_long_list, place, place_category, reading, with_long_lists
 from jostle.tables.cells.distinct_texts import HASH as TEXT_HASH
@@ -216,8 +216,8 @@ class View:
         # What is not declared is left behind first, so that no name of the table's own is one of ours.
         table = self.base.select(*used) if used else self.base
         several = {*self._says_nobody, *(name for name in columns if any(one is not None for one in _beside(table, name)))}
-        once = {name: column for name, column in columns.items() if self.scanned and name not in several}
-        table, texts = with_distinct_texts(table, once)
+        free = [name for name, column in columns.items() if isinstance(column, Text) and name not in several]
+        table, texts = with_distinct_texts(table, columns, free) if self.scanned and free else (table, {})
         rest = {n: column for n, column in columns.items() if n not in texts}
         read = {n: reading(column, table[n], self.engine, *_beside(table, n)) for n, column in rest.items()}
         table, raws = run(table, read, self.engine)

@@ -8,13 +8,13 @@ docs/proofs/tables.md, "A person's rows".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import ibis
 
-from jostle.schema import Column, Text
+from jostle.schema import Column
 from jostle.tables.bounded_rows import hashed
 from jostle.tables.cells.cells import place, reading
 from jostle.tables.cells.readings import octets_of
@@ -57,9 +57,11 @@ def distinct_texts(table: Any, name: str, column: Column, number: int) -> Distin
     return DistinctTexts(rows.mutate(**ranked), number)
 
 
-def with_distinct_texts(table: Any, columns: Mapping[str, Column]) -> tuple[Any, dict[str, DistinctTexts]]:
-    """The table joined to the distinct texts of its columns of free text."""
-    texts = [name for name, column in columns.items() if isinstance(column, Text) and table[name].type().is_string()]
+def with_distinct_texts(
+    table: Any, columns: Mapping[str, Column], free: Sequence[str]
+) -> tuple[Any, dict[str, DistinctTexts]]:
+    """The table joined to the distinct texts of its columns of free text, where these are stored as texts."""
+    texts = [name for name in free if table[name].type().is_string()]
     found = {name: distinct_texts(table, name, columns[name], number) for number, name in enumerate(texts)}
     for name, one in found.items():
         table = table.left_join(one.entries, table[name].identical_to(one.entries[one.name(STORED)]))
