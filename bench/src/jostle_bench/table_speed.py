@@ -65,8 +65,8 @@ def _codes() -> dict[str, Any]:
 def _three_numbers(table: Table) -> object:
     from jostle.tables import aggregates
 
-    wanted = {"n": aggregates.count(), "total": aggregates.sum("cost"), "average": aggregates.mean("cost")}
-    return table.group_by("ward").aggregate(**wanted, epsilon=1)
+    count, total, mean = aggregates.count(), aggregates.sum("cost"), aggregates.mean("cost")
+    return table.group_by("ward").aggregate(n=count, total=total, average=mean, epsilon=1)
 
 
 def _private_keys(table: Table) -> object:
