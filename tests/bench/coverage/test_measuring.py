@@ -33,12 +33,12 @@ def test_exact_intervals_cover_what_they_say_on_made_up_shapes(price: Price) -> 
 
 @pytest.mark.parametrize(("name", "kind"), [("Pythia", "identity"), ("DAWA", "identity")])
 def test_calibrated_intervals_hold_on_few_cells_of_families_that_were_not_fitted_on(name: str, kind: str) -> None:
-    """One release of each of 40 data sets with 11 cells, of which 95 % are covered in the mean. Data sets are independent,
-    with a standard deviation of 0.09: 0.88 is 5 of the mean's below it, with a chance under 10⁻⁶ (normal). Seeded."""
-    found = released(name, kind, 11, Price.of(0.1), releases=1, draws=10, runs=1)
+    """One release of each of 20 data sets with 11 cells, of which 95 % are covered in the mean. Data sets are independent,
+    with a standard deviation of 0.09: 0.85 is 5 of the mean's below it, with a chance under 10⁻⁶ (normal). Seeded."""
+    found = released(name, kind, 11, Price.of(0.1), releases=1, draws=5, runs=1)
     each = [one.covered for one in found]
-    assert len(each) == 40
-    assert 0.88 < np.mean(each) < 1.0
+    assert len(each) == 20
+    assert 0.85 < np.mean(each) < 1.0
     assert np.mean([one.narrowest for one in found]) > 0.8
 
 
