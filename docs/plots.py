@@ -114,6 +114,27 @@ def above_threshold() -> go.Figure:
     return figure.update_yaxes(type="log")
 
 
+def median_mechanism() -> go.Figure:
+    """What more questions cost."""
+    questions = np.unique(np.logspace(1, 4, 30).astype(int))
+    figure = figure_of("Counting questions at ε = 1, 95 %,<br>with 256 candidates", "questions", "error", log_x=True)
+    search = [utility.above_threshold_error(0.5, queries=int(k), positives=8) for k in questions]
+    each = [utility.laplace_error(1, sensitivity=float(k), numbers=int(k)) for k in questions]
+    figure.add_scatter(x=questions, y=search, name="MedianMechanism, free answers: beyond `error`", line_color=BLUE)
+    figure.add_scatter(x=questions, y=each, name="all by laplace", line={"color": RED, "dash": "dot"})
+    return figure.update_yaxes(type="log")
+
+
+def best_of() -> go.Figure:
+    """What one of several runs may spend."""
+    runs = np.arange(2, 51)
+    figure = figure_of("What one run may spend, of ε = 1 in all", "runs", "ε of one run")
+    figure.add_scatter(x=runs, y=np.full(runs.size, 1 / 2), name="best_of, logarithmic law", line_color=BLUE)
+    figure.add_scatter(x=runs, y=np.full(runs.size, 1 / 3), name="best_of, geometric law", line_color=GREEN)
+    figure.add_scatter(x=runs, y=1 / runs, name="each run paid for by itself", line={"color": RED, "dash": "dot"})
+    return figure.update_yaxes(rangemode="tozero")
+
+
 def large_margin() -> go.Figure:
     """What the number of candidates costs."""
     candidates = np.geomspace(2, 1e120, 60)
@@ -259,6 +280,8 @@ FIGURES: dict[str, Callable[[], go.Figure]] = {
         exponential,
         noisy_max,
         above_threshold,
+        median_mechanism,
+        best_of,
         large_margin,
         stable_selection,
         gradual_release,

@@ -263,7 +263,7 @@ def test_the_accounts_of_an_old_ledger_pay_as_before_for_their_own_unit(old: Pat
     with Ledger(old) as ledger:
         for name, kept in UNITS.items():
             for unit in (None, "pid:1", "row:1"):
-                table = {"schema": SCHEMA, "ledger": ledger, "name": name, "unit": unit}
+                table = {"schema": SCHEMA, "ledger": ledger, "name": name, "unit": unit, "beside": list(UNITS)}
                 if kept == protected_unit(Unit.of(unit)):
                     jostle.open(FRAME, **table).count(epsilon=1)
                     continue

@@ -87,7 +87,7 @@ def test_rho_is_refused_by_a_pure_account_before_a_charge(release: Any, folder: 
     assert "--rho: the account 'people' is of pure ε" in " ".join(err.split())
     code, _, err = release("--rho", "0.002", "--epsilon", "0.1")
     assert code == 2
-    assert "pass --epsilon 0.5, --rho 0.01 or --within 10" in " ".join(err.split())
+    assert "pass one of --epsilon 0.5, --rho 0.01 or --within 10" in " ".join(err.split())
     with Ledger(folder / "budget.db") as ledger:
         assert ledger.account("people").spent == Fraction(1, 10)
 

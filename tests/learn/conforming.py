@@ -10,6 +10,8 @@ from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.task import Task
 from jostle.schema import Boolean, Category, Column, Real, Schema
 
+LABEL = "class"
+
 
 class Knowing(PrivateEstimator):
     """A private estimator as somebody would use it who knows the checks' public data: their classes, and fitting bounds.
@@ -21,11 +23,11 @@ class Knowing(PrivateEstimator):
         table = np.asarray(X)
         named = hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
         names = list(X.columns) if named else [f"x{i}" for i in range(table.shape[-1] if table.ndim else 1)]
-        self._known = Schema({name: Real(-3, 3, bins=10) for name in names} | {self.label: classes_of(y)})
+        self._known = Schema({name: Real(-3, 3, bins=10) for name in names} | {LABEL: classes_of(y)})
         return super().fit(X, y)
 
-    def _task(self) -> Task:
-        return Task.over(self._known, self.label)
+    def _task(self, y: Any = None) -> Task:
+        return Task.over(self._known, LABEL)
 
 
 def classes_of(y: Any) -> Column:

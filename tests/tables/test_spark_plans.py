@@ -396,17 +396,18 @@ def outcome(question):
 def outcomes(frame, folder, persons):
     """What becomes of many questions. The first reads all columns at once, and some have another column as the person's."""
     schema = {name: KINDS.get(name, NUMBER) for name in frame.columns}
-    table = opened(frame, folder, schema)
+    beside = ["t", "of o, too", *(f"of {name}" for name in persons)]
+    table = opened(frame, folder, schema, beside=beside)
     (view,) = table._views
     cells = lambda rows: (ibis.literal(True), {f"c_{name}": rows.cell(name) for name in schema})  # noqa: E731
     found = {"all": outcome(lambda: view.count_query(list(schema), cells).fetch())}
     for name in persons:
         unit = Unit(name, max_rows=2)
-        whose = opened(frame, folder, {"o": KINDS["o"]}, unit=unit, name=f"of {name}")
+        whose = opened(frame, folder, {"o": KINDS["o"]}, unit=unit, name=f"of {name}", beside=beside)
         found["person", name] = outcome(lambda whose=whose: whose.count(epsilon=1))
     for name, one in (
         ("no unit", table),
-        ("unit", opened(frame, folder, schema, unit=Unit("o", max_rows=2), name="of o, too")),
+        ("unit", opened(frame, folder, schema, unit=Unit("o", max_rows=2), name="of o, too", beside=beside)),
     ):
         found[name, "count"] = outcome(lambda one=one: one.count(epsilon=1))
         found[name, "histogram"] = outcome(lambda one=one: one.histogram("n", epsilon=1))

@@ -163,9 +163,12 @@ def audit_tables(only: Sequence[str] | None = None) -> list[ChargeVerdict]:
     """
     names = tables.QUESTIONS if only is None else only
     units = [(name, rows) for name in names for rows in (1, tables.MOST_ROWS) if rows == 1 or name in tables.BY_PERSON]
-    with _ledger() as ledger:
-        asked = [(name, rows, relation, price) for name, rows in units for relation in RELATIONS for price in PRICES]
-        return [_charged_table(ledger, *one) for one in asked]
+    asked = [(name, rows, relation, price) for name, rows in units for relation in RELATIONS for price in PRICES]
+    found = []
+    for one in asked:
+        with _ledger() as ledger:  # a ledger each: in one, the same frame has one account
+            found.append(_charged_table(ledger, *one))
+    return found
 
 
 def _charged_table(ledger: Ledger, question: str, rows: int, relation: Relation, price: Price) -> ChargeVerdict:

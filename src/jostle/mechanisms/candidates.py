@@ -23,7 +23,7 @@ MOST_CANDIDATES = 10**7
 
 
 class MedianMechanism:
-    """Answers to any number of counting questions, of which only those cost that surprise public candidate data sets.
+    """ε-differentially private answers to any number of counting questions; only those cost that surprise public candidates.
 
     The candidates are public data sets of which one is hoped to be like the private one: all small ones, earlier years, or
     drawn from models. Each question comes with every candidate's answer to it. While the median of these is near the true
@@ -33,7 +33,8 @@ class MedianMechanism:
 
     All answers together are ε-differentially private, with the ε of the token: half goes to an `AboveThreshold` on how far
     the median is off, which is charged at once, half in equal parts to `answers` noisy answers, each charged when it is
-    given. The candidates are dropped by released numbers only.
+    given. The candidates are dropped by released numbers only. See `utility.above_threshold_error`, with half of ε, for how
+    much further than `error` a free answer may be off.
 
     Roth, Roughgarden: Interactive privacy via the median mechanism, STOC 2010; with the sparse vector technique in the place
     of its own test, as in Hardt, Rothblum: A multiplicative weights mechanism for privacy-preserving data analysis, FOCS
