@@ -120,9 +120,6 @@ class PrivateLearning(BaseEstimator):  # type: ignore[misc] # scikit-learn ships
     learner: ClassVar[str]
     """The name of its learner in the registry."""
 
-    poor: ClassVar[bool] = False
-    """Whether it predicts poorly by its nature, even on easy data without noise: scikit-learn's checks need to know."""
-
     epsilon: Any = None
     schema: Any = None
     _: KW_ONLY
@@ -286,8 +283,6 @@ class PrivateLearning(BaseEstimator):  # type: ignore[misc] # scikit-learn ships
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = tags.input_tags.categorical = tags.input_tags.string = True
         tags.non_deterministic = self.random_state is None
-        for scoring in filter(None, (tags.classifier_tags, tags.regressor_tags)):
-            scoring.poor_score = self.poor
         return tags
 
 
@@ -313,6 +308,14 @@ class PrivateEstimator(ClassifierMixin, PrivateLearning):  # type: ignore[misc] 
     After a fit: `model_`, `spent_` (of `measure_`, pure ε or ρ), `charges_` (the events of the ledger), `simulated_`,
     `trace_`, `task_`, and `classes_` (from the schema).
     """
+
+    poor: ClassVar[bool] = False
+    """Whether it predicts poorly by its nature, even on easy data without noise: scikit-learn's checks need to know."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self.poor
+        return tags
 
     def _keep(self, noted: Any, task: Task, *more: Any, simulated: bool) -> Self:
         super()._keep(noted, task, *more, simulated=simulated)
