@@ -11,6 +11,7 @@ import os
 import random
 import sqlite3
 import threading
+import time
 from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -84,6 +85,11 @@ class Browser:
 
     def text(self, selector):
         return self.find(selector).text
+
+    def settle(self):
+        """Wait until the preview is the one of the form as it is: it follows after a pause, which keys may start anew."""
+        time.sleep(1)
+        self.until(lambda: self.find("#preview [data-step]").is_enabled())
 
     def fill(self, name, value):
         field = self.find(f"[name='{name}']")
