@@ -196,16 +196,18 @@ async function run(form, quiet) {
 // Once there is a preview, it follows the form. Until it does, what it shows cannot be paid for.
 function follows(form) {
   const place = document.getElementById(option(form, "into"));
-  let timer = 0;
-  const changed = () => {
-    if (!place.firstElementChild) return;
+  let timer = 0, seen = "";
+  const written = () => JSON.stringify([...filledIn(form)].map(([name, value]) => [name, String(value)]));
+  // A field that is left says "change" once more: it must not take the button away that is being clicked.
+  const changed = (event) => {
+    if (!place.firstElementChild || (event.type !== "renew" && written() === seen)) return;
+    seen = written();
     for (const button of place.querySelectorAll("button")) button.disabled = true;
     clearTimeout(timer);
     timer = setTimeout(() => run(form, true), PAUSE);
   };
-  form.addEventListener("input", changed);
-  form.addEventListener("change", changed);
-  form.addEventListener("submit", () => clearTimeout(timer));
+  for (const kind of ["input", "change", "renew"]) form.addEventListener(kind, changed);
+  form.addEventListener("submit", () => { clearTimeout(timer); seen = written(); });
 }
 
 function offerToStop(button, job) {
@@ -255,7 +257,7 @@ async function step(button) {
     const filled = filledIn(form), [name, value] = (button.dataset.set ?? "").split("=");
     if (name) filled.set(name, value);
     show(document.getElementById(button.dataset.stepInto), await talk(button.dataset.step, filled));
-    form.dispatchEvent(new Event("change")); // a preview follows
+    form.dispatchEvent(new Event("renew")); // a preview follows
   } catch (problem) {
     complain(form, problem, true);
   } finally {
