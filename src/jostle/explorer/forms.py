@@ -24,7 +24,7 @@ def under_field(names: Mapping[str, str], otherwise: str | None = None) -> Itera
         yield
     except BadInput as refused:
         field = names.get(refused.argument, otherwise or refused.argument)
-        raise BadInput(field, refused.problem, refused.remedy) from None
+        raise BadInput(field, refused.problem, _in_a_form(refused.remedy)) from None
 
 
 class Form:
@@ -111,3 +111,13 @@ class Form:
         if len(content) > largest:
             raise BadInput(name, f"is larger than {largest / 2**20:g} MB", "upload a smaller file")
         return found.filename[:200], content
+
+
+def _in_a_form(remedy: str) -> str:
+    """A remedy as a form has it, where rows have one account and no field for a second one.
+
+    >>> _in_a_form("pass name='people', or, if both budgets are meant to be spent, beside='people': their losses add up")
+    "type this name: 'people'"
+    """
+    name, found, _ = remedy.partition(", or, if both budgets")
+    return name.replace("pass name=", "type this name: ") if found else remedy
