@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,6 +137,32 @@ def test_a_way_passes_through_the_modules_on_the_map(way: str) -> None:
     found = done.stderr.split("modules: ")[1].split()
     assert found == on_the_map()[way], "python -m tests.test_house_map prints the lists as they are now"
     assert len(found) <= LONGEST.get(way, 10**9)
+
+
+def test_a_release_from_a_table_reads_the_ledger_three_times_and_writes_its_query_once(tmp_path, monkeypatch) -> None:
+    """On opening the ledger, for the account and what it was charged for, and before the charge, which reads for itself."""
+    from jostle.kernel.ledger.store import Store
+    from jostle.tables.run_in_engine import Query
+    from jostle.tables.view import View
+
+    release = a_release_from_a_table(tmp_path)
+    release()
+    began: list[str] = []
+
+    def counted(owner: type, name: str) -> None:
+        plain = getattr(owner, name)
+
+        def method(self: Any, *args: Any, **options: Any) -> Any:
+            if getattr(self, "_under_way", None) is None:
+                began.append("charge" if options else name)
+            return plain(self, *args, **options)
+
+        monkeypatch.setattr(owner, name, method)
+
+    for owner, name in ((Store, "transaction"), (View, "rows"), (Query, "_plan"), (Query, "_run")):
+        counted(owner, name)
+    release()
+    assert began == ["transaction", "transaction", "rows", "_plan", "transaction", "charge", "_run"]
 
 
 def report(way: str) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from jostle import plots
 from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Budget, Price, round_down, round_up
-from jostle.kernel.errors import JostleError
 from jostle.kernel.neighbours import Neighbours
 from jostle.schema.rows import MOST_LINES, Rows, distinct_names
 
@@ -159,21 +158,15 @@ def labelled(about: Mapping[str, Sequence[str]], numbers: Mapping[str, Any]) -> 
 
 
 def remaining_after(budget: Budget, remaining: Callable[[], Fraction]) -> Fraction:
-    """What is left now that the budget is spent.
+    """What is left now that the budget is spent: in an account, as the last charge left it; elsewhere what `remaining` says.
 
-    If the ledger cannot be read any more once the noise is drawn, this is what was left when the budget was granted, less
-    what was spent: nothing that was paid for is lost.
+    The ledger is not read again. If it could not be, once the noise is drawn, what was paid for would be lost.
 
     >>> from jostle.kernel.budget import CountingPurse
     >>> remaining_after(CountingPurse().grant(1), lambda: Fraction(1, 4))
     Fraction(1, 4)
     """
-    try:
-        return remaining()
-    except JostleError:
-        if budget.left is None:
-            raise
-        return budget.left
+    return remaining() if budget.left is None else budget.left
 
 
 def in_ledger(charges: Sequence[Event]) -> str:

@@ -275,7 +275,7 @@ class Purse(ABC):
         self.granted = Fraction(0)
         self.spent = Fraction(0)
         self.charges: list[Event] = []  # what a ledger has about what was paid from here
-        self.left: Fraction | None = None  # of a ledger's account, when it was last read, less what was paid from here since
+        self.left: Fraction | None = None  # of a ledger's account, right after the last charge
         self.lock = threading.Lock()
 
     def grant(self, epsilon: object = None, *, rho: object = None, delta: object = None) -> Budget:
@@ -491,7 +491,7 @@ class Budget:
 
     @property
     def left(self) -> Fraction | None:
-        """What the account had left by the last reading of its ledger and the charges made here since; None without one."""
+        """What the account had left right after the last charge, or when this was granted; None without an account."""
         return self._purse.left
 
     def split(self, *weights: object) -> tuple[Budget, ...]:

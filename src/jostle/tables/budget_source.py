@@ -89,7 +89,7 @@ class BudgetSource(ABC):
 
     @property
     def limit(self) -> Limit | None:
-        """What the account may lose in all; None if there is no account, as in a part."""
+        """What the account may lose in all, where that is more than a number of ε; None elsewhere, and in a part."""
         return None
 
     def check_all(self, prices: Sequence[Price]) -> None:
@@ -155,11 +155,11 @@ class AccountBudget(BudgetSource):
 
     @property
     def limit(self) -> Limit | None:
-        return self._account.limit
+        return None if self.measure == PURE else self._account.limit
 
     @property
     def measure(self) -> str:
-        return name_of(self._account.limit)
+        return self._account.measure
 
     def check_all(self, prices: Sequence[Price]) -> None:
         has = self._account.balance
@@ -339,6 +339,10 @@ class PlannedAccount:
         """What the account will have; or has, if another table's question made it."""
         made = existing_account(self.ledger, self.name)
         return amount_of(limit_of(self.budget, "budget")) if made is None else made.remaining
+
+    @property
+    def measure(self) -> str:
+        return self.balance.measure
 
     @property
     def limit(self) -> Limit:

@@ -48,19 +48,18 @@ class ChargedPlaces:
             raise BadInput("beside", "must name accounts", "pass the name of the account that was charged before")
         return cls(places, tuple(names))
 
-    def check(self, ledger: Ledger | None, account: str) -> None:
-        """Refuse a table that another account was charged for, unless this account was, too."""
+    def check(self, ledger: Ledger | None, account: str) -> bool:
+        """Refuse a table that another account was charged for, unless this account was, too. Says whether it was not yet."""
         if ledger is None:
-            return
+            return True
         with ledger._store.transaction() as connection:
-            if sa.inspect(connection).has_table(PLACES.name):
-                self._new_ones(_kept(connection), account)
+            known = sa.inspect(connection).has_table(PLACES.name)
+            return not known or bool(self._new_ones(_kept(connection), account))
 
     def claim(self, ledger: Ledger, account: str) -> None:
         """Keep what the account is charged for from here on, or refuse, in one transaction that no other comes between."""
-        with ledger._store.transaction() as connection:
-            if sa.inspect(connection).has_table(PLACES.name) and not self._new_ones(_kept(connection), account):
-                return
+        if not self.check(ledger, account):
+            return
         with ledger._store.transaction(write=True) as connection:
             connection.execute(sa.select(META.c.version).with_for_update())
             PLACES.create(connection, checkfirst=True)

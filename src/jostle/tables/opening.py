@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,27 +131,31 @@ def open(  # the name is the product's, and callers say jostle.open
     if neighbours is not None:
         neighbours = Neighbours(neighbours).relation  # which refuses what is neither
     book = ledger_if_there(ledger)
-    found = account_in(book, called)
     charged = ChargedPlaces.of(opened.places, beside)
-    if found is not None:
-        check_agreement(found, neighbours, whose)
-        if whose is None and (whose := remembered_unit(found)) is not None:
-            opened = _opened(data, described, whose, how)
-        neighbours = found.neighbours.relation
-    charged.check(book, called)
-    relation = Neighbours(neighbours or "add_remove", whose.max_rows if whose else 1)
     account: Account | PlannedAccount
-    if found is None:
-        account = PlannedAccount(ledger, called, budget, relation, whose)
-    else:
-        account = account_of(found.ledger, called, budget, relation, whose)
+    with book.at_one_moment() if book is not None else nullcontext():
+        found = account_in(book, called)
+        if found is not None:
+            check_agreement(found, neighbours, whose)
+            neighbours, whose = found.neighbours.relation, whose or remembered_unit(found)
+        is_new = charged.check(book, called)
+        relation = Neighbours(neighbours or "add_remove", whose.max_rows if whose else 1)
+        if found is None:
+            account = PlannedAccount(ledger, called, budget, relation, whose)
+        else:
+            account = account_of(found.ledger, called, budget, relation, whose)
+    if whose is not None and unit is None:
+        opened = _opened(data, described, whose, how)
     known = WHOSE if whose and WHOSE in opened.table.columns else None
     origin: dict[str, Any] = {"filtered": opened.filtered, "origin": opened.origin, "live": opened.live}
     origin["scanned"] = opened.scanned
     source = "" if version is None else _told_apart(data, opened, how)
     rows = View.of(opened.table, described, whose, whose=known, source=source, **origin)
     return Table(
-        [rows], AccountBudget(account, protected_unit(whose), note, version=version, charged=charged), called, whose
+        [rows],
+        AccountBudget(account, protected_unit(whose), note, version=version, charged=charged if is_new else None),
+        called,
+        whose,
     )
 
 

@@ -357,7 +357,7 @@ class TapeAccount(Account):
     """
 
     def __init__(self, tape: Tape, neighbours: Neighbours, unit: str = ROWS) -> None:
-        self._tape, self.name, self.neighbours, self.unit = tape, "replayed", neighbours, unit
+        self._tape, self.name, self.neighbours, self.unit, self.measure = tape, "replayed", neighbours, unit, PURE
         self._noise, self.ledger = TapeNoise(tape), TapeLedger(self)
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -114,22 +113,20 @@ class AccountPurse(Purse):
         super().__init__(account.neighbours, ExactNoise())
         self.account, self.unit, self.by_path = account, unit, account.measure == PURE
         self.left_in = CONCENTRATED if account.measure == CONCENTRATED else PURE
-        self._has: Balance | None = None
         check_unit("account", account.name, account.unit, unit)
 
     def check(self, cost: Cost) -> None:
         """Raise an overdraft that is already certain. Others may still spend what is left before this charge is made."""
-        self._has = self.account.ledger.balance(self.account.name)
-        self.left = self._has.remaining
-        check_charge(self._has, cost)
+        has = self.account.balance
+        self.left = has.remaining
+        check_charge(has, cost)
 
     def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
-        event = self.account.charge(cost, operator=operator, neighbours=neighbours, unit=self.unit, note=note)
+        event, has = self.account.ledger.charge_and_balance(
+            self.account.name, cost, operator=operator, neighbours=neighbours, unit=self.unit, note=note
+        )
         self.charges.append(event)
-        if self._has is not None:
-            spending = limits.after(self._has.limit, self._has.spending, event.cost)
-            self._has = self._has if not limits.allowed(self._has.limit, spending) else replace(self._has, spending=spending)
-            self.left = max(self._has.remaining, Fraction(0)) if self._has.spending is spending else Fraction(0)
+        self.left = has.remaining
 
 
 def check_charge(has: Balance, cost: Cost) -> Spending:

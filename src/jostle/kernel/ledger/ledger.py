@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import os
 import uuid
-from dataclasses import asdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -102,6 +104,12 @@ class Ledger:
         with self._store.transaction() as connection:
             return tuple(Account(self, has) for has in _balances(connection))
 
+    @contextmanager
+    def at_one_moment(self) -> Iterator[None]:
+        """All that is read in the block is of one moment, and read in one visit. Nothing can be written in it."""
+        with self._store.transaction():
+            yield
+
     def balance(self, name: str) -> Balance:
         with self._store.transaction() as connection:
             return _balance(connection, name)
@@ -155,6 +163,12 @@ class Ledger:
         An amount is of pure ε, unless it is a cost in another measure. `unit` is whom the computation protects; the account
         must protect the same. A failure of the database may leave open whether the charge was recorded. If it was, it stays.
         """
+        return self.charge_and_balance(name, amount, operator=operator, neighbours=neighbours, unit=unit, note=note)[0]
+
+    def charge_and_balance(
+        self, name: str, amount: Fraction | Cost, *, operator: str, neighbours: Neighbours | str, unit: str, note: str
+    ) -> tuple[Event, Balance]:
+        """Charge, and say how the account stands after it."""
         check_text(operator, "operator", LONGEST_NAME)
         _check_note(note)
         cost = amount if isinstance(amount, Cost) else Cost.pure(limits.amount(amount, "amount"))
@@ -174,7 +188,7 @@ class Ledger:
                 charged = (spending.epsilon or Fraction(0)) - (has.spending.epsilon or Fraction(0))
             event = _new_event("charge", has, charged, limits.cost_text(cost), operator=operator, note=note, who=self._who)
             _record(connection, event, **limits.totals(has.limit, spending))
-        return event
+        return event, replace(has, spending=spending)
 
     def verify(self) -> None:
         """Raise LedgerError unless the database is sound and every account is the exact sum of its events."""

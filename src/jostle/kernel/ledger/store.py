@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
-from jostle.kernel.errors import BadInput, JostleError, LedgerError
+from jostle.kernel.errors import BadInput, InternalError, JostleError, LedgerError
 
 VERSION: Final = 1
 """The version of tables that this jostle makes, and the newest that it uses."""
@@ -82,25 +82,37 @@ class Store(ABC):
     def __init__(self, engine: sa.Engine, where: str) -> None:
         self.where = where
         self._engine, self._gate, self._closed = engine, threading.RLock(), False
+        self._under_way: sa.Connection | None = None
         weakref.finalize(self, engine.dispose)
         with _stores_lock:
             _stores.add(self)
 
     @contextmanager
     def transaction(self, *, write: bool = False) -> Iterator[sa.Connection]:
-        """Commit when the block ends, or raise: what the block raised, or a LedgerError if the database failed."""
+        """Commit when the block ends, or raise: what the block raised, or a LedgerError if the database failed.
+
+        A reading one may have others inside, which are then a part of it: all that they read is of one moment.
+        """
         with self._gate:
+            if self._under_way is not None:
+                if write:
+                    raise InternalError("nothing is written while the ledger is being read")
+                yield self._under_way
+                return
             if self._closed:
                 raise LedgerError(f"{self.where} was closed: open the ledger again")
             try:
                 self.check_in_place()
                 with self._engine.begin() as connection:
                     connection.exec_driver_sql(self.begin_write if write else self.begin_read)
+                    self._under_way = connection
                     yield connection
                 self.check_in_place()
             except (SQLAlchemyError, OSError, UnicodeError, OverflowError) as error:
                 self._engine.dispose()  # whatever state this connection is in, the next transaction has a new one
                 raise self.explain(getattr(error, "orig", None) or error) from error
+            finally:
+                self._under_way = None
 
     def close(self) -> None:
         with self.let_go():
