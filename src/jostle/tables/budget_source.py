@@ -15,7 +15,7 @@ from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Budget, Price
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.ledger.accounts import check_charge
 from jostle.kernel.ledger.events import ROWS, Balance, check_text, printable
-from jostle.kernel.ledger.limits import Limit, amount_of, limit_of, name_of
+from jostle.kernel.ledger.limits import Limit, amount_of, limit_of
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.kernel.records import Columns, ReleaseRecords
 
