@@ -16,7 +16,7 @@ from jostle.answers.answer import Answer, IntervalKind, labelled, remaining_afte
 from jostle.choice import default_algorithm
 from jostle.choice.traces import Trace, collect_traces
 from jostle.kernel.arrays import counts
-from jostle.kernel.budget import Budget, Price
+from jostle.kernel.budget import CONCENTRATED, PURE, Budget, Price
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
@@ -210,8 +210,9 @@ def release(
     In place of `epsilon`, `rho` pays in zero-concentrated differential privacy, with Gaussian noise. The account must be one
     of (ε, δ) or of ρ: `cap=jostle.Approximate(epsilon=1, delta=1e-6)`.
 
-    In place of `epsilon`, `within` says how far off an answer may be, with `confidence`. jostle then takes the least ε that
-    keeps this promise on any data, and an algorithm whose error is the same on all data. `epsilon_for` shows it beforehand.
+    In place of `epsilon`, `within` says how far off an answer may be, with `confidence`. jostle then takes the least ε (in an
+    account of ρ, the least ρ) that keeps this promise on any data, and an algorithm whose error is the same on all data.
+    `epsilon_for` shows it beforehand.
 
     >>> import jostle, tempfile
     >>> ledger = jostle.Ledger(tempfile.mkdtemp() + "/budget.db")
@@ -240,8 +241,9 @@ def release(
         from jostle.choice.epsilon import epsilon_for  # few releases say how close, and all mechanisms come with it
 
         relation = account.neighbours.among_filtered() if filtered else account.neighbours
-        promised = epsilon_for(workload, within, confidence, algorithm, relation)
-        epsilon, algorithm = promised.epsilon, promised.algorithm
+        measure = CONCENTRATED if account.measure == CONCENTRATED else PURE
+        promised = epsilon_for(workload, within, confidence, algorithm, relation, measure=measure)
+        epsilon, algorithm = Price(promised.epsilon, promised.measure), promised.algorithm
     plan, why = plan_for(workload, algorithm, tunables)
     if not isinstance(note, str) or len(note) > LONGEST_NOTE:
         raise BadInput("note", f"must be a text of at most {LONGEST_NOTE} characters", "say it in fewer words")
