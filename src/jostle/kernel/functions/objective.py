@@ -1,4 +1,4 @@
-"""The minimiser of a loss over records with a random linear term: objective perturbation with pure ε.
+"""The minimiser of a loss over records with a random linear term: objective perturbation with pure ε, or with ρ.
 
 A record's score of a class is a sum of coefficients that its values pick, and its loss falls with the lead of its own class.
 Neither a record's pull nor its loss's curvature is ever larger than the noise and the ridge can hide. The minimiser is found
@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.kernel.arguments import check_finite
-from jostle.kernel.budget import round_down
+from jostle.kernel.budget import CONCENTRATED, Price, round_down
 from jostle.kernel.errors import BadInput
 from jostle.kernel.functions import twofold
 from jostle.kernel.functions.losses import WITHIN, sums
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.noise import Noise, calibrate
+from jostle.kernel.noise import Noise, calibrate, root_up
 from jostle.kernel.partition import Counts, Vector
 
 LARGEST: Final = 4096
@@ -54,8 +54,23 @@ DOUBT: Final = float(TOLERANCE / 64)
 HIDING: Final = Fraction(1, 128)
 """The share of ε for the noise that hides where the search ended."""
 
+HIDING_RHO: Final = Fraction(1, 64)
+"""The share of ρ for it."""
+
+BENT: Final = Fraction(1, 2)
+"""Under ρ, how far a record bends the loss, in units of the ridge, over how far it pulls, in units of σ.
+
+Found on the census table, among 1/4, 1/2 and 1.
+"""
+
+PRICE_OF_BENDING: Final = Fraction(3, 2)
+"""Under ρ, what a square of the first costs, where one of the second costs 1: the proof's lemma."""
+
 _PARTS = (1.0, 0.5, 0.25, 2.0**-4, *(2.0**-power for power in range(7, 32, 2)))
 """Of a Newton step: where the loss bends within a short way, only a small part of one shortens the gradient."""
+
+_SAFELY = 1 - 2.0**-10
+"""Curvatures under ρ are moved so far to the safe side: more than the constants of the loss are (`WITHIN`)."""
 
 _SHARPEST = 64.0
 _BLUNTEST = 2.0**-6
@@ -124,6 +139,9 @@ class Calibration:
     hide: Fraction
     """The scale of the noise on the coefficients, in multiples of 1/GRAIN."""
 
+    square: Fraction = Fraction(0)
+    """The σ² of Gaussian noise in place of the first, in multiples of 1/PULLS²; 0 where that is Laplace noise."""
+
 
 def calibration(objective: Additive, classes: int, neighbours: Neighbours, epsilon: Fraction) -> Calibration:
     """By the proof: what a record pulls, what it bends, and what the search leaves open, add up to ε.
@@ -145,10 +163,56 @@ def calibration(objective: Additive, classes: int, neighbours: Neighbours, epsil
     if bend < _BLUNTEST:
         raise BadInput("ridge", "is so small that the loss's curvature alone would cost epsilon", "use a larger one")
     size = sum(m.shape[1] for m in objective.features.values()) * (1 if classes <= 2 else classes)
+    _check_loudness(pull, size, "epsilon")
+    return Calibration(pull, bend, _hiding(size, ridge, neighbours, hidden))
+
+
+def calibration_for(objective: Additive, classes: int, neighbours: Neighbours, price: Price) -> Calibration:
+    """By the price's measure: under ρ with Gaussian noise, where the lemma covers it, else with the ε that ρ pays for.
+
+    The lemma is for two classes and one row per person, added or removed.
+    """
+    if is_gaussian(classes, neighbours, price):
+        return gaussian_calibration(objective, price.amount)
+    return calibration(objective, classes, neighbours, price.pure)
+
+
+def is_gaussian(classes: int, neighbours: Neighbours, price: Price) -> bool:
+    """Whether the noise on the linear term is Gaussian."""
+    one_row = neighbours.relation == "add_remove" and neighbours.rows == 1
+    return price.measure == CONCENTRATED and classes <= 2 and one_row
+
+
+def gaussian_calibration(objective: Additive, rho: Fraction) -> Calibration:
+    """By the proof's lemma: ρ = (L² + 3/2·K²)/2 for a pull of L·σ and a curvature of K·ridge, and K = L/2.
+
+    >>> found = gaussian_calibration(Additive("class", {"age": np.eye(3)}, ridge=8), Fraction(1))
+    >>> found.square == PULLS**2 * Fraction(1, 8) * (1 + Fraction(3, 8)) / (1 - HIDING_RHO)
+    True
+    """
+    hidden = Price(rho * HIDING_RHO, CONCENTRATED).pure
+    rest, squares, ridge = rho * (1 - HIDING_RHO), objective.reach[1], Fraction(objective.ridge)
+    worth = 1 + PRICE_OF_BENDING * BENT**2
+    square = squares / 4 * worth / (2 * rest)  # a record pulls by half of its features' norm at most
+    curvature = _SAFELY * math.sqrt(round_down(2 * rest / worth)) * float(BENT * ridge / squares)
+    bend = _SHARPEST if curvature >= 0.25 else min(_SHARPEST, 2 * curvature / math.sqrt(1 - 4 * curvature))
+    if bend < _BLUNTEST:
+        raise BadInput("ridge", "is so small that the loss's curvature alone would cost rho", "use a larger one")
+    size = sum(m.shape[1] for m in objective.features.values())
+    pull = Fraction(root_up(square)) * PULLS
+    _check_loudness(pull, size, "rho")
+    return Calibration(pull, bend, _hiding(size, ridge, Neighbours(), hidden), square * PULLS**2)
+
+
+def _check_loudness(pull: Fraction, size: int, argument: str) -> None:
     if pull * (2 * size + 2_400) > LOUDEST * PULLS:
-        raise BadInput("epsilon", "is too small for so many coefficients: their noise leaves no digits", "use a larger one")
+        raise BadInput(argument, "is too small for so many coefficients: their noise leaves no digits", "use a larger one")
+
+
+def _hiding(size: int, ridge: Fraction, neighbours: Neighbours, hidden: Fraction) -> Fraction:
+    """The scale of the noise that hides where the search ended, in multiples of 1/GRAIN."""
     apart = 2 * (math.isqrt(size) + 1) * TOLERANCE / ridge + Fraction(size, GRAIN)
-    return Calibration(pull, bend, calibrate(neighbours.sensitivity(apart, apart) * GRAIN, hidden))
+    return calibrate(neighbours.sensitivity(apart, apart) * GRAIN, hidden)
 
 
 def release(
@@ -159,7 +223,8 @@ def release(
     search = _NewtonSearch(objective, rows, weights, scores, how.bend)
 
     def draw() -> Vector:
-        drawn = noise.discrete_laplace(np.zeros((search.width, scores), dtype=np.int64), how.pull)
+        nothing = np.zeros((search.width, scores), dtype=np.int64)
+        drawn = noise.discrete_gaussian(nothing, how.square) if how.square else noise.discrete_laplace(nothing, how.pull)
         return search.minimiser(centred(drawn))
 
     found = np.clip(noise.outcome("minimiser", how, search, draw), -GRAIN, GRAIN)
@@ -294,7 +359,7 @@ class _NewtonSearch:
         margins = (0.25 if self.scores == 1 else 2.0) * self.terms * scored
         total = self.longest * margins + self.sums
         apart = 8 * (self.ridge * np.abs(here).sum() + np.abs(pulls).sum())
-        return float(unit * total + 2.0**-53 * apart + math.sqrt(here.size) / PULLS)
+        return float(unit * total + 2.0**-53 * apart + 2 * math.sqrt(here.size) / PULLS)
 
 
 def _along(gradient: NDArray[np.complex128], step: Vector) -> float:
