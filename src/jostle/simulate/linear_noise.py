@@ -93,7 +93,8 @@ class LinearError:
         _, strategies = self._run(probe)
         laws, sizes = [law for law, _ in probe.laws], [size for _, size in probe.laws]
         about = self.plan.name, id(self.plan.plan), tuple(sorted(self.tunables.items()))
-        key = (*about, _name(self.made_for), _name(asked), *sizes)
+        name = _name(asked)
+        key = (*about, name if self.made_for is asked else _name(self.made_for), name, *sizes)
         if key not in _sums:
             _sums[key] = self._by_structure(asked, sizes, strategies) or self._one_by_one(asked, sizes)
             if len(_sums) > _REMEMBERED:
@@ -178,6 +179,8 @@ def _margins(laws: list[NoiseLaw], sums: list[Vector]) -> Vector | None:
         whole = alike & math.isfinite(laws[0].scale)
     if not whole.all() and min(law.scale for law in laws) < _STEPS:
         return None
+    if whole.all():
+        return whole_margins(np.round(sums[0][0]), laws[0])
     found = margins(list(zip(laws, sums, strict=True)))
     if whole.any():
         found[whole] = whole_margins(np.round(sums[0][0, whole]), laws[0])
