@@ -13,7 +13,7 @@ Ends = tuple[Counts, Counts]
 
 
 def boxes_of(queries: Strategy) -> Ends | None:
-    """The boxes; None if a query is none.
+    """The boxes; None if there is a query that is not a box.
 
     >>> from jostle.kernel.strategies import prefix
     >>> boxes_of(prefix(3))[1].tolist()
