@@ -15,6 +15,9 @@ import typer
 from jostle.cli.delivery import Destination, deliver, say_stopped
 from jostle.cli.running import stoppable
 from jostle.cli.table_options import (
+    ACCOUNT,
+    OUTPUT,
+    PRICE,
     BesideOption,
     BudgetOption,
     ColumnsOption,
@@ -40,7 +43,7 @@ from jostle.cli.table_options import (
     cap_of,
     open_private,
 )
-from jostle.cli.terminal import STOPPED, Format, Working, check_apart, check_writable, words
+from jostle.cli.terminal import STOPPED, Format, Working, check_apart, check_writable, say, words
 from jostle.kernel.budget import PURE, Price
 from jostle.kernel.errors import BadInput
 from jostle.tables.aggregate_texts import parse_aggregates
@@ -69,7 +72,8 @@ def release(
         typer.Option(help="private: show the groups that enough people have, where nobody can list them; needs a δ."),
     ] = None,
     wide: Annotated[
-        bool, typer.Option("--wide", help="Print two group columns as a cross table, without intervals.")
+        bool,
+        typer.Option("--wide", rich_help_panel=OUTPUT, help="Print two group columns as a cross table, without intervals."),
     ] = False,
     where: WhereOption = None,
     sql: Annotated[str | None, typer.Option(help="Ask in SQL instead: SELECT … FROM … WHERE … GROUP BY ….")] = None,
@@ -82,11 +86,19 @@ def release(
     ] = None,
     epsilon: EpsilonOption = None,
     rho: RhoOption = None,
-    within: Annotated[float | None, typer.Option(help="Instead of ε: the largest error to accept, at 95 %.")] = None,
-    preview: Annotated[bool, typer.Option("--preview", help="Show the expected error, and charge nothing.")] = False,
-    rows: Annotated[int | None, typer.Option(help="With --preview: about how many rows you expect in all.")] = None,
+    within: Annotated[
+        float | None, typer.Option(rich_help_panel=PRICE, help="Instead of ε: the largest error to accept, at 95 %.")
+    ] = None,
+    preview: Annotated[
+        bool, typer.Option("--preview", rich_help_panel=PRICE, help="Show the expected error, and charge nothing.")
+    ] = False,
+    rows: Annotated[
+        int | None, typer.Option(rich_help_panel=PRICE, help="With --preview: about how many rows you expect in all.")
+    ] = None,
     budget: BudgetOption = None,
-    delta: Annotated[str | None, typer.Option(help="The δ beside the ε of --budget, for instance 1e-6.")] = None,
+    delta: Annotated[
+        str | None, typer.Option(rich_help_panel=ACCOUNT, help="The δ beside the ε of --budget, for instance 1e-6.")
+    ] = None,
     unit: UnitOption = None,
     neighbours: NeighboursOption = None,
     algorithm: Annotated[str | None, typer.Option(help="Use this algorithm instead of the one that jostle picks.")] = None,
@@ -105,28 +117,35 @@ def release(
     data_version: Annotated[
         str | None,
         typer.Option(
+            rich_help_panel=ACCOUNT,
             help="Which state of the data this is, such as 2026-10: what was released of it is used again.",
             show_default=False,
         ),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Ask anew, whatever is remembered of this version.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", rich_help_panel=ACCOUNT, help="Ask anew, whatever is remembered of this version.")
+    ] = False,
     note: NoteOption = "",
     out: Annotated[
         Path | None,
-        typer.Option(help="Write the answers to this .csv, .parquet, .xlsx or (with the charge) .json file."),
+        typer.Option(
+            rich_help_panel=OUTPUT, help="Write the answers to this .csv, .parquet, .xlsx or (with the charge) .json file."
+        ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw the answers, with error bars, into this .svg, .html or .png file.")
+        Path | None,
+        typer.Option(rich_help_panel=OUTPUT, help="Draw the answers, with error bars, into this .svg, .html or .png file."),
     ] = None,
-    form: Annotated[Format, typer.Option("--format", help="What is printed: text, csv or json.")] = "text",
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    form: Annotated[
+        Format, typer.Option("--format", rich_help_panel=OUTPUT, help="What is printed: text, csv or json.")
+    ] = "text",
+    as_json: Annotated[bool, typer.Option("--json", rich_help_panel=OUTPUT, help="The same as --format json.")] = False,
 ) -> None:
     """Release counts of a private table, with error bars, and write down what they cost.
 
-    Exit codes: 0 done, 2 refused, 3 not enough budget, 4 the data, the engine or the ledger cannot be reached, 130 stopped,
-    1 a fault in a program: the ledger shows what was charged. 5: released and charged, but a file or standard output could
-    not be written, or the errors of the answers could not be simulated, or you did not wait for that; the message says where
-    the answers are.
+    Exit codes: 0 done; 2 refused; 3 not enough budget; 4 the data, the engine or the ledger cannot be reached; 5 released
+    and charged, but something could not be written or simulated (the message says where the answers are); 130 stopped; 1 a
+    fault of a program (the ledger shows what was charged).
     """
     form = "json" if as_json else form
     if by and not any(map(words, by)):
@@ -183,7 +202,7 @@ def release(
         question = whole or _question(private, groups, where, algorithm, aggregates, keys)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
-            _show_preview(question, epsilon if rho is None else Price.of(None, rho), within, rows, form)
+            _show_preview(question, epsilon if rho is None else Price.of(None, rho), within, rows, form, working)
             return
         _check_lines(question, to)
         with stoppable():
@@ -284,15 +303,17 @@ def _check_lines(question: Any, to: Destination) -> None:
         raise BadInput("out", f"is missing: there will be {lines:,} answers", "name a file for them, or use --format csv")
 
 
-def _show_preview(question: Any, epsilon: str | Price | None, within: float | None, rows: int | None, form: Format) -> None:
+def _show_preview(
+    question: Any, epsilon: str | Price | None, within: float | None, rows: int | None, form: Format, working: Working
+) -> None:
     price = epsilon if epsilon is not None else question.price_within(within)
     shown = question.preview(epsilon=price) if rows is None else question.preview(epsilon=price, rows=rows)
+    working.stop()
     if form == "text":
-        typer.echo(f"{question.what}: {shown}\nNothing was charged.")
+        what = question.what[:1].upper() + question.what[1:]
+        say(f"{what}\n{shown}\nNothing was charged.")
         if question.table._budget.memory is None:
-            typer.echo(
-                "Name the state of the data, as in --data-version 2026-10, and what you release pays for later questions."
-            )
+            say("Tip: with --data-version (such as 2026-10), later questions can use this release again at no cost.")
         return
     facts = {
         "what": question.what,
