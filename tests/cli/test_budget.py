@@ -36,7 +36,7 @@ def test_accounts_and_events_as_tables(path, jostle):
         keys = [event.key for event in ledger.events()]
     assert any(line[2:] == ["places", "cap", "0.5", "→", "2", "anna", keys[-1][:8], "agreed"] for line in lines)
     assert all(sum(key[:8] in line for line in lines) == 1 for key in keys)
-    assert output.endswith("all add up to what is spent.\n")
+    assert output.endswith("all charges add up to what is spent.\n")
 
 
 def test_without_events_and_for_one_account(path, jostle):
