@@ -264,13 +264,13 @@ def overview(shown: Sequence[Line]) -> Any:
     tables = compared(shown)
     names = list(tables)
     figure = plots.new(f"How many records are misclassified at ε = {OVERVIEW:g}?", x="misclassified records", log_x=True)
-    for title, colour, symbol, share in (
-        ("guessing the most frequent class", plots.MUTED, "line-ns-open", lambda by: by[GUESS]),
-        ("the best learner, known afterwards", plots.CONTRAST, "diamond-open", lambda by: min(by.values())),
-        ("PrivateClassifier", plots.ACCENT, "circle", lambda by: by[CHOSEN]),
+    for title, colour, symbol, shares in (
+        ("guessing the most frequent class", plots.MUTED, "line-ns-open", [by[GUESS] for by in tables.values()]),
+        ("the best learner, known afterwards", plots.CONTRAST, "diamond-open", [min(by.values()) for by in tables.values()]),
+        ("PrivateClassifier", plots.ACCENT, "circle", [by[CHOSEN] for by in tables.values()]),
     ):
         marker = {"color": colour, "symbol": symbol, "size": 12, "line": {"width": 2}}
-        figure.add_scatter(x=[share(tables[name]) for name in names], y=names, name=title, mode="markers", marker=marker)
+        figure.add_scatter(x=shares, y=names, name=title, mode="markers", marker=marker)
     marks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5]
     figure.update_xaxes(tickmode="array", tickvals=marks, ticktext=[f"{100 * mark:g} %" for mark in marks])
     figure.update_yaxes(autorange="reversed", type="category", title="")
