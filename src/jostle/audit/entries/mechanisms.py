@@ -264,7 +264,8 @@ def _propose_test_release() -> Audited:
 
     def run(side: tuple[float, int], epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
         budget = simulation(seed=seed, neighbours=neighbours, trials=samples).grant(epsilon, delta=DELTA)
-        return np.nan_to_num(_proposed(side, budget), nan=-1e6).reshape(-1, 1)
+        answers = np.nan_to_num(_proposed(side, budget), nan=-1e6)
+        return np.asarray(answers, dtype=np.float64).reshape(-1, 1)
 
     def exact(side: tuple[float, int], epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
         tokens = (FreePurse(neighbours).grant(epsilon, delta=DELTA) for _ in range(samples))
