@@ -158,4 +158,4 @@ def test_the_analytic_delta_is_the_integral_of_what_is_beyond(epsilon, sigma):
     """∫ max(0, φ(x; 1, σ) − e^ε φ(x; 0, σ)) dx, by the event that attains it."""
     cut = 0.5 + epsilon * sigma**2
     upper = stats.norm.sf((cut - 1) / sigma) - math.exp(epsilon) * stats.norm.sf(cut / sigma)
-    assert float(gaussian_delta(epsilon, sigma)) == pytest.approx(upper, rel=1e-7)
+    assert float(gaussian_delta(Fraction(epsilon), Fraction(sigma))) == pytest.approx(upper, rel=1e-7)

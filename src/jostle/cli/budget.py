@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -290,11 +290,15 @@ def _account_facts(has: Balance, charges: int) -> dict[str, object]:
         return facts
     sums, left = has.spending, has.left
     return facts | {
-        "limit": has.limit.as_json() | {"rho": str(has.limit.rho)},
+        "limit": {"measure": has.measure} | _texts(vars(has.limit)) | {"rho": str(has.limit.rho)},
         "sums": {name: None if value is None else str(value) for name, value in vars(sums).items()},
-        "left": {name: str(value) for name, value in vars(left).items()},
+        "left": _texts(vars(left)),
         "left_float": {name: round_down(value) for name, value in vars(left).items()},
     }
+
+
+def _texts(numbers: Mapping[str, Fraction]) -> dict[str, str]:
+    return {name: str(number) for name, number in numbers.items()}
 
 
 def _amounts(has: Balance, charges: int) -> dict[str, object]:

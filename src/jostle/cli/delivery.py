@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jostle.cli.terminal import UNWRITTEN, Format, Working
+from jostle.cli.terminal import UNWRITTEN, Format, Working, check_apart, check_writable
 from jostle.kernel.budget import PURE, round_down, round_up
+from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
     from jostle.answers.answer import Answer
@@ -36,6 +37,26 @@ class Destination:
     ledger: str
     wide: bool = False
     """Whether two group columns are printed as a cross table."""
+
+
+def check_destination(to: Destination, data: str, schema: Path) -> None:
+    """Refuse, before anything is charged, files that cannot or must not be written."""
+    from jostle.schema.rows import FILES, check_writer
+
+    others: dict[str, str | Path | None] = {"data": data, "schema": schema, "ledger": to.ledger}
+    for option, path, endings in (("out", to.out, FILES), ("plot", to.plot, (".svg", ".html", ".png"))):
+        if path is None:
+            continue
+        if path.suffix not in endings:
+            raise BadInput(option, f"{path.name} does not end in {' or '.join(endings)}", "rename it")
+        check_writable(option, path)
+        check_writer(path, option)
+        check_apart(option, path, others)
+        others[option] = path
+    if to.plot is not None:
+        from jostle import plots
+
+        plots.savable(to.plot, "plot")
 
 
 def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseException | None = None) -> int:

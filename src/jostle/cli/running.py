@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import typer
 
-from jostle.cli.delivery import say_stopped
-from jostle.cli.terminal import STOPPED
+from jostle.cli.delivery import Destination, deliver, say_stopped
+from jostle.cli.terminal import STOPPED, Working
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+    from jostle.answers.answer import Answer
     from jostle.simulate.measure import FailedJob, MeasurementJob
     from jostle.simulate.results import Results
 
@@ -112,6 +113,26 @@ def stopped_orderly(ledger: str | None) -> Iterator[None]:
     except (KeyboardInterrupt, SystemError):  # the latter is what compiled loops make of it
         say_stopped(ledger)
         raise typer.Exit(STOPPED) from None
+
+
+def pay_and_deliver(release: Callable[[], Answer], to: Destination, working: Working) -> None:
+    """Release, which charges, and deliver. The command ends here unless all went well."""
+    answer = None
+    with stoppable():
+        try:
+            answer = release()
+            status = deliver(answer, to, working)
+        except BaseException as failure:
+            by_hand = isinstance(failure, (KeyboardInterrupt, SystemError))  # compiled loops turn the former into the latter
+            if by_hand and answer is not None:  # stopped during the delivery: deliver again, without simulations
+                status = deliver(answer, to, working, stopped=failure)
+            elif by_hand:
+                say_stopped(to.ledger)
+                status = STOPPED
+            else:
+                raise
+    if status:
+        raise typer.Exit(status)
 
 
 def say_failures(failed: Sequence[FailedJob], console: Console) -> None:

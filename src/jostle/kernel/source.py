@@ -176,8 +176,7 @@ class PrivateData:
         """The length of the leading axis of what operators return; None in a release."""
         return self.__custody.noise.trials
 
-    def __reduce__(self) -> NoReturn:
-        raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
+    __reduce__ = Custody.__reduce__
 
 
 class Granting(PrivateData):

@@ -120,24 +120,13 @@ def exponential_error(
     return scale * (math.log(candidates / best) - math.log(1 - check_confidence(confidence)))
 
 
-def exponential_epsilon(
-    error: float,
-    *,
-    candidates: float,
-    best: float = 1,
-    sensitivity: float = 1,
-    monotone: bool = False,
-    confidence: float = 0.95,
-) -> float:
-    """The ε at which `exponential_error`, with the same settings, is this.
+def exponential_epsilon(error: float, **settings: Any) -> float:
+    """The ε at which `exponential_error`, with the same settings, is this: both are in inverse proportion.
 
     >>> round(exponential_epsilon(8.77, candidates=4, confidence=1 - math.exp(-3)), 2)
     1.0
     """
-    error = check_positive(error, "error")  # both are in inverse proportion
-    return exponential_error(
-        error, candidates=candidates, best=best, sensitivity=sensitivity, monotone=monotone, confidence=confidence
-    )
+    return exponential_error(check_positive(error, "error"), **settings)
 
 
 def exponential_probabilities(
@@ -184,18 +173,13 @@ def report_noisy_max_error(
     return scale * _root(lambda t: t - math.log((candidates - 1) * (2 + t) / (4 * tail)))
 
 
-def report_noisy_max_epsilon(
-    error: float, *, candidates: int, sensitivity: float = 1, monotone: bool = False, confidence: float = 0.95
-) -> float:
-    """The ε at which `report_noisy_max_error`, with the same settings, is this.
+def report_noisy_max_epsilon(error: float, **settings: Any) -> float:
+    """The ε at which `report_noisy_max_error`, with the same settings, is this: both are in inverse proportion.
 
     >>> round(report_noisy_max_epsilon(9.19, candidates=4), 2)
     1.0
     """
-    error = check_positive(error, "error")  # both are in inverse proportion
-    return report_noisy_max_error(
-        error, candidates=candidates, sensitivity=sensitivity, monotone=monotone, confidence=confidence
-    )
+    return report_noisy_max_error(check_positive(error, "error"), **settings)
 
 
 def permute_and_flip_error(
@@ -213,18 +197,13 @@ def permute_and_flip_error(
     return scale * math.log((candidates - 1) / tail) if candidates - 1 > tail else 0.0
 
 
-def permute_and_flip_epsilon(
-    error: float, *, candidates: int, sensitivity: float = 1, monotone: bool = False, confidence: float = 0.95
-) -> float:
-    """The ε at which `permute_and_flip_error`, with the same settings, is this.
+def permute_and_flip_epsilon(error: float, **settings: Any) -> float:
+    """The ε at which `permute_and_flip_error`, with the same settings, is this: both are in inverse proportion.
 
     >>> round(permute_and_flip_epsilon(6.8, candidates=4), 2)
     1.0
     """
-    error = check_positive(error, "error")  # both are in inverse proportion
-    return permute_and_flip_error(
-        error, candidates=candidates, sensitivity=sensitivity, monotone=monotone, confidence=confidence
-    )
+    return permute_and_flip_error(check_positive(error, "error"), **settings)
 
 
 def above_threshold_error(
@@ -253,24 +232,13 @@ def above_threshold_error(
     return off / check_positive(epsilon, "epsilon")
 
 
-def above_threshold_epsilon(
-    error: float,
-    *,
-    queries: int,
-    positives: int = 1,
-    sensitivity: float = 1,
-    monotone: bool = False,
-    confidence: float = 0.95,
-) -> float:
-    """The ε at which `above_threshold_error`, with the same settings, is this.
+def above_threshold_epsilon(error: float, **settings: Any) -> float:
+    """The ε at which `above_threshold_error`, with the same settings, is this: both are in inverse proportion.
 
     >>> round(above_threshold_epsilon(36.6, queries=100), 2)
     1.0
     """
-    error = check_positive(error, "error")  # both are in inverse proportion
-    return above_threshold_error(
-        error, queries=queries, positives=positives, sensitivity=sensitivity, monotone=monotone, confidence=confidence
-    )
+    return above_threshold_error(check_positive(error, "error"), **settings)
 
 
 def clipped_mean_error(
