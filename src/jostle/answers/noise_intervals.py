@@ -134,12 +134,12 @@ def held(
     rows, last = np.arange(len(noisy))[:, np.newaxis], places.shape[1] - 1
     # Both ends at once: the first and the last place that holds, and the places beyond them.
     first = np.stack([found.argmax(axis=1), last - found[:, ::-1].argmax(axis=1)], axis=1)
-    inside, outside = places[rows, first], places[rows, np.clip(first + [-1, 1], 0, last)]
+    inside, outside = places[rows, first], places[rows, np.clip(first + np.array([-1, 1]), 0, last)]
     for _ in range(_HALVINGS):
         middle = (inside + outside) / 2
         good = holds(middle)
         inside, outside = np.where(good, middle, inside), np.where(good, outside, middle)
-    at_edge = (first == [0, last]) | ~found.any(axis=1, keepdims=True)
+    at_edge = (first == np.array([0, last])) | ~found.any(axis=1, keepdims=True)
     ends = np.where(at_edge, [0.0, 1.0], outside)
     return ends[:, 0], ends[:, 1]
 
