@@ -11,7 +11,7 @@ import numpy as np
 
 from jostle.algorithms._parameter_rules import SHARE, whole_number
 from jostle.algorithms.registry import algorithm
-from jostle.kernel.arrays import LARGEST_TOTAL
+from jostle.kernel.arguments import LARGEST_TOTAL
 from jostle.kernel.budget import Budget
 from jostle.kernel.compiled import compiled
 from jostle.kernel.functions.scores import QueryDistance

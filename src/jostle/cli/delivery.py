@@ -1,20 +1,21 @@
-"""Deliver released answers to a person or a script: nothing that was paid for is lost on its way."""
+"""Deliver released answers to a person or a script: nothing that was paid for is lost on its way, nor by a stop."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jostle.cli.terminal import UNWRITTEN, Format, Working, check_apart, check_writable
+from jostle.cli.terminal import STOPPED, UNWRITTEN, Format, Working, check_apart, check_writable
 from jostle.kernel.budget import PURE, round_down, round_up
 from jostle.kernel.errors import BadInput
 
@@ -97,6 +98,56 @@ def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseE
     lacking = ", without their errors" if stopped else ""
     typer.echo(f"The answers were charged, and are {where}{lacking}: keep them.", err=True)
     return UNWRITTEN
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let SIGTERM, and SIGHUP from a closed terminal, stop the command as Ctrl-C does.
+
+    What it started ends with it, and what it has is not lost. A signal that is ignored (`nohup`) stays ignored.
+    """
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {one: signal.signal(one, stop) for one in known if signal.getsignal(one) is not signal.SIG_IGN}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+@contextmanager
+def stopped_orderly(ledger: str | None) -> Iterator[None]:
+    """While private data are read: a stop, also from outside, ends the command and says where a charge would be."""
+    try:
+        with stoppable():
+            yield
+    except (KeyboardInterrupt, SystemError):  # the latter is what compiled loops make of it
+        say_stopped(ledger)
+        raise typer.Exit(STOPPED) from None
+
+
+def pay_and_deliver(release: Callable[[], Answer], to: Destination, working: Working) -> None:
+    """Release, which charges, and deliver. The command ends here unless all went well."""
+    answer = None
+    with stoppable():
+        try:
+            answer = release()
+            status = deliver(answer, to, working)
+        except BaseException as failure:
+            by_hand = isinstance(failure, (KeyboardInterrupt, SystemError))  # compiled loops turn the former into the latter
+            if by_hand and answer is not None:  # stopped during the delivery: deliver again, without simulations
+                status = deliver(answer, to, working, stopped=failure)
+            elif by_hand:
+                say_stopped(to.ledger)
+                status = STOPPED
+            else:
+                raise
+    if status:
+        raise typer.Exit(status)
 
 
 def _failure(work: Callable[[], None]) -> Exception | None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from jostle.cli.running import stopped_orderly
+from jostle.cli.delivery import stopped_orderly
 from jostle.cli.table_options import (
     DeltaOption,
     RhoOption,

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from jostle.cli.delivery import Destination, check_destination
-from jostle.cli.running import pay_and_deliver
+from jostle.cli.delivery import Destination, check_destination, pay_and_deliver
 from jostle.cli.table_options import EpsilonOption, RhoOption, TableOptions, WhereOption, about_a_table, cap_of
 from jostle.cli.terminal import Format, Working, words
 from jostle.kernel.budget import PURE, Price

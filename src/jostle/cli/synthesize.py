@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from jostle.cli.delivery import Destination, check_destination
-from jostle.cli.running import pay_and_deliver
+from jostle.cli.delivery import Destination, check_destination, pay_and_deliver
 from jostle.cli.table_options import (
     DeltaOption,
     RhoOption,
