@@ -11,7 +11,7 @@ import numpy as np
 from jostle.choice import pythia
 from jostle.choice.measurements import LazyMeasurements
 from jostle.kernel import records
-from jostle.kernel.arrays import domain_of
+from jostle.kernel.arguments import domain_of
 from jostle.kernel.budget import Budget
 from jostle.kernel.functions import expressions, objective, statistics
 from jostle.kernel.functions.criteria import CappedEntropy

@@ -8,65 +8,31 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from jostle.cli.running import stopped_orderly
+from jostle.cli.delivery import stopped_orderly
 from jostle.cli.table_options import (
-    BesideOption,
-    BudgetOption,
-    ColumnsOption,
-    DataArgument,
-    DecimalOption,
-    DelimiterOption,
-    EncodingOption,
-    EngineOption,
-    LedgerOption,
-    NameOption,
-    NeighboursOption,
-    NoteOption,
-    QuotedLineBreaksOption,
+    DeltaOption,
     RhoOption,
-    SchemaOption,
-    SheetOption,
-    TableOption,
-    ThousandsOption,
-    UnitOption,
-    ViewOption,
-    cap_of,
-    open_private,
+    TableOptions,
+    WhereOption,
+    WholePriceOption,
+    about_a_table,
+    stated_price,
 )
 from jostle.cli.terminal import Working
 from jostle.kernel.errors import BadInput
 
 
+@about_a_table
 def regress(
-    data: DataArgument,
-    schema: SchemaOption,
-    ledger: LedgerOption,
+    table: TableOptions,
     label: Annotated[str | None, typer.Option(help="The numbers to predict; by default the schema's last column.")] = None,
-    epsilon: Annotated[str | None, typer.Option(help="The privacy budget to spend, for instance 1.")] = None,
-    delta: Annotated[
-        str | None, typer.Option(help="With --epsilon: pay with the ρ that (ε, δ) allows, for instance 1e-6; less noise.")
-    ] = None,
+    epsilon: WholePriceOption = None,
+    delta: DeltaOption = None,
     rho: RhoOption = None,
     model: Annotated[str, typer.Option(help="linear, additive, auto (one of these), logistic, or poisson.")] = "auto",
     method: Annotated[str, typer.Option(help="Of all but additive models: moments, synthetic, or auto.")] = "auto",
     test: Annotated[Path | None, typer.Option(help="Public records to test with, a text file with commas.")] = None,
-    where: Annotated[str | None, typer.Option(help="Only rows where this is true, for instance \"sex = 'F'\".")] = None,
-    budget: BudgetOption = None,
-    unit: UnitOption = None,
-    neighbours: NeighboursOption = None,
-    name: NameOption = None,
-    beside: BesideOption = None,
-    table: TableOption = None,
-    columns: ColumnsOption = None,
-    delimiter: DelimiterOption = None,
-    encoding: EncodingOption = None,
-    decimal: DecimalOption = None,
-    thousands: ThousandsOption = None,
-    quoted_line_breaks: QuotedLineBreaksOption = None,
-    sheet: SheetOption = None,
-    view: ViewOption = None,
-    engine: EngineOption = "duckdb",
-    note: NoteOption = "",
+    where: WhereOption = None,
     form: Annotated[Literal["text", "json"], typer.Option("--format", help="What is printed: text or json.")] = "text",
 ) -> None:
     """Learn to predict a number, or one of two values; all but additive models' coefficients come with 95 % intervals.
@@ -76,35 +42,14 @@ def regress(
     from jostle.learn import PrivateRegressor
     from jostle.schema import Schema
 
-    if (epsilon is None) == (rho is None):
-        raise BadInput("epsilon", "is the price, and so is rho", "pass --epsilon 1, --epsilon 1 --delta 1e-6, or --rho 0.01")
-    described = Schema.load(schema)
+    stated_price(epsilon, delta, rho)
+    described = Schema.load(table.schema)
     target = label or list(described)[-1]
     asked = PrivateRegressor(epsilon, delta=delta, rho=rho, label=target, model=model, method=method)
     public = None if test is None else _public(test, described, target)
-    with stopped_orderly(str(ledger)), Working() as working:
+    with stopped_orderly(table.ledger), Working() as working:
         working.on("Opening the table")
-        private = open_private(
-            data,
-            schema=schema,
-            ledger=ledger,
-            budget=cap_of(budget, None),
-            unit=unit,
-            neighbours=neighbours,
-            name=name,
-            beside=beside,
-            table=table,
-            columns=columns,
-            delimiter=delimiter,
-            encoding=encoding,
-            decimal=decimal,
-            thousands=thousands,
-            quoted_line_breaks=quoted_line_breaks,
-            sheet=sheet,
-            view=view,
-            engine=engine,
-            note=note,
-        )
+        private = table.open()
         kept = private if where is None else private.where(where)
         working.on("Measuring and fitting")
         fitted = asked.fit(kept)
