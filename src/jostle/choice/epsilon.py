@@ -22,8 +22,7 @@ import numpy as np
 from jostle import algorithms, plots
 from jostle.algorithms import TASKS, Algorithm
 from jostle.choice import default_algorithm
-from jostle.kernel.arguments import check_finite, check_one_of
-from jostle.kernel.arrays import counts
+from jostle.kernel.arguments import check_finite, check_one_of, counts
 from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours

@@ -18,8 +18,7 @@ from warnings import warn
 
 import numpy as np
 
-from jostle.kernel.arguments import check_of_kernel, check_one_of
-from jostle.kernel.arrays import counts
+from jostle.kernel.arguments import check_of_kernel, check_one_of, counts
 from jostle.kernel.budget import PURE, Budget, CountingPurse, Purse, check_token
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions import intervals
