@@ -1,5 +1,6 @@
-"""For the reference: headings say what users type, such as `jostle.open`, not where the code is. And what examples print is
-not coloured as code.
+"""For the reference: headings say what users type, such as `jostle.open`, not where the code is.
+
+Everywhere: what examples print is not coloured as code.
 
 A hook of mkdocs. The public name of an object is the shortest one under which a package's `__init__` hands it on. Files are
 read, and nothing is imported.
