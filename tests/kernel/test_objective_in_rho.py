@@ -13,7 +13,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.functions.losses import bent
 from jostle.kernel.functions.objective import (
     BENT,
-    HIDING_RHO,
+    HIDING,
     PRICE_OF_BENDING,
     PULLS,
     TOLERANCE,
@@ -80,7 +80,7 @@ def test_the_minimiser_on_neighbours_diverges_by_no_more_than_rho(rho: str, ridg
     objective = Additive("class", {"a": np.eye(1)}, ridge)
     reach = 9 * math.sqrt(calibrated(objective, rho).square) / PULLS / ridge + 4
     places = np.linspace(-reach, reach, 401)
-    step, spent = places[1] - places[0], float(Fraction(rho) * (1 - HIDING_RHO))
+    step, spent = places[1] - places[0], float(Fraction(rho) * (1 - HIDING))
     for rows in ([], [(0, 1)], [(0, 0), (0, 1), (0, 1)]):
         here, there = (log_densities(one, objective, rho, places) for one in (rows, [*rows, (0, 1)]))
         for order in ORDERS[:-1]:
@@ -91,14 +91,14 @@ def test_the_minimiser_on_neighbours_diverges_by_no_more_than_rho(rho: str, ridg
 @pytest.mark.parametrize("ridge", [4.0, 50.0])
 def test_gaussian_noise_is_what_the_lemma_says(rho: str, ridge: float) -> None:
     objective = Additive("class", {"a": np.eye(2), "b": np.array([[1.0, 0.5], [0, 1], [0, -2]])}, ridge)
-    how, rest = calibrated(objective, rho), Fraction(rho) * (1 - HIDING_RHO)
+    how, rest = calibrated(objective, rho), Fraction(rho) * (1 - HIDING)
     pull_squared = Fraction(5, 4) / (how.square / PULLS**2)
     assert (1 + PRICE_OF_BENDING * BENT**2) * pull_squared / 2 == rest
     curvature = max(bent(lead, how.bend)[1] for lead in np.linspace(-8, 8, 4_001)) * 5 / ridge
     assert curvature <= float(BENT) * math.sqrt(pull_squared)
     assert curvature == pytest.approx(min(float(BENT) * math.sqrt(pull_squared), 5 / ridge / 4), rel=0.01)
     hidden = 2 * (math.isqrt(4) + 1) * TOLERANCE / Fraction(ridge) + Fraction(4, 2**30)
-    assert float(how.hide) == pytest.approx(float(hidden * 2**30) / math.sqrt(2 * float(Fraction(rho) * HIDING_RHO)))
+    assert float(how.hide) == pytest.approx(float(hidden * 2**30) / math.sqrt(2 * float(Fraction(rho) * HIDING)))
 
 
 def test_the_operator_draws_gaussian_noise_under_rho() -> None:

@@ -210,8 +210,8 @@ def release(
     In place of `epsilon`, `rho` pays in zero-concentrated differential privacy, with Gaussian noise. The account must be one
     of (ε, δ) or of ρ: `cap=jostle.Approximate(epsilon=1, delta=1e-6)`.
 
-    In place of `epsilon`, `within` says how far off an answer may be, with `confidence`. jostle then takes the least ε (in an
-    account of ρ, the least ρ) that keeps this promise on any data, and an algorithm whose error is the same on all data.
+    In place of `epsilon`, `within` says how far off an answer may be, with `confidence`. jostle then takes the least ε (in
+    an account of ρ, the least ρ) that keeps this promise on any data, and an algorithm whose error is the same on all data.
     `epsilon_for` shows it beforehand.
 
     >>> import jostle, tempfile

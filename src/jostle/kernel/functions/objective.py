@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -52,10 +52,7 @@ DOUBT: Final = float(TOLERANCE / 64)
 """A gradient of twice the digits is off by less."""
 
 HIDING: Final = Fraction(1, 128)
-"""The share of ε for the noise that hides where the search ended."""
-
-HIDING_RHO: Final = Fraction(1, 64)
-"""The share of ρ for it."""
+"""The share of ε, or ρ, for the noise that hides where the search ended."""
 
 BENT: Final = Fraction(1, 2)
 """Under ρ, how far a record bends the loss, in units of the ridge, over how far it pulls, in units of σ.
@@ -156,63 +153,49 @@ def calibration(objective: Additive, classes: int, neighbours: Neighbours, epsil
     move = longest / 2 if classes <= 2 else longest
     if classes > 2:
         rest -= squares / ridge * Fraction(classes - 2, 2 * classes - 2) * neighbours.sensitivity(1, 1)
-    bend = 0.0
+    pull, bend = Fraction(0), 0.0
     if rest > 0:
         pull = calibrate(neighbours.sensitivity(move, 2 * move) * PULLS, rest)
         bend = min(_SHARPEST, WITHIN * round_down(longest * PULLS / pull * ridge / squares))
-    if bend < _BLUNTEST:
-        raise BadInput("ridge", "is so small that the loss's curvature alone would cost epsilon", "use a larger one")
-    size = sum(m.shape[1] for m in objective.features.values()) * (1 if classes <= 2 else classes)
-    _check_loudness(pull, size, "epsilon")
-    return Calibration(pull, bend, _hiding(size, ridge, neighbours, hidden))
+    return _checked(objective, 1 if classes <= 2 else classes, neighbours, Calibration(pull, bend, hidden), "epsilon")
 
 
 def calibration_for(objective: Additive, classes: int, neighbours: Neighbours, price: Price) -> Calibration:
-    """By the price's measure: under ρ with Gaussian noise, where the lemma covers it, else with the ε that ρ pays for.
-
-    The lemma is for two classes and one row per person, added or removed.
-    """
+    """By the price's measure: under ρ with Gaussian noise, where the lemma covers it, else with the ε that ρ pays for."""
     if is_gaussian(classes, neighbours, price):
         return gaussian_calibration(objective, price.amount)
     return calibration(objective, classes, neighbours, price.pure)
 
 
 def is_gaussian(classes: int, neighbours: Neighbours, price: Price) -> bool:
-    """Whether the noise on the linear term is Gaussian."""
-    one_row = neighbours.relation == "add_remove" and neighbours.rows == 1
-    return price.measure == CONCENTRATED and classes <= 2 and one_row
+    """Whether the noise on the linear term is Gaussian: the lemma is for two classes and one row, added or removed."""
+    return price.measure == CONCENTRATED and classes <= 2 and neighbours == Neighbours()
 
 
 def gaussian_calibration(objective: Additive, rho: Fraction) -> Calibration:
     """By the proof's lemma: ρ = (L² + 3/2·K²)/2 for a pull of L·σ and a curvature of K·ridge, and K = L/2.
 
     >>> found = gaussian_calibration(Additive("class", {"age": np.eye(3)}, ridge=8), Fraction(1))
-    >>> found.square == PULLS**2 * Fraction(1, 8) * (1 + Fraction(3, 8)) / (1 - HIDING_RHO)
+    >>> found.square == PULLS**2 * Fraction(1, 8) * (1 + Fraction(3, 8)) / (1 - HIDING)
     True
     """
-    hidden = Price(rho * HIDING_RHO, CONCENTRATED).pure
-    rest, squares, ridge = rho * (1 - HIDING_RHO), objective.reach[1], Fraction(objective.ridge)
-    worth = 1 + PRICE_OF_BENDING * BENT**2
-    square = squares / 4 * worth / (2 * rest)  # a record pulls by half of its features' norm at most
-    curvature = _SAFELY * math.sqrt(round_down(2 * rest / worth)) * float(BENT * ridge / squares)
+    squares, pull_squared = objective.reach[1], 2 * rho * (1 - HIDING) / (1 + PRICE_OF_BENDING * BENT**2)
+    square = squares / 4 / pull_squared  # a record pulls by half of its features' norm at most
+    curvature = _SAFELY * math.sqrt(round_down(pull_squared)) * float(BENT * Fraction(objective.ridge) / squares)
     bend = _SHARPEST if curvature >= 0.25 else min(_SHARPEST, 2 * curvature / math.sqrt(1 - 4 * curvature))
-    if bend < _BLUNTEST:
-        raise BadInput("ridge", "is so small that the loss's curvature alone would cost rho", "use a larger one")
-    size = sum(m.shape[1] for m in objective.features.values())
-    pull = Fraction(root_up(square)) * PULLS
-    _check_loudness(pull, size, "rho")
-    return Calibration(pull, bend, _hiding(size, ridge, Neighbours(), hidden), square * PULLS**2)
+    found = Calibration(Fraction(root_up(square)) * PULLS, bend, Price(rho * HIDING, CONCENTRATED).pure, square * PULLS**2)
+    return _checked(objective, 1, Neighbours(), found, "rho")
 
 
-def _check_loudness(pull: Fraction, size: int, argument: str) -> None:
-    if pull * (2 * size + 2_400) > LOUDEST * PULLS:
+def _checked(objective: Additive, scores: int, neighbours: Neighbours, found: Calibration, argument: str) -> Calibration:
+    """With the noise that hides where the search ended, in place of its ε."""
+    if found.bend < _BLUNTEST:
+        raise BadInput("ridge", f"is so small that the loss's curvature alone would cost {argument}", "use a larger one")
+    size = sum(m.shape[1] for m in objective.features.values()) * scores
+    if found.pull * (2 * size + 2_400) > LOUDEST * PULLS:
         raise BadInput(argument, "is too small for so many coefficients: their noise leaves no digits", "use a larger one")
-
-
-def _hiding(size: int, ridge: Fraction, neighbours: Neighbours, hidden: Fraction) -> Fraction:
-    """The scale of the noise that hides where the search ended, in multiples of 1/GRAIN."""
-    apart = 2 * (math.isqrt(size) + 1) * TOLERANCE / ridge + Fraction(size, GRAIN)
-    return calibrate(neighbours.sensitivity(apart, apart) * GRAIN, hidden)
+    apart = 2 * (math.isqrt(size) + 1) * TOLERANCE / Fraction(objective.ridge) + Fraction(size, GRAIN)
+    return replace(found, hide=calibrate(neighbours.sensitivity(apart, apart) * GRAIN, found.hide))
 
 
 def release(
