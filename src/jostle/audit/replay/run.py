@@ -82,6 +82,9 @@ class Subject:
     in_rho: bool = False
     """Whether it can also be paid for in ρ."""
 
+    cases_in_rho: Callable[[int], Sequence[Case] | Iterator[Case]] | None = None
+    """The cases for that, if they are others."""
+
 
 @dataclass(kw_only=True)
 class ReplayVerdict:
