@@ -17,8 +17,10 @@ from jostle.audit.replay.laws import LAWS
 from jostle.audit.replay.subjects import counts, tables
 from jostle.audit.replay.subjects.learners import estimators
 from jostle.audit.replay.tape import Diverged, Recording, Replay, TapeAccount
-from jostle.kernel import source
+from jostle.kernel import records, source
+from jostle.kernel.budget import Price
 from jostle.kernel.errors import BadInput
+from jostle.kernel.key_selection import rule_for
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import calibrate_square
 from jostle.kernel.strategies import identity
@@ -75,6 +77,22 @@ def test_too_little_gaussian_noise_is_noticed(monkeypatch):
     monkeypatch.setattr(source, "calibrate_square", lambda square, rho: calibrate_square(square, 2 * rho))
     found = replay(EVERY["operator: measure, hierarchy, in ρ"], pairs=8)
     assert any("tells ρ = " in problem for problem in found.problems)
+
+
+def test_keys_that_are_named_too_easily_are_noticed(monkeypatch):
+    monkeypatch.setattr(
+        records, "rule_for", lambda price, *public: rule_for(Price.of(4 * price.amount, price.delta), *public)
+    )
+    found = replay(EVERY["table: group_by, private keys by person"], pairs=16)
+    assert any("a draw by the law 'keys' tells ε = " in problem for problem in found.problems)
+
+
+def test_some_private_keys_are_named():
+    subject, named = EVERY["table: group_by, private keys"], 0
+    for number, case in enumerate(subject.cases(48)):
+        answer = subject.run(case, case.data, TapeAccount(Recording(seed=number), case.neighbours))[1]
+        named += len(answer.labels["t"])
+    assert named
 
 
 @pytest.mark.parametrize("planted", FAULTS, ids=lambda one: one.kind)

@@ -25,6 +25,7 @@ from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Cost, PartPurse, P
 from jostle.kernel.ledger import Account, Ledger
 from jostle.kernel.ledger.accounts import check_unit
 from jostle.kernel.ledger.events import ROWS, Balance, Event
+from jostle.kernel.ledger.limits import cost_text
 from jostle.kernel.ledger.store import META
 from jostle.kernel.measures import Approximate, Spending
 from jostle.kernel.neighbours import Neighbours
@@ -333,7 +334,12 @@ class TapePurse(Purse):
 
     def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         self._tape.charge(Charge(operator, Price(cost.amount, cost.measure, cost.delta), neighbours, note, in_part=False))
-        words: dict[str, Any] = {"operator": operator, "neighbours": str(neighbours), "note": note, "measure": cost.measure}
+        words: dict[str, Any] = {
+            "operator": operator,
+            "neighbours": str(neighbours),
+            "note": note,
+            "measure": cost_text(cost),
+        }
         self.charges.append(Event(key="", at="", kind="charge", dataset="replayed", amount=cost.amount, **words))
 
     def part(self, neighbours: Neighbours, noise: Noise, charges: Sequence[Event]) -> PartPurse:
@@ -369,6 +375,8 @@ class TapeAccount(Account):
     def __init__(self, tape: Tape, neighbours: Neighbours, unit: str = ROWS, *, with_delta: bool = False) -> None:
         self._tape, self.name, self.neighbours, self.unit, self.measure = tape, "replayed", neighbours, unit, PURE
         self._noise, self.ledger, self._with_delta = TapeNoise(tape), TapeLedger(self), with_delta
+        if with_delta:
+            self.measure = Approximate.name
 
     @property
     def finding_keys(self) -> TapeAccount:

@@ -47,6 +47,9 @@ MOST_ROWS = 3
 WIDE = 5_000
 """Cells of the widest column."""
 
+CROWD = 4
+"""The kind of rows that are of many people."""
+
 NEIGHBOURS = 8
 """Neighbours of each recording."""
 
@@ -445,14 +448,15 @@ def neighbour(rows: list[Row], relation: Relation, by_person: bool, form: Form, 
     return left
 
 
-def _case(number: int, form: Form, by_person: bool) -> Case:
+def _case(number: int, form: Form, by_person: bool, *, crowded: bool = False) -> Case:
     from jostle.tables.unit import Unit
 
     rng = np.random.default_rng([number, by_person, len(form)])
     relation: Relation = "replace" if number % 2 else "add_remove"
     unit = Unit("who", max_rows=MOST_ROWS if number % 3 else 1) if by_person else None
     neighbours = Neighbours(relation, unit.max_rows if unit else 1)
-    rows = _rows(number % 6 if number < 12 else int(rng.integers(6)), form, rng)
+    kind = number % 6 if number < 12 else int(rng.integers(6))
+    rows = _rows(CROWD if crowded else kind, form, rng)
     if relation == "replace" and not [row for row in rows if row[0] is not None]:
         rows.append(_row(_person(5, form), form, rng))
     others = [neighbour(rows, relation, by_person, form, rng) for _ in range(NEIGHBOURS)]
@@ -464,16 +468,17 @@ def _case(number: int, form: Form, by_person: bool) -> Case:
         data=data,
         others=made,
         neighbours=neighbours,
-        epsilon=EPSILONS[number % len(EPSILONS)],
+        epsilon=EPSILONS[(number + number // 6) % len(EPSILONS)],
         unit="who" if by_person else "row",
     )
 
 
-def cases(form: Form, by_person: bool) -> Callable[[int], Iterator[Case]]:
-    """Cases of rows in this form."""
+def cases(form: Form, by_person: bool, *, crowded: bool = False) -> Callable[[int], Iterator[Case]]:
+    """Cases of rows in this form; if crowded, half of them of many people, so that many share a value."""
 
     def found(pairs: int) -> Iterator[Case]:
-        return islice((_case(number, form, by_person) for number in count()), -(-pairs // NEIGHBOURS))
+        made = (_case(number, form, by_person, crowded=crowded and number % 4 < 2) for number in count())
+        return islice(made, -(-pairs // NEIGHBOURS))
 
     return found
 
@@ -495,7 +500,8 @@ def _subject(form: Form, name: str, by_person: bool) -> Subject:
     called = f"table: {name}{where}{' by person' if by_person else ''}"
     paid = form == "duckdb" and name in IN_RHO and not by_person
     how: dict[str, Any] = {"in_rho": paid, "cases_in_rho": _mixed(form)}
-    return Subject(name=called, family="table", run=run, cases=cases(form, by_person), **how)
+    found = cases(form, by_person, crowded=name in WITH_KEYS)
+    return Subject(name=called, family="table", run=run, cases=found, **how)
 
 
 def _mixed(form: Form) -> Callable[[int], Iterator[Case]]:
