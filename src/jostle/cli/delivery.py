@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jostle.cli.terminal import STOPPED, UNWRITTEN, Format, Working, check_apart, check_writable
+from jostle.cli.terminal import STOPPED, UNWRITTEN, Format, Working, check_apart, check_writable, say
 from jostle.kernel.budget import PURE, round_down, round_up
 from jostle.kernel.errors import BadInput
 
@@ -234,10 +234,10 @@ def _print_answers(answer: Answer, rows: Rows, explanation: str | None, to: Dest
         typer.echo(rows.to_csv(), nl=False)
     else:
         if explanation is not None and not in_file and to.out is None:
-            typer.echo(answer.shown(rows))
+            say(answer.shown(rows))
             return
         if explanation is not None:
-            typer.echo(explanation)
+            say(explanation)
         if not in_file:
             typer.echo(rows.to_csv(), nl=False)
 
@@ -247,12 +247,12 @@ def _print_places(answer: Answer, to: Destination) -> None:
 
     for what, path in (("The answers are in", to.out), ("The picture is in", to.plot)):
         if path is not None:
-            typer.echo(f"{what} {path}.")
+            say(f"{what} {path}.")
     where = safe_to_show(to.ledger)
     if not answer.charges:
         typer.echo("Nothing was charged.")
         return
-    typer.echo(f"{in_ledger(answer.charges)}\nThe charge is in {where}: jostle budget {where}")
+    say(f"{in_ledger(answer.charges)}\nThe charge is in {where}: jostle budget {where}")
 
 
 def say_stopped(ledger: str | None) -> None:

@@ -102,7 +102,8 @@ def main() -> None:
 
         from jostle.cli.terminal import exit_code
 
-        Console(stderr=True, highlight=False).print(f"[red]jostle:[/] {escape(str(refused))}", soft_wrap=True)
+        console = Console(stderr=True, highlight=False)
+        console.print(f"[red]jostle:[/] {escape(str(refused))}", soft_wrap=not console.is_terminal)
         sys.exit(exit_code(refused))
 
 

@@ -29,13 +29,13 @@ def regress(
     epsilon: WholePriceOption = None,
     delta: DeltaOption = None,
     rho: RhoOption = None,
-    model: Annotated[str, typer.Option(help="linear, additive, or auto, which picks one.")] = "auto",
-    method: Annotated[str, typer.Option(help="Of a linear model: moments, synthetic, or auto.")] = "auto",
+    model: Annotated[str, typer.Option(help="linear, additive, auto (one of these), logistic, or poisson.")] = "auto",
+    method: Annotated[str, typer.Option(help="Of all but additive models: moments, synthetic, or auto.")] = "auto",
     test: Annotated[Path | None, typer.Option(help="Public records to test with, a text file with commas.")] = None,
     where: WhereOption = None,
     form: Annotated[Literal["text", "json"], typer.Option("--format", help="What is printed: text or json.")] = "text",
 ) -> None:
-    """Learn to predict a number from a private table; a linear model's coefficients come with 95 % intervals.
+    """Learn to predict a number, or one of two values; all but additive models' coefficients come with 95 % intervals.
 
     Exit codes: 0 done, 2 refused, 3 not enough budget, 4 the data, the engine or the ledger cannot be reached, 130 stopped.
     """
@@ -61,6 +61,8 @@ def _public(path: Path, schema: Any, label: str) -> tuple[Any, Any]:
     """Public records: the attributes, and the label's numbers."""
     import pandas as pd
 
+    from jostle.schema import Numeric
+
     try:
         frame = pd.read_csv(path, dtype=object, keep_default_na=False, na_values=[""])
     except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError):
@@ -68,11 +70,12 @@ def _public(path: Path, schema: Any, label: str) -> tuple[Any, Any]:
     missing = [name for name in schema if name not in frame]
     if missing:
         raise BadInput("test", f"{path} lacks {', '.join(missing)}", "name a file with all columns of the schema")
-    numbers = pd.to_numeric(frame[label], errors="coerce")
-    kept = numbers.notna()
+    column = schema[label]
+    kept = pd.Series(column.encode(frame[label].to_numpy(dtype=object)), frame.index).between(0, column.values - 1)
     if kept.sum() < 2:
-        raise BadInput("test", f"{path} has fewer than two numbers in {label!r}", "name a file with more records")
-    return frame.loc[kept], numbers[kept]
+        raise BadInput("test", f"{path} has fewer than two values in {label!r}", "name a file with more records")
+    values = frame.loc[kept, label]
+    return frame.loc[kept], pd.to_numeric(values) if isinstance(column, Numeric) else values
 
 
 def _facts(fitted: Any, public: tuple[Any, Any] | None) -> dict[str, Any]:
@@ -95,7 +98,7 @@ def _text(fitted: Any, facts: dict[str, Any]) -> str:
     lines = [fitted.explain()]
     if _has_intervals(fitted):
         lines += ["", fitted.coefficients().to_string(index=False, float_format=lambda number: f"{number:,.4g}")]
-        lines += ["(95 % intervals, for least squares without noise on the same records)"]
+        lines += ["(95 % intervals, for the same model fitted to the same records without noise)"]
     if "r2" in facts:
         lines += ["", f"R² on the public test file: {facts['r2']:.3f}"]
     return "\n".join(lines)

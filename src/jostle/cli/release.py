@@ -14,7 +14,7 @@ import typer
 
 from jostle.cli.delivery import Destination, check_destination, pay_and_deliver
 from jostle.cli.table_options import EpsilonOption, RhoOption, TableOptions, WhereOption, about_a_table, cap_of
-from jostle.cli.terminal import Format, Working, words
+from jostle.cli.terminal import Format, Working, say, words
 from jostle.kernel.budget import PURE, Price
 from jostle.kernel.errors import BadInput
 from jostle.tables.aggregate_texts import parse_aggregates
@@ -80,10 +80,9 @@ def release(
 ) -> None:
     """Release counts of a private table, with error bars, and write down what they cost.
 
-    Exit codes: 0 done, 2 refused, 3 not enough budget, 4 the data, the engine or the ledger cannot be reached, 130 stopped,
-    1 a fault in a program: the ledger shows what was charged. 5: released and charged, but a file or standard output could
-    not be written, or the errors of the answers could not be simulated, or you did not wait for that; the message says where
-    the answers are.
+    Exit codes: 0 done; 2 refused; 3 not enough budget; 4 the data, the engine or the ledger cannot be reached; 5 released
+    and charged, but something could not be written or simulated (the message says where the answers are); 130 stopped; 1 a
+    fault of a program (the ledger shows what was charged).
     """
     form = "json" if as_json else form
     if by and not any(map(words, by)):
@@ -119,7 +118,8 @@ def release(
         question = whole or _question(private, groups, where, algorithm, aggregates, keys)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
-            _show_preview(question, epsilon if rho is None else Price.of(None, rho), within, rows, form)
+            price = epsilon if rho is None else Price.of(None, rho)
+            _show_preview(question, price, within, rows, form, working)
             return
         _check_lines(question, to)
         pay_and_deliver(lambda: question.release(epsilon=epsilon, within=within, rho=rho), to, working)
@@ -179,15 +179,16 @@ def _check_lines(question: Any, to: Destination) -> None:
         raise BadInput("out", f"is missing: there will be {lines:,} answers", "name a file for them, or use --format csv")
 
 
-def _show_preview(question: Any, epsilon: str | Price | None, within: float | None, rows: int | None, form: Format) -> None:
+def _show_preview(
+    question: Any, epsilon: str | Price | None, within: float | None, rows: int | None, form: Format, working: Working
+) -> None:
     price = epsilon if epsilon is not None else question.price_within(within)
     shown = question.preview(epsilon=price) if rows is None else question.preview(epsilon=price, rows=rows)
+    working.stop()
     if form == "text":
-        typer.echo(f"{question.what}: {shown}\nNothing was charged.")
+        say(f"{question.what[:1].upper()}{question.what[1:]}\n{shown}\nNothing was charged.")
         if question.table._budget.memory is None:
-            typer.echo(
-                "Name the state of the data, as in --data-version 2026-10, and what you release pays for later questions."
-            )
+            say("Tip: with --data-version (such as 2026-10), later questions can use this release again at no cost.")
         return
     facts = {
         "what": question.what,

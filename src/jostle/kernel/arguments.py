@@ -9,11 +9,12 @@ import operator
 import sys
 from collections.abc import Collection
 from numbers import Integral, Real
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from jostle.kernel.errors import BadInput, PlanError
-from jostle.kernel.partition import Counts
+
+if TYPE_CHECKING:
+    from jostle.kernel.partition import Counts
 
 LARGEST_TOTAL = 2**40
 """The most records that a vector may have: answers of bounded queries on them are exact in 64 bits."""
@@ -118,6 +119,8 @@ def counts(x: object, shape: tuple[int, ...] | None = None) -> tuple[Counts, tup
     >>> counts([[1, 2], [3, 4]])[1]
     (2, 2)
     """
+    import numpy as np  # here, so that a command that only prints its help need not load it
+
     remedy = "pass counts such as [3, 0, 4]"
     try:
         array = np.asarray(x)

@@ -20,6 +20,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.mechanisms.arguments import check_bounds, check_confidence, check_positive, finite_scores
+from jostle.mechanisms.propose_test_release import needed_distance
 from jostle.mechanisms.sampling import exponential_weights
 from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 from jostle.mechanisms.threshold import scales
@@ -318,13 +319,47 @@ def large_margin_epsilon(
     return size * _margin(delta, kept, confidence) / check_positive(check_positive(gap, "gap") - 2 * size, "gap")
 
 
+def propose_test_release_distance(epsilon: float, delta: float, *, confidence: float = 0.95) -> int:
+    """The least distance from which `propose_test_release` answers with this probability, where a person has one record.
+
+    The answer is then off by what `laplace_error` says of half of ε and the proposed sensitivity.
+
+    >>> propose_test_release_distance(1, 1e-6)
+    33
+    """
+    scale = 2 / check_positive(epsilon, "epsilon")
+    needed = needed_distance(Fraction(1), Fraction(scale), _share(delta))
+    # Noise of −m or less fails a distance m − 1 above what is needed. It has the probability a^m/(1 + a), a = exp(−1/scale).
+    below = -scale * math.log((1 - check_confidence(confidence)) * (1 + math.exp(-1 / scale)))
+    return needed + max(math.ceil(below - 1e-9), 1) - 1
+
+
+def propose_test_release_epsilon(distance: int, delta: float, *, confidence: float = 0.95) -> float:
+    """The least ε at which `propose_test_release_distance` is at most this.
+
+    >>> round(propose_test_release_epsilon(33, 1e-6), 2)
+    0.99
+    """
+    check_positive(distance - 1, "distance")
+
+    def spare(epsilon: float) -> float:
+        return distance - propose_test_release_distance(epsilon, delta, confidence=confidence) if epsilon else -1.0
+
+    return _root(spare)
+
+
 def _margin(delta: float, kept: int, confidence: float) -> float:
     """The threshold of the search times ε, plus noise in the other direction, and without the 2 · sensitivity."""
     check_positive(kept, "kept")
-    if not 0 < delta < 1:
-        raise BadInput("delta", f"must be between 0 and 1, got {delta!r}", "pass for instance 1e-6")
+    delta = _share(delta)
     sought = 6 * math.log(2 * kept / delta) + 9 * math.log(6 / delta) + 12 * math.log(6 * kept * (kept + 1) / delta)
     return sought + 21 * math.log(3 / (1 - check_confidence(confidence)))
+
+
+def _share(delta: float) -> float:
+    if not 0 < delta < 1:
+        raise BadInput("delta", f"must be between 0 and 1, got {delta!r}", "pass for instance 1e-6")
+    return delta
 
 
 def _reach(sensitivity: float, monotone: bool) -> float:

@@ -87,6 +87,8 @@ def peers(
         found[part.name] = part.findings(whole, here) if here else Findings()
     pages = reports.sections(ran, places, found)
     pictures = {name: figure for one in found.values() for name, figure in one.pictures.items()}
+    if any(one.comparisons for one in found.values()):
+        pictures["overview"] = reports.picture(found)
     flags = {"quick": quick, "full": full, "no-collect": not collect}
     command = _command(flags, only=only, parts=parts, domains=domains, tables=tables, seed=str(seed or ""))
     _write(out / "peers.html", page(pages, pictures, command=command))
