@@ -81,7 +81,7 @@ def test_too_little_gaussian_noise_is_noticed(monkeypatch):
 
 def test_keys_that_are_named_too_easily_are_noticed(monkeypatch):
     monkeypatch.setattr(
-        records, "rule_for", lambda price, *public: rule_for(Price.of(4 * price.amount, price.delta), *public)
+        records, "rule_for", lambda price, *public: rule_for(Price.of(4 * price.amount, delta=price.delta), *public)
     )
     found = replay(EVERY["table: group_by, private keys by person"], pairs=16)
     assert any("a draw by the law 'keys' tells ε = " in problem for problem in found.problems)
