@@ -12,7 +12,7 @@ import numpy as np
 
 from jostle import algorithms, plots, workloads
 from jostle.algorithms import TASKS, Algorithm
-from jostle.answers.answer import Answer, IntervalKind, labelled, remaining_after
+from jostle.answers.answer import Answer, IntervalKind, labelled, paid_with
 from jostle.choice import default_algorithm
 from jostle.choice.traces import Trace, collect_traces
 from jostle.kernel.arguments import counts
@@ -316,7 +316,7 @@ def answered(
     before = source.unspent
     with collect_traces() as traces:
         estimate = plan.run(source, workload, budget, **tunables)
-    spent = budget.amount if of_part else before - source.unspent
+    price = paid_with(budget, remaining) | ({} if of_part else {"spent": before - source.unspent})
     return Release(
         answers=workload @ estimate,
         estimate=estimate.reshape(workload.domain),
@@ -324,14 +324,10 @@ def answered(
         algorithm=plan,
         reason=why,
         neighbours=source.neighbours,
-        spent=spent,
-        measure=budget.measure,
-        remaining=remaining_after(budget, remaining),
-        left_in=budget.left_in,
         tunables=tunables,
         trace=traces[-1] if traces else None,
         about=about or {},
-        charges=budget.charges,
         notes=notes,
         noise=noise,
+        **price,
     )

@@ -400,7 +400,9 @@ class Records(PrivateData):
         self.__custody.spend(budget, "select_keys", f"{rule.method} rule, {rule.groups_per_person} groups per person")
         squares = any(one.squares for one in measured.totals)
         keys, sums = self.__columns.keyed_sums(by, measured.points, squares=squares)
-        chosen = rule.select(np.minimum(sums.persons, len(rule.table)).astype(np.int64), self.__custody.noise)
+        people, noise = np.minimum(sums.persons, len(rule.table)).astype(np.int64), self.__custody.noise
+        how = (rule, budget.price.delta)
+        chosen = noise.outcome("keys", how, (keys, people), lambda: rule.select(people, noise))
         places = _in_order(np.flatnonzero(chosen), keys)
         selected = SelectedColumns({"keys": places.size}, sums.of(places), held)
         named = [keys[place] for place in places]

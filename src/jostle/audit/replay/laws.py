@@ -208,6 +208,31 @@ def threshold_loss(how: Any, threshold: int, before: list[int], now: list[int], 
     return abs(log_chance(before) - log_chance(now))
 
 
+def _keys(how: Any, before: dict[Any, int], now: dict[Any, int], result: Any) -> float:
+    """Each key is named with a probability that follows from its number of people: the least ε for the δ that was paid.
+
+    Over all sets of those keys whose number of people moved. The others are named alike.
+    """
+    rule, delta = how
+    moved = [(before.get(key, 0), now.get(key, 0)) for key in {**before, **now} if before.get(key, 0) != now.get(key, 0)]
+    one = other = np.ones(1)
+    for people in moved:
+        likely, now_likely = (float(rule.probability(number)) for number in people)
+        one = np.concatenate([one * likely, one * (1 - likely)])
+        other = np.concatenate([other * now_likely, other * (1 - now_likely)])
+
+    def beyond(epsilon: float) -> float:
+        return max(float((a - math.exp(epsilon) * b).clip(min=0).sum()) for a, b in ((one, other), (other, one)))
+
+    low, high = 0.0, 100.0
+    if beyond(high) > float(delta) * (1 + 1e-9):
+        return math.inf
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if beyond(middle) <= float(delta) * (1 + 1e-9) else (middle, high)
+    return high if moved else 0.0
+
+
 def _by_itself_nothing(how: Any, before: Any, now: Any, result: Any) -> float:
     return 0.0
 
@@ -224,6 +249,7 @@ LAWS: dict[str, Law] = {
     "minimiser": Law(_minimiser, rho=_minimiser_in_rho, public_shape=False),
     "weights": Law(_weights, rho=_range_of_weights),
     "line": Law(_line, rho=_range_of_line, public_shape=False),
+    "keys": Law(_keys, public_shape=False),
     "gradual release": Law(_sum_of_moves),
     "threshold": Law(_by_itself_nothing),
     "above threshold": Law(_by_itself_nothing),

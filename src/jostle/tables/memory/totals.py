@@ -206,7 +206,7 @@ def _bought(
         read = numbers.values if wide is None else _number_by_number(place.frame(question, total), one, drawn=False)
         answers.append(numbers._replace(values=np.asarray(read).reshape(question._size, -1)))
     place.memory.keep(kept)
-    return answers, question._paid(budget) | {"spent": budget.amount, "neighbours": records.neighbours}
+    return answers, question._paid(budget) | {"neighbours": records.neighbours}
 
 
 def _nothing_paid(question: GroupsQuestion, price: Price) -> dict[str, Any]:
