@@ -263,3 +263,13 @@ def test_choosing_is_quick():
             runs.append(time.process_time() - start)
         took.append(min(runs))
     assert took[0] - took[1] < 0.01
+
+
+def test_the_shipped_selector_is_that_of_the_budget_s_measure():
+    asked, counts = workloads.prefix(1024), np.arange(1024)
+    assert settled(asked) != settled(asked, measure="concentrated") == "OPT-nonnegative"
+    assert settled(asked, selector="range-1d", measure="concentrated") == settled(asked)
+    with collect_traces() as traces:
+        simulate.errors("Pythia", counts, asked, 1, trials=1, seed=0)
+        simulate.errors("Pythia", counts, asked, rho="1/4", trials=1, seed=0)
+    assert [trace.choice for trace in traces] == [settled(asked), "OPT-nonnegative"]

@@ -11,10 +11,10 @@ import pytest
 
 from jostle.choice.regret_tree import InnerNode, Leaf
 from jostle.kernel.errors import BadInput
-from jostle.learn.chooser import FEATURES, FEWEST, KINDS, OPTIONS, PLENTY, Chooser, features
+from jostle.learn.chooser import ADDITIVE, FEATURES, FEWEST, KINDS, OPTIONS, PLENTY, Chooser, features
 from jostle.learn.classifier import PrivateClassifier
 from jostle.learn.task import Task
-from jostle.schema import Category, Integer, Schema
+from jostle.schema import Boolean, Category, Integer, Schema
 
 SCHEMA = Schema({"age": Integer(0, 99), "sex": Category(["F", "M"]), "class": Category(["no", "yes"])})
 TASK = Task(("age", "sex"), "class", SCHEMA)
@@ -120,3 +120,14 @@ def test_a_release_is_charged_once_and_whole() -> None:
     model = PrivateClassifier(epsilon=0.5, schema=SCHEMA).fit(X, y)
     assert model.spent_ == 0.5
     assert not model.simulated_
+
+
+def test_a_quieter_additive_model_is_taken_where_its_sums_are_heard() -> None:
+    task = Task(tuple("abcdefgh"), "sick", {name: Boolean() for name in (*"abcdefgh", "sick")})
+    chooser = Chooser.load()
+    few, more = ([number * 0.6, number * 0.4] for number in (200, 2_000))
+    assert chooser.pick(features(task, few, 0.1), gaussian=True) == chooser.pick(features(task, few, 0.1))
+    facts = features(task, more, 0.1)
+    assert chooser.pick(facts).option not in ADDITIVE
+    assert chooser.pick(facts, gaussian=True).option == "Logistic"
+    assert "Gaussian" in chooser.pick(facts, gaussian=True).path[-1]

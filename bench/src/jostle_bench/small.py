@@ -115,7 +115,8 @@ def measure(
     domain: tuple[int, ...],
     records: int,
     *,
-    epsilon: float,
+    epsilon: float | None,
+    rho: float | None = None,
     number: int,
     trials: int,
     seed: int,
@@ -135,6 +136,6 @@ def measure(
         for name, plan in plans.items():
             # Noise goes by the name and the batch: under one name, and one run at a time, all plans get the same.
             alike = replace(plan, name="small", batched=False)
-            runs = errors(alike, counts, workload, epsilon, trials=trials, seed=seed)
+            runs = errors(alike, counts, workload, epsilon, rho=rho, trials=trials, seed=seed)
             found[name][SHAPES.index(kind), draw] = runs.mean()
     return Measured(queries=queries, domain=domain, records=records, errors=found)

@@ -68,6 +68,17 @@ The number of records is then below the noise of the classes' counts, which cost
 """
 
 
+HEARD: Final = 8.0
+"""From so many records times ε over the noise of a sum on, an additive model under Gaussian noise is taken.
+
+The trees were grown at ε, where the noise of one with k attributes is QUIETER·√k times as loud. Found on 25 made-up tables
+of two classes, at ρ = 0.0005, 0.005 and 0.05: errors beyond those of the better of both and of Majority fall from 5.6 % to
+1.8 %; found on one half of the tables and judged on the other, to 1.6 and 4 %.
+"""
+
+QUIETER: Final = 0.855
+
+
 def kind_of(facts: Mapping[str, float]) -> str:
     """The kind of a task with these features."""
     return KINDS[0] if facts["grid"] > 0 else KINDS[1]
@@ -137,8 +148,11 @@ class Chooser:
     about: Mapping[str, Any]
     """How they were grown."""
 
-    def pick(self, facts: Mapping[str, float]) -> Pick:
-        """Walk the trees for the task's kind; a grid is an option only where there is one."""
+    def pick(self, facts: Mapping[str, float], *, gaussian: bool = False) -> Pick:
+        """Walk the trees for the task's kind; a grid is an option only where there is one.
+
+        `gaussian` says that an additive model would have Gaussian noise.
+        """
         if facts["worth"] < log10(FEWEST) and not facts["grid"] and "Majority" in self.options:
             return Pick("Majority", (f"worth = {facts['worth']:.3g} < {log10(FEWEST):.3g}",), {"Majority": 0.0})
         walks = [walk(tree, facts.__getitem__) for tree in self.trees[kind_of(facts)]]
@@ -147,6 +161,11 @@ class Chooser:
         every = dict(zip(self.options, map(float, mean), strict=True))
         expected = {name: loss for name, loss in every.items() if fits_facts(name, facts)}
         option = min(expected, key=lambda name: expected[name] * TWO_MODELS.get(name, 1.0))
+        if gaussian and not facts["grid"] and option not in ADDITIVE and "Logistic" in expected:
+            heard = facts["need"] + log10(QUIETER * facts["attributes"] ** 0.5)
+            if heard >= log10(HEARD):
+                option = "Logistic"
+                path.append(f"need, under Gaussian noise = {heard:.3g} > {log10(HEARD):.3g}")
         if facts["worth"] >= log10(PLENTY) and INSURED.get(option) in expected:
             option = INSURED[option]
             path.append(f"worth = {facts['worth']:.3g} > {log10(PLENTY):.3g}")

@@ -10,6 +10,7 @@ import numpy as np
 
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import InternalError
+from jostle.kernel.functions.objective import is_gaussian
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import Records
 from jostle.kernel.strategies import identity
@@ -94,7 +95,8 @@ def chosen(records: Records, task: Task, budget: Budget) -> ChosenModel:
         cutting, rest = rest.split(percent, 100 - percent)
         fresh = recut(records, task, cutting)
     facts = features(fresh.task, counts.tolist(), rest.rate / persons)
-    pick = Chooser.load().pick(facts)
+    gaussian = is_gaussian(len(fresh.task.classes), records.neighbours, rest.price)
+    pick = Chooser.load().pick(facts, gaussian=gaussian)
     found = get(pick.option)
     known = {"total": total} if "total" in found.tunables else {}
     return ChosenModel(fresh.model(found.run(fresh.records, fresh.task, rest, **known)), pick, facts)

@@ -20,6 +20,7 @@ def small(
     domains: Annotated[str | None, typer.Option(help="Lines and grids, for instance 5,60,5x3; by default several.")] = None,
     records: Annotated[str, typer.Option(help="Numbers of records.")] = "300,3000,30000",
     epsilon: Annotated[float, typer.Option(help="The ε of a release.")] = 0.1,
+    rho: Annotated[float | None, typer.Option(help="The ρ of a release, with Gaussian noise, in place of ε.")] = None,
     options: Annotated[str | None, typer.Option(help="Compare with these, for instance Laplace,OPT,Bayes.")] = None,
     draws: Annotated[int, typer.Option(min=2, help="Inputs per kind of shape.")] = 6,
     trials: Annotated[int, typer.Option(min=2, help="Releases per input.")] = 10,
@@ -40,7 +41,7 @@ def small(
         for queries in measuring.QUERIES[len(domain)]
         for number in _numbers(records)
     ]
-    how: dict[str, Any] = {"epsilon": epsilon, "number": draws, "trials": trials, "seed": seed, "options": named}
+    how: dict[str, Any] = {"epsilon": None if rho else epsilon, "rho": rho, "number": draws, "trials": trials, "seed": seed, "options": named}
     found: list[Measured] = []
     with Progress(console=Console(stderr=True), transient=True) as bar:
         shown = bar.add_task("", total=len(asked))
