@@ -68,21 +68,25 @@ class Memory:
         if len(views) != 1 or not views[0].source or isinstance(views[0].base, BoundedSample):
             return None
         unit, neighbours = views[0].unit, self._account().neighbours
-        whose = None if unit is None else [unit.column, unit.max_rows, unit.max_groups, unit.max_rows_per_group]
+        whose = None
+        if unit is not None:  # rows are left out if their person is read as nobody
+            nobody = [str(views[0].declared[name].to_dict()) for name in views[0].says_nobody]
+            whose = [unit.column, unit.max_rows, unit.max_groups, unit.max_rows_per_group, nobody]
         return digest("rows", views[0].source, self.version, whose, neighbours.relation, neighbours.rows)
 
     # ---------------------------------------------------------------------------------------------- measurements
 
-    def keep(self, measured: Iterable[Remembered], answers: Iterable[Keepsake] = ()) -> None:
-        """Keep what was released. A failure is a warning: what was paid for is not lost by it."""
+    def keep(self, measured: Iterable[Remembered], answers: Callable[[], Iterable[Keepsake]] = tuple) -> None:
+        """Keep what was released. A failure is a warning, also of what makes the answers: nothing paid for is lost by it."""
         try:
             account, store = self._account(), self.store
             rows = [
                 Keepsake(account.name, _topic(one.rows, one.frame), _rank(one.law.second, one.frame.size), one.to_bytes())
                 for one in measured
             ]
-            if store is not None:
-                store.add([*rows, *answers])
+            rows += answers()
+            if store is not None and rows:
+                store.add(rows)
         except Exception as failure:  # noqa: BLE001  # it is paid for, whatever goes wrong here
             said = f"What was released could not be kept for later questions: {failure}"
             warnings.warn(said, MemoryFault, stacklevel=2)
@@ -122,9 +126,12 @@ class Memory:
         return Keepsake(self._account().name, topic, float(amount), body)
 
     def note_saving(self, measure: str, amount: Fraction, *, free: bool) -> None:
-        """Add to what was saved so far."""
-        if self.store is not None:
-            self.store.add_up(f"{SAVED}{measure}", Fraction(int(amount * 10**9), 10**9), free=free)
+        """Add to what was saved so far. A failure is a warning: the answer may be paid for, and must not be lost."""
+        try:
+            if self.store is not None:
+                self.store.add_up(f"{SAVED}{measure}", Fraction(int(amount * 10**9), 10**9), free=free)
+        except Exception as failure:  # noqa: BLE001
+            warnings.warn(f"What was saved could not be added up: {failure}", MemoryFault, stacklevel=2)
 
 
 def together(
