@@ -195,11 +195,12 @@ class Answered:
 
     @classmethod
     def of(cls, answer: Any) -> Answered:
-        figures = answer.figures
-        ends = figures.ends()
-        together = [np.concatenate([np.asarray(part, dtype=np.float64).reshape(-1) for part in parts])
-                    for parts in (figures.values, [low for low, _ in ends], [high for _, high in ends])]  # fmt: skip
-        return cls(*together, answer.spent)
+        figures, ends = answer.figures, answer.figures.ends()
+        numbers, low, high = (
+            np.concatenate([np.asarray(part, dtype=np.float64).reshape(-1) for part in parts])
+            for parts in (figures.values, [first for first, _ in ends], [last for _, last in ends])
+        )
+        return cls(numbers, low, high, answer.spent)
 
 
 class Exact:
@@ -269,6 +270,32 @@ def replay(asked: Sequence[str], table: PublicTable, *, memory: bool, without: M
                 found.off.append(float(np.sqrt(np.mean(np.square(np.minimum(scaled[known], 10))))))
                 found.wide.append(float(np.median(wide[known])))
     return found
+
+
+_WITHOUT: dict[str, MemoryRun] = {}
+
+
+def without_memory(asked: Sequence[str], table: PublicTable) -> MemoryRun:
+    """The same questions without memory. Their order makes no difference, so a workload is asked once."""
+    key = f"{table.name}\n{sorted(asked)}"
+    if key not in _WITHOUT:
+        _WITHOUT[key] = replay(asked, table, memory=False)
+    return _WITHOUT[key]
+
+
+def in_words(found: MemoryRun, without: MemoryRun) -> list[str]:
+    """What a run with memory cost, beside one without."""
+    saves = without.epsilon / found.epsilon if found.epsilon else float("inf")
+    held = f"{100 * np.mean(found.held):.1f} %"
+    counted = [str(found.asked), f"{float(without.epsilon):.2f}", f"{float(found.epsilon):.2f}", f"{float(saves):.2f}"]
+    return [
+        *counted,
+        str(found.free),
+        str(found.dearer),
+        held,
+        f"{found.error / without.error:.2f}",
+        f"{np.mean(found.wide):.2f}",
+    ]
 
 
 def lookup(others: int = 10_000) -> tuple[float, float]:

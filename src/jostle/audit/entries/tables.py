@@ -87,6 +87,7 @@ UNKNOWN = {
     "group_by": "what is read from the parts of a mixture tells less than all of them",
     "synthesize": "of the rounds, which have most of ε, nothing is looked at that has the same form in every release",
     "sql": "the algorithm is chosen privately, and the choice has a part of ε",
+    "repeated": "every release goes through a memory of its own, so that there are few samples",
     "completed": "what is bought beside a first answer costs less than what it may",
 }
 """Why the worst case is not seen."""

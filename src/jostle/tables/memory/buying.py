@@ -151,7 +151,8 @@ def bought_widely(question: CountsQuestion, price: Price, *, plain: bool = False
         wide = None if place is None else wide_question(question, place)
         weights = None if place is None or wide is None else _read_from(question, place, wide, price)
     except NOT_USED as failure:  # nothing is charged yet
-        return unused(failure)
+        unused(failure)
+        return None
     if place is None or wide is None or weights is None:
         return None
     return _measured_widely(question, place, wide, weights, price, plain=plain)

@@ -101,7 +101,8 @@ def recalled(question: CountsQuestion, price: Price) -> RecalledRelease | None:
     try:
         found = None if FRESH.get() else _looked_up(question, price)
     except NOT_USED as failure:  # nothing is charged yet: ask anew
-        return unused(failure)
+        unused(failure)
+        return None
     return _completed(question, found) if isinstance(found, Purchase) else found
 
 
@@ -228,7 +229,8 @@ def already_paid(question: CountsQuestion) -> float | None:
         found = place.memory.recollect(place.rows, place.frame, queries, drawn=place.drawn)
         return None if found is None else float(np.median(found.found.margins))
     except NOT_USED as failure:
-        return unused(failure)
+        unused(failure)
+        return None
 
 
 def _combined_release(

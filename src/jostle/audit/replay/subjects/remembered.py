@@ -1,7 +1,7 @@
 """Tables that remember what they release: questions one after the other, which are answered from what is there by then.
 
-Whether a question is free, what is bought for it and how it is put together follow from public numbers. So on neighbours, with
-the same draws, every charge, every law of noise and every answer must be the same.
+Whether a question is free, what is bought for it and how it is put together follow from public numbers. So on neighbours,
+with the same draws, every charge, every law of noise and every answer must be the same.
 """
 
 from __future__ import annotations
