@@ -149,6 +149,16 @@ def large_margin() -> go.Figure:
     return figure
 
 
+def propose_test_release() -> go.Figure:
+    """How far from unusual data is far enough."""
+    epsilons = np.geomspace(0.1, 10, 60)
+    figure = figure_of("How far from unusual data<br>an answer comes with 95 %", "ε", "records", log_x=True)
+    for delta, color in ((1e-4, BLUE), (1e-6, GREEN), (1e-9, RED)):
+        far = [utility.propose_test_release_distance(float(epsilon), delta) for epsilon in epsilons]
+        figure.add_scatter(x=epsilons, y=far, name=f"δ = {delta:g}", line_color=color)
+    return figure.update_yaxes(type="log")
+
+
 def stable_selection() -> go.Figure:
     """The price of more parameters."""
     parameters = np.arange(2, 101)
@@ -283,6 +293,7 @@ FIGURES: dict[str, Callable[[], go.Figure]] = {
         median_mechanism,
         best_of,
         large_margin,
+        propose_test_release,
         stable_selection,
         gradual_release,
         sums_and_means,

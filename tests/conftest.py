@@ -9,10 +9,12 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from jostle.simulate.parallel import cores
 from tests.postgres import postgres, postgres_url  # noqa: F401 (fixtures are found by their names here)
 
 # The same examples in every run, so that a failure is a change of the code. For fresh ones: --hypothesis-profile=explore.
@@ -23,6 +25,25 @@ settings.load_profile("steady")
 
 # A Spark of the tests asks little of each of many queries, so a compiler of machine code that is quick itself is best.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """With `-n auto`, one process more than there are cores: tests wait for servers, browsers and other processes."""
+    return cores() + 1
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Tests of one file run in one process, and so do all that need Spark. (`-n0` has no processes.)"""
+    from tests.distribution import TogetherScheduling
+
+    return TogetherScheduling(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files come first."""
+    from tests.distribution import place
+
+    items.sort(key=lambda item: place(item.nodeid))
 
 
 @pytest.fixture(scope="session")

@@ -93,7 +93,6 @@ def test_the_kernel_imports_nothing_else_of_jostle(imports: dict[str, set[str]])
 
 WHAT_A_PLAN_MAY_SEE: dict[str, set[str] | None] = {
     "jostle.kernel.arguments": None,
-    "jostle.kernel.arrays": None,
     "jostle.kernel.budget": {"Budget"},
     "jostle.kernel.compiled": {"compiled"},
     "jostle.kernel.errors": None,

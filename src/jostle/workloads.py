@@ -15,8 +15,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from jostle.kernel import strategies
-from jostle.kernel.arguments import check_whole
-from jostle.kernel.arrays import domain_of
+from jostle.kernel.arguments import check_whole, domain_of
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Partition, Vector
 from jostle.kernel.strategies import Boxes, Strategy

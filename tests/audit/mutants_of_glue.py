@@ -22,7 +22,7 @@ from jostle.learn.estimator import PrivateEstimator
 from jostle.mechanisms.local import RandomizedResponse
 from jostle.mechanisms.sensitivity import Lattice
 from jostle.tables.view import View
-from tests.audit import test_what_is_measured
+from tests.audit import test_distance_of_measurements
 from tests.audit.planted import CAPLOG, FOLDER, PATCH, REPLACE, Fixture, Mutant, attribute, audited, tested, wrapped
 from tests.choice import test_accuracy_first
 from tests.explorer import test_access
@@ -102,7 +102,7 @@ OF_GLUE = [
         "tables: a row moves a sum by its upper bound at most",
         attribute(totals.Sum, "sensitivities", lambda self, cells: (abs(self.high), 2 * abs(self.high))),
         tested(
-            test_what_is_measured.test_one_person_moves_what_is_measured_by_no_more_than_its_noise_hides,
+            test_distance_of_measurements.test_one_person_moves_what_is_measured_by_no_more_than_its_noise_hides,
             "add_remove",
             0,
             FOLDER,
@@ -113,9 +113,9 @@ OF_GLUE = [
         "tables: sums and means by group count all rows of a person",
         wrapped(View, "bounded", lambda f, self, table, *groups: table if groups else f(self, table)),
         tested(
-            test_what_is_measured.test_one_person_moves_what_is_measured_by_no_more_than_its_noise_hides,
+            test_distance_of_measurements.test_one_person_moves_what_is_measured_by_no_more_than_its_noise_hides,
             "add_remove",
-            test_what_is_measured.MOST_ROWS,
+            test_distance_of_measurements.MOST_ROWS,
             FOLDER,
             PATCH,
         ),
@@ -138,7 +138,7 @@ OF_GLUE = [
     Mutant(
         "learning: a model that was fitted on a table keeps the number of its rows",
         wrapped(PrivateEstimator, "_fit_table", with_the_rows),
-        tested(test_what_is_measured.test_a_model_keeps_nothing_that_is_not_noisy, "PrivateMajority", FOLDER, PATCH),
+        tested(test_distance_of_measurements.test_a_model_keeps_nothing_that_is_not_noisy, "PrivateMajority", FOLDER, PATCH),
     ),
     Mutant(
         "whole numbers are remainders of as many bytes",

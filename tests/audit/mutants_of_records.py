@@ -11,7 +11,7 @@ import numpy as np
 from jostle.choice import pythia
 from jostle.choice.measurements import LazyMeasurements
 from jostle.kernel import records
-from jostle.kernel.arrays import domain_of
+from jostle.kernel.arguments import domain_of
 from jostle.kernel.budget import Budget
 from jostle.kernel.functions import expressions, objective, statistics
 from jostle.kernel.functions.criteria import CappedEntropy
@@ -35,7 +35,7 @@ from tests.audit.planted import (
 from tests.choice import test_expressions
 from tests.kernel import test_criteria, test_objective, test_records
 from tests.mechanisms import test_stability
-from tests.tables import test_missing, test_tables
+from tests.tables import test_missing, test_table
 
 
 def capped_at_the_count(original: Any, self: Any, splits: Any, criterion: Any, token: Any, **how: Any) -> Any:
@@ -161,7 +161,7 @@ OF_RECORDS = [
     Mutant(
         "tables: a person's further rows are kept",
         attribute(View, "bounded", lambda self, table: table),
-        tested(test_tables.test_a_persons_rows_are_drawn_anew_and_bounded_over_all_parts, FOLDER),
+        tested(test_table.test_a_persons_rows_are_drawn_anew_and_bounded_over_all_parts, FOLDER),
     ),
     Mutant(
         "tables: all whom a table does not know are one person",

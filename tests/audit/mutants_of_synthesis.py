@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 
 from jostle.kernel import records
 from jostle.kernel.neighbours import Neighbours
-from jostle.learn.regression import steps
+from jostle.learn.regression import regress, steps
 from jostle.synthetic import synthesizer
 from tests.audit import test_replay
 from tests.audit.planted import ADD, REPLACE, Mutant, audited, stated, tested, wrapped
@@ -40,7 +41,20 @@ def grouped_by_true_counts(original: Any, self: Any, source: Any, columns: Any, 
         synthesizer.denoised = before
 
 
+def scaled_by_the_largest(original: Any, records: Any, task: Any, budget: Any, **how: Any) -> Any:
+    """Labels are measured in parts of the largest one there is, not of the largest that the schema allows."""
+    present = np.flatnonzero(records._Records__columns.counts([task.label]))
+    known = copy.copy(task)
+    known.__dict__["targets"] = np.minimum(task.targets * 2, task.targets[present].max(initial=0))
+    return original(records, known, budget, **how)
+
+
 OF_SYNTHESIS = [
+    Mutant(
+        "regression: a Poisson model's labels are scaled by the largest there is",
+        wrapped(regress, "generalized", scaled_by_the_largest),
+        tested(test_replay.test_neighbours_are_not_told_apart, "learner: regression, Poisson"),
+    ),
     Mutant(
         "regression: a step begins at the true median",
         wrapped(steps, "_first_look", seen_before_the_charge),

@@ -40,11 +40,11 @@ from tests.audit.planted import (
 from tests.kernel import test_objective, test_totals
 from tests.learn import test_estimators, test_naive_bayes
 from tests.schema import test_schema
-from tests.tables import test_bounded_rows, test_measures, test_no_oracles, test_tables
-from tests.tables import test_union_and_accounts as union_and_accounts
+from tests.tables import test_bounded_rows, test_no_oracles, test_question, test_table
+from tests.tables import test_circumvention as circumvention
 from tests.tables.engines import into_parquet
 
-PEOPLE = Fixture(lambda patch, folder: test_tables.opened(test_tables.FRAME, folder))
+PEOPLE = Fixture(lambda patch, folder: test_table.opened(test_table.FRAME, folder))
 
 IN_DUCKDB = Fixture(lambda patch, folder: lambda columns: into_parquet(columns, folder, None))
 
@@ -127,7 +127,7 @@ OF_TABLES = [
     Mutant(
         "tables: every part draws a person's rows for itself",
         attribute(view.View, "sampled_once", lambda self, names=None: self),
-        tested(test_tables.test_a_persons_rows_are_drawn_anew_and_bounded_over_all_parts, FOLDER),
+        tested(test_table.test_a_persons_rows_are_drawn_anew_and_bounded_over_all_parts, FOLDER),
     ),
     Mutant(
         "tables: rows are ranked by the engine's random numbers",
@@ -147,7 +147,7 @@ OF_TABLES = [
     Mutant(
         "tables: values are not clipped",
         attribute(cells, "clipped", lambda value, low, high: value),
-        tested(test_tables.test_measurements_are_charged_exactly_and_close_at_a_large_budget, FOLDER, ADD),
+        tested(test_table.test_measurements_are_charged_exactly_and_close_at_a_large_budget, FOLDER, ADD),
     ),
     Mutant(
         "tables: a row moves a sum by the width of the bounds",
@@ -157,14 +157,14 @@ OF_TABLES = [
     Mutant(
         "tables: a row that changes groups moves one sum",
         attribute(totals.Sum, "sensitivities", lambda self, cells: (max(abs(self.low), abs(self.high)),) * 2),
-        tested(test_measures.test_the_noise_of_sums_by_group_follows_the_neighbours, FOLDER, PATCH),
+        tested(test_question.test_the_noise_of_sums_by_group_follows_the_neighbours, FOLDER, PATCH),
     ),
     Mutant(
         "tables: a mean's two numbers have half the noise",
         wrapped(
             Neighbours, "sensitivity", lambda f, self, once, changed: f(self, once, changed) / (2 if once > 2**20 else 1)
         ),
-        tested(test_tables.test_the_noise_follows_the_neighbours, FOLDER, PATCH),
+        tested(test_table.test_the_noise_follows_the_neighbours, FOLDER, PATCH),
     ),
     Mutant(
         "totals: a sum is as far from 0 as its upper bound",
@@ -198,7 +198,7 @@ OF_TABLES = [
     Mutant(
         "tables: a part's ε is there again",
         wrapped(budget_source.PartBudget, "_take", taken_again),
-        tested(test_tables.test_parts_share_one_charge, PEOPLE),
+        tested(test_table.test_parts_share_one_charge, PEOPLE),
     ),
     Mutant(
         "tables: what is asked of a table is not charged",
@@ -208,37 +208,37 @@ OF_TABLES = [
     Mutant(
         "tables: a union of rows that are the same",
         attribute(table, "share_files", lambda one, other: False),
-        tested(union_and_accounts.test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence, FOLDER),
+        tested(circumvention.test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence, FOLDER),
     ),
     Mutant(
         "tables: a union of tables with different accounts",
         attribute(budget_source.AccountBudget, "is_same_account", lambda one, other: True),
-        tested(union_and_accounts.test_a_union_is_of_one_account_not_of_one_name, FOLDER),
+        tested(circumvention.test_a_union_is_of_one_account_not_of_one_name, FOLDER),
     ),
     Mutant(
         "tables: a file that is named twice",
         attribute(opening, "_check_different", lambda data: None),
-        tested(union_and_accounts.test_the_same_rows_under_two_names_are_no_union, FOLDER),
+        tested(circumvention.test_the_same_rows_under_two_names_are_no_union, FOLDER),
     ),
     Mutant(
         "tables: a file that is named twice, in a sequence that is no list",
         attribute(opening, "listed", lambda data: data),
-        tested(union_and_accounts.test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence, FOLDER),
+        tested(circumvention.test_a_file_that_is_named_twice_is_found_in_any_kind_of_sequence, FOLDER),
     ),
     Mutant(
         "tables: a union of one table of Spark, by two frames",
         attribute(sources, "_origin", lambda data: frozenset({Path(f"/{id(data)}")})),
-        tested(union_and_accounts.test_only_files_have_an_origin, FOLDER),
+        tested(circumvention.test_only_files_have_an_origin, FOLDER),
     ),
     Mutant(
         "tables: a union of a frame and its copy",
         attribute(sources, "_origin", lambda data: frozenset({Path(f"/{id(data)}")})),
-        tested(union_and_accounts.test_a_frame_and_its_copy_are_no_union, FOLDER),
+        tested(circumvention.test_a_frame_and_its_copy_are_no_union, FOLDER),
     ),
     Mutant(
         "tables: several files are called as the first of them",
         attribute(opening, "_check_single", lambda data: None),
-        tested(union_and_accounts.test_several_files_have_no_name_of_their_own, FOLDER),
+        tested(circumvention.test_several_files_have_no_name_of_their_own, FOLDER),
     ),
     Mutant(
         "tables: a table pays as if its account protected the same",
@@ -262,12 +262,12 @@ OF_TABLES = [
     Mutant(
         "tables: a new column says whose row it is",
         attribute(table.Table, "_check_new", lambda self, name, column: None),
-        tested(union_and_accounts.test_no_new_column_takes_the_place_of_the_person, FOLDER, "pid"),
+        tested(circumvention.test_no_new_column_takes_the_place_of_the_person, FOLDER, "pid"),
     ),
     Mutant(
         "tables: an account forgets whom it protects",
         attribute(budget_source, "account_of", forgetful_account),
-        tested(union_and_accounts.test_an_account_remembers_whom_it_protects, FOLDER),
+        tested(circumvention.test_an_account_remembers_whom_it_protects, FOLDER),
     ),
     Mutant(
         "tables: constants of any type, which an engine reads where a row reaches them",

@@ -19,8 +19,9 @@ from jostle.kernel.measures import epsilon_of, gaussian_delta
 
 EVERY = catalogue.every()
 PAID_IN_RHO = {name: entry for name, entry in EVERY.items() if entry.measure == CONCENTRATED}
-NOT_IN_RHO = {"GradualRelease", "RandomizedResponse", "large_margin", "records: select_keys", "best_of"}
-"""Two are refused where ρ counts, one has no budget, and two have a δ."""
+WITH_DELTA = {"large_margin", "propose_test_release", "records: select_keys"}
+NOT_IN_RHO = {"GradualRelease", "RandomizedResponse", "best_of"} | WITH_DELTA
+"""Two are refused where ρ counts, and one has no budget."""
 
 HOW = {"epsilon": "2", "neighbours": "replace", "samples": 40_000, "seed": 0, "confidence": 1 - 1e-6}
 
@@ -158,4 +159,4 @@ def test_the_analytic_delta_is_the_integral_of_what_is_beyond(epsilon, sigma):
     """∫ max(0, φ(x; 1, σ) − e^ε φ(x; 0, σ)) dx, by the event that attains it."""
     cut = 0.5 + epsilon * sigma**2
     upper = stats.norm.sf((cut - 1) / sigma) - math.exp(epsilon) * stats.norm.sf(cut / sigma)
-    assert float(gaussian_delta(epsilon, sigma)) == pytest.approx(upper, rel=1e-7)
+    assert float(gaussian_delta(Fraction(epsilon), Fraction(sigma))) == pytest.approx(upper, rel=1e-7)

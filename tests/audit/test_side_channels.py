@@ -152,6 +152,9 @@ MECHANISMS: dict[str, Callable[[float], Any]] = {
     "MedianMechanism": lambda v: mechanisms.MedianMechanism(candidates=2, error=9, sensitivity=1, budget=budget()).answer(
         np.float64(v).astype(np.int64) if abs(v) < 2**62 else 0, [0, 1]
     ),
+    "propose_test_release": lambda v: mechanisms.propose_test_release(
+        v, sensitivity=1, distance=5, budget=simulation(seed=0).grant(1, delta=1e-3)
+    ),
     "AboveThreshold": lambda v: mechanisms.AboveThreshold(3, sensitivity=1, budget=budget()).above(v),
 }
 

@@ -30,7 +30,7 @@ from jostle.choice.expressions import (
     total_variation,
 )
 from jostle.choice.expressions.public import fraction
-from jostle.kernel.arrays import LARGEST_TOTAL
+from jostle.kernel.arguments import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions import expressions as rules
 from jostle.kernel.functions.expressions import LATTICE

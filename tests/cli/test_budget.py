@@ -28,15 +28,15 @@ def test_accounts_and_events_as_tables(path, jostle):
     status, output, errors = jostle("budget", path)
     assert (status, errors) == (0, "")
     lines = [line.split() for line in output.splitlines()]
-    assert ["people", "add_remove", "1", "0.666667", "0.333333", "2"] in lines
-    assert ["places", "replace", "2", "0", "2", "0"] in lines
+    assert ["people", "each", "row", "1", "0.666667", "0.333333", "2"] in lines
+    assert ["places", "values", "of", "each", "row", "2", "0", "2", "0"] in lines
     assert "[red]ages[/red] & sexes" in output
     assert sum("laplace" in line for line in lines) == 1
     with Ledger(path) as ledger:
         keys = [event.key for event in ledger.events()]
     assert any(line[2:] == ["places", "cap", "0.5", "→", "2", "anna", keys[-1][:8], "agreed"] for line in lines)
     assert all(sum(key[:8] in line for line in lines) == 1 for key in keys)
-    assert output.endswith("all add up to what is spent.\n")
+    assert output.endswith("all charges add up to what is spent.\n")
 
 
 def test_without_events_and_for_one_account(path, jostle):

@@ -47,6 +47,20 @@ def test_a_linear_model_comes_with_intervals_and_a_charge(folder, jostle) -> Non
     assert jostle("regress", *ASKED, "--epsilon", 4)[0] == 3
 
 
+def test_a_logistic_model_of_two_texts(folder, jostle) -> None:
+    rows = "".join(f"{age % 100},{'late' if age % 97 < age % 100 - 20 else 'in time'}\n" for age in range(3_000))
+    Path("people.csv").write_text(f"age,paid\n{rows}", "utf-8")
+    label = '[columns.paid]\nkind = "category"\ncategories = ["in time", "late"]\n'
+    Path("people.toml").write_text(SCHEMA.split("[columns.pay]")[0] + label, "utf-8")
+    asked = ("--budget", 9, "--epsilon", 4, "--model", "logistic", "--test", "people.csv", "--format", "json")
+    status, output, errors = jostle("regress", *ASKED, *asked)
+    assert (status, errors) == (0, "")
+    found = json.loads(output)
+    age = next(row for row in found["coefficients"] if row["coefficient"] == "age")
+    assert 0 < age["low"] < age["high"] < 0.2
+    assert 0.1 < found["r2"] < 1
+
+
 @pytest.mark.parametrize(
     ("more", "status", "words"),
     [

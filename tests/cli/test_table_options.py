@@ -95,5 +95,5 @@ def test_rho_is_refused_by_a_pure_account_before_a_charge(release: Any, folder: 
 def test_a_preview_in_rho(release: Any, folder: Path) -> None:
     code, out, err = release("--rho", "0.002", "--preview")
     assert code == 0, err
-    assert "At ρ = 0.002, ±31 at 95 %" in out
+    assert "Expected error at ρ = 0.002: ±31 (95 % confidence)" in out
     assert not (folder / "budget.db").exists()

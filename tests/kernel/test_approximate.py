@@ -88,6 +88,9 @@ def test_an_account_charges_by_these_rules(tmp_path):
 def test_of_gaussian_noise_they_are_closed_forms():
     """k answers with noise σ are one with noise σ/√k; parts of a person who does not move are one answer."""
     for answers in (2, 9, 100):
-        together, one = gaussian_delta(1, Fraction(20)), gaussian_delta(1, Fraction(20 * math.isqrt(answers)))
+        together, one = (
+            gaussian_delta(Fraction(1), Fraction(20)),
+            gaussian_delta(Fraction(1), Fraction(20 * math.isqrt(answers))),
+        )
         assert one <= together
-        assert gaussian_delta(1, Fraction(20) / answers) >= together
+        assert gaussian_delta(Fraction(1), Fraction(20) / answers) >= together

@@ -266,9 +266,9 @@ def test_a_token_has_no_room_for_other_attributes() -> None:
 
 
 def test_an_overdraft_says_what_was_requested_and_what_can_be() -> None:
-    error = Overdraft(requested=Fraction(1, 2), remaining=Fraction(1, 3), of="dataset 'people'")
+    error = Overdraft(requested=Fraction(1, 2), remaining=Fraction(1, 3), of="account 'people'")
     assert str(error) == (
-        "dataset 'people': requested ε = 0.5, remaining 1/3 (about 0.333333). "
+        "account 'people': requested ε = 0.5, remaining 1/3 (about 0.333333). "
         "Request at most 1/3 (about 0.333333); `jostle budget` lists what was spent."
     )
     assert error.difference == Fraction(1, 6)
@@ -284,7 +284,7 @@ def test_an_amount_that_is_shown_in_decimals_is_that_number(amount: Fraction) ->
     "error",
     [
         BadInput("epsilon", "is bad", "pass a better one"),
-        Overdraft(requested=Fraction(1), remaining=Fraction(1, 3), of="dataset 'a'"),
+        Overdraft(requested=Fraction(1), remaining=Fraction(1, 3), of="account 'a'"),
         PlanError("no"),
         BudgetError("no"),
         InternalError("no"),

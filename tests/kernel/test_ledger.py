@@ -80,7 +80,7 @@ def test_ten_tenths_are_one_and_the_next_is_refused(ledger):
     with pytest.raises(Overdraft) as refused:
         charge(account)
     assert (refused.value.requested, refused.value.remaining, refused.value.difference) == (TENTH, 0, TENTH)
-    assert str(refused.value).startswith("dataset 'people': requested ε = 0.1, remaining 0. Nothing more can be released; ")
+    assert str(refused.value).startswith("account 'people': requested ε = 0.1, remaining 0. Nothing more can be released; ")
     assert len(ledger.events()) == 11
     ledger.verify()
 
@@ -290,7 +290,7 @@ def test_a_token_is_charged_to_the_ledger_when_it_is_spent(ledger):
 
 def test_a_token_that_could_not_be_paid_is_not_granted(ledger):
     account = ledger.account("people", cap=1)
-    with pytest.raises(Overdraft, match=r"dataset 'people': requested ε = 2, remaining 1. Request at most 1;"):
+    with pytest.raises(Overdraft, match=r"account 'people': requested ε = 2, remaining 1. Request at most 1;"):
         account.grant(2)
     assert account.grant(1).epsilon == 1
 

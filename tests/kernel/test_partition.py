@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from jostle.kernel.arrays import LARGEST_TOTAL
+from jostle.kernel.arguments import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.intervals import cheapest_cut, deviations, lengths
 from jostle.kernel.functions.statistics import PRICE_UNIT

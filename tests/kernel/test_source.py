@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 
-from jostle.kernel.arrays import LARGEST_TOTAL, counts
+from jostle.kernel.arguments import LARGEST_TOTAL, counts
 from jostle.kernel.budget import Budget, Cost, CountingPurse, Purse
 from jostle.kernel.errors import BadInput, BudgetError, JostleError, Overdraft, PlanError
 from jostle.kernel.functions.expressions import LATTICE

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jostle.kernel.arrays import LARGEST_TOTAL
+from jostle.kernel.arguments import LARGEST_TOTAL
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.expressions import LATTICE
 from jostle.kernel.functions.scores import QueryDistance, QueryScore, Score

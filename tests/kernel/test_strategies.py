@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from jostle.kernel.arrays import LARGEST_TOTAL, domain_of
+from jostle.kernel.arguments import LARGEST_TOTAL, domain_of
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.partition import Partition
 from jostle.kernel.source import SimulatedSource

@@ -159,6 +159,8 @@ def test_what_is_counted_is_at_least_one(value):
 def test_delta_is_between_0_and_1(delta):
     with pytest.raises(BadInput, match="delta"):
         utility.large_margin_gap(1, delta)
+    with pytest.raises(BadInput, match="delta"):
+        utility.propose_test_release_distance(1, delta)
 
 
 @pytest.mark.parametrize(("scores", "lengths"), [([], None), ([1, 2], [1]), ([1, 2], [-1, 2]), ([1, 2], [0, 0])])

@@ -62,7 +62,8 @@ def test_nor_does_it_for_counts(tmp_path):
         assert jostle.release([1, 2, 3], epsilon=HALF, account=account, algorithm="Laplace").remaining == HALF
 
 
-def test_what_others_spend_meanwhile_is_still_told(table, monkeypatch):
+def test_an_answer_says_what_its_own_charge_left(table, monkeypatch):
+    """Reading the ledger again after the noise could only lose what was paid for. The table says what is left by now."""
     summed = EngineColumns.cell_sums
 
     def meanwhile(columns, *what, **how):
@@ -70,4 +71,5 @@ def test_what_others_spend_meanwhile_is_still_told(table, monkeypatch):
         return summed(columns, *what, **how)
 
     monkeypatch.setattr(EngineColumns, "cell_sums", meanwhile)
-    assert table.sum("age", epsilon=HALF).remaining == 9 - HALF
+    assert table.sum("age", epsilon=HALF).remaining == 10 - HALF
+    assert table.remaining == 9 - HALF

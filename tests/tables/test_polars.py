@@ -13,7 +13,7 @@ from jostle.schema import Integer
 from jostle.tables.engines.types import TYPES, bare
 from jostle.tables.opening import open as open_table
 from tests.tables.test_types import KINDS as SCHEMA
-from tests.tables.test_types import TEXTS, arrow_values, check_alike, columns  # noqa: F401 (a fixture)
+from tests.tables.test_types import TEXTS, arrow_values, check_answered, check_empty, columns  # noqa: F401 (a fixture)
 
 FROM_ARROW = [
     *(f"{sign}int{size}" for sign in ("", "u") for size in (8, 16, 32, 64)),
@@ -35,9 +35,15 @@ def test_the_list_is_the_one_that_is_tried():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_frames_of_polars(kind, check_alike):  # noqa: F811 (the fixture)
+def test_frames_of_polars(kind, check_answered):  # noqa: F811 (the fixture)
     frame = KINDS[kind]
-    check_alike(str(frame.schema["x"]), frame, frame.clear())
+    check_answered(str(frame.schema["x"]), frame, frame.clear())
+
+
+def test_an_empty_frame_of_polars(check_empty):  # noqa: F811 (the fixture)
+    types = {f"t{place}": frame["x"].clear() for place, frame in enumerate(KINDS.values())}
+    more = {"real": pl.Series(dtype=pl.Float64), "x": pl.Series(dtype=pl.Int64), "g": pl.Series(dtype=pl.Int64)}
+    check_empty(pl.DataFrame({**types, **more}), types)
 
 
 OTHERS = {

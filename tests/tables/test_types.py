@@ -1,7 +1,8 @@
 """Whatever a value is, a table with it is answered as a table without rows is: for every type of every closed list.
 
-Each engine gets one table with extreme and random values of a type, and one of the same type without rows. All questions
-must end alike: answered or refused, with the same words, the same charge, and nothing in a log or on standard error.
+Each engine gets one table with extreme and random values of each type. Every question must be answered, with the same
+charge, and nothing in a log or on standard error. So is one table without rows that has all types side by side. What is
+refused is refused with the same words, with rows and without.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import logging
 import sqlite3
 import struct
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -42,14 +46,15 @@ KINDS = {
 TINY = "1/1000000"
 
 
-def released(records: Any, token: Any) -> Any:
+def released(table: Any) -> Any:
     """A histogram of records, all of whose columns are fetched for it."""
-    source = records.vector("word")
+    records, token = table.records(*table.schema, epsilon=TINY, in_memory=True)
+    source = records.vector(next(iter(table.schema)))
     return source.measure(identity(source.shape), token)
 
 
 OF_COLUMNS = {
-    "all cells": lambda t: released(*t.records(*KINDS, epsilon=TINY, in_memory=True)),
+    "all cells": released,
     "sum": lambda t: t.sum("real", epsilon=TINY),
 }
 OF_PERSONS = {
@@ -206,18 +211,15 @@ def columns(values: pa.Array) -> pa.Table:
 # ------------------------------------------------------------------------------------------------------------ asking
 
 
-def outcomes(data: Any, folder: Any, capfd: Any, caplog: Any, table: str | None) -> list[Any]:
+def outcomes(data: Any, folder: Any, capfd: Any, caplog: Any, table: str | None, schema: Any = KINDS) -> list[Any]:
     """What one sees of all questions but the noise: of the column as every kind, and as persons."""
     seen: list[Any] = []
     capfd.readouterr()
     caplog.clear()
-    for unit, schema, questions in ((None, KINDS, OF_COLUMNS), ("x:1", {"g": Integer(0, 9)}, OF_PERSONS)):
-        name = str(RNG.integers(2**62))
-        about = {"ledger": folder / f"{name}.db", "budget": 1, "name": name, "table": table}
-        try:
-            opened = open_table(data, schema=schema, unit=unit, **about)
-        except BadInput as refused:
-            seen.append((unit, "refused", refused.argument, refused.problem, refused.remedy))
+    for unit, declared, questions in ((None, schema, OF_COLUMNS), ("x:1", {"g": Integer(0, 9)}, OF_PERSONS)):
+        opened = _opened(data, folder, table, unit, declared)
+        if isinstance(opened, tuple):
+            seen.append(opened)
             continue
         for name, ask in questions.items():
             try:
@@ -229,17 +231,47 @@ def outcomes(data: Any, folder: Any, capfd: Any, caplog: Any, table: str | None)
     return [*seen, out, err, [record.getMessage() for record in caplog.records if record.levelno >= logging.INFO]]
 
 
+def _opened(data: Any, folder: Any, table: str | None, unit: str | None, schema: Any) -> Any:
+    """The table, or how it is refused."""
+    name = str(RNG.integers(2**62))
+    about = {"ledger": folder / f"{name}.db", "budget": 1, "name": name, "table": table}
+    try:
+        return open_table(data, schema=schema, unit=unit, **about)
+    except BadInput as refused:
+        return unit, "refused", refused.argument, refused.problem, refused.remedy
+
+
+LEFT = 1 - 2 * Fraction(TINY)
+ANSWERED = [
+    *((None, "all cells", "answered", "ndarray"), (None, "sum", "answered", "ReleasedNumber"), LEFT),
+    *(("x:1", "histogram", "answered", "Release"), ("x:1", "part", "answered", "Release"), LEFT),
+    *("", "", []),
+]
+
+
 @pytest.fixture
-def check_alike(tmp_path, capfd, caplog):
-    """Both tables end alike, and the type is accepted; as persons, unless it is one of times."""
+def check_answered(tmp_path, capfd, caplog):
+    """The type is accepted, and the table is answered; as persons, times are refused, as they are without rows."""
 
     def checked(kind: str, filled: Any, empty: Any, *tables: str) -> None:
-        named = tables or (None, None)
-        both = [outcomes(data, tmp_path, capfd, caplog, name) for data, name in zip((filled, empty), named, strict=True)]
-        assert both[0] == both[1]
-        assert both[0][-3:] == ["", "", []]
-        ends = [(one[0], one[1]) for one in both[0] if isinstance(one, tuple) and one[2] != "answered"]
-        assert ends == ([("x:1", "refused")] if bare(kind) in NOT_PERSONS else [])
+        at_filled, at_empty = tables or (None, None)
+        expected = ANSWERED
+        if bare(kind) in NOT_PERSONS:
+            refused = _opened(empty, tmp_path, at_empty, "x:1", {"g": Integer(0, 9)})
+            assert refused[:3] == ("x:1", "refused", "unit")
+            expected = [*ANSWERED[:3], refused, "", "", []]
+        assert outcomes(filled, tmp_path, capfd, caplog, at_filled) == expected
+
+    return checked
+
+
+@pytest.fixture
+def check_empty(tmp_path, capfd, caplog):
+    """A table without rows is answered, whose columns are of all types; they are read as one kind after another."""
+
+    def checked(data: Any, names: Iterable[str], table: str | None = None) -> None:
+        schema = dict(zip(names, cycle(KINDS.values()))) | {"real": KINDS["real"]}
+        assert outcomes(data, tmp_path, capfd, caplog, table, schema) == ANSWERED
 
     return checked
 
@@ -263,9 +295,20 @@ def test_the_page_of_proofs_lists_the_same_types():
 
 
 @pytest.mark.parametrize("kind", arrow_values())
-def test_tables_of_arrow(kind, check_alike):
+def test_tables_of_arrow(kind, check_answered):
     filled = columns(arrow_values()[kind])
-    check_alike(kind, filled, filled.slice(0, 0))
+    check_answered(kind, filled, filled.slice(0, 0))
+
+
+def empty_of_arrow(kinds: Iterable[str]) -> pa.Table:
+    """A table without rows, with a column per type."""
+    types = {f"t{place}": arrow_values()[kind].type for place, kind in enumerate(kinds)}
+    return pa.schema({**types, "real": pa.float64(), "x": pa.int64(), "g": pa.int64()}).empty_table()
+
+
+def test_an_empty_table_of_arrow(check_empty):
+    made = empty_of_arrow(arrow_values())
+    check_empty(made, made.column_names[:-3])
 
 
 PARQUET = {
@@ -280,14 +323,20 @@ PARQUET = {
 
 
 @pytest.mark.parametrize("kind", PARQUET)
-def test_parquet_files(kind, tmp_path, check_alike):
+def test_parquet_files(kind, tmp_path, check_answered):
     filled = columns(arrow_values()[PARQUET[kind]])
     for name, table in (("filled", filled), ("empty", filled.slice(0, 0))):
         pq.write_table(table, tmp_path / f"{name}.parquet")
-    check_alike(kind, tmp_path / "filled.parquet", tmp_path / "empty.parquet")
+    check_answered(kind, tmp_path / "filled.parquet", tmp_path / "empty.parquet")
 
 
-def test_old_times_of_parquet(tmp_path, check_alike):
+def test_an_empty_parquet_file(tmp_path, check_empty):
+    made = empty_of_arrow(PARQUET.values())
+    pq.write_table(made, tmp_path / "empty.parquet")
+    check_empty(tmp_path / "empty.parquet", made.column_names[:-3])
+
+
+def test_old_times_of_parquet(tmp_path, check_answered):
     """Times as Spark and Impala write them, 96 bits that mean a day and a time: all bits are tried."""
     made = columns(pa.array([datetime(2001, 1, 1, 3, 4, 5)] * 40, pa.timestamp("us")))  # noqa: DTZ001
     how = {"use_dictionary": False, "compression": "none", "write_statistics": False}
@@ -299,7 +348,7 @@ def test_old_times_of_parquet(tmp_path, check_alike):
     for replaced in [*ends, *(RNG.bytes(12) for _ in range(80 * 7 - len(ends)))]:
         content = content.replace(written, replaced, 1)
     (tmp_path / "filled.parquet").write_bytes(content)
-    check_alike("int96", tmp_path / "filled.parquet", tmp_path / "empty.parquet")
+    check_answered("int96", tmp_path / "filled.parquet", tmp_path / "empty.parquet")
 
 
 DUCKDB = {
@@ -333,7 +382,7 @@ def of_duckdb(kind: str) -> pa.Array:
 
 
 @pytest.mark.parametrize("kind", DUCKDB)
-def test_databases_of_duckdb(kind, tmp_path, check_alike):
+def test_databases_of_duckdb(kind, tmp_path, check_answered):
     names = ", ".join(f'"{name}"::{kind} AS "{name}"' for name in (*KINDS, "x"))
     with duckdb.connect(tmp_path / "t.duckdb") as connection:
         connection.register("rows", columns(of_duckdb(kind)))
@@ -343,7 +392,18 @@ def test_databases_of_duckdb(kind, tmp_path, check_alike):
             "SELECT data_type FROM duckdb_columns() WHERE column_name = 'x' AND table_name = 'filled'"
         ).fetchall()
         assert {bare(one) for (one,) in found} == {bare(kind)}
-    check_alike(kind, *[tmp_path / "t.duckdb"] * 2, "filled", "empty")
+    check_answered(kind, *[tmp_path / "t.duckdb"] * 2, "filled", "empty")
+
+
+def test_an_empty_table_of_duckdb(tmp_path, check_empty):
+    types = {f"t{place}": kind for place, kind in enumerate(DUCKDB)}
+    with duckdb.connect(tmp_path / "t.duckdb") as connection:
+        connection.execute(f"CREATE TABLE empty ({declared(types)}, real DOUBLE, x INTEGER, g INTEGER)")
+    check_empty(tmp_path / "t.duckdb", types, "empty")
+
+
+def declared(types: dict[str, str]) -> str:
+    return ", ".join(f"{name} {kind}" for name, kind in types.items())
 
 
 NUMBERS = ["0", "-0", "1", "-1", "0.5", "NaN", "Infinity", "-Infinity"]
@@ -376,7 +436,7 @@ def database(postgres):
 
 
 @pytest.mark.parametrize("kind", POSTGRES)
-def test_databases_of_postgres(kind, database, check_alike):
+def test_databases_of_postgres(kind, database, check_answered):
     url, connection = database
     if kind == "enum":
         connection.execute("CREATE TYPE words AS ENUM ('a', '1', 'NA', '')")
@@ -389,10 +449,19 @@ def test_databases_of_postgres(kind, database, check_alike):
         rows = [(value,) * len(names) for value in (None, *POSTGRES[kind])]
         cursor.executemany(f"INSERT INTO filled SELECT {marks}, generate_series(1, 2)", rows)
     connection.execute("ANALYZE filled")
-    check_alike(kind, url, url, "filled", "empty")
+    check_answered(kind, url, url, "filled", "empty")
 
 
-def test_databases_of_sqlite(tmp_path, check_alike):
+def test_an_empty_table_of_postgres(database, check_empty):
+    url, connection = database
+    connection.execute("CREATE TYPE words AS ENUM ('a', '1', 'NA', '')")
+    types = {f"t{place}": "words" if kind == "enum" else kind for place, kind in enumerate(POSTGRES)}
+    connection.execute(f"CREATE TABLE empty ({declared(types)}, real float8, x int, g int)")
+    connection.execute("ANALYZE empty")
+    check_empty(url, types, "empty")
+
+
+def test_databases_of_sqlite(tmp_path, check_answered):
     """A column holds values of all five types of storage; texts may be any bytes."""
     values = [
         None,
@@ -414,7 +483,7 @@ def test_databases_of_sqlite(tmp_path, check_alike):
             marks = ", ".join(["CAST(? AS TEXT)"] * len(names))
             connection.execute(f"INSERT INTO filled VALUES ({marks}, 1)", (value,) * len(names))
     connection.close()
-    check_alike("any", *[tmp_path / "t.db"] * 2, "filled", "empty")
+    check_answered("any", *[tmp_path / "t.db"] * 2, "filled", "empty")
 
 
 ODD = [
@@ -495,10 +564,16 @@ PANDAS = tuple(pandas_values())
 
 
 @pytest.mark.parametrize("kind", PANDAS)
-def test_frames_of_pandas(kind, check_alike):
+def test_frames_of_pandas(kind, check_answered):
     series = pandas_values()[kind]
     frame = pd.DataFrame({**dict.fromkeys([*KINDS, "x"], series), "g": 1})
-    check_alike(kind, frame, frame.iloc[:0])
+    check_answered(kind, frame, frame.iloc[:0])
+
+
+def test_an_empty_frame_of_pandas(check_empty):
+    types = {f"t{place}": series.iloc[:0] for place, series in enumerate(pandas_values().values())}
+    whole = pd.Series([], dtype="int64")
+    check_empty(pd.DataFrame({**types, "real": whole.astype("float64"), "x": whole, "g": whole}), types)
 
 
 # ----------------------------------------------------------------------------------------------- what is not on a list

@@ -29,7 +29,7 @@ from jostle.workloads import Workload
     tasks=("range-2d",),
     cite="qardaji2013differentially",
     data_dependent=True,
-    version=10,
+    version=11,
     takes={"stages": one_of(1, 3)},
 )
 def adaptive_grid(
@@ -142,7 +142,7 @@ def _in_stages(x: Source, budget: Budget) -> Vector:
     levels = [Sums(fine.boxes.parents, coarse.noisy, coarse.variances) for coarse, fine in pairwise(stages)][::-1]
     if boxes.number <= FEW_LEAVES:
         known = posterior_of_few(last.noisy[None], scales)
-        fused = fuse_known(known.means[0], known.covariances[0], *as_rows(boxes.number, levels))
+        fused, _ = fuse_known(known.means[0], known.covariances[0], *as_rows(boxes.number, levels))
         return boxes.partition.spread(np.maximum(fused, 0.0))
     around = boxes.surroundings(last.noisy, (1, 3, 6))
     leaves = shrink_by_scale(last.noisy, scales, around, split_at_gap=True)

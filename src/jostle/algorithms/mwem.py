@@ -11,7 +11,7 @@ import numpy as np
 
 from jostle.algorithms._parameter_rules import SHARE, whole_number
 from jostle.algorithms.registry import algorithm
-from jostle.kernel.arrays import LARGEST_TOTAL
+from jostle.kernel.arguments import LARGEST_TOTAL
 from jostle.kernel.budget import Budget
 from jostle.kernel.compiled import compiled
 from jostle.kernel.functions.scores import QueryDistance
@@ -36,13 +36,7 @@ Set on public histograms, DPBench's; between 0.05 and 0.2 it hardly matters."""
     takes={"rounds": whole_number(1, 10_000), "to_select": SHARE, "sweeps": whole_number(1, 10_000)},
 )
 def mwem(
-    x: Source,
-    workload: Workload,
-    budget: Budget,
-    *,
-    rounds: int = 10,
-    to_select: float = 0.5,
-    sweeps: int | None = None,
+    x: Source, workload: Workload, budget: Budget, *, rounds: int = 10, to_select: float = 0.5, sweeps: int | None = None
 ) -> Vector:
     """In each round, measure the query that is answered worst, and reweigh the estimate to fit (Figure 1, Section 2.1).
 

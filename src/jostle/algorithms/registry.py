@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from jostle._registrars import registrars
 from jostle.algorithms._parameter_rules import ParameterRule, check_values
-from jostle.algorithms._registration import Registered
+from jostle.algorithms._registration import Registered, named
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.partition import Vector
@@ -131,11 +136,6 @@ def algorithm(
     return register
 
 
-def registered() -> dict[str, Algorithm]:
-    """What has been registered so far."""
-    return dict(_registry)
-
-
 def own() -> tuple[Algorithm, ...]:
     """What others than jostle itself have registered: another process does not know it."""
     return tuple(found for found in _registry.values() if not found.plan.__module__.startswith("jostle."))
@@ -148,3 +148,30 @@ def adopt(others: Iterable[Algorithm]) -> None:
         if not found.tasks or any(task not in TASKS for task in found.tasks):
             raise PlanError(f"{found.name}: tasks must be some of {', '.join(TASKS)}")
         _registry[found.name] = found
+
+
+@cache
+def _load() -> None:
+    """Import every file of this folder, each of which registers what it defines, and run what the package's root added."""
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        import_module(f"{__package__}.{module.name}")
+    for register in registrars:
+        register()
+
+
+def every() -> dict[str, Algorithm]:
+    """All algorithms by name, the caller's own included."""
+    _load()
+    return dict(sorted(_registry.items()))
+
+
+def names(task: str | None = None) -> list[str]:
+    """The names of all algorithms, or of those for a task: "range-1d" or "range-2d"."""
+    if task is not None and task not in TASKS:
+        raise BadInput("task", f"{task!r} is unknown", f"use one of {', '.join(TASKS)}")
+    return [name for name, found in every().items() if task is None or task in found.tasks]
+
+
+def get(name: str | Algorithm) -> Algorithm:
+    """The algorithm of that name."""
+    return name if isinstance(name, Algorithm) else named(every(), name, "algorithm")

@@ -128,9 +128,13 @@ class Answer(ABC):
     @property
     def _terms(self) -> str:
         """What a picture says below its title."""
+        return f"{self._at}, protects {self._whom}; 95 % intervals"
+
+    @property
+    def _whom(self) -> str:
+        """Whom the answer protects, in words."""
         rows = self.neighbours.rows
-        whom = "each row" if rows == 1 else f"each person (up to {rows:,} rows)"
-        return f"{self._at}, protects {whom}; 95 % intervals"
+        return "each row" if rows == 1 else f"each person (up to {rows:,} rows)"
 
     @property
     def _at(self) -> str:
@@ -140,6 +144,11 @@ class Answer(ABC):
     def _noise(self) -> str:
         """Which noise was added to what was measured, in words."""
         return "Laplace noise" if self.measure == PURE else "Gaussian noise"
+
+    @property
+    def _how(self) -> str:
+        """Which noise protects whom, and what is left, in sentences."""
+        return f"{self._noise} protects {self._whom}. {self._left}"
 
     @property
     def _left(self) -> str:

@@ -73,7 +73,7 @@ class BatchAnswer(Answer, Sequence[Answer]):
         return len(self.answers)
 
     def _explained(self) -> str:
-        return f"{len(self)} questions at {self._at} together ({self.neighbours} neighbours). {self.why} {self._left}"
+        return f"{len(self)} questions at {self._at} together. {self.why} Protects {self._whom}. {self._left}"
 
     def rows(self) -> Rows:
         """All rows, one table below the other; a column that an answer does not have is empty there."""

@@ -56,6 +56,7 @@ PROOFS: Final[Mapping[str, tuple[str, ...]]] = {
     "exponential": (_MECHANISMS,),
     "gradual_release": (_MECHANISMS,),
     "permute_and_flip": (_MECHANISMS,),
+    "propose_test_release": ("mechanisms/propose-test-release.md", "proofs/measures.md"),
     "quantiles": (_MECHANISMS,),
     "report_noisy_max": (_MECHANISMS,),
 }

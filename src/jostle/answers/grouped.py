@@ -67,8 +67,8 @@ class GroupedAnswers(Answer):
         rows = f"{len(self):,} groups" if self.groups else "one group"
         typical = f", typically within (95 %): {found}" if found else ""
         return (
-            f"{', '.join(self.values)}{by}: {rows} at {self._at}{typical}. {self.why}; "
-            f"{self.neighbours} neighbours. {self._left}"
+            f"{', '.join(self.values)}{by}: {rows} at {self._at}{typical}. {self.why}. "
+            f"It protects {self._whom}. {self._left}"
         )
 
     def rows(self) -> Rows:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from statistics import NormalDist
 from typing import Any, Final, NamedTuple
 
@@ -85,11 +85,18 @@ def margin(weights: Any, scale: float, missed: float = MISSED, *, gaussian: bool
     used = np.asarray(weights, dtype=np.float64)
     if gaussian:
         return NormalDist().inv_cdf(1 - missed / 2) * float(np.sqrt((used**2).sum())) * scale
+    return _laplace_margin(tuple(used.tolist()), missed) * scale
+
+
+@lru_cache(maxsize=256)
+def _laplace_margin(weights: tuple[float, ...], missed: float) -> float:
+    """The margin with noise of scale 1."""
+    used = np.array(weights)
     low, high = 0.0, float(np.abs(used).sum()) * 40.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if tail(middle, used) > missed else (low, middle)
-    return high * scale
+    return high
 
 
 def whole_margin(numbers: int, scale: float, *, gaussian: bool = False) -> float:
@@ -124,17 +131,17 @@ def held(
 
     places = np.sort(np.concatenate([np.tile(_PLACES, (len(noisy), 1)), best[:, np.newaxis]], axis=1), axis=1)
     found = holds(places)
-    rows, last = np.arange(len(noisy)), places.shape[1] - 1
-    ends = []
-    for first, edge, step in ((found.argmax(axis=1), 0, -1), (last - found[:, ::-1].argmax(axis=1), last, 1)):
-        inside, outside = places[rows, first], places[rows, np.clip(first + step, 0, last)]
-        for _ in range(_HALVINGS):
-            middle = (inside + outside) / 2
-            good = holds(middle[:, np.newaxis])[:, 0]
-            inside, outside = np.where(good, middle, inside), np.where(good, outside, middle)
-        ends.append(np.where(first == edge, float(edge > 0), outside))
-    nothing = ~found.any(axis=1)
-    return np.where(nothing, 0.0, ends[0]), np.where(nothing, 1.0, ends[1])
+    rows, last = np.arange(len(noisy))[:, np.newaxis], places.shape[1] - 1
+    # Both ends at once: the first and the last place that holds, and the places beyond them.
+    first = np.stack([found.argmax(axis=1), last - found[:, ::-1].argmax(axis=1)], axis=1)
+    inside, outside = places[rows, first], places[rows, np.clip(first + np.array([-1, 1]), 0, last)]
+    for _ in range(_HALVINGS):
+        middle = (inside + outside) / 2
+        good = holds(middle)
+        inside, outside = np.where(good, middle, inside), np.where(good, outside, middle)
+    at_edge = (first == np.array([0, last])) | ~found.any(axis=1, keepdims=True)
+    ends = np.where(at_edge, [0.0, 1.0], outside)
+    return ends[:, 0], ends[:, 1]
 
 
 # ------------------------------------------------------------------------------------- shares, means and variances

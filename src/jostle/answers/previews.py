@@ -54,10 +54,14 @@ class Preview:
     """What the margin rests on besides the question, in words: a number of rows, and data like public ones."""
 
     def __str__(self) -> str:
-        so = "" if self.stand_in == self.algorithm else f", expected to be no worse than {self.stand_in}"
-        off = f"±{short(self.margin)} at 95 %" + ("" if self.assumed else f" (at most ±{short(self.widest)})")
+        typical, widest = short(self.margin), short(self.widest)
+        most = "" if self.assumed or typical == widest else f", ±{widest} for the hardest answer"
         given = f", {self.assumed}" if self.assumed else ""
-        return f"At {SYMBOLS[self.measure]} = {round_up(self.epsilon):g}, {off}, by {self.algorithm}{so}{given}."
+        whose = f"Algorithm: {self.algorithm}."
+        if self.stand_in != self.algorithm:
+            whose = f"This is the error of {self.stand_in}; {self.algorithm} should do no worse."
+        at = f"{SYMBOLS[self.measure]} = {round_up(self.epsilon):g}"
+        return f"Expected error at {at}: ±{typical}{most} (95 % confidence){given}. {whose}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -105,8 +105,11 @@ class Quantiles(ReadFromCounts):
         return labelled({}, {"quantile": self.levels, name: self.values, **ends})
 
     def _explained(self) -> str:
-        read = ", ".join(f"{level:g}: {value:g}" for level, value in zip(self.levels, self.values, strict=True))
-        return f"Quantiles of {self.column} are {read}; all from one distribution function. {self.release._explained()}"
+        read = ", ".join(f"{100 * level:g} % at {value:g}" for level, value in zip(self.levels, self.values, strict=True))
+        by = self.release.algorithm.name
+        return (
+            f"Quantiles of {self.column} at {self._at}: {read}. All are read from one noisy distribution ({by}). {self._how}"
+        )
 
     def rows_at_once(self) -> Rows:
         [name] = distinct_names([self.column], ["quantile"])
@@ -169,7 +172,7 @@ class Top(ReadFromCounts):
 
     def _explained(self) -> str:
         each = f" for each {' and '.join(self.per)}" if self.per else ""
-        return f"The {self.k if self.per else len(self.places)} largest{each} of these: {self.release._explained()}"
+        return f"The {self.k if self.per else len(self.places)} largest counts{each}. {self.release._explained()}"
 
     def rows_at_once(self) -> Rows:
         return self.release.rows_at_once().at(self.places)

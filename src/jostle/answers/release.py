@@ -15,7 +15,7 @@ from jostle.algorithms import TASKS, Algorithm
 from jostle.answers.answer import Answer, IntervalKind, labelled, remaining_after
 from jostle.choice import default_algorithm
 from jostle.choice.traces import Trace, collect_traces
-from jostle.kernel.arrays import counts
+from jostle.kernel.arguments import counts
 from jostle.kernel.budget import Budget, Price
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours

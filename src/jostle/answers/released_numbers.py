@@ -28,10 +28,6 @@ class _ByNoise(Answer):
     between: tuple[float, float] = (-math.inf, math.inf)
     """The bounds that the true number has by the schema; intervals end there, too."""
 
-    @property
-    def _price_in_words(self) -> str:
-        return f"by {self._noise} at {self._at} ({self.neighbours} neighbours). {self._left}"
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasedNumber(_ByNoise):
@@ -44,7 +40,8 @@ class ReleasedNumber(_ByNoise):
     """Half the width of a 95 % interval around it."""
 
     def _explained(self) -> str:
-        return f"{self.what} is {self.value:g} ± {short(self.margin)} at 95 %, {self._price_in_words}"
+        what = self.what[:1].upper() + self.what[1:]
+        return f"{what}: {self.value:g} ± {short(self.margin)} (95 %) at {self._at}. {self._how}"
 
     def rows(self) -> Rows:
         """One row: what the number is, its value, and the ends of its 95 % interval."""
@@ -81,8 +78,9 @@ class ReleasedNumbers(_ByNoise):
     """The ends of the intervals, where they are not as far on both sides."""
 
     def _explained(self) -> str:
-        typical = f"typically ± {short(np.median(self.margins))} at 95 %"
-        return f"{self.what}: {len(self.answers)} numbers, {typical}, {self._price_in_words}"
+        what = self.what[:1].upper() + self.what[1:]
+        typical = f"typically within ±{short(np.median(self.margins))} (95 %)"
+        return f"{what}: {len(self.answers):,} numbers at {self._at}, {typical}. {self._how}"
 
     def rows(self) -> Rows:
         """One row per cell: its labels, its number, and the ends of the 95 % interval."""
@@ -147,10 +145,7 @@ class Marginals(Answer, Mapping[Axes, ReleasedNumbers]):
     def _explained(self) -> str:
         off = "; ".join(f"{', '.join(axes)} ± {short(np.median(table.margins))}" for axes, table in self.tables.items())
         how = "drawn to independence of their columns" if self.is_refined else "consistent with each other by least squares"
-        return (
-            f"{len(self)} histograms, {how}, off at 95 % by: {off}. "
-            f"Measured with {self._noise} at {self._at} ({self.neighbours} neighbours). {self._left}"
-        )
+        return f"{len(self)} histograms at {self._at}, {how}. Typical margins (95 %): {off}. {self._how}"
 
     def rows(self) -> Rows:
         """All of them, one below the other; a column that a histogram is not about is empty there."""

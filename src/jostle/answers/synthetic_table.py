@@ -85,7 +85,7 @@ class SyntheticTable(Answer):
         return (
             f"{len(self):,} synthetic records with {len(self.synthesis.columns)} columns, from {single} noisy histograms of "
             f"single columns and {len(steps) - single} of up to {widest} columns, which were chosen privately, "
-            f"at {self._at} ({self.neighbours} neighbours). {self._left}"
+            f"at {self._at}. Protects {self._whom}. {self._left}"
         )
 
     def shown(self, rows: Rows, most: int | None = None) -> str:

@@ -133,6 +133,7 @@ def _functions(ledger: Ledger) -> list[Target]:
         budgeted("quantiles", **column, probabilities=(0.25, 0.5), step=1),
         budgeted("AboveThreshold", threshold=3, sensitivity=1, positives=1),
         budgeted("MedianMechanism", candidates=4, error=2, sensitivity=1, answers=2),
+        budgeted("propose_test_release", value=1.0, sensitivity=1, distance=50),
         budgeted("GradualRelease", value=1, sensitivity=1, epsilons=(0.5, 1)),
         Target(
             "RandomizedResponse",

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jostle.kernel.arguments import check_whole
-from jostle.kernel.arrays import LARGEST_TOTAL, counts
+from jostle.kernel.arguments import LARGEST_TOTAL, check_whole, counts
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector

@@ -22,8 +22,7 @@ import numpy as np
 from jostle import algorithms, plots
 from jostle.algorithms import TASKS, Algorithm
 from jostle.choice import default_algorithm
-from jostle.kernel.arguments import check_finite
-from jostle.kernel.arrays import counts
+from jostle.kernel.arguments import check_finite, counts
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours

@@ -38,7 +38,7 @@ import numpy as np
 from jostle.choice.expressions import Database, sql
 from jostle.choice.expressions.private import PrivateNumber, Shape
 from jostle.choice.expressions.public import Domain, PublicNumber
-from jostle.kernel.arrays import counts
+from jostle.kernel.arguments import counts
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.statistics import Derived

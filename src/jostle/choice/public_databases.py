@@ -18,7 +18,7 @@ from jostle.choice.measurements import ChoiceQuestion, LazyMeasurements
 from jostle.choice.options import Option, UnfitAnswer, checked
 from jostle.choice.questions import trainable
 from jostle.choice.spend_only import spend_only
-from jostle.kernel.arrays import counts
+from jostle.kernel.arguments import counts
 from jostle.kernel.budget import exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -19,6 +19,7 @@ from rich.text import Text
 
 from jostle.cli.options import Command, Group
 from jostle.cli.table_options import cap_of
+from jostle.cli.terminal import say
 from jostle.kernel.budget import CONCENTRATED, PURE, round_down, round_up
 from jostle.kernel.errors import BadInput
 from jostle.kernel.measures import Approximate
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 SHOWN_OF_KEY = 8
 """In practice, this much of a random key tells it from all others of a ledger; `--json` has the whole key."""
 
-_ROUNDING = "Spent is rounded up, remaining down; --json has the exact amounts."
-_CHECKED = "Checked: each charge was within the cap of its time, and all add up to what is spent."
+_ROUNDING = "Amounts err on the safe side (spent is rounded up, left is rounded down); --json is exact."
+_CHECKED = "Checked: no charge exceeded the cap of its time, and all charges add up to what is spent."
 
 LedgerArgument = Annotated[str, typer.Argument(help="A ledger: a file, or a postgresql:// URL.", show_default=False)]
-EVENT_COLUMNS: Final = ("when (UTC)", "dataset", "event", "ε", "who", "key", "note")
+EVENT_COLUMNS: Final = ("when (UTC)", "account", "event", "ε", "who", "key", "note")
 
 LEAST_NOTE: Final = 18
 """A note is never cut shorter than this. `--wide` and `--event KEY` show it whole."""
@@ -94,7 +95,7 @@ def show_ledger(
         _show_statement(statement, Console(width=WIDEST) if wide else Console(), events=events)
     statement.check()  # after it was shown: whoever has to repair a ledger must be able to see it
     if not as_json:
-        Console().print(f"\n{_CHECKED}" if events else _CHECKED, soft_wrap=True)
+        say(f"\n{_CHECKED}" if events else _CHECKED)
 
 
 @budget.command("memory", cls=Command)
@@ -198,10 +199,10 @@ def _statement_facts(statement: Statement, *, events: bool) -> dict[str, object]
 
 def _show_statement(statement: Statement, console: Console, *, events: bool) -> None:
     charges = _charges(statement)
-    accounts = _table("Accounts", "dataset", "neighbours", "ε cap", "ε spent", "ε remaining", "charges")
+    accounts = _table("Accounts", "account", "protects", "ε in all", "ε spent", "ε left", "charges")
     for has in statement.balances:
         amounts = _short(has)
-        _add(accounts, has.dataset, str(has.neighbours), *amounts, f"{charges[has.dataset]:,}")
+        _add(accounts, has.dataset, _protected(has), *amounts, f"{charges[has.dataset]:,}")
     console.print(accounts, _ROUNDING, sep="\n")
     others = [has for has in statement.balances if has.measure != PURE]
     if others:
@@ -267,10 +268,17 @@ def _short(has: Balance) -> tuple[str, str, str]:
     return amounts
 
 
+def _protected(has: Balance) -> str:
+    """Whom an account protects, and against what, in few words."""
+    rows = has.neighbours.rows
+    whom = "each row" if rows == 1 else f"persons, {rows:,} rows each"
+    return whom if has.neighbours.relation == "add_remove" else f"values of {whom}"
+
+
 def _in_other_measures(accounts: Sequence[Balance]) -> Table:
     """All totals of accounts beyond pure ε, and what is left for the next question of each kind."""
     table = _table(
-        "Beyond pure ε", "dataset", "sum of ε", "sum of ρ", "ρ cap", "left in ε", "left in ρ", "left of δ for keys"
+        "Beyond pure ε", "account", "sum of ε", "sum of ρ", "ρ cap", "left in ε", "left in ρ", "left of δ for keys"
     )
     for has in accounts:
         sums, left = has.spending, has.left
@@ -290,11 +298,15 @@ def _account_facts(has: Balance, charges: int) -> dict[str, object]:
         return facts
     sums, left = has.spending, has.left
     return facts | {
-        "limit": has.limit.as_json() | {"rho": str(has.limit.rho)},
+        "limit": {"measure": has.measure} | _texts(vars(has.limit)) | {"rho": str(has.limit.rho)},
         "sums": {name: None if value is None else str(value) for name, value in vars(sums).items()},
-        "left": {name: str(value) for name, value in vars(left).items()},
+        "left": _texts(vars(left)),
         "left_float": {name: round_down(value) for name, value in vars(left).items()},
     }
+
+
+def _texts(numbers: Mapping[str, Fraction]) -> dict[str, str]:
+    return {name: str(number) for name, number in numbers.items()}
 
 
 def _amounts(has: Balance, charges: int) -> dict[str, object]:

@@ -7,59 +7,18 @@ from typing import Annotated
 
 import typer
 
-from jostle.cli.delivery import Destination, deliver, say_stopped
-from jostle.cli.release import check_destination
-from jostle.cli.running import stoppable
-from jostle.cli.table_options import (
-    BesideOption,
-    BudgetOption,
-    ColumnsOption,
-    DataArgument,
-    DecimalOption,
-    DelimiterOption,
-    EncodingOption,
-    EngineOption,
-    LedgerOption,
-    NameOption,
-    NeighboursOption,
-    NoteOption,
-    QuotedLineBreaksOption,
-    SchemaOption,
-    SheetOption,
-    TableOption,
-    ThousandsOption,
-    UnitOption,
-    ViewOption,
-    cap_of,
-    open_private,
-)
-from jostle.cli.terminal import STOPPED, Format, Working
+from jostle.cli.delivery import Destination, check_destination, pay_and_deliver
+from jostle.cli.table_options import TableOptions, about_a_table
+from jostle.cli.terminal import Format, Working
 
 
+@about_a_table
 def check_bounds(
-    data: DataArgument,
-    schema: SchemaOption,
+    table: TableOptions,
     epsilon: Annotated[str, typer.Option(help="The privacy budget to spend: a small share, for instance 0.05.")],
-    ledger: LedgerOption,
     column: Annotated[
         list[str] | None, typer.Option(help="Check only this column; repeat it for several. All share ε.")
     ] = None,
-    budget: BudgetOption = None,
-    unit: UnitOption = None,
-    neighbours: NeighboursOption = None,
-    name: NameOption = None,
-    beside: BesideOption = None,
-    table: TableOption = None,
-    columns: ColumnsOption = None,
-    delimiter: DelimiterOption = None,
-    encoding: EncodingOption = None,
-    decimal: DecimalOption = None,
-    thousands: ThousandsOption = None,
-    quoted_line_breaks: QuotedLineBreaksOption = None,
-    sheet: SheetOption = None,
-    view: ViewOption = None,
-    engine: EngineOption = "duckdb",
-    note: NoteOption = "",
     out: Annotated[Path | None, typer.Option(help="Write the counts to this .csv, .parquet, .xlsx or .json file.")] = None,
     form: Annotated[Format, typer.Option("--format", help="What is printed: text, csv or json.")] = "text",
 ) -> None:
@@ -69,38 +28,10 @@ def check_bounds(
     """
     from jostle.tables.check_bounds import check_bounds as checked
 
-    to = Destination(out=out, plot=None, form=form, ledger=ledger)
-    check_destination(to, ledger, data, schema)
+    to = Destination(out=out, plot=None, form=form, ledger=str(table.ledger))
+    check_destination(to, table.data, table.schema)
     with Working() as working:
         working.on("Opening the table")
-        private = open_private(
-            data,
-            schema=schema,
-            ledger=ledger,
-            budget=cap_of(budget, None),
-            unit=unit,
-            neighbours=neighbours,
-            name=name,
-            beside=beside,
-            table=table,
-            columns=columns,
-            note=note,
-            delimiter=delimiter,
-            encoding=encoding,
-            decimal=decimal,
-            thousands=thousands,
-            quoted_line_breaks=quoted_line_breaks,
-            sheet=sheet,
-            view=view,
-            engine=engine,
-        )
+        private = table.open()
         working.on("Counting rows and drawing noise")
-        with stoppable():
-            try:
-                found = checked(private, epsilon=epsilon, columns=column)
-            except KeyboardInterrupt:
-                say_stopped(ledger)
-                raise typer.Exit(STOPPED) from None
-            status = deliver(found, to, working)
-    if status:
-        raise typer.Exit(status)
+        pay_and_deliver(lambda: checked(private, epsilon=epsilon, columns=column), to, working)

@@ -13,8 +13,8 @@ import typer
 from rich.console import Console
 
 from jostle.answers.prices import cap_for, price_of
+from jostle.cli.delivery import stopped_orderly
 from jostle.cli.model_files import PIPELINE, ModelFiles
-from jostle.cli.running import stopped_orderly
 from jostle.cli.table_options import DecimalOption, DelimiterOption, EncodingOption, ThousandsOption, cap_of
 from jostle.cli.terminal import Working, all_words, tab_or, words
 from jostle.kernel.budget import PURE, Price, exact, round_up

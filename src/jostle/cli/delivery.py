@@ -1,21 +1,23 @@
-"""Deliver released answers to a person or a script: nothing that was paid for is lost on its way."""
+"""Deliver released answers to a person or a script: nothing that was paid for is lost on its way, nor by a stop."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from jostle.cli.terminal import UNWRITTEN, Format, Working
+from jostle.cli.terminal import STOPPED, UNWRITTEN, Format, Working, check_apart, check_writable, say
 from jostle.kernel.budget import PURE, round_down, round_up
+from jostle.kernel.errors import BadInput
 
 if TYPE_CHECKING:
     from jostle.answers.answer import Answer
@@ -36,6 +38,26 @@ class Destination:
     ledger: str
     wide: bool = False
     """Whether two group columns are printed as a cross table."""
+
+
+def check_destination(to: Destination, data: str, schema: Path) -> None:
+    """Refuse, before anything is charged, files that cannot or must not be written."""
+    from jostle.schema.rows import FILES, check_writer
+
+    others: dict[str, str | Path | None] = {"data": data, "schema": schema, "ledger": to.ledger}
+    for option, path, endings in (("out", to.out, FILES), ("plot", to.plot, (".svg", ".html", ".png"))):
+        if path is None:
+            continue
+        if path.suffix not in endings:
+            raise BadInput(option, f"{path.name} does not end in {' or '.join(endings)}", "rename it")
+        check_writable(option, path)
+        check_writer(path, option)
+        check_apart(option, path, others)
+        others[option] = path
+    if to.plot is not None:
+        from jostle import plots
+
+        plots.savable(to.plot, "plot")
 
 
 def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseException | None = None) -> int:
@@ -76,6 +98,56 @@ def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseE
     lacking = ", without their errors" if stopped else ""
     typer.echo(f"The answers were charged, and are {where}{lacking}: keep them.", err=True)
     return UNWRITTEN
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Let SIGTERM, and SIGHUP from a closed terminal, stop the command as Ctrl-C does.
+
+    What it started ends with it, and what it has is not lost. A signal that is ignored (`nohup`) stays ignored.
+    """
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {one: signal.signal(one, stop) for one in known if signal.getsignal(one) is not signal.SIG_IGN}
+    try:
+        yield
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+@contextmanager
+def stopped_orderly(ledger: str | None) -> Iterator[None]:
+    """While private data are read: a stop, also from outside, ends the command and says where a charge would be."""
+    try:
+        with stoppable():
+            yield
+    except (KeyboardInterrupt, SystemError):  # the latter is what compiled loops make of it
+        say_stopped(ledger)
+        raise typer.Exit(STOPPED) from None
+
+
+def pay_and_deliver(release: Callable[[], Answer], to: Destination, working: Working) -> None:
+    """Release, which charges, and deliver. The command ends here unless all went well."""
+    answer = None
+    with stoppable():
+        try:
+            answer = release()
+            status = deliver(answer, to, working)
+        except BaseException as failure:
+            by_hand = isinstance(failure, (KeyboardInterrupt, SystemError))  # compiled loops turn the former into the latter
+            if by_hand and answer is not None:  # stopped during the delivery: deliver again, without simulations
+                status = deliver(answer, to, working, stopped=failure)
+            elif by_hand:
+                say_stopped(to.ledger)
+                status = STOPPED
+            else:
+                raise
+    if status:
+        raise typer.Exit(status)
 
 
 def _failure(work: Callable[[], None]) -> Exception | None:
@@ -162,10 +234,10 @@ def _print_answers(answer: Answer, rows: Rows, explanation: str | None, to: Dest
         typer.echo(rows.to_csv(), nl=False)
     else:
         if explanation is not None and not in_file and to.out is None:
-            typer.echo(answer.shown(rows))
+            say(answer.shown(rows))
             return
         if explanation is not None:
-            typer.echo(explanation)
+            say(explanation)
         if not in_file:
             typer.echo(rows.to_csv(), nl=False)
 
@@ -175,12 +247,12 @@ def _print_places(answer: Answer, to: Destination) -> None:
 
     for what, path in (("The answers are in", to.out), ("The picture is in", to.plot)):
         if path is not None:
-            typer.echo(f"{what} {path}.")
+            say(f"{what} {path}.")
     where = safe_to_show(to.ledger)
     if not answer.charges:
         typer.echo("Nothing was charged.")
         return
-    typer.echo(f"{in_ledger(answer.charges)}\nThe charge is in {where}: jostle budget {where}")
+    say(f"{in_ledger(answer.charges)}\nThe charge is in {where}: jostle budget {where}")
 
 
 def say_stopped(ledger: str | None) -> None:

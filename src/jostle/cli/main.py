@@ -16,7 +16,6 @@ import typer
 
 import jostle
 from jostle.cli.options import Command, Group
-from jostle.cli.start import search_less
 from jostle.kernel.errors import BadInput, JostleError
 
 if TYPE_CHECKING:
@@ -94,7 +93,6 @@ def _import(file: Path) -> None:
 
 def main() -> None:
     """Run the command. A refusal ends with a status and one message on standard error, without a traceback."""
-    search_less()  # also where it is called without the command
     _print_anything()
     try:
         with_commands(*_commands_to_load(sys.argv[1:]))()
@@ -104,7 +102,8 @@ def main() -> None:
 
         from jostle.cli.terminal import exit_code
 
-        Console(stderr=True, highlight=False).print(f"[red]jostle:[/] {escape(str(refused))}", soft_wrap=True)
+        console = Console(stderr=True, highlight=False)
+        console.print(f"[red]jostle:[/] {escape(str(refused))}", soft_wrap=not console.is_terminal)
         sys.exit(exit_code(refused))
 
 

@@ -34,9 +34,24 @@ _UNIT: Final = re.compile(r"""Unit\(["'](\w+)["'], max_rows=(\w+)\)""")
 _KEYWORD: Final = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\[…\]|[^\s,;:)]+)""")
 
 
+_PANELS: Final = {
+    "The price": "epsilon rho within preview rows",
+    "The account, and whom it protects": "ledger budget delta unit neighbours name beside note data_version fresh",
+    "How the data are read": (
+        "table columns header delimiter encoding decimal thousands quoted_line_breaks sheet view engine"
+    ),
+    "What you get": "out plot form as_json wide save",
+}
+"""The headings under which the help of a command with many options lists them, and the options of each."""
+
+MANY: Final = 12
+"""Fewer options than that need no headings."""
+
+
 class _WithOptions:
     def get_params(self, ctx: Any) -> list[Any]:
-        return [_without_type(_using_plain_words(one)) for one in super().get_params(ctx)]  # type: ignore[misc]
+        found = [_without_type(_using_plain_words(one)) for one in super().get_params(ctx)]  # type: ignore[misc]
+        return _under_headings(found) if len(found) > MANY else found
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -51,6 +66,16 @@ class Command(_WithOptions, TyperCommand):
 
 class Group(_WithOptions, TyperGroup):
     """A group of commands that does the same with the options before the command's name."""
+
+
+def _under_headings(parameters: list[Any]) -> list[Any]:
+    """The same options, each with the heading of the help that it belongs under; those of the question itself have none."""
+    headings = {name: heading for heading, names in _PANELS.items() for name in names.split()}
+    order = [None, *_PANELS]
+    for one in parameters:
+        if one.param_type_name == "option" and getattr(one, "rich_help_panel", None) is None and one.name in headings:
+            one.rich_help_panel = headings[one.name]
+    return sorted(parameters, key=lambda one: order.index(headings.get(one.name)))
 
 
 _TYPES: Final = (("float", "NUMBER"), ("int", "NUMBER"), ("path", "FILE"), ("str", "TEXT"))

@@ -12,35 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from jostle.cli.delivery import Destination, deliver, say_stopped
-from jostle.cli.running import stoppable
-from jostle.cli.table_options import (
-    BesideOption,
-    BudgetOption,
-    ColumnsOption,
-    DataArgument,
-    DecimalOption,
-    DelimiterOption,
-    EncodingOption,
-    EngineOption,
-    EpsilonOption,
-    LedgerOptionOrNone,
-    NameOption,
-    NeighboursOption,
-    NoteOption,
-    QuotedLineBreaksOption,
-    RhoOption,
-    SchemaOption,
-    SheetOption,
-    TableOption,
-    ThousandsOption,
-    UnitOption,
-    ViewOption,
-    WhereOption,
-    cap_of,
-    open_private,
-)
-from jostle.cli.terminal import STOPPED, Format, Working, check_apart, check_writable, words
+from jostle.cli.delivery import Destination, check_destination, pay_and_deliver
+from jostle.cli.table_options import EpsilonOption, RhoOption, TableOptions, WhereOption, about_a_table, cap_of
+from jostle.cli.terminal import Format, Working, say, words
 from jostle.kernel.budget import PURE, Price
 from jostle.kernel.errors import BadInput
 from jostle.tables.aggregate_texts import parse_aggregates
@@ -53,10 +27,9 @@ MOST_LINES = 1000
 """More lines of answers are not printed as text: a terminal would lose some of what was paid for."""
 
 
+@about_a_table
 def release(
-    data: DataArgument,
-    schema: SchemaOption,
-    ledger: LedgerOptionOrNone = None,
+    table: TableOptions,
     by: Annotated[
         list[str] | None, typer.Option(help="Count rows by this column; for several, repeat it or use commas.")
     ] = None,
@@ -85,23 +58,8 @@ def release(
     within: Annotated[float | None, typer.Option(help="Instead of ε: the largest error to accept, at 95 %.")] = None,
     preview: Annotated[bool, typer.Option("--preview", help="Show the expected error, and charge nothing.")] = False,
     rows: Annotated[int | None, typer.Option(help="With --preview: about how many rows you expect in all.")] = None,
-    budget: BudgetOption = None,
     delta: Annotated[str | None, typer.Option(help="The δ beside the ε of --budget, for instance 1e-6.")] = None,
-    unit: UnitOption = None,
-    neighbours: NeighboursOption = None,
     algorithm: Annotated[str | None, typer.Option(help="Use this algorithm instead of the one that jostle picks.")] = None,
-    name: NameOption = None,
-    beside: BesideOption = None,
-    table: TableOption = None,
-    columns: ColumnsOption = None,
-    delimiter: DelimiterOption = None,
-    encoding: EncodingOption = None,
-    decimal: DecimalOption = None,
-    thousands: ThousandsOption = None,
-    quoted_line_breaks: QuotedLineBreaksOption = None,
-    sheet: SheetOption = None,
-    view: ViewOption = None,
-    engine: EngineOption = "duckdb",
     data_version: Annotated[
         str | None,
         typer.Option(
@@ -110,7 +68,6 @@ def release(
         ),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Ask anew, whatever is remembered of this version.")] = False,
-    note: NoteOption = "",
     out: Annotated[
         Path | None,
         typer.Option(help="Write the answers to this .csv, .parquet, .xlsx or (with the charge) .json file."),
@@ -123,20 +80,19 @@ def release(
 ) -> None:
     """Release counts of a private table, with error bars, and write down what they cost.
 
-    Exit codes: 0 done, 2 refused, 3 not enough budget, 4 the data, the engine or the ledger cannot be reached, 130 stopped,
-    1 a fault in a program: the ledger shows what was charged. 5: released and charged, but a file or standard output could
-    not be written, or the errors of the answers could not be simulated, or you did not wait for that; the message says where
-    the answers are.
+    Exit codes: 0 done; 2 refused; 3 not enough budget; 4 the data, the engine or the ledger cannot be reached; 5 released
+    and charged, but something could not be written or simulated (the message says where the answers are); 130 stopped; 1 a
+    fault of a program (the ledger shows what was charged).
     """
     form = "json" if as_json else form
     if by and not any(map(words, by)):
         raise BadInput("by", "names no column", "name one, or leave it out to count all rows")
     groups = [name for text in by or [] for name in words(text)]
-    to = Destination(out=out, plot=plot, form=form, ledger=str(ledger), wide=wide)
+    to = Destination(out=out, plot=plot, form=form, ledger=str(table.ledger), wide=wide)
     if [epsilon, rho, within].count(None) != 2:
         problem = "is missing" if (epsilon, rho, within) == (None, None, None) else "is one of three ways to say the price"
         raise BadInput("epsilon", problem, "pass one of --epsilon 0.5, --rho 0.01 or --within 10")
-    cap = cap_of(budget, delta)
+    ledger, cap = table.ledger, cap_of(table.budget, delta)
     parts = {"by": groups, "where": where, "algorithm": algorithm, "aggregate": aggregate, "sql": sql, "batch": batch}
     _check_parts({name: part for name, part in parts.items() if part}, wide=wide)
     aggregates = parse_aggregates(aggregate) if aggregate else {}
@@ -146,9 +102,9 @@ def release(
     if lookup:
         from jostle.cli.lookups import lookups_of
 
-        lookups = lookups_of(lookup, data)
+        lookups = lookups_of(lookup, table.data)
     if not preview:
-        check_destination(to, ledger, data, schema)
+        check_destination(to, table.data, table.schema)
     if rows is not None and not preview:
         raise BadInput("rows", "is for a preview", "leave it out, or pass --preview")
     with Working() as working, ExitStack() as until_done:
@@ -157,77 +113,16 @@ def release(
         if preview and not known:  # nothing will be charged, so no ledger is needed, and none is written to
             folder = until_done.enter_context(TemporaryDirectory(prefix="jostle-"))
             ledger, cap = str(Path(folder) / "preview.db"), cap_of("1,1e-6") if keys and cap is None else cap or "1"
-        private = open_private(
-            data,
-            schema=schema,
-            ledger=ledger,
-            budget=cap,
-            unit=unit,
-            neighbours=neighbours,
-            name=name,
-            beside=beside,
-            table=table,
-            columns=columns,
-            engine=engine,
-            note=note,
-            delimiter=delimiter,
-            decimal=decimal,
-            thousands=thousands,
-            encoding=encoding,
-            quoted_line_breaks=quoted_line_breaks,
-            sheet=sheet,
-            view=view,
-            version=None if fresh else data_version,
-        )
+        private = table.open(ledger=ledger, budget=cap, version=None if fresh else data_version)
         whole = _whole_question(private, sql, batch, keys, lookups)
         question = whole or _question(private, groups, where, algorithm, aggregates, keys)
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
-            _show_preview(question, epsilon if rho is None else Price.of(None, rho), within, rows, form)
+            price = epsilon if rho is None else Price.of(None, rho)
+            _show_preview(question, price, within, rows, form, working)
             return
         _check_lines(question, to)
-        with stoppable():
-            status = paid(question, to, working, epsilon=epsilon, within=within, rho=rho)
-    if status:
-        raise typer.Exit(status)
-
-
-def paid(question: Any, to: Destination, working: Working, **price: Any) -> int:
-    """Release, deliver, and return the exit status."""
-    answer = None
-    try:
-        answer = question.release(**price)
-        return deliver(answer, to, working)
-    except BaseException as failure:
-        by_hand = isinstance(failure, (KeyboardInterrupt, SystemError))  # compiled loops turn the former into the latter
-        if by_hand and answer is not None:  # stopped during the delivery: deliver again, without simulations
-            return deliver(answer, to, working, stopped=failure)
-        if not by_hand:
-            raise
-        say_stopped(to.ledger)
-        return STOPPED
-
-
-def check_destination(to: Destination, ledger: str | None, data: str, schema: Path) -> None:
-    """Refuse, before anything is charged, a missing ledger and files that cannot or must not be written."""
-    from jostle.schema.rows import FILES, check_writer
-
-    if ledger is None:
-        raise BadInput("ledger", "is missing: it records charges", "pass --ledger budget.db, and --budget 1 the first time")
-    others: dict[str, str | Path | None] = {"data": data, "schema": schema, "ledger": ledger}
-    for option, path, endings in (("out", to.out, FILES), ("plot", to.plot, (".svg", ".html", ".png"))):
-        if path is None:
-            continue
-        if path.suffix not in endings:
-            raise BadInput(option, f"{path.name} does not end in {' or '.join(endings)}", "rename it")
-        check_writable(option, path)
-        check_writer(path, option)
-        check_apart(option, path, others)
-        others[option] = path
-    if to.plot is not None:
-        from jostle import plots
-
-        plots.savable(to.plot, "plot")
+        pay_and_deliver(lambda: question.release(epsilon=epsilon, within=within, rho=rho), to, working)
 
 
 def _check_parts(parts: Mapping[str, Any], *, wide: bool) -> None:
@@ -284,15 +179,16 @@ def _check_lines(question: Any, to: Destination) -> None:
         raise BadInput("out", f"is missing: there will be {lines:,} answers", "name a file for them, or use --format csv")
 
 
-def _show_preview(question: Any, epsilon: str | Price | None, within: float | None, rows: int | None, form: Format) -> None:
+def _show_preview(
+    question: Any, epsilon: str | Price | None, within: float | None, rows: int | None, form: Format, working: Working
+) -> None:
     price = epsilon if epsilon is not None else question.price_within(within)
     shown = question.preview(epsilon=price) if rows is None else question.preview(epsilon=price, rows=rows)
+    working.stop()
     if form == "text":
-        typer.echo(f"{question.what}: {shown}\nNothing was charged.")
+        say(f"{question.what[:1].upper()}{question.what[1:]}\n{shown}\nNothing was charged.")
         if question.table._budget.memory is None:
-            typer.echo(
-                "Name the state of the data, as in --data-version 2026-10, and what you release pays for later questions."
-            )
+            say("Tip: with --data-version (such as 2026-10), later questions can use this release again at no cost.")
         return
     facts = {
         "what": question.what,

@@ -1,17 +1,15 @@
-"""What long-running commands share: a bar with the time left, and a stop that loses nothing."""
+"""What commands with many simulations share: the jobs under a bar with the time left, and what failed."""
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import typer
 
-from jostle.cli.delivery import say_stopped
 from jostle.cli.terminal import STOPPED
 
 if TYPE_CHECKING:
@@ -82,36 +80,6 @@ def run(todo: Sequence[MeasurementJob], results: Results, *, workers: int | None
         raise typer.Exit(STOPPED) from None
     ran.inputs, ran.seconds = len(inputs), time.perf_counter() - began
     return ran
-
-
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """Let SIGTERM, and SIGHUP from a closed terminal, stop the command as Ctrl-C does.
-
-    What it started ends with it, and what it has is not lost. A signal that is ignored (`nohup`) stays ignored.
-    """
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {one: signal.signal(one, stop) for one in known if signal.getsignal(one) is not signal.SIG_IGN}
-    try:
-        yield
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
-
-
-@contextmanager
-def stopped_orderly(ledger: str | None) -> Iterator[None]:
-    """While private data are read: a stop, also from outside, ends the command and says where a charge would be."""
-    try:
-        with stoppable():
-            yield
-    except (KeyboardInterrupt, SystemError):  # the latter is what compiled loops make of it
-        say_stopped(ledger)
-        raise typer.Exit(STOPPED) from None
 
 
 def say_failures(failed: Sequence[FailedJob], console: Console) -> None:

@@ -69,7 +69,8 @@ def schema(
         drafted = {"schema": str(target), "columns": found, "to_confirm": list(found)}
         typer.echo(json.dumps(drafted, ensure_ascii=False))
         return
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False)
+    console.soft_wrap = not console.is_terminal
     console.print(f"[bold]{escape(str(target))}[/] is a draft with {len(found)} columns:")
     for name, kind in found.items():
         console.print(f"  {escape(name)}: {kind}?")

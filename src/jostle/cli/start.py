@@ -10,12 +10,14 @@ import threading
 from typing import Final, NoReturn
 
 FEW_OBJECTS: Final = 300_000
-"""Twice as many as a release makes and mostly keeps: searching them for garbage would take a tenth of its time."""
+"""Python then searches for garbage less often. By default it does after every 700 objects, and loading packages makes many
+objects and no garbage. This is twice as many as a release makes and mostly keeps: searching them would take a tenth of its
+time. Only for a process that is ours, never as a library."""
 
 
 def main() -> NoReturn:
     """Run the command that the arguments name, and end the process."""
-    search_less()
+    gc.set_threshold(FEW_OBJECTS)
     # NumPy's linear algebra starts one thread per core, and each spins for some 50 ms before it sleeps, unless this is set.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     from jostle.cli.main import main as run
@@ -31,15 +33,6 @@ def main() -> NoReturn:
     if alone and isinstance(status, int):
         _end(status)
     sys.exit(status)  # type: ignore[arg-type]  # a text, which it prints
-
-
-def search_less() -> None:
-    """Let Python search for garbage less often. Only for a process that is ours, never as a library.
-
-    Loading packages makes many objects and no garbage. By default, Python searches after every 700 of them, which is a good
-    part of the time to a first answer.
-    """
-    gc.set_threshold(FEW_OBJECTS)
 
 
 def _end(status: int) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -47,6 +49,39 @@ def tab_or(delimiter: str | None) -> str | None:
     ('\t', ';')
     """
     return "\t" if delimiter == r"\t" else delimiter
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print for people: on a terminal, sentences are broken between words. Tables and pipes get lines as they are."""
+    import typer
+
+    typer.echo(broken(text, _width(sys.stderr if err else sys.stdout)), err=err)
+
+
+def broken(text: str, width: int | None) -> str:
+    r"""Sentences in lines of at most this width; lines of tables, which have two blanks in them, stay whole.
+
+    >>> print(broken("A sentence of six words.\n\nward  a long count", 10))
+    A sentence
+    of six
+    words.
+    <BLANKLINE>
+    ward  a long count
+    """
+    if width is None:
+        return text
+    lines = (textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) for line in text.split("\n"))
+    return "\n".join(
+        whole if "  " in whole else "\n".join(parts) for whole, parts in zip(text.split("\n"), lines, strict=True)
+    )
+
+
+def _width(stream: Any) -> int | None:
+    """The width of a terminal; None for a file or a pipe."""
+    try:
+        return shutil.get_terminal_size().columns if stream.isatty() else None
+    except (AttributeError, ValueError):  # there is no such stream, or it was closed
+        return None
 
 
 def check_writable(option: str, path: Path) -> None:

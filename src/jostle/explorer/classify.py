@@ -162,15 +162,22 @@ def shown(
 def learner_figure(found: list[LearnerErrors]) -> Any:
     """Misclassified records over ε."""
     figure = plots.new("How often is each classifier wrong?", x="ε", y="misclassified records", log_x=True)
-    for one, colour in zip(found, plots.colours([one.name for one in found], CHOSEN), strict=True):
-        width = 4 if one.name == CHOSEN else 1.5
+    marked = list(zip(found, plots.colours([one.name for one in found], CHOSEN), strict=True))
+    others = [one for one, colour in marked if colour == plots.MUTED]
+    for place, one in enumerate(others):  # first, so that they lie behind; without spreads, which would hide the best
+        line = {"color": plots.PALE, "width": 1}
+        about: dict[str, Any] = {"name": f"{len(others)} others", "showlegend": not place, "legendrank": 2000}
+        about |= {"legendgroup": "others", "hovertext": one.name, "mode": "lines", "line": line}
+        figure.add_scatter(x=list(one.means), y=list(one.means.values()), **about)
+    for one, colour in marked:
+        if colour == plots.MUTED:
+            continue
         figure.add_scatter(
             x=list(one.means),
             y=list(one.means.values()),
             error_y={"array": [one.spreads.get(epsilon, 0.0) for epsilon in one.means], "thickness": 1},
-            name=one.name,
-            line={"color": colour, "width": width},
-            showlegend=colour != plots.MUTED,
+            name=f"PrivateClassifier ({CHOSEN})" if one.name == CHOSEN else one.name,
+            line={"color": colour, "width": 4 if one.name == CHOSEN else 1.5},
             mode="lines+markers",
         )
     asked = sorted({epsilon for one in found for epsilon in one.means})

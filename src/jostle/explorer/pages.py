@@ -37,7 +37,7 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.globals |= {"navigation": NAVIGATION, "zip": zip, "dark": json.dumps(dict(plots.DARK))}
-    made.filters |= {"brief": brief, "at_least": at_least, "exactly": show}
+    made.filters |= {"brief": brief, "at_least": at_least, "exactly": show, "percent": percent}
     return made
 
 
@@ -56,6 +56,15 @@ def brief(number: Any) -> str:
         return str(number)
     value = float(number)
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def percent(share: float, decimals: int = 1) -> str:
+    """A share as the pages write it.
+
+    >>> percent(0.2241), percent(0.2, 0)
+    ('22.4 %', '20 %')
+    """
+    return f"{100 * share:.{decimals}f} %"
 
 
 def at_least(amount: Fraction) -> str:

@@ -296,7 +296,7 @@ def _words(priced: PricedQuestion, at: Mapping[str, float], found: Preview) -> s
         seen = "" if shown is None else f" A group of {shown:,} has an even chance to be shown."
         return f"{so}, for each of the numbers (95 % confidence).{given}{seen}"
     most = f", ± {short(found.widest)} for the hardest answer" if "hardest answer" in at else ""
-    by = "" if found.stand_in == found.algorithm else f", expected to be no worse than {found.stand_in}"
+    by = "" if found.stand_in == found.algorithm else f", which should do no worse than {found.stand_in}"
     off = f" {priced.off}" if priced.off else ""
     return f"{so}: ± {short(found.margin)}{off}{most} (95 % confidence). Algorithm: {found.algorithm}{by}."
 

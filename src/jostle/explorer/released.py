@@ -23,6 +23,8 @@ from jostle.kernel.errors import show
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from jostle.schema.rows import Rows
+
 FORMULAS: Final = re.compile(r"[=+@\t\r]|-(?!(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?(–-?[\d.]+)?\Z)")
 """The beginning of a text that a spreadsheet would evaluate as a formula."""
 
@@ -101,12 +103,14 @@ class Released:
         rows = self.result.rows_at_once() if self.lacking else self.result.rows()
         return rows.to_pandas()
 
-    def tables(self) -> dict[str, DataFrame]:
+    def tables(self) -> dict[str, Rows]:
         """The answers as tables, by what is in them; a list of questions has one for each."""
         if isinstance(self.result, BatchAnswer):
             each = zip(self.result.asked, self.result, strict=True)
-            return {f"{place}. {what}": one.rows().to_pandas() for place, (what, one) in enumerate(each, start=1)}
-        return {f"Noisy answers, {'without' if self.lacking else 'with the ends of their 95 %'} intervals": self.rows()}
+            return {f"{place}. {what}": one.rows() for place, (what, one) in enumerate(each, start=1)}
+        if self.lacking:
+            return {"Noisy answers, without intervals": self.result.rows_at_once()}
+        return {"Noisy answers, with their 95 % intervals": self.result.rows()}
 
     @property
     def title(self) -> str:
@@ -124,8 +128,8 @@ class Released:
             return self.result._explained()
         left = Price(self.result.remaining, self.result.left_in)
         return (
-            f"{self.what}, at {self.cost} ({self.result.neighbours} neighbours). How far off the answers may be could "
-            f"not be simulated, so they come without intervals. {left} is left."
+            f"{self.what}, at {self.cost}. How far off the answers may be could not be simulated, so they "
+            f"come without intervals. {left} is left."
         )
 
     def figures(self) -> dict[str, Any]:

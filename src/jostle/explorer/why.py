@@ -137,6 +137,7 @@ def _looked(selector: Selector, given: PublicInput, axes: Sequence[str], number:
         cost=sum(price or 0.0 for _, price in asked(selector, decision, given.epsilon)),
         named=selector.about.classes[int(values["workload"])],
         about={name: FEATURES[name] for name in values},
+        features={name: feature.about for name, feature in FEATURES.items()},
         tree=nested(trees[number % len(trees)], values, selector.about.options),
         number=number % len(trees) + 1,
         trees=len(trees),

@@ -346,17 +346,19 @@ class RunPurse(CountingPurse):
 
     def check(self, cost: Cost) -> None:
         """Pure ε, up to what is left of it; nothing after the run has ended."""
-        if self._ended or cost.measure != PURE:
-            raise PlanError("a run is paid for in pure ε, and only while it lasts")
+        self._check_lasts(cost)
         if cost.amount > self._most - self.granted:
             raise Overdraft(requested=cost.amount, remaining=self._most - self.granted, of="this run")
 
     def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         """Nothing to write, but here alone, and only while the run lasts."""
         self._home.check()
-        if self._ended:
-            raise PlanError("a run is paid for in pure ε, and only while it lasts")
+        self._check_lasts(cost)
         super().pay(cost, operator=operator, neighbours=neighbours, note=note)
+
+    def _check_lasts(self, cost: Cost) -> None:
+        if self._ended or cost.measure != PURE:
+            raise PlanError("a run is paid for in pure ε, and only while it lasts")
 
     def end(self) -> None:
         """No token of this run is worth anything from here on."""

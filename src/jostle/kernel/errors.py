@@ -35,9 +35,9 @@ class BudgetError(JostleError):
 class Overdraft(BudgetError):
     """More was requested than is left. Nothing was charged and no noise was drawn.
 
-    >>> raise Overdraft(requested=Fraction(1, 2), remaining=Fraction(1, 5), of="dataset 'people'")
+    >>> raise Overdraft(requested=Fraction(1, 2), remaining=Fraction(1, 5), of="account 'people'")
     Traceback (most recent call last):
-    jostle.kernel.errors.Overdraft: dataset 'people': requested ε = 0.5, remaining 0.2. Request at most
+    jostle.kernel.errors.Overdraft: account 'people': requested ε = 0.5, remaining 0.2. Request at most
     0.2; `jostle budget` lists what was spent.
     """
 

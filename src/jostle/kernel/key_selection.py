@@ -19,12 +19,14 @@ from typing import Any, Final, Protocol, final, runtime_checkable
 
 import numpy as np
 
+from jostle.kernel.arguments import check_whole
 from jostle.kernel.budget import Price, exact, in_unit_interval
 from jostle.kernel.decimals import context, decimal, normal, root_down
 from jostle.kernel.errors import BadInput
 from jostle.kernel.functions.totals import CellSums, Contribution
-from jostle.kernel.measures import gaussian_delta_between, gaussian_sigma
+from jostle.kernel.measures import gaussian_delta, gaussian_sigma
 from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.noise import Noise
 from jostle.kernel.partition import Counts
 
 CERTAIN: Final = 2**63
@@ -37,13 +39,6 @@ _LONGEST: Final = 2**22
 """Tables with more entries take too long to make."""
 
 _BITS: Final = 128
-
-
-class UniformNoise(Protocol):
-    """What a selection draws from."""
-
-    def below(self, bound: int) -> Any:
-        """A whole number from 0 to bound − 1, each as likely; with trials, one per trial."""
 
 
 @final
@@ -73,7 +68,7 @@ class KeySelection:
         """The smallest number of people whose key is at least as likely to be released as not."""
         return int(np.searchsorted(self.table, CERTAIN // 2))
 
-    def select(self, people: Counts, noise: UniformNoise) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def select(self, people: Counts, noise: Noise) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Whether each key is released, given how many different people have it. With trials, along a leading axis.
 
         For the kernel alone, after the charge. `people` must count a person once per key, and in no more keys than
@@ -101,7 +96,7 @@ def optimal_selection(epsilon: object, delta: object, groups_per_person: int = 1
     >>> optimal_selection(1, 1e-6, groups_per_person=10).even_chance
     132
     """
-    return _optimal(exact(epsilon), in_unit_interval(delta), _whole(groups_per_person))
+    return _optimal(exact(epsilon), in_unit_interval(delta), _groups(groups_per_person))
 
 
 @lru_cache(maxsize=64)
@@ -129,7 +124,7 @@ def gaussian_selection(epsilon: object, delta: object, groups_per_person: int = 
     >>> gaussian_selection(1, 1e-6, groups_per_person=10).even_chance
     71
     """
-    return _gaussian(exact(epsilon), in_unit_interval(delta), _whole(groups_per_person))
+    return _gaussian(exact(epsilon), in_unit_interval(delta), _groups(groups_per_person))
 
 
 @lru_cache(maxsize=64)
@@ -186,7 +181,7 @@ def _is_private(epsilon: Fraction, delta: Fraction, groups: int, sigma: Fraction
         if in_others is None:
             added, removed = Fraction(0), -(epsilon + shift)  # 1 − e^x ≤ −x
         else:
-            added, removed = gaussian_delta_between(epsilon, in_others), gaussian_delta_between(epsilon + shift, in_others)
+            added, removed = gaussian_delta(epsilon, in_others), gaussian_delta(epsilon + shift, in_others)
         if 1 - stay + added > delta or removed > delta:
             return False
         first = last + 1
@@ -268,7 +263,5 @@ def _root_up(value: int) -> Fraction:
     return 1 / root_down(Fraction(1, value))
 
 
-def _whole(groups: int) -> int:
-    if isinstance(groups, bool) or not isinstance(groups, (int, np.integer)) or groups < 1:
-        raise BadInput("groups_per_person", "must be a whole number of at least 1", "pass for instance 1")
-    return int(groups)
+def _groups(groups: int) -> int:
+    return check_whole(groups, "groups_per_person", "pass for instance 1", least=1)

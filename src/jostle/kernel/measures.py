@@ -9,8 +9,8 @@ Proof, adaptive analysts and the selection of keys included: docs/proofs/measure
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -24,19 +24,9 @@ _SLACK = Decimal("1e-45")
 """Certified sums are widened by this share of their terms: far more than a dozen roundings at 60 digits add up to."""
 
 
-class _Cap:
-    """What the three caps share: they are written as texts of exact fractions."""
-
-    name: ClassVar[str]
-
-    def as_json(self) -> dict[str, str]:
-        """The cap as texts that `measure_from_json` reads back exactly."""
-        return {"measure": self.name} | {field.name: str(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
-
-
 @final
 @dataclass(frozen=True)
-class Pure(_Cap):
+class Pure:
     """ε-differential privacy.
 
     >>> Pure(0.1)
@@ -52,7 +42,7 @@ class Pure(_Cap):
 
 @final
 @dataclass(frozen=True)
-class Approximate(_Cap):
+class Approximate:
     """(ε, δ)-differential privacy. Part of δ is reserved for selecting keys; the rest converts ρ to ε.
 
     >>> Approximate(1, 1e-6).for_keys
@@ -92,11 +82,11 @@ class Approximate(_Cap):
 
 @final
 @dataclass(frozen=True)
-class Concentrated(_Cap):
+class Concentrated:
     """ρ-zero-concentrated differential privacy: at every order α, a Rényi divergence of at most α·ρ.
 
-    >>> Concentrated("1/50").as_json()
-    {'measure': 'concentrated', 'rho': '1/50'}
+    >>> Concentrated("1/50")
+    Concentrated(rho=Fraction(1, 50))
     """
 
     name: ClassVar[str] = "concentrated"
@@ -108,22 +98,6 @@ class Concentrated(_Cap):
 
 Cap: TypeAlias = Pure | Approximate | Concentrated
 """What an account may lose in all."""
-
-
-def measure_from_json(record: Mapping[str, object]) -> Cap:
-    """The cap that `as_json` wrote.
-
-    >>> measure_from_json(Approximate(1, 1e-6).as_json()) == Approximate(1, 1e-6)
-    True
-    >>> measure_from_json({"measure": "pure", "rho": "1"})
-    Traceback (most recent call last):
-    jostle.kernel.errors.BadInput: measure: is unknown to this jostle. Remedy: open it with the jostle that wrote it.
-    """
-    for kind in (Pure, Approximate, Concentrated):
-        names = {field.name for field in fields(kind)}
-        if record.get("measure") == kind.name and record.keys() == names | {"measure"}:
-            return kind(**{name: record[name] for name in names})
-    raise BadInput("measure", "is unknown to this jostle", "open it with the jostle that wrote it")
 
 
 @final
@@ -270,20 +244,15 @@ def _best(loss: Callable[[float], float]) -> Decimal:
     return Decimal(f"{math.exp((low + high) / 2):.12e}")
 
 
-def gaussian_delta(epsilon: object, sigma: object) -> Fraction:
-    """The δ at ε of Gaussian noise of standard deviation σ on a function of L2 sensitivity 1, rounded up.
+def gaussian_delta(epsilon: Fraction, sigma: Fraction) -> Fraction:
+    """The δ at ε of Gaussian noise of standard deviation σ on a function of L2 sensitivity 1, rounded up; ε may be below 0.
 
-    Balle, Wang: Improving the Gaussian mechanism for differential privacy, ICML 2018, Theorem 8. It is exact for one
-    measurement alone; what is composed adaptively goes by ρ.
+    Φ(1/2σ − εσ) − e^ε·Φ(−1/2σ − εσ): Balle, Wang: Improving the Gaussian mechanism for differential privacy, ICML 2018,
+    Theorem 8. It is exact for one measurement alone; what is composed adaptively goes by ρ.
 
-    >>> float(gaussian_delta(1, 4.225)) < 1e-6 < float(gaussian_delta(1, 4.224))
+    >>> float(gaussian_delta(Fraction(1), Fraction("4.225"))) < 1e-6 < float(gaussian_delta(Fraction(1), Fraction("4.224")))
     True
     """
-    return gaussian_delta_between(exact(epsilon, zero=True), exact(sigma, "sigma"))
-
-
-def gaussian_delta_between(epsilon: Fraction, sigma: Fraction) -> Fraction:
-    """Φ(1/2σ − εσ) − e^ε·Φ(−1/2σ − εσ), rounded up; ε may be below 0."""
     arithmetic = context(300)
     high = normal(_rounded_up(1 / (2 * sigma) - epsilon * sigma))[1]
     low = normal(-_rounded_up(1 / (2 * sigma) + epsilon * sigma))[0]
@@ -311,13 +280,13 @@ def gaussian_sigma(epsilon: object, delta: object) -> Fraction:
 @lru_cache(maxsize=1024)
 def _gaussian_sigma(epsilon: Fraction, delta: Fraction) -> Fraction:
     low = high = Fraction(1)
-    while gaussian_delta_between(epsilon, high) > delta:
+    while gaussian_delta(epsilon, high) > delta:
         low, high = high, 2 * high
-    while gaussian_delta_between(epsilon, low) <= delta:
+    while gaussian_delta(epsilon, low) <= delta:
         low, high = low / 2, low
     for _ in range(42):
         middle = (low + high) / 2
-        low, high = (low, middle) if gaussian_delta_between(epsilon, middle) <= delta else (middle, high)
+        low, high = (low, middle) if gaussian_delta(epsilon, middle) <= delta else (middle, high)
     return high
 
 

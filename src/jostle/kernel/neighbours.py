@@ -63,11 +63,7 @@ class Neighbours:
           at once, each of which may use half the budget only: hence twice the first number.
         - Among filtered records under `replace`, one may also be added or removed.
         """
-        if self.relation == "add_remove":
-            return Fraction(add_remove * self.rows)
-        if self.part:
-            return Fraction(max(replace, 2 * add_remove) * self.rows)
-        return Fraction((replace if self.rows == 1 and not self.filtered else max(replace, add_remove)) * self.rows)
+        return self._one_record(add_remove, replace) * self.rows
 
     def squared_sensitivity(self, add_remove: int, replace: int) -> Fraction:
         """The same for squared L2 distances and Gaussian noise.
@@ -75,11 +71,14 @@ class Neighbours:
         A person with several records moves a vector by as many times one record's distance, not by the root of that. In a
         part, a record that goes to another may lose half of ρ in each of the two: hence twice the first number.
         """
+        return self._one_record(add_remove, replace) * self.rows**2
+
+    def _one_record(self, add_remove: Fraction | int, replace: Fraction | int) -> Fraction:
         if self.relation == "add_remove":
-            return Fraction(add_remove * self.rows**2)
+            return Fraction(add_remove)
         if self.part:
-            return Fraction(max(replace, 2 * add_remove) * self.rows**2)
-        return Fraction((replace if self.rows == 1 and not self.filtered else max(replace, add_remove)) * self.rows**2)
+            return Fraction(max(replace, 2 * add_remove))
+        return Fraction(replace if self.rows == 1 and not self.filtered else max(replace, add_remove))
 
     def in_part(self) -> Neighbours:
         """The relation inside one part of a data set that is split."""

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from jostle.kernel.arguments import check_of_kernel
-from jostle.kernel.arrays import domain_of
+from jostle.kernel.arguments import check_of_kernel, domain_of
 from jostle.kernel.budget import Budget, Purse, check_token
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions.criteria import Criterion

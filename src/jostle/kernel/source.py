@@ -18,8 +18,7 @@ from warnings import warn
 
 import numpy as np
 
-from jostle.kernel.arguments import check_of_kernel, check_one_of
-from jostle.kernel.arrays import counts
+from jostle.kernel.arguments import check_of_kernel, check_one_of, counts
 from jostle.kernel.budget import PURE, Budget, CountingPurse, Purse, check_token
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.functions import intervals
@@ -176,8 +175,7 @@ class PrivateData:
         """The length of the leading axis of what operators return; None in a release."""
         return self.__custody.noise.trials
 
-    def __reduce__(self) -> NoReturn:
-        raise PlanError("a source cannot be pickled or copied: make it in the process that uses it")
+    __reduce__ = Custody.__reduce__
 
 
 class Granting(PrivateData):

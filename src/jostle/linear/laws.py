@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
-from jostle.kernel.partition import Vector
+from jostle.kernel.partition import Counts, Vector
 
 MISSED = 0.05
 """The chance that a true answer is not in its interval."""
@@ -153,10 +154,32 @@ def whole_margins(numbers: Vector, noise: NoiseLaw | Fraction | float) -> Vector
     distinct, back = np.unique(np.asarray(numbers, dtype=np.float64), return_inverse=True)
     # A sum of whole numbers is at most m if its smooth stand-in is at most m + ½.
     found = np.ceil(np.maximum(margins([(law, np.array([distinct] * 3))]) - 0.5, 0.0))
-    exact = distinct * law.second <= _SMOOTH**2
-    for place in np.flatnonzero(exact | ((distinct == 1) & (law.shape == "laplace"))):
-        found[place] = _whole_quantile(int(distinct[place]), law.scale, law.shape) if law.second > 0 else 0
+    whole = distinct.astype(np.int64) == distinct
+    exact = whole & ((distinct * law.second <= _SMOOTH**2) | ((distinct == 1) & (law.shape == "laplace")))
+    places = np.flatnonzero(exact)
+    if places.size and law.second > 0:
+        found[places] = _whole_quantiles(distinct[places].astype(np.int64), found[places], law)
     return np.asarray(found[back.reshape(-1)])
+
+
+def _whole_quantiles(numbers: Counts, guesses: Vector, law: NoiseLaw) -> Vector:
+    """From the law itself, for rising numbers of variables.
+
+    One more symmetric variable whose chances fall on both sides never makes the sum's margin smaller (Anderson 1955). So
+    where the first and the last of some numbers have the same margin, so have all between. Guesses say where to look.
+    """
+    found = np.zeros(numbers.size)
+    ends = [0, *np.flatnonzero(np.diff(guesses)) + 1, numbers.size]
+    waiting = list(pairwise(ends))
+    while waiting:
+        first, end = waiting.pop()
+        low, high = (_whole_quantile(int(numbers[at]), law.scale, law.shape) for at in (first, end - 1))
+        if low == high or end - first <= 2:
+            found[first:end], found[end - 1] = low, high
+        else:
+            middle = (first + end) // 2
+            waiting += [(first, middle), (middle, end)]
+    return found
 
 
 @lru_cache(maxsize=4096)

@@ -21,6 +21,7 @@ from jostle.mechanisms.candidates import MedianMechanism
 from jostle.mechanisms.gradual import GradualRelease
 from jostle.mechanisms.local import RandomizedResponse
 from jostle.mechanisms.margin import large_margin
+from jostle.mechanisms.propose_test_release import propose_test_release
 from jostle.mechanisms.ranks import median, quantiles
 from jostle.mechanisms.repeated import best_of
 from jostle.mechanisms.selection import exponential, exponential_line, permute_and_flip, report_noisy_max
@@ -46,6 +47,7 @@ __all__ = [
     "large_margin",
     "median",
     "permute_and_flip",
+    "propose_test_release",
     "quantiles",
     "report_noisy_max",
     "scale_for_accuracy",

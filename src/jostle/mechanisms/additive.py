@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
-from jostle.kernel.noise import calibrate
+from jostle.kernel.noise import Noise, calibrate
+from jostle.kernel.partition import Vector
 from jostle.mechanisms.arguments import LARGEST, check_budget, is_nothing, is_whole, numbers, whole_numbers
 from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 
@@ -35,13 +38,17 @@ def laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> 
     121.14
     """
     array, stated = numbers(value, "value"), Sensitivity.of(sensitivity)
-    size = stated.size(check_budget(budget).neighbours)
-    if size / budget.pure > LARGEST:
+    add_noise = laplace_noise(array, stated.size(check_budget(budget).neighbours), budget.pure)
+    return add_noise(budget.draw(operator="laplace", note=note))
+
+
+def laplace_noise(values: Vector, size: Fraction, epsilon: Fraction) -> Callable[[Noise], Any]:
+    """What adds noise of scale size/epsilon to real numbers. All that can be refused is refused here, before a charge."""
+    if size / epsilon > LARGEST:
         raise BadInput("budget", "has an ε that asks for noise beyond all numbers", "use a larger epsilon")
-    noise = budget.draw(operator="laplace", note=note)
-    clipped = np.nan_to_num(array, nan=0.0, posinf=LARGEST, neginf=-LARGEST)
+    clipped = np.nan_to_num(values, nan=0.0, posinf=LARGEST, neginf=-LARGEST)
     flat = np.clip(clipped, -LARGEST, LARGEST).reshape(-1)
-    return _shaped(noise.laplace(flat, size, budget.pure), array.shape, float)
+    return lambda noise: _shaped(noise.laplace(flat, size, epsilon), values.shape, float)
 
 
 def discrete_laplace(value: Any, *, sensitivity: Any, budget: Budget, note: str = "") -> Any:

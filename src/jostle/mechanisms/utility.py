@@ -20,6 +20,7 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.mechanisms.arguments import check_bounds, check_confidence, check_positive, finite_scores
+from jostle.mechanisms.propose_test_release import needed_distance
 from jostle.mechanisms.sampling import exponential_weights
 from jostle.mechanisms.sensitivity import Lattice, Sensitivity
 from jostle.mechanisms.threshold import scales
@@ -120,24 +121,13 @@ def exponential_error(
     return scale * (math.log(candidates / best) - math.log(1 - check_confidence(confidence)))
 
 
-def exponential_epsilon(
-    error: float,
-    *,
-    candidates: float,
-    best: float = 1,
-    sensitivity: float = 1,
-    monotone: bool = False,
-    confidence: float = 0.95,
-) -> float:
-    """The ε at which `exponential_error`, with the same settings, is this.
+def exponential_epsilon(error: float, **settings: Any) -> float:
+    """The ε at which `exponential_error`, with the same settings, is this: both are in inverse proportion.
 
     >>> round(exponential_epsilon(8.77, candidates=4, confidence=1 - math.exp(-3)), 2)
     1.0
     """
-    error = check_positive(error, "error")  # both are in inverse proportion
-    return exponential_error(
-        error, candidates=candidates, best=best, sensitivity=sensitivity, monotone=monotone, confidence=confidence
-    )
+    return exponential_error(check_positive(error, "error"), **settings)
 
 
 def exponential_probabilities(
@@ -184,18 +174,13 @@ def report_noisy_max_error(
     return scale * _root(lambda t: t - math.log((candidates - 1) * (2 + t) / (4 * tail)))
 
 
-def report_noisy_max_epsilon(
-    error: float, *, candidates: int, sensitivity: float = 1, monotone: bool = False, confidence: float = 0.95
-) -> float:
-    """The ε at which `report_noisy_max_error`, with the same settings, is this.
+def report_noisy_max_epsilon(error: float, **settings: Any) -> float:
+    """The ε at which `report_noisy_max_error`, with the same settings, is this: both are in inverse proportion.
 
     >>> round(report_noisy_max_epsilon(9.19, candidates=4), 2)
     1.0
     """
-    error = check_positive(error, "error")  # both are in inverse proportion
-    return report_noisy_max_error(
-        error, candidates=candidates, sensitivity=sensitivity, monotone=monotone, confidence=confidence
-    )
+    return report_noisy_max_error(check_positive(error, "error"), **settings)
 
 
 def permute_and_flip_error(
@@ -213,18 +198,13 @@ def permute_and_flip_error(
     return scale * math.log((candidates - 1) / tail) if candidates - 1 > tail else 0.0
 
 
-def permute_and_flip_epsilon(
-    error: float, *, candidates: int, sensitivity: float = 1, monotone: bool = False, confidence: float = 0.95
-) -> float:
-    """The ε at which `permute_and_flip_error`, with the same settings, is this.
+def permute_and_flip_epsilon(error: float, **settings: Any) -> float:
+    """The ε at which `permute_and_flip_error`, with the same settings, is this: both are in inverse proportion.
 
     >>> round(permute_and_flip_epsilon(6.8, candidates=4), 2)
     1.0
     """
-    error = check_positive(error, "error")  # both are in inverse proportion
-    return permute_and_flip_error(
-        error, candidates=candidates, sensitivity=sensitivity, monotone=monotone, confidence=confidence
-    )
+    return permute_and_flip_error(check_positive(error, "error"), **settings)
 
 
 def above_threshold_error(
@@ -253,24 +233,13 @@ def above_threshold_error(
     return off / check_positive(epsilon, "epsilon")
 
 
-def above_threshold_epsilon(
-    error: float,
-    *,
-    queries: int,
-    positives: int = 1,
-    sensitivity: float = 1,
-    monotone: bool = False,
-    confidence: float = 0.95,
-) -> float:
-    """The ε at which `above_threshold_error`, with the same settings, is this.
+def above_threshold_epsilon(error: float, **settings: Any) -> float:
+    """The ε at which `above_threshold_error`, with the same settings, is this: both are in inverse proportion.
 
     >>> round(above_threshold_epsilon(36.6, queries=100), 2)
     1.0
     """
-    error = check_positive(error, "error")  # both are in inverse proportion
-    return above_threshold_error(
-        error, queries=queries, positives=positives, sensitivity=sensitivity, monotone=monotone, confidence=confidence
-    )
+    return above_threshold_error(check_positive(error, "error"), **settings)
 
 
 def clipped_mean_error(
@@ -350,13 +319,47 @@ def large_margin_epsilon(
     return size * _margin(delta, kept, confidence) / check_positive(check_positive(gap, "gap") - 2 * size, "gap")
 
 
+def propose_test_release_distance(epsilon: float, delta: float, *, confidence: float = 0.95) -> int:
+    """The least distance from which `propose_test_release` answers with this probability, where a person has one record.
+
+    The answer is then off by what `laplace_error` says of half of ε and the proposed sensitivity.
+
+    >>> propose_test_release_distance(1, 1e-6)
+    33
+    """
+    scale = 2 / check_positive(epsilon, "epsilon")
+    needed = needed_distance(Fraction(1), Fraction(scale), _share(delta))
+    # Noise of −m or less fails a distance m − 1 above what is needed. It has the probability a^m/(1 + a), a = exp(−1/scale).
+    below = -scale * math.log((1 - check_confidence(confidence)) * (1 + math.exp(-1 / scale)))
+    return needed + max(math.ceil(below - 1e-9), 1) - 1
+
+
+def propose_test_release_epsilon(distance: int, delta: float, *, confidence: float = 0.95) -> float:
+    """The least ε at which `propose_test_release_distance` is at most this.
+
+    >>> round(propose_test_release_epsilon(33, 1e-6), 2)
+    0.99
+    """
+    check_positive(distance - 1, "distance")
+
+    def spare(epsilon: float) -> float:
+        return distance - propose_test_release_distance(epsilon, delta, confidence=confidence) if epsilon else -1.0
+
+    return _root(spare)
+
+
 def _margin(delta: float, kept: int, confidence: float) -> float:
     """The threshold of the search times ε, plus noise in the other direction, and without the 2 · sensitivity."""
     check_positive(kept, "kept")
-    if not 0 < delta < 1:
-        raise BadInput("delta", f"must be between 0 and 1, got {delta!r}", "pass for instance 1e-6")
+    delta = _share(delta)
     sought = 6 * math.log(2 * kept / delta) + 9 * math.log(6 / delta) + 12 * math.log(6 * kept * (kept + 1) / delta)
     return sought + 21 * math.log(3 / (1 - check_confidence(confidence)))
+
+
+def _share(delta: float) -> float:
+    if not 0 < delta < 1:
+        raise BadInput("delta", f"must be between 0 and 1, got {delta!r}", "pass for instance 1e-6")
+    return delta
 
 
 def _reach(sensitivity: float, monotone: bool) -> float:

@@ -145,29 +145,35 @@ class Rows:
         F    0.01234  0.01034 – 0.01434
         M    2.00000  1.90000 – 2.10000
         """
+        kept = [([name, *_cut(cells, most)], right) for name, cells, right in self.in_text(intervals, decimals)]
+        lines = _side_by_side(kept).splitlines()
+        if most is not None and len(self) > most:
+            lines.append(f"({len(self):,} rows)")
+        return "\n".join(lines)
+
+    def in_text(
+        self, intervals: bool = True, decimals: Mapping[str, int] | None = None
+    ) -> list[tuple[str, list[str], bool]]:
+        """The columns of `to_text`: the name of each, its cells, and whether they are set to the right."""
         columns = self.by_name()
         ends = _ends(list(columns)) if intervals else {}
-        shown: list[tuple[list[str], list[str], bool]] = []
+        shown: list[tuple[str, list[str], bool]] = []
         for place, (name, values) in enumerate(columns.items()):
             if name in {end for pair in ends.values() for end in pair}:
                 continue
             told = decimals is not None and name in decimals
             if name not in ends and not told and (ends or not place or any(isinstance(value, str) for value in values)):
-                shown.append(([_one_line(name)], [*map(_cell, values)], False))
+                shown.append((_one_line(name), [*map(_cell, values)], False))
                 continue
             needed = decimals_of(values, *(columns[end] for end in ends.get(name, ())))
             write = _written_with((decimals or {}).get(name, needed))
-            shown.append(([_one_line(name)], [*map(write, values)], True))
+            shown.append((_one_line(name), [*map(write, values)], True))
             if name in ends:
                 lows, highs = ([*map(write, columns[end])] for end in ends[name])
                 width = max(map(len, lows), default=0)
                 between = [f"{low:>{width}} – {high}" for low, high in zip(lows, highs, strict=True)]
-                shown.append((["95 % interval"], between, False))
-        kept = [(head + _cut(cells, most), right) for head, cells, right in shown]
-        lines = _side_by_side(kept).splitlines()
-        if most is not None and len(self) > most:
-            lines.append(f"({len(self):,} rows)")
-        return "\n".join(lines)
+                shown.append(("95 % interval", between, False))
+        return shown
 
 
 def short(value: float) -> str:

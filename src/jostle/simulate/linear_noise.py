@@ -1,8 +1,9 @@
 """Which part of each measured number's noise is in each answer, for plans that are linear in what they measure.
 
-Such a plan is run on no records, with 1 in place of one number's noise and 0 in place of all others', number by number. What
-comes out are the weights of that number in every answer. Only sums of their powers are kept, which say how far off each
-answer is (`jostle.linear.laws`). It depends on the question alone, so it is done once in a process.
+Only sums of powers of these weights are needed, which say how far off each answer is (`jostle.linear.laws`). They depend on
+the question alone, so they are worked out once in a process. If the plan measures one strategy and takes the cells that fit
+best, they follow from the strategy's structure (`jostle.linear.power_sums`). Otherwise the plan is run on no records, with 1
+in place of one number's noise and 0 in place of all others', number by number: what comes out are that number's weights.
 """
 
 from __future__ import annotations
@@ -21,20 +22,22 @@ from jostle.algorithms import Algorithm
 from jostle.kernel.budget import CountingPurse, Price
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts, Vector
-from jostle.kernel.source import Custody, SimulatedSource, source_over
+from jostle.kernel.source import WITNESS, Custody, SimulatedSource, source_over
+from jostle.kernel.strategies import Strategy
 from jostle.linear.laws import NoiseLaw, margins, whole_margins
+from jostle.linear.power_sums import least_squares, power_sums
 from jostle.workloads import Workload
 
 LARGEST = 2**29
 """At most this many weights are worked out, one per answer and measured number: it takes some seconds, once."""
 
+SMALL = 2**18
+"""Up to this many weights are worked out number by number, which takes some milliseconds: loading Numba takes longer."""
+
 _BATCH = 2**20
 _REMEMBERED = 32
 _STEPS = 1.0
 """Noise of a smaller scale is mostly 0 or 1, and a weighted sum of it far from smooth."""
-
-Asked = Callable[[Vector], Vector]
-"""From estimates, one per row, to the answers."""
 
 T = TypeVar("T")
 
@@ -85,38 +88,45 @@ class LinearError:
     tunables: dict[str, Any]
 
     def margins(self, asked: Workload) -> Vector | None:
-        """Half the width of a 95 % interval around each answer; None where no closed form is known.
-
-        Where every cell is measured once, an answer's error is a sum of whole numbers, of known law on any domain.
-        """
-        given = np.random.default_rng(0).standard_normal(self.made_for.shape[1])
-        probe = _Probe(given=given)
-        try:
-            estimate = self._run(probe)
-        except ValueError:  # more numbers were measured than there are cells
-            return self.margins_of(asked.__matmul__, _name(asked), asked.shape[0])
-        adds_up = asked.queries.unit == 1 and asked.queries.bounds == (0, 1)
-        if len(probe.laws) == 1 and adds_up and np.array_equal(estimate, given) and math.isfinite(probe.laws[0][0].scale):
-            return whole_margins(asked.lengths, probe.laws[0][0])
-        return self.margins_of(asked.__matmul__, _name(asked), asked.shape[0])
-
-    def margins_of(self, asked: Asked, name: Hashable, answers: int) -> Vector | None:
-        """The same for anything linear that is asked of the estimate, under a name that tells it from everything else."""
-        measured = _Probe()
-        self._run(measured)
-        laws, sizes = [law for law, _ in measured.laws], [size for _, size in measured.laws]
-        if answers * sum(sizes) > LARGEST:
-            return None
-        key = (self.plan.name, id(self.plan.plan), _name(self.made_for), name, tuple(sorted(self.tunables.items())), *sizes)
+        """Half the width of a 95 % interval around each answer; None where no closed form is known."""
+        probe = _Probe()
+        _, strategies = self._run(probe)
+        laws, sizes = [law for law, _ in probe.laws], [size for _, size in probe.laws]
+        about = self.plan.name, id(self.plan.plan), tuple(sorted(self.tunables.items()))
+        name = _name(asked)
+        key = (*about, name if self.made_for is asked else _name(self.made_for), name, *sizes)
         if key not in _sums:
-            _sums[key] = self._sums(asked, sizes, answers)
+            _sums[key] = self._by_structure(asked, sizes, strategies) or self._one_by_one(asked, sizes)
             if len(_sums) > _REMEMBERED:
                 _sums.popitem(last=False)
         sums = _sums[key]
         return None if sums is None else _margins(laws, sums)
 
-    def _sums(self, asked: Asked, sizes: list[int], answers: int) -> list[Vector] | None:
-        """Per measurement, the sums of b², b⁴ and b⁶ over each answer's weights; None if the plan is not linear."""
+    def _by_structure(self, asked: Workload, sizes: list[int], strategies: list[Strategy]) -> list[Vector] | None:
+        """Per measurement, the sums of b², b⁴ and b⁶ over each answer's weights; None where no structure is known.
+
+        What the plan makes of random numbers is compared with what fits them best: a plan that does something else differs.
+        """
+        if len(sizes) != 1 or len(strategies) != 1:
+            return None
+        given = np.random.default_rng(0).standard_normal(sizes[0])
+        estimate, _ = self._run(_Probe(given=given))
+        adds_up = asked.queries.unit == 1 and asked.queries.bounds == (0, 1)
+        if adds_up and given.size == estimate.size and np.array_equal(estimate.reshape(-1), given):
+            return [np.tile(asked.lengths, (3, 1))]
+        if asked.shape[0] * given.size <= SMALL:
+            return None
+        expected = least_squares(strategies[0], given / strategies[0].unit)
+        if expected is None or not _alike(estimate.reshape(-1), expected):
+            return None
+        found = power_sums(strategies[0], asked.queries)
+        return None if found is None else [found]
+
+    def _one_by_one(self, asked: Workload, sizes: list[int]) -> list[Vector] | None:
+        """The same for any linear plan; None if it is not linear, or there are too many weights."""
+        answers = asked.shape[0]
+        if answers * sum(sizes) > LARGEST:
+            return None
         given = np.random.default_rng(0).standard_normal(sum(sizes))
         found: list[Vector] = []
         linear, first = np.zeros(answers), 0
@@ -125,24 +135,40 @@ class LinearError:
             sums = np.zeros((3, answers))
             for start in range(first, first + size, step):
                 trials = min(step, first + size - start)
-                weights = asked(self._run(_Probe(trials=trials, first=start)))
+                weights = asked @ self._run(_Probe(trials=trials, first=start))[0]
                 linear += given[start : start + trials] @ weights
                 squares = weights * weights
                 fourth = squares * squares
                 sums += [squares.sum(axis=0), fourth.sum(axis=0), np.einsum("ij,ij->j", squares, fourth)]
             found.append(sums)
             first += size
-        right = asked(self._run(_Probe(given=given))[np.newaxis])[0]
-        return found if np.allclose(linear, right, rtol=1e-6, atol=1e-6 * float(np.abs(right).max(initial=1.0))) else None
+        return found if _alike(linear, asked @ self._run(_Probe(given=given))[0]) else None
 
-    def _run(self, engine: Any) -> Vector:
+    def _run(self, engine: Any) -> tuple[Vector, list[Strategy]]:
+        """The estimate, and what was measured for it."""
         custody = Custody(CountingPurse(self.neighbours, engine), engine, self.neighbours)
         empty = np.zeros(math.prod(self.made_for.domain), dtype=np.int64)
         source = source_over(SimulatedSource, empty, self.made_for.domain, custody)
-        return self.plan.run(source, self.made_for, source.grant(self.epsilon), **self.tunables)
+        listed: list[tuple[Any, ...]] = []
+        before = WITNESS.set(listed)
+        try:
+            estimate = self.plan.run(source, self.made_for, source.grant(self.epsilon), **self.tunables)
+        finally:
+            WITNESS.reset(before)
+        return estimate, [strategy for _, strategy, *_ in listed]
+
+
+def _alike(values: Vector, others: Vector) -> bool:
+    """Whether they are the same but for rounding errors."""
+    return bool(np.allclose(values, others, rtol=1e-6, atol=1e-6 * float(np.abs(others).max(initial=1.0))))
 
 
 _sums: OrderedDict[Hashable, list[Vector] | None] = OrderedDict()
+
+
+def forget() -> None:
+    """Work everything out anew, as in another process."""
+    _sums.clear()
 
 
 def _margins(laws: list[NoiseLaw], sums: list[Vector]) -> Vector | None:
@@ -150,9 +176,11 @@ def _margins(laws: list[NoiseLaw], sums: list[Vector]) -> Vector | None:
     whole = np.zeros(sums[0].shape[1], dtype=bool)
     if len(laws) == 1:
         alike = np.isclose(sums[0], sums[0][0], rtol=1e-9, atol=0.0).all(axis=0)  # weights of −1, 0 and 1
-        whole = alike & (sums[0][0] > 0.5) & math.isfinite(laws[0].scale)
+        whole = alike & math.isfinite(laws[0].scale)
     if not whole.all() and min(law.scale for law in laws) < _STEPS:
         return None
+    if whole.all():
+        return whole_margins(np.round(sums[0][0]), laws[0])
     found = margins(list(zip(laws, sums, strict=True)))
     if whole.any():
         found[whole] = whole_margins(np.round(sums[0][0, whole]), laws[0])

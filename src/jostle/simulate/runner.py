@@ -11,8 +11,7 @@ import numpy as np
 
 from jostle import algorithms
 from jostle.algorithms import Algorithm
-from jostle.kernel.arguments import check_whole
-from jostle.kernel.arrays import counts
+from jostle.kernel.arguments import check_whole, counts
 from jostle.kernel.budget import Budget, Price
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.neighbours import Neighbours

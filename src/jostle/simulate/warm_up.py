@@ -15,7 +15,10 @@ import numpy as np
 from jostle import algorithms, workloads
 from jostle.algorithms import Algorithm
 from jostle.algorithms.registry import TASKS
+from jostle.kernel.strategies import hierarchy
 from jostle.linear import loading
+from jostle.linear.design.p_identity import PIdentity
+from jostle.linear.power_sums import power_sums
 from jostle.linear.shrinkage import small_problems
 from jostle.simulate.runner import errors
 from jostle.workloads import Workload
@@ -29,7 +32,7 @@ def warm_up(tell: Callable[[int, int], None] | None = None) -> int:
 
     Before each run, `tell` is called with its number and how many there are.
     """
-    steps: list[Callable[[], object]] = [_minimise]
+    steps: list[Callable[[], object]] = [_minimise, compile_intervals]
     for name, found in algorithms.every().items():
         for task in found.tasks:
             shape = SHAPES[TASKS[task]]
@@ -74,6 +77,13 @@ def _minimise() -> None:
     codes = np.array([0, 1])
     records = SimulatedRecords(ArrayColumns({"a": codes, "class": codes}, {"a": 2, "class": 2}), seed=0)
     records.minimise(Additive("class", {"a": np.eye(2)}, ridge=10), records.grant(1))
+
+
+def compile_intervals() -> None:
+    """What the error bars of many answers need."""
+    rows, line = PIdentity(np.ones((1, 2)), (2,)), workloads.prefix(2).queries
+    for strategy in (hierarchy(2, 2), rows.queries):
+        power_sums(strategy, line)
 
 
 def _show(number: int, of: int) -> None:

@@ -207,7 +207,7 @@ def check_bounds(table: Table, *, epsilon: Any, columns: Sequence[str] | None = 
         placed.engine.check([checked])
     source = table._budget
     if price > source.remaining:  # before the first of both is charged
-        raise Overdraft(requested=price, remaining=source.remaining, of=f"dataset {table.name!r}")
+        raise Overdraft(requested=price, remaining=source.remaining, of=f"account {table.name!r}")
     report: dict[str, Any] = {"spent": Fraction(0), "charges": (), "persons": None}
     if persons is not None and table.unit is not None:
         answer = persons.release(epsilon=price / parts)

@@ -19,8 +19,8 @@ from jostle.kernel.errors import BadInput
 from jostle.schema import Boolean, Category, Column, Date, Integer, Numeric, Real, Schema
 from jostle.schema.columns import MISSING, OTHER
 from jostle.tables.conditions import range_of
-from jostle.tables.predicates import translated
-from jostle.tables.scalars import SCALARS, branches, cast, constant, operands, simplified
+from jostle.tables.predicates import constant, translated
+from jostle.tables.scalars import SCALARS, branches, cast, operands, simplified
 from jostle.tables.sql_days import first_day, moved, truncated
 
 MOST_VALUES = 4096

@@ -98,15 +98,9 @@ class _Translator:
         return self.rows[tree.name]
 
     def _literal(self, tree: Any) -> Any:
-        if tree.is_string:
-            return str(tree.this)
-        try:
-            return int(tree.this)
-        except ValueError:
-            return float(tree.this)
+        return constant(tree)
 
-    def _boolean(self, tree: Any) -> Any:
-        return bool(tree.this)
+    _boolean = _literal
 
     def _null(self, _: Any) -> Any:
         return ibis.null()
@@ -338,6 +332,20 @@ def _check_constants(tree: Any, *values: Any) -> None:
         numbers and any(isinstance(value, (bool, str)) for value in constants)
     ):
         raise _unsupported(tree)
+
+
+def constant(tree: Any) -> Any:
+    """The value of a literal."""
+    if isinstance(tree, sge.Boolean):
+        return bool(tree.this)
+    if isinstance(tree, sge.Null):
+        return None
+    if tree.is_string:
+        return str(tree.this)
+    try:
+        return int(tree.this)
+    except ValueError:
+        return float(tree.this)
 
 
 def _is_constant(tree: Any) -> bool:

@@ -7,7 +7,7 @@ rest is public, or post-processing. Proof: docs/proofs/measures.md, "Selecting k
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,6 @@ from jostle.tables.columns import EngineColumns
 from jostle.tables.groups import Found, GroupsQuestion
 
 if TYPE_CHECKING:
-    from jostle.tables.aggregates import Aggregate, Ratio
     from jostle.tables.table import Table
     from jostle.tables.view import View
 
@@ -39,37 +38,21 @@ AT = "keys"
 """The attribute with a selected group's number."""
 
 
-def groups_question(
-    table: Table,
-    columns: Sequence[str],
-    aggregates: Mapping[str, Aggregate | Ratio],
-    *,
-    weights: Mapping[str, float] | None = None,
-    keys: Any = None,
-    keys_delta: Any = None,
-) -> GroupsQuestion:
+def groups_question(table: Table, *asked: Any, keys: Any = None, keys_delta: Any = None, **settings: Any) -> GroupsQuestion:
     """The question for aggregates by groups: known ones, or with `keys="private"` those that are selected privately."""
     if isinstance(keys, str) and keys == PRIVATE:
-        return PrivateGroupsQuestion(table, columns, aggregates, weights=weights, keys_delta=keys_delta)
+        return PrivateGroupsQuestion(table, *asked, keys_delta=keys_delta, **settings)
     if keys_delta is not None:
         raise BadInput("keys_delta", "is for groups that are selected privately", 'leave it out, or pass keys="private"')
-    return GroupsQuestion(table, columns, aggregates, weights=weights, keys=keys)
+    return GroupsQuestion(table, *asked, keys=keys, **settings)
 
 
 class PrivateGroupsQuestion(GroupsQuestion):
     """Aggregates per group, for groups that are selected by the number of their people."""
 
-    def __init__(
-        self,
-        table: Table,
-        columns: Sequence[str],
-        aggregates: Mapping[str, Aggregate | Ratio],
-        *,
-        weights: Mapping[str, float] | None = None,
-        keys_delta: Any = None,
-    ) -> None:
+    def __init__(self, table: Table, *asked: Any, keys_delta: Any = None, **settings: Any) -> None:
         self.delta = _delta(table, keys_delta)
-        super().__init__(table, columns, aggregates, weights=weights)
+        super().__init__(table, *asked, **settings)
         if not self.groups:
             raise BadInput("keys", "are private, and no column has them", 'name one: group_by("diagnosis", keys="private")')
         if self._quantiles:

@@ -15,7 +15,7 @@ from typing import Any
 import sqlglot.expressions as sge
 
 from jostle.kernel.errors import BadInput
-from jostle.tables.predicates import DAYS, FLOATS, PARTS_OF_A_DAY, TEXTS, WHOLE
+from jostle.tables.predicates import DAYS, FLOATS, PARTS_OF_A_DAY, TEXTS, WHOLE, constant
 from jostle.tables.sql_days import first_day, truncated
 
 
@@ -142,20 +142,6 @@ def simplified(tree: Any) -> Any:
     if isinstance(tree, sge.Extract) and tree.name.upper() in PARTS_OF_A_DAY:
         return PARTS_OF_A_DAY[tree.name.upper()](this=tree.expression)
     return tree
-
-
-def constant(tree: Any) -> Any:
-    """The value of a literal."""
-    if isinstance(tree, sge.Boolean):
-        return bool(tree.this)
-    if isinstance(tree, sge.Null):
-        return None
-    if tree.is_string:
-        return str(tree.this)
-    try:
-        return int(tree.this)
-    except ValueError:
-        return float(tree.this)
 
 
 def cast(tree: Any, value: Any) -> Any:

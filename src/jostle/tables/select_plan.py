@@ -15,7 +15,7 @@ from sqlglot.errors import SqlglotError
 
 from jostle.tables.aggregate_calls import AGGREGATES, KINDS, AggregateCalls, Measure, bare, is_aggregate
 from jostle.tables.post_processing import Item, Order, PostProcessing
-from jostle.tables.predicates import LONGEST
+from jostle.tables.predicates import LONGEST, constant
 from jostle.tables.relations import (
     CLAUSES,
     OTHER_NAMES,
@@ -28,7 +28,6 @@ from jostle.tables.relations import (
     refuse,
     starred,
 )
-from jostle.tables.scalars import constant
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table

@@ -206,16 +206,75 @@ def reached(line: Line) -> dict[float, bool]:
 
 def markdown(figures: Mapping[str, Sequence[Line]], *, command: str) -> str:
     """A page with a table for every experiment."""
-    parts = [
-        "# Classifiers on public tables",
-        ABOUT,
-        f"Made by `{command}`.",
-    ]
+    parts = ["# Classifiers on public tables"]
+    main = figures.get("classifiers", ())
+    if compared(main):
+        parts += [story(main), "<!-- picture: overview -->", "## How it was measured"]
+    parts += [ABOUT, f"Made by `{command}`."]
     for name, shown in figures.items():
         if shown:
             parts += [f"## {FIGURES[name].title}", _measured(shown) + _reached(shown), f"<!-- picture: {name} -->"]
             parts += _tables(FIGURES[name], shown)
     return "\n\n".join(parts) + "\n"
+
+
+OVERVIEW: Final = 1.0
+"""The ε of the first picture, and of the first sentence."""
+
+GUESS: Final = "Majority"
+"""The learner that always predicts the most frequent class."""
+
+
+def compared(shown: Sequence[Line]) -> dict[str, dict[str, float]]:
+    """Per table with a guess and a choice, what each learner misclassifies at ε = 1."""
+    tables: dict[str, dict[str, float]] = {}
+    for line in shown:
+        if OVERVIEW in line.means:
+            tables.setdefault(line.table, {})[line.learner] = line.means[OVERVIEW]
+    return {table: by for table, by in tables.items() if {CHOSEN, GUESS} <= set(by) and len(by) > 2}
+
+
+def story(shown: Sequence[Line]) -> str:
+    """What the tables say, in a few sentences."""
+    tables = compared(shown)
+    cut = sorted(by[CHOSEN] / by[GUESS] for by in tables.values())
+    near = {name: 0 for by in tables.values() for name in by}
+    for by in tables.values():
+        best = min(by.values())
+        for name, share in by.items():
+            near[name] += share <= 1.1 * best
+    rivals = {name: count for name, count in near.items() if name != CHOSEN}
+    rival = max(rivals, key=rivals.__getitem__)
+    others = [np.log(by[CHOSEN] / min(share for name, share in by.items() if name != CHOSEN)) for by in tables.values()]
+    worst = max(tables, key=lambda table: tables[table][CHOSEN] / min(tables[table].values()))
+    lost = tables[worst][CHOSEN] / min(tables[worst].values())
+    geometric = float(np.exp(np.mean(others)))
+    return (
+        f"`PrivateClassifier` picks a learner by itself. At ε = {OVERVIEW:g} it makes {100 * cut[0]:.0f} % to "
+        f"{100 * cut[-1]:.0f} % of the errors that guessing the most frequent class makes, depending on the table. "
+        f"On {near[CHOSEN]} of {len(tables)} tables its errors are at most a tenth above those of the best learner, "
+        f"which nobody knows beforehand; the best fixed choice, {rival}, achieves that on {rivals[rival]}. "
+        f"**Where it is behind:** compared with the best other learner of each table, it errs {geometric:.2f} times as "
+        f"much in the geometric mean, and {lost:.2f} times on {worst}."
+    )
+
+
+def overview(shown: Sequence[Line]) -> Any:
+    """Per table: guessing, the best learner and the one that was chosen."""
+    tables = compared(shown)
+    names = list(tables)
+    figure = plots.new(f"How many records are misclassified at ε = {OVERVIEW:g}?", x="misclassified records", log_x=True)
+    for title, colour, symbol, shares in (
+        ("guessing the most frequent class", plots.MUTED, "line-ns-open", [by[GUESS] for by in tables.values()]),
+        ("the best learner, known afterwards", plots.CONTRAST, "diamond-open", [min(by.values()) for by in tables.values()]),
+        ("PrivateClassifier", plots.ACCENT, "circle", [by[CHOSEN] for by in tables.values()]),
+    ):
+        marker = {"color": colour, "symbol": symbol, "size": 12, "line": {"width": 2}}
+        figure.add_scatter(x=shares, y=names, name=title, mode="markers", marker=marker)
+    marks = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5]
+    figure.update_xaxes(tickmode="array", tickvals=marks, ticktext=[f"{100 * mark:g} %" for mark in marks])
+    figure.update_yaxes(autorange="reversed", type="category", title="")
+    return figure.update_layout(height=180 + 32 * len(names), legend={"y": -0.25, "yanchor": "top"})
 
 
 def _measured(shown: Sequence[Line]) -> str:

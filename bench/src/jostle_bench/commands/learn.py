@@ -151,10 +151,12 @@ def _teach(path: Path, tables: int, console: Console) -> None:
 
 
 def _report(path: Path, wanted: dict[str, Figure], found: dict[str, list[Line]], figures: str) -> None:
-    from jostle_bench.classifiers.report import markdown, picture
+    from jostle_bench.classifiers.report import compared, markdown, overview, picture
     from jostle_bench.reports.pages import plain
 
     drawn = {name: plain(picture(figure, found[name])) for name, figure in wanted.items() if found[name]}
+    if compared(found.get("classifiers", ())):
+        drawn["overview"] = plain(overview(found["classifiers"]))
     save_report(path, markdown(found, command=f"jostle bench learn --figures {figures}"), drawn)
 
 

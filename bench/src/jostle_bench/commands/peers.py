@@ -56,7 +56,7 @@ def peers(
     The options say what is measured; the report is on everything that the folder has results of. Stop it whenever you like:
     the same command goes on where it was stopped.
     """
-    from jostle.cli import running
+    from jostle.cli import delivery
     from jostle.kernel.errors import BadInput
     from jostle_bench.peers import accuracy, classifiers, environments
     from jostle_bench.peers import report as reports
@@ -76,7 +76,7 @@ def peers(
         seed=seed,
         data=public,
     )
-    with running.stoppable():
+    with delivery.stoppable():
         done, tried = _measured(wanted, asked, envs, fresh=fresh) if collect else ({}, {})
     everybody = asked.peers if quick else list(environments.known().values())
     places = {peer.name: environments.find(peer, envs) for peer in everybody} | tried
@@ -87,6 +87,8 @@ def peers(
         found[part.name] = part.findings(whole, here) if here else Findings()
     pages = reports.sections(ran, places, found)
     pictures = {name: figure for one in found.values() for name, figure in one.pictures.items()}
+    if any(one.comparisons for one in found.values()):
+        pictures["overview"] = reports.picture(found)
     flags = {"quick": quick, "full": full, "no-collect": not collect}
     command = _command(flags, only=only, parts=parts, domains=domains, tables=tables, seed=str(seed or ""))
     _write(out / "peers.html", page(pages, pictures, command=command))

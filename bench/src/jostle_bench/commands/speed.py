@@ -29,6 +29,9 @@ def speed(
     ] = None,
     out: Annotated[Path, typer.Option(help="Where the picture goes.")] = Path("jostle-speed.html"),
     as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="Time the error bars of 4,096 answers in place of runs, the first time.")
+    ] = False,
 ) -> None:
     """How fast: the time and memory of a run against the domain's size, with the growth fitted, and what compiling takes."""
     from rich.progress import track
@@ -38,6 +41,9 @@ def speed(
     from jostle_bench import reference
     from jostle_bench.speed import machine, speeds
 
+    if intervals:
+        _show_intervals(words(algorithms) if algorithms else None, [task] if task else list(known.TASKS))
+        return
     plots.savable(out)  # before long work is done for it
     names = [known.get(name).name for name in words(algorithms)] if algorithms else known.names()
     tasks = [task] if task else list(known.TASKS)
@@ -66,6 +72,24 @@ def speed(
     console.print(f"First calls on a fresh machine take {compiling:.1f} s longer in all, for compiling.")
     _picture(found, out)
     console.print(f"The picture: open {out}")
+
+
+def _show_intervals(named: list[str] | None, tasks: list[str]) -> None:
+    """Of data-dependent algorithms, which take longer, only Bayes and AdaptiveGrid unless others are named."""
+    from jostle import algorithms as known
+    from jostle_bench.interval_speed import interval_speeds
+    from jostle_bench.speed import machine
+
+    usual = [name for name in known.names() if not known.get(name).data_dependent or name in ("Bayes", "AdaptiveGrid")]
+    headings = ("algorithm", "questions", "kind", "milliseconds")
+    table = new_table("Error bars, worked out for the first time", headings, left=headings[:3])
+    for one in interval_speeds([known.get(name).name for name in named or usual], tasks):
+        domain = "×".join(map(str, one.workload.domain))
+        about = f"{one.workload.shape[0]:,} {one.workload.kind}, {domain} cells"
+        table.add_row(one.algorithm, about, "exact" if one.exact else "calibrated", f"{1000 * one.seconds:,.0f}")
+    console = Console(highlight=False)
+    console.print(f"{machine()['processor']}, Python {machine()['python']}, NumPy {machine()['numpy']}\n")
+    console.print(table)
 
 
 def _times(found: list[Speed]) -> Table:

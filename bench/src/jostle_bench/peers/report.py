@@ -40,6 +40,7 @@ def _first(ran: Mapping[str, Ran], found: Mapping[str, Findings]) -> Section:
     cells = [one for findings in found.values() for one in findings.comparisons]
     behind = [one for one in cells if one.behind]
     texts = [
+        *([_story(found)] if cells else []),
         (
             f"{len(cells):,} cells: the same work by jostle and by a peer, on the same machine. A ratio is ours over "
             "theirs, of errors, seconds or bytes; below 1, ours is better."
@@ -49,14 +50,52 @@ def _first(ran: Mapping[str, Ran], found: Mapping[str, Findings]) -> Section:
             "interval is above 1 as a whole. In the others it contains 1. Where both are equally good, half of the cells "
             "are behind by chance, and one in forty seems to be so for certain."
         ),
-        (
-            "The load is how many processes ran or waited, on average over the minute before a job began (the median of all "
-            "jobs, and the most). Above the number of cores, times are longer than they need be; errors do not change."
-        ),
     ]
     rows = [_part_row(name, ran.get(name, ()), found[name].comparisons) for name in found]
     headings = ["", "cells", "ratio (geometric mean)", "behind", "for certain", "load", "by"]
-    return Section(title="jostle beside its peers", texts=texts, grids=[Grid(headings=headings, rows=rows)])
+    figure = "overview" if cells else ""
+    return Section(title="jostle beside its peers", texts=texts, grids=[Grid(headings=headings, rows=rows)], figure=figure)
+
+
+def _story(found: Mapping[str, Findings]) -> str:
+    """What was found, in a few sentences: errors first, then time, then where we are behind."""
+    said = []
+    for name, words in (("accuracy", "numbers"), ("classifiers", "classifiers")):
+        cells = found[name].comparisons if name in found else ()
+        if cells:
+            said.append(f"{mean([one.ratio for one in cells]):.2f} times theirs for {words}")
+    texts = [f"At the same ε, jostle's errors are {' and '.join(said)}, in the geometric mean."] if said else []
+    timed = found["speed"].comparisons if "speed" in found else ()
+    if timed:
+        slower = [one for one in timed if one.behind]
+        worst = max(timed, key=lambda one: one.ratio)
+        texts.append(
+            f"In {len(slower)} of {len(timed)} comparisons of time and memory, jostle needs more, for certain in "
+            f"{_certain(slower)}. The worst is {worst.ratio:.1f} times what {worst.peer} needs "
+            f"({worst.group}: {worst.cell})."
+        )
+    return " ".join(texts)
+
+
+def picture(found: Mapping[str, Findings]) -> Any:
+    """Ours over theirs, one mark per peer and kind of work."""
+    from jostle import plots
+
+    cells = [one for findings in found.values() for one in findings.comparisons]
+    groups = {"accuracy": "errors of numbers", "classifiers": "errors of classifiers", "speed": "time and memory"}
+    peers = list(dict.fromkeys(one.peer.split(",")[0] for one in cells if one.part in groups))
+    figure = plots.new("How does jostle compare? Ours over theirs; left of 1, jostle is ahead", x="ratio", log_x=True)
+    styles = zip(
+        groups.items(), (plots.ACCENT, plots.CONTRAST, plots.PALETTE[2]), ("circle", "diamond", "square"), strict=True
+    )
+    for (part, title), colour, symbol in styles:
+        here = {peer: [one.ratio for one in cells if one.part == part and one.peer.split(",")[0] == peer] for peer in peers}
+        known = {peer: mean(ratios) for peer, ratios in here.items() if ratios}
+        marker = {"color": colour, "symbol": symbol, "size": 11}
+        figure.add_scatter(x=list(known.values()), y=list(known), name=title, mode="markers", marker=marker)
+    figure.add_vline(x=1, line={"dash": "dot", "color": plots.MUTED})
+    figure.update_yaxes(autorange="reversed", type="category", title="")
+    return figure.update_layout(height=180 + 28 * len(peers), legend={"y": -0.25, "yanchor": "top"})
 
 
 def _certain(cells: Sequence[Comparison]) -> int:
@@ -79,11 +118,16 @@ def _machine(places: Places) -> Section:
         f"{here['processor']}, {here['cores']} cores, {here['memory_bytes'] / 2**30:.0f} GiB; {here['system']}; "
         f"Python {here['python']}; jostle {here['jostle']} (its source has the digest {own_source()})."
     )
+    load = (
+        "The load in the table above is how many processes ran or waited, on average over the minute before a job "
+        "began (the median of all jobs, and the most). Above the number of cores, times are longer than they need be; "
+        "errors do not change."
+    )
     rows = [
         [place.peer.title, place.peer.version or "–", _state(place)] for name, place in places.items() if name != OURSELVES
     ]
     grid = Grid(headings=["peer", "version", ""], rows=rows)
-    return Section(title="Machine and versions", texts=[line], grids=[grid] if rows else [])
+    return Section(title="Machine and versions", texts=[line, load], grids=[grid] if rows else [])
 
 
 def _state(place: Environment | Unavailable) -> str:

@@ -44,10 +44,17 @@ NUMBER = RegressionTask(
 )
 """As above, with a number to predict."""
 
+YES_OR_NO = RegressionTask(
+    ("colour", "size"), "sick", {**{name: NUMBER.columns[name] for name in NUMBER.attributes}, "sick": Boolean()}
+)
+"""As above, with two values to predict, as 0 and 1."""
+
 REGRESSIONS: dict[str, dict[str, Any]] = {
     "linear": {"model": "linear", "method": "moments"},
     "additive": {"model": "additive", "steps": 1},
     "from a synthetic table": {"model": "linear", "method": "synthetic"},
+    "Poisson": {"model": "poisson"},
+    "logistic": {"model": "logistic", "method": "moments"},
     "chosen": {},
 }
 """The ways to predict a number."""
@@ -106,19 +113,20 @@ def _held_out() -> Audited:
 
 def _regression(way: str) -> Audited:
     """What is released are a model's predictions of all combinations of values."""
-    grid = np.indices(tuple(NUMBER.sizes[name] for name in NUMBER.attributes)).reshape(len(NUMBER.attributes), -1)
-    codes = dict(zip(NUMBER.attributes, grid, strict=True))
+    task = YES_OR_NO if way == "logistic" else NUMBER
+    grid = np.indices(tuple(task.sizes[name] for name in task.attributes)).reshape(len(task.attributes), -1)
+    codes = dict(zip(task.attributes, grid, strict=True))
 
     def ask(records: Records, budget: Budget) -> Vector:
-        return np.asarray(REGRESSION.run(records, NUMBER, budget, **REGRESSIONS[way]).scores(codes)).T
+        return np.asarray(REGRESSION.run(records, task, budget, **REGRESSIONS[way]).scores(codes)).T
 
-    usual, crowd = (0, 0), ((0, 0, 0),) * 6
-    alone = Pair("nothing and one record", (), ((*usual, 3),))
+    usual, crowd, most = (0, 0), ((0, 0, 0),) * 6, task.label_cells - 1
+    alone = Pair("nothing and one record", (), ((*usual, most),))
     known = by_relation(
-        [Pair("one that is far off", crowd, (*crowd, (*usual, 3))), alone, Pair("rare", crowd, (*crowd, (2, 4, 3)))],
-        [Pair("one that moves far", crowd, (*crowd[1:], (*usual, 3))), Pair("gone", crowd, crowd[1:]), alone],
+        [Pair("one that is far off", crowd, (*crowd, (*usual, most))), alone, Pair("rare", crowd, (*crowd, (2, 4, most)))],
+        [Pair("one that moves far", crowd, (*crowd[1:], (*usual, most))), Pair("gone", crowd, crowd[1:]), alone],
     )
-    runs = of_records(ask, NUMBER.sizes, filtered=True) | {"pace": "slow"}
+    runs = of_records(ask, task.sizes, filtered=True) | {"pace": "slow"}
     return Audited(name=f"regression: {way}", family="classifier", pairs=known, **runs)
 
 

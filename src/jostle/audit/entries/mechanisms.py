@@ -36,7 +36,8 @@ _QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
 
 def entries() -> list[Audited]:
     """Every mechanism."""
-    return [*_numbers(), *_columns(), *_selections(), *_searches(), _randomized_response(), _large_margin()]
+    with_delta = (_large_margin(), _propose_test_release())
+    return [*_numbers(), *_columns(), *_selections(), *_searches(), _randomized_response(), *with_delta]
 
 
 def _entry(name: str, ask: Ask, pairs: Pairs, *, unknown: str = "", batched: bool = True, **changed: Any) -> Audited:
@@ -256,3 +257,43 @@ def _large_margin() -> Audited:
         pace="batched",
         in_rho=False,
     )
+
+
+def _propose_test_release() -> Audited:
+    """A value and a distance. Where no answer comes, the output is far from every answer."""
+
+    def run(side: tuple[float, int], epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+        budget = simulation(seed=seed, neighbours=neighbours, trials=samples).grant(epsilon, delta=DELTA)
+        answers = np.nan_to_num(_proposed(side, budget), nan=-1e6)
+        return np.asarray(answers, dtype=np.float64).reshape(-1, 1)
+
+    def exact(side: tuple[float, int], epsilon: Fraction, neighbours: Neighbours, samples: int, seed: int) -> Vector:
+        tokens = (FreePurse(neighbours).grant(epsilon, delta=DELTA) for _ in range(samples))
+        answers = [_proposed(side, token) for token in tokens]
+        return np.array([[-1e6 if answer is None else answer] for answer in answers], dtype=np.float64)
+
+    def pairs(relation: Neighbours) -> list[Pair]:
+        move = relation.sensitivity(1, 2)
+        near = int(relation.sensitivity(1, 1)) - 1
+        return [
+            Pair("tame data, and a record more", (0.0, 60), (float(move), 59)),
+            Pair("unusual data, and tame ones", (0.0, near), (float(move), near + 1)),
+            Pair("unusual data, where the value may go anywhere", (0.0, near), (1e9, near)),
+        ]
+
+    return Audited(
+        name="propose_test_release",
+        family="mechanism",
+        run=run,
+        exact=exact,
+        pairs=pairs,
+        delta=DELTA,
+        unknown="half of ε goes to the test, half to the answer, and what unusual data lose is forgiven by δ",
+        pace="batched",
+        in_rho=False,
+    )
+
+
+def _proposed(side: tuple[float, int], budget: Budget) -> Any:
+    value, distance = side
+    return mechanisms.propose_test_release(value, sensitivity=1, distance=distance, budget=budget)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
@@ -20,11 +20,10 @@ from jostle.kernel.records import Columns, ReleaseRecords
 from jostle.schema import Schema
 from jostle.tables import opening
 from jostle.tables.budget_source import BudgetSource
-from jostle.tables.cells.staged_columns import Expression
 from jostle.tables.run_in_engine import Query
 from jostle.tables.table import Table
 from jostle.tables.unit import Unit
-from jostle.tables.view import EngineRows, View
+from jostle.tables.view import View
 
 PEOPLE = "people"
 """What the table is called."""
@@ -77,25 +76,11 @@ class RememberedView(View):
     answers: dict[Hashable, Any] = field(default_factory=dict, compare=False)
     """What the engine has answered; shared with the views that are made of this one."""
 
-    def count_query(
-        self,
-        names: Sequence[str],
-        keys: Callable[[EngineRows], tuple[Expression, dict[str, Expression]]],
-        group: Callable[[EngineRows], Expression] | None = None,
-    ) -> Query:
-        return self._run_once(("counted", *names), super().count_query(names, keys, group))
+    def count_query(self, names: Sequence[str], *how: Any, **settings: Any) -> Query:
+        return self._run_once(("counted", *names), super().count_query(names, *how, **settings))
 
-    def sums_query(
-        self,
-        names: Sequence[str],
-        summands: Callable[[EngineRows], tuple[Expression, dict[str, Expression], list[Expression]]],
-        *,
-        squares: bool,
-        persons: bool,
-        texts: Mapping[str, str] | None = None,
-    ) -> Query:
-        query = super().sums_query(names, summands, squares=squares, persons=persons, texts=texts)
-        return self._run_once(("sums", *names), query)
+    def sums_query(self, names: Sequence[str], *how: Any, **settings: Any) -> Query:
+        return self._run_once(("sums", *names), super().sums_query(names, *how, **settings))
 
     def _run_once(self, what: tuple[str, ...], query: Query) -> Query:
         found: Query = self._once(what, lambda: QueryRunOnce(query.step, query.write, query.backend, query.drawn))

@@ -17,7 +17,7 @@ from typing import NoReturn, Self, final
 import numpy as np
 
 from jostle.choice.expressions.public import Domain, Mask, Places, PublicNumber, public, short
-from jostle.kernel.arrays import counts
+from jostle.kernel.arguments import counts
 from jostle.kernel.budget import Budget, exact
 from jostle.kernel.errors import BadInput
 from jostle.kernel.functions import expressions as rules

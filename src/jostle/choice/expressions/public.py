@@ -16,7 +16,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
-from jostle.kernel.arrays import domain_of
+from jostle.kernel.arguments import domain_of
 from jostle.kernel.errors import BadInput
 
 LONGEST_TEXT = 160

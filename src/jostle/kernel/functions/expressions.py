@@ -18,7 +18,7 @@ from typing import Any, Final, final
 
 import numpy as np
 
-from jostle.kernel.arrays import LARGEST_TOTAL, domain_of
+from jostle.kernel.arguments import LARGEST_TOTAL, domain_of
 from jostle.kernel.errors import BadInput, PlanError
 from jostle.kernel.partition import Counts, Partition, check_partition, fixed
 

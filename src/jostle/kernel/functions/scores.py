@@ -13,8 +13,7 @@ from typing import final
 
 import numpy as np
 
-from jostle.kernel.arguments import check_whole
-from jostle.kernel.arrays import LARGEST_TOTAL
+from jostle.kernel.arguments import LARGEST_TOTAL, check_whole
 from jostle.kernel.errors import BadInput
 from jostle.kernel.functions.statistics import check_price
 from jostle.kernel.partition import Counts, Vector

@@ -135,7 +135,7 @@ def check_charge(has: Balance, cost: Cost) -> Spending:
     spending = limits.after(has.limit, has.spending, cost)
     if not limits.allowed(has.limit, spending):
         rest = limits.shown(has.limit, limits.left(has.limit, has.spending, cost.measure))
-        raise Overdraft(requested=cost.amount, remaining=rest, of=f"dataset {has.dataset!r}", measure=cost.measure)
+        raise Overdraft(requested=cost.amount, remaining=rest, of=f"account {has.dataset!r}", measure=cost.measure)
     return spending
 
 

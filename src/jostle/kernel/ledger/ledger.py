@@ -179,7 +179,7 @@ class Ledger:
             accounts.check_unit("unit", name, has.unit, unit)
             if not _same(relation, has.neighbours):
                 raise BudgetError(
-                    f"dataset {name!r} is accounted for under {has.neighbours}, and this charge is under {relation}. Losses "
+                    f"account {name!r} is accounted for under {has.neighbours}, and this charge is under {relation}. Losses "
                     "under different neighbours do not add up: use the account's own, or make an account of another name"
                 )
             spending = accounts.check_charge(has, cost)

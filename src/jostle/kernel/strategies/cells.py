@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from jostle.kernel.arrays import domain_of
+from jostle.kernel.arguments import domain_of
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Partition, check_partition, fixed
 from jostle.kernel.strategies.base import LARGEST_ENTRY, Strategy, check_proven, check_weights, lattice

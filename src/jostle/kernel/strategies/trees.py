@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from jostle.kernel.arrays import domain_of
+from jostle.kernel.arguments import domain_of
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import fixed
 from jostle.kernel.strategies.base import Strategy, check_weights, lattice

@@ -38,8 +38,8 @@ class LinearFeatures:
 
 
 @once_per_task
-def linear_features(task: Task) -> dict[str, LinearFeatures]:
-    """The attributes that fit, each with its features.
+def linear_features(task: Task, finest: int = FINEST) -> dict[str, LinearFeatures]:
+    """The attributes that fit, each with its features; an ordered one has at most `finest` bins.
 
     An ordered attribute has one for its number; a category one for each value but the first. Values that the schema does
     not name share one more.
@@ -51,20 +51,20 @@ def linear_features(task: Task) -> dict[str, LinearFeatures]:
     >>> found["size"].labels, found["size"].matrix.tolist(), found["kind"].labels
     (('size', 'size: not known'), [[-1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], ('kind = b', 'kind: not known'))
     """
-    made = {name: _features(task, name) for name in task.attributes}
+    made = {name: _features(task, name, finest) for name in task.attributes}
     kept = sorted(made, key=lambda name: len(made[name].labels))
     while kept and sum(len(made[name].labels) for name in kept) > MOST:
         kept.pop()
     return {name: made[name] for name in task.attributes if name in kept}
 
 
-def _features(task: Task, name: str) -> LinearFeatures:
+def _features(task: Task, name: str, finest: int) -> LinearFeatures:
     column, known = task.columns[name], task.known(name)
     if not is_ordered(column):
         bins = coarse(task, name, known)
         labels = [f"{name} = {label}" for label in column.labels[1:known]]
         return LinearFeatures(name, bins, np.eye(width(bins))[:, 1:], (*labels, *_unnamed(name, width(bins) - known)))
-    bins = _ordered_bins(task.sizes[name], known)
+    bins = _ordered_bins(task.sizes[name], known, finest)
     numbers = middles(column)
     count = int(bins[known - 1]) + 1
     mean = np.bincount(bins[:known], numbers, count) / np.bincount(bins[:known], minlength=count)
@@ -75,11 +75,11 @@ def _features(task: Task, name: str) -> LinearFeatures:
     return LinearFeatures(name, bins, matrix, (name, *_unnamed(name, width(bins) - count)), float(centre), float(half))
 
 
-def _ordered_bins(size: int, known: int) -> Counts:
-    """At most FINEST bins of neighbouring cells, and one for values that the schema does not name."""
+def _ordered_bins(size: int, known: int, finest: int) -> Counts:
+    """At most `finest` bins of neighbouring cells, and one for values that the schema does not name."""
     table = np.arange(size, dtype=np.int64)
-    table[:known] = table[:known] * min(FINEST, known) // known
-    table[known:] = min(FINEST, known)
+    table[:known] = table[:known] * min(finest, known) // known
+    table[known:] = min(finest, known)
     return table
 
 

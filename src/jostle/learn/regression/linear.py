@@ -59,14 +59,14 @@ class Moments:
     @cached_property
     def noise_size(self) -> float:
         """About how large the noise is as a matrix: its largest eigenvalue seldom exceeds twice this number."""
-        return math.sqrt(float(self.variances.sum(axis=1).max()))
+        return noise_size(self.variances)
 
     @cached_property
     def seen(self) -> NDArray[np.bool_]:
         """Which features are there at all, beyond noise: what no record has would only add noise."""
-        there = np.diag(self.products) > PRESENT * np.sqrt(np.diag(self.variances))
-        found: NDArray[np.bool_] = np.where(np.arange(len(there)) == 0, True, there)
-        return found
+        there = present(np.diag(self.products), np.diag(self.variances))
+        there[0] = True
+        return there
 
     def of(self, kept: NDArray[np.bool_]) -> Moments:
         """Those of some features only."""
@@ -88,37 +88,38 @@ class Moments:
         label = float(np.clip(self.with_label[0] / self.records, -1, 1))
         values, vectors = np.linalg.eigh(centred)
         if ridge is None:
-            least = math.sqrt(math.log(2 * max(len(values), 1) ** 2 / FAILURE)) * self.noise_size
-            ridge = max(0.0, least - max(float(values.min(initial=np.inf)), 0.0))
+            ridge = ridge_for(self.noise_size, len(values), float(values.min(initial=np.inf)))
         pulled = vectors.T @ (self.with_label[1:] - self.records * label * mean)
         raised = np.maximum(values, 0.0) + ridge
         slopes = vectors @ np.where(raised > 0, pulled / np.where(raised > 0, raised, 1.0), 0.0)
         return np.concatenate([[label - float(mean @ slopes)], slopes]), ridge
 
 
-@dataclass(frozen=True, eq=False)
-class LinearModel:
-    """A number for each feature; a prediction is the sum of what a record's features have, within the label's bounds."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CoefficientModel:
+    """A number for each feature; what is predicted follows from the sum of what a record's features have."""
 
     features: Mapping[str, LinearFeatures]
-    moments: Moments
     slopes: FloatArray
-    """In units of features from −1 to 1 and a label from −1 to 1, the constant first."""
+    """In units of features from −1 to 1, the constant first."""
 
     ridge: float
     bounds: tuple[float, float]
     summary: str
     exact: bool = True
-    """Whether the moments have noise of known variance and nothing else, so that coefficients have intervals."""
+    """Whether the sums have noise of known variance and nothing else, so that coefficients have intervals."""
 
-    def predict(self, codes: Mapping[str, IntArray]) -> FloatArray:
-        """A number for each record."""
+    def predictor(self, codes: Mapping[str, IntArray]) -> FloatArray:
+        """The sum for each record."""
         total = self.slopes[0]
         for name, at in offsets(self.features).items():
             one = self.features[name]
             total = total + (one.matrix @ self.slopes[at])[one.bins[codes[name]]]
-        low, high = self.bounds
-        return np.asarray(np.clip((low + high) / 2 + (high - low) / 2 * total, low, high))
+        return np.asarray(total)
+
+    def predict(self, codes: Mapping[str, IntArray]) -> FloatArray:
+        """A number for each record, within the bounds."""
+        raise NotImplementedError
 
     def scores(self, codes: Mapping[str, IntArray]) -> FloatArray:
         """The predicted numbers, as one column."""
@@ -132,43 +133,39 @@ class LinearModel:
         return f"{self.summary}{leans}"
 
     @cached_property
-    def _in_units(self) -> FloatArray:
+    def in_units(self) -> FloatArray:
         """From slopes to coefficients in the columns' own units: one row per coefficient, the constant first."""
-        low, high = self.bounds
-        half = (high - low) / 2
-        matrix = half * np.eye(len(self.slopes))
-        for name, at in offsets(self.features).items():
-            one = self.features[name]
+        at = offsets(self.features)
+        found = np.eye(len(self.slopes))
+        for name, one in self.features.items():
             if one.labels[:1] == (name,):
-                matrix[at.start, at.start] = half / one.half
-                matrix[0, at.start] = -half * one.centre / one.half
-        return matrix
+                start = at[name].start
+                found[start, start] = 1 / one.half
+                found[0, start] = -one.centre / one.half
+        return found
 
     @property
     def values(self) -> FloatArray:
         """The coefficients in the columns' own units, the constant first."""
-        low, high = self.bounds
-        found = self._in_units @ self.slopes
-        found[0] += (low + high) / 2
-        return np.asarray(found)
+        return np.asarray(self.in_units @ self.slopes)
 
     def intervals(self, *, population: bool) -> tuple[FloatArray, FloatArray]:
         """Ends of 95 % intervals; infinite where the noise leaves a coefficient open.
 
-        They are about what least squares without noise gives on the same records; with `population`, about what it would
-        give on all that these records are drawn from.
+        They are about what the same fit without noise gives on the same records; with `population`, about what it would give
+        on all that these records are drawn from.
         """
-        low, high = self.bounds
-        seen = self.moments.seen
-        units = self._in_units[np.ix_(seen, seen)]
-        free, covariance, hidden = _unshrunk(self.moments.of(seen), population=population)
-        centre = units @ free
-        centre[0] += (low + high) / 2
+        raise NotImplementedError
+
+    def _around(
+        self, seen: NDArray[np.bool_], free: FloatArray, covariance: FloatArray, hidden: NDArray[np.bool_]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Intervals of those that were seen, around slopes without a ridge whose error has this covariance."""
+        units = self.in_units[np.ix_(seen, seen)]
         variance = np.einsum("ij,jk,ik->i", units, covariance, units)
-        reach = np.full(len(seen), np.inf)
+        reach, middle = np.full(len(seen), np.inf), np.zeros(len(seen))
         reach[seen] = np.where(hidden, np.inf, NORMAL * np.sqrt(np.maximum(variance, 0.0)))
-        middle = np.zeros(len(seen))
-        middle[seen] = centre
+        middle[seen] = units @ free
         return middle - reach, middle + reach
 
     def to_pandas(self, *, population: bool = False) -> pd.DataFrame:
@@ -178,6 +175,59 @@ class LinearModel:
         labels = ["(constant)", *(label for one in self.features.values() for label in one.labels)]
         low, high = self.intervals(population=population)
         return pd.DataFrame({"coefficient": labels, "value": self.values, "low": low, "high": high})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LinearModel(CoefficientModel):
+    """The sum is the label, from −1 to 1 between its bounds."""
+
+    moments: Moments
+
+    @property
+    def _scale(self) -> tuple[float, float]:
+        """The middle of the label's range, and half of it."""
+        low, high = self.bounds
+        return (low + high) / 2, (high - low) / 2
+
+    def predict(self, codes: Mapping[str, IntArray]) -> FloatArray:
+        middle, half = self._scale
+        return np.asarray(np.clip(middle + half * self.predictor(codes), *self.bounds))
+
+    @property
+    def values(self) -> FloatArray:
+        return self._in_label_units(super().values)
+
+    def _in_label_units(self, coefficients: FloatArray) -> FloatArray:
+        middle, half = self._scale
+        found = half * coefficients
+        found[0] += middle
+        return found
+
+    def intervals(self, *, population: bool) -> tuple[FloatArray, FloatArray]:
+        seen = self.moments.seen
+        low, high = self._around(seen, *_unshrunk(self.moments.of(seen), population=population))
+        return self._in_label_units(low), self._in_label_units(high)
+
+
+def noise_size(variances: FloatArray) -> float:
+    """About how large noise with these variances is as a matrix: its largest eigenvalue seldom exceeds twice this number."""
+    return math.sqrt(float(variances.sum(axis=1).max()))
+
+
+def present(squares: FloatArray, variances: FloatArray) -> NDArray[np.bool_]:
+    """Which features have a sum of squares that stands out from its noise."""
+    return np.asarray(squares > PRESENT * np.sqrt(variances))
+
+
+def ridge_for(noise: float, size: int, least: float) -> float:
+    """What raises the smallest eigenvalue to what noise may have added to any (Wang 2018, Algorithm 2)."""
+    return max(0.0, math.sqrt(math.log(2 * max(size, 1) ** 2 / FAILURE)) * noise - max(least, 0.0))
+
+
+def open_coefficients(values: FloatArray, vectors: FloatArray, noise: float) -> NDArray[np.bool_]:
+    """Which coefficients have a share in directions that noise leaves open."""
+    away = vectors[:, values < CLEAR * 2 * noise]
+    return np.asarray((away**2).sum(axis=1) > ENTANGLED)
 
 
 def _unshrunk(known: Moments, *, population: bool) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
@@ -193,5 +243,4 @@ def _unshrunk(known: Moments, *, population: bool) -> tuple[FloatArray, FloatArr
     if population:
         left = known.label_square - 2 * free @ known.with_label + free @ known.products @ free
         middle = middle + max(float(left), 0.0) / known.records * known.products
-    away = vectors[:, values < CLEAR * 2 * known.noise_size]
-    return free, inverse @ middle @ inverse.T, np.asarray((away**2).sum(axis=1) > ENTANGLED)
+    return free, inverse @ middle @ inverse.T, open_coefficients(values, vectors, known.noise_size)

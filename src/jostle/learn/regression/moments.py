@@ -46,7 +46,7 @@ def linear(records: Records, task: RegressionTask, budget: Budget, *, ridge: flo
     summary = (
         f"A linear model of {len(slopes) - 1} features, from {len(pairs)} measurements, with a ridge of {used:,.0f} records."
     )
-    return LinearModel(features, moments, slopes, used, task.bounds, summary)
+    return LinearModel(features=features, moments=moments, slopes=slopes, ridge=used, bounds=task.bounds, summary=summary)
 
 
 def label_feature(task: RegressionTask) -> LinearFeatures:

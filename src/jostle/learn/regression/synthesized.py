@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from jostle.kernel.budget import Budget
+from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records
 from jostle.learn.regression.features import linear_features, offsets
 from jostle.learn.regression.linear import LinearModel, Moments
@@ -29,11 +30,7 @@ def synthesized(records: Records, task: RegressionTask, budget: Budget, *, ridge
 
     Privacy: the synthesizer spends the budget, whole. The rest is post-processing.
     """
-    names = [*task.attributes, task.label]
-    label = len(names) - 1
-    workload = [pair for pair in combinations(range(len(names)), 2) for _ in range(LABELLED if label in pair else 1)]
-    made = synthesize(records, {name: task.columns[name] for name in names}, budget, workload=workload)
-    codes = made.draw(DRAWN, np.random.default_rng(SEED))
+    made, codes, scale = drawn_records(records, task, budget)
     features = linear_features(task)
     at = offsets(features)
     table = np.ones((DRAWN, 1 + sum(len(one.labels) for one in features.values())))
@@ -41,7 +38,6 @@ def synthesized(records: Records, task: RegressionTask, budget: Budget, *, ridge
         table[:, at[name]] = one.matrix[one.bins[codes[name]]]
     target = label_feature(task)
     numbers = target.matrix[target.bins[codes[task.label]], 0]
-    scale = made.total / DRAWN
     size = table.shape[1]
     moments = Moments(
         scale * table.T @ table,
@@ -51,5 +47,19 @@ def synthesized(records: Records, task: RegressionTask, budget: Budget, *, ridge
         np.zeros(size),
     )
     slopes, used = moments.solve(1.0 if ridge is None else ridge)
-    summary = f"A linear model of {size - 1} features, from a synthetic table with {len(made.steps)} measurements."
-    return LinearModel(features, moments, slopes, used, task.bounds, summary, exact=False)
+    summary = f"A linear model of {size - 1} features, from a synthetic table with {made} measurements."
+    return LinearModel(
+        features=features, moments=moments, slopes=slopes, ridge=used, bounds=task.bounds, summary=summary, exact=False
+    )
+
+
+def drawn_records(records: Records, task: RegressionTask, budget: Budget) -> tuple[int, dict[str, Counts], float]:
+    """How many measurements a model of all columns took, records drawn from it, and how many records each stands for.
+
+    Privacy: the synthesizer spends the budget, whole.
+    """
+    names = [*task.attributes, task.label]
+    label = len(names) - 1
+    workload = [pair for pair in combinations(range(len(names)), 2) for _ in range(LABELLED if label in pair else 1)]
+    made = synthesize(records, {name: task.columns[name] for name in names}, budget, workload=workload)
+    return len(made.steps), made.draw(DRAWN, np.random.default_rng(SEED)), made.total / DRAWN

@@ -10,12 +10,14 @@ import numpy as np
 from jostle.kernel.errors import BadInput
 from jostle.learn.registry import FloatArray
 from jostle.learn.task import Task
-from jostle.schema import Column, Date, Integer, Numeric
+from jostle.schema import Boolean, Category, Column, Date, Integer, Numeric
 
 
 @dataclass(frozen=True)
 class RegressionTask(Task):
     """Predict a column of numbers from some attributes. Rows without a number there do not count.
+
+    Two values count as numbers, too: the first is 0 and the second 1, so that a mean is a probability.
 
     >>> from jostle.schema import Real
     >>> task = RegressionTask.over({"age": Integer(0, 99), "pay": Real(0, 10, bins=5)}, "pay")
@@ -24,8 +26,8 @@ class RegressionTask(Task):
     """
 
     def _check_label(self) -> None:
-        if not isinstance(self.columns.get(self.label), Numeric):
-            able = [name for name, column in self.columns.items() if isinstance(column, Numeric)]
+        if not _is_number(self.columns.get(self.label)):
+            able = [name for name, column in self.columns.items() if _is_number(column)]
             names_one = f"name the column to predict as label, one of {', '.join(able)}"
             remedy = names_one if able else "describe it as Real(low, high, bins=…), or as Integer(low, high)"
             raise BadInput("label", f"{self.label!r} must be a column of the schema with numbers", remedy)
@@ -43,7 +45,11 @@ class RegressionTask(Task):
     def bounds(self) -> tuple[float, float]:
         """The least and the greatest number that is predicted."""
         column = self.columns[self.label]
-        return (float(column.low), float(column.high)) if isinstance(column, Numeric) else (0.0, 0.0)
+        return (float(column.low), float(column.high)) if isinstance(column, Numeric) else (0.0, 1.0)
+
+
+def _is_number(column: Column | None) -> bool:
+    return isinstance(column, (Numeric, Boolean)) or (isinstance(column, Category) and column.values == 2)
 
 
 def is_ordered(column: Column) -> bool:

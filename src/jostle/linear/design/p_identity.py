@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,9 +48,7 @@ class PIdentity:
         self.queries = matrix(vstack([diags_array(cells), rows @ diags_array(cells)], format="csr"), shape)
         self._squares = squares
         # What was rounded to the lattice is what will be measured: solve for that.
-        measured = self.queries.entries.astype(np.float64) / self.queries.unit
-        self.cells: Vector = measured[: self.queries.size].diagonal()
-        self.theta = csr_array(measured[self.queries.size :] @ diags_array(1 / self.cells))
+        self.cells, self.theta = _parts(self.queries)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -60,16 +58,11 @@ class PIdentity:
     @cached_property
     def _inverse(self) -> Vector:
         """(I + ΘΘᵀ)⁻¹, small: one row per sum."""
-        inner = (self.theta @ self.theta.T).toarray()
-        return np.asarray(np.linalg.inv(inner + np.eye(len(inner))))
+        return _inverse(self.theta)
 
     def least_squares(self, answers: Vector) -> Vector:
         """The cells that fit all noisy answers best: the cells' own, corrected by how far their sums are off (Woodbury)."""
-        lead, size = answers.shape[:-1], self.queries.size
-        own = answers[..., :size].reshape(-1, size).T
-        sums = answers[..., size:].reshape(own.shape[1], -1).T
-        fitted = own + self.theta.T @ (self._inverse @ (sums - self.theta @ own))
-        return np.asarray((fitted / self.cells[:, None]).T.reshape(*lead, size))
+        return least_squares_of((self.cells, self.theta, self._inverse), answers)
 
     def variance(self, gram: GramProduct, diagonal: Vector) -> float:
         """The workload's total variance after least squares, for noise of variance 1 at a norm of 1: L2, with `squares`."""
@@ -78,6 +71,49 @@ class PIdentity:
         scaled = self.theta.toarray() / self.cells
         inner = gram(scaled) @ scaled.T
         return float(norm**2 * ((diagonal / self.cells**2).sum() - (self._inverse * inner).sum()))
+
+
+Split = tuple[Vector, Any, Vector]
+"""What each cell is measured with; the sums, in these; and (I + ΘΘᵀ)⁻¹, small: one row per sum."""
+
+
+@lru_cache(maxsize=4)
+def split_of(strategy: Matrix) -> Split | None:
+    """What a matrix measures, if it is every cell and some sums besides; otherwise None.
+
+    >>> split_of(PIdentity(np.array([[1.0, 1.0]]), (2,)).queries)[0].tolist()
+    [0.5, 0.5]
+    """
+    entries, size = strategy.entries, strategy.size
+    if not np.array_equal(entries.indptr[: size + 1], np.arange(size + 1)) or not np.array_equal(
+        entries.indices[:size], np.arange(size)
+    ):
+        return None
+    cells, theta = _parts(strategy)
+    return None if (cells == 0).any() else (cells, theta, _inverse(theta))
+
+
+def least_squares_of(split: Split, answers: Vector) -> Vector:
+    """The cells that fit all noisy answers best: the cells' own, corrected by how far their sums are off (Woodbury)."""
+    cells, theta, inverse = split
+    lead, size = answers.shape[:-1], cells.size
+    own = answers[..., :size].reshape(-1, size).T
+    sums = answers[..., size:].reshape(own.shape[1], -1).T
+    fitted = own + theta.T @ (inverse @ (sums - theta @ own))
+    return np.asarray((fitted / cells[:, None]).T.reshape(*lead, size))
+
+
+def _parts(strategy: Matrix) -> tuple[Vector, Any]:
+    from scipy.sparse import csr_array, diags_array
+
+    measured = strategy.entries.astype(np.float64) / strategy.unit
+    cells = measured[: strategy.size].diagonal()
+    return cells, csr_array(measured[strategy.size :] @ diags_array(1 / cells))
+
+
+def _inverse(theta: Any) -> Vector:
+    inner = (theta @ theta.T).toarray()
+    return np.asarray(np.linalg.inv(inner + np.eye(len(inner))))
 
 
 def refine(theta: Vector, gram: GramProduct, diagonal: Vector, *, iterations: int) -> Vector:

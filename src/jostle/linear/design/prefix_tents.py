@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from jostle.kernel.arrays import domain_of
+from jostle.kernel.arguments import domain_of
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.kernel.strategies.base import RESOLUTION

@@ -28,7 +28,7 @@ def tree_least_squares(tree: Hierarchy, answers: Vector) -> Vector:
     >>> tree_least_squares(hierarchy(2, 2), np.array([10.0, 3.0, 4.0])).tolist()
     [4.0, 5.0]
     """
-    gains, shares = _weights(tree)
+    gains, shares = gains_and_shares(tree)
     parts = tree.by_level(answers)
     values = [part / (w / tree.unit) if w != tree.unit else part for part, w in zip(parts, tree.weights, strict=True)]
     sums: list[Any] = [None] * len(values)
@@ -41,7 +41,7 @@ def tree_least_squares(tree: Hierarchy, answers: Vector) -> Vector:
 
 
 @lru_cache(maxsize=32)
-def _weights(tree: Hierarchy) -> tuple[list[Any], list[Any]]:
+def gains_and_shares(tree: Hierarchy) -> tuple[list[Any], list[Any]]:
     """For each level: how much the children's sum counts in a block's estimate, and a child's share of what is lacking.
 
     One number where it is the same for all blocks of a level, as it is in regular trees, which then run without look-ups.

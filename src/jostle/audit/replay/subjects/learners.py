@@ -138,18 +138,19 @@ def _fitted(found: Learner) -> Subject:
 
 
 def _regressed(way: str) -> Subject:
-    """A number is predicted, from a frame."""
+    """A number is predicted, from a frame; by a logistic model, one of two values."""
+    schema = MIXED if way == "logistic" else PAID
 
     def run(case: Case, rows: Rows, account: TapeAccount) -> Any:
         how: dict[str, Any] = {
-            "label": "pay",
+            "label": list(schema)[-1],
             "neighbours": case.neighbours.relation,
             "account": account,
             **REGRESSIONS[way],
         }
         return learn.PrivateRegressor(case.epsilon, case.setting, **how).fit(_frame(case.setting, rows))
 
-    return Subject(name=f"learner: regression, {way}", family="learner", run=run, cases=_cases([PAID]))
+    return Subject(name=f"learner: regression, {way}", family="learner", run=run, cases=_cases([schema]))
 
 
 def _frame(schema: dict[str, Column], rows: Rows) -> Any:
