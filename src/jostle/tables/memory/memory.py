@@ -147,28 +147,28 @@ def together(
 
 
 def _of_one_draw(frame: Frame, measured: Sequence[Remembered], queries: Any) -> Recollection | None:
-    reduced = [(one, small) for one in measured if (small := _reduced(one, frame)) is not None]
-    if not reduced:
+    usable = [(one, small) for one in measured if (small := reduced(one, frame)) is not None]
+    if not usable:
         return None
     signatures = {}
     for root in frame.roots:
         states = len(frame.offsets[root])
-        rows = [frame.offsets[root], *(small.offsets.get(root, np.zeros(states, dtype=np.int64)) for _, small in reduced)]
+        rows = [frame.offsets[root], *(small.offsets.get(root, np.zeros(states, dtype=np.int64)) for _, small in usable)]
         if any(len(one) != states for one in rows):
             return None
         signatures[root] = np.unique(np.stack(rows), axis=1)
     if np.prod([one.shape[1] for one in signatures.values()], dtype=np.float64) > MOST_ATOMS:
         return None
-    cells = [_joint([one[place] for one in signatures.values()]) for place in range(len(reduced) + 1)]
+    cells = [joint([one[place] for one in signatures.values()]) for place in range(len(usable) + 1)]
     noisy = [
         NoisyCells(small.cell_of(place), small.values, one.law, small.summed)
-        for place, (one, small) in zip(cells[1:], reduced, strict=True)
+        for place, (one, small) in zip(cells[1:], usable, strict=True)
     ]
     found = combined(cells[0], frame.size, noisy, queries)
     if found is None:
         return None
     used = {id(cells) for cells, _ in found.used}
-    return Recollection(found, tuple(one for (one, _), cells in zip(reduced, noisy, strict=True) if id(cells) in used))
+    return Recollection(found, tuple(one for (one, _), cells in zip(usable, noisy, strict=True) if id(cells) in used))
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class _Reduced:
         return np.where(place < 0, LEFT_OUT, found)
 
 
-def _reduced(one: Remembered, frame: Frame) -> _Reduced | None:
+def reduced(one: Remembered, frame: Frame) -> _Reduced | None:
     """None if rows are left out in a column that the question is not about: it is then about other rows."""
     beyond = [root for root in one.frame.roots if root not in frame.offsets]
     if not all(one.frame.keeps_all(root) for root in beyond):
@@ -204,7 +204,7 @@ def _sums(parts: Sequence[Counts]) -> Counts:
     return reduce(lambda found, part: np.unique(found[:, np.newaxis] + np.unique(part)), parts, np.zeros(1, dtype=np.int64))
 
 
-def _joint(parts: Sequence[Counts]) -> Counts:
+def joint(parts: Sequence[Counts]) -> Counts:
     """The cell of each combination of atoms; −1 if one of them is left out."""
     cells, out = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.bool_)
     for part in parts:
