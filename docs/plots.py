@@ -316,7 +316,9 @@ def on_files(files: Any, *, config: Any) -> Any:
         files.append(File.generated(config, f"{FOLDER}/{name}.html", content=page(name)))
     for report in sorted((Path(__file__).parent / REPORTS).glob("*.json")):
         for name, figure in json.loads(report.read_text("utf-8")).items():
-            made = paged(_responsive(go.Figure(figure)), f"{report.stem}-{name}", f"../../{FOLDER}/{LIBRARY}")
+            made = paged(
+                plots.with_plain_ticks(_responsive(go.Figure(figure))), f"{report.stem}-{name}", f"../../{FOLDER}/{LIBRARY}"
+            )
             files.append(File.generated(config, f"{REPORTS}/plots/{report.stem}-{name}.html", content=made))
     return files
 

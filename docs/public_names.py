@@ -1,5 +1,7 @@
 """For the reference: headings say what users type, such as `jostle.open`, not where the code is.
 
+Everywhere: what examples print is not coloured as code.
+
 A hook of mkdocs. The public name of an object is the shortest one under which a package's `__init__` hands it on. Files are
 read, and nothing is imported.
 """
@@ -33,7 +35,7 @@ def public_names() -> dict[str, str]:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Puts the public name over each object of the reference."""
+    """Puts the public name over each object of the reference, and reads examples with prompts as consoles."""
 
     def with_heading(line: re.Match[str]) -> str:
         public = public_names().get(line[1], line[1])
@@ -41,4 +43,5 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
             return line[0]
         return f"{line[0]}\n    options:\n      heading: {public}\n      toc_label: {public.rpartition('.')[2]}"
 
+    markdown = re.sub(r"^( *)```python\n(?= *>>> )", r"\1```pycon\n", markdown, flags=re.MULTILINE)
     return re.sub(r"^::: ([\w.]+)$", with_heading, markdown, flags=re.MULTILINE)

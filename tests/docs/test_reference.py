@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,16 @@ def homes() -> dict[str, str]:
 @pytest.mark.parametrize(("name", "home"), sorted(homes().items()))
 def test_every_public_name_is_in_the_reference(name, home):
     assert home in SHOWN or home.rsplit(".", 1)[0] in SHOWN, f"put ::: {home} on a page of docs/api/"
+
+
+def test_what_examples_print_is_not_coloured_as_code():
+    sys.path.insert(0, str(DOCS))
+    try:
+        from public_names import on_page_markdown
+    finally:
+        sys.path.remove(str(DOCS))
+    code = "```python\nx = 1\n```\n"
+    assert on_page_markdown(f"{code}```python\n>>> x\n1\n```\n") == f"{code}```pycon\n>>> x\n1\n```\n"
 
 
 @pytest.mark.parametrize("module", sorted(jostle._MODULES.values()))

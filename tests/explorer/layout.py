@@ -70,6 +70,45 @@ def look(driver: Any, width: int, *, dark: bool = False) -> None:
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [night]})
 
 
+LESS_PICTURE = """
+const [picture, across, down] = arguments, done = arguments[3], image = new Image();
+image.onload = () => {
+  const canvas = Object.assign(document.createElement("canvas"), { width: across, height: down });
+  const pen = canvas.getContext("2d");
+  pen.imageSmoothingQuality = "high";
+  let drawn = image, wide = image.width, high = image.height;
+  for (; wide > 2 * across && high > 2 * down; wide = Math.ceil(wide / 2), high = Math.ceil(high / 2)) {
+    const half = document.createElement("canvas");
+    Object.assign(half, { width: Math.ceil(wide / 2), height: Math.ceil(high / 2) });
+    half.getContext("2d").drawImage(drawn, 0, 0, half.width, half.height);
+    drawn = half;
+  }
+  pen.drawImage(drawn, 0, 0, across, down);
+  const of = pen.getImageData(0, 0, across, down).data;
+  done([...Array(across * down).keys()].map((n) => Math.round((of[4 * n] + of[4 * n + 1] + of[4 * n + 2]) / 3)));
+};
+image.src = "data:image/png;base64," + picture;
+"""
+
+ACROSS, DOWN = 24, 30
+
+
+def seen_from_afar(driver: Any) -> list[int]:
+    """A screenshot, so small that letters become grey: where things are, and how dark. Other fonts change it little."""
+    driver.execute_script("window.scrollTo(0, 0); document.activeElement.blur()")
+    found: list[int] = driver.execute_async_script(LESS_PICTURE, driver.get_screenshot_as_base64(), ACROSS, DOWN)
+    return found
+
+
+def apart(one: list[int], other: list[int]) -> float:
+    """How different two pictures are: the mean difference of their greys, of 255.
+
+    >>> apart([0, 255], [10, 255])
+    5.0
+    """
+    return sum(abs(a - b) for a, b in zip(one, other, strict=True)) / len(one)
+
+
 def as_before(driver: Any) -> None:
     """The window of the other tests."""
     driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -1,10 +1,13 @@
 """The pictures of docs/explorer.md, taken again: `python -m tests.explorer.screenshots docs/images`.
 
+With `--looks` in place of a folder: what a test compares the pages with. Look at the pages before you approve of them.
+
 They show public and made-up data: an explorer is started without JOSTLE_DATA, and the released table is drawn at random.
 """
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 import tempfile
@@ -12,7 +15,7 @@ import time
 from pathlib import Path
 
 from tests.explorer.browsing import browser_with, started, stopped
-from tests.explorer.test_pages import Browser
+from tests.explorer.test_pages import LOOKS, Browser, looks
 
 
 def compare(browser):
@@ -88,7 +91,21 @@ def main(target):
         stopped(running)
 
 
+def approve():
+    running, driver = started(Path(tempfile.mkdtemp())), browser_with(tempfile.mkdtemp())
+    try:
+        driver.get(running.link)
+        lines = (f"{json.dumps(name)}: {seen}" for name, seen in looks(Browser(driver, running.address)).items())
+        LOOKS.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    finally:
+        driver.quit()
+        stopped(running)
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "--looks":
+        approve()
+        sys.exit()
     target = Path(sys.argv[1])
     target.mkdir(parents=True, exist_ok=True)
     main(target)

@@ -426,6 +426,47 @@ def test_pages_look_right_and_load_nothing_from_elsewhere(browser, page):
     assert "Share" not in browser.driver.execute_script(offered)  # a button of Plotly's that uploads
 
 
+LOOKS = Path(__file__).with_name("looks.json")
+"""What the pages looked like when somebody last approved of them: `python -m tests.explorer.screenshots --looks`."""
+
+MOST_APART = 6.0
+"""Of 255. Another font is about 2 apart; a page without its style sheet 20 and more."""
+
+NO_DATA = "for (const e of document.querySelectorAll('.figure, .results')) e.style.visibility = 'hidden'"
+
+
+def looks(browser):
+    """Every page as it begins, seen from afar, wide and narrow, by day and by night, without results."""
+    seen = {}
+    for page in PAGES:
+        browser.open_settled(page)
+        browser.driver.execute_script(NO_DATA)
+        for width, dark in ((1280, False), (1280, True), (390, False)):
+            layout.look(browser.driver, width, dark=dark)
+            seen[f"{page or 'home'} {width}{' dark' if dark else ''}"] = layout.seen_from_afar(browser.driver)
+    layout.as_before(browser.driver)
+    return seen
+
+
+def test_pages_look_as_they_did_when_somebody_approved_of_them(chromium, tmp_path):
+    running = started(tmp_path)  # without a table that another test opened
+    browser = Browser(chromium, running.address)
+    try:
+        browser.driver.get(running.link)
+        browser.until(lambda: browser.every(".paths"))
+        approved, now = json.loads(LOOKS.read_text()), looks(browser)
+        assert {name: layout.apart(now[name], approved[name]) for name in approved if now[name]} == pytest.approx(
+            dict.fromkeys(now, 0), abs=MOST_APART
+        )
+        browser.open("compare")  # and the comparison sees: a page without its style sheet looks different
+        browser.driver.execute_script(NO_DATA + "; document.querySelector('link[rel=stylesheet]').disabled = true")
+        layout.look(browser.driver, 1280)
+        assert layout.apart(layout.seen_from_afar(browser.driver), approved["compare 1280"]) > 2 * MOST_APART
+    finally:
+        layout.as_before(browser.driver)
+        stopped(running)
+
+
 def test_a_preview_follows_the_slider_and_what_it_shows_is_what_can_be_paid(browser, place):
     browser.open("release")
     browser.until(lambda: browser.every("form[data-run='/release/preview']"))

@@ -47,19 +47,32 @@ TRIALS: Final = 3
 
 def found(files: Sequence[Path]) -> dict[str, Selector]:
     """The selectors to begin with: those that come with jostle, and those in files."""
-    shipped = {f"{SHIPPED}{name}": selectors.shipped(name) for name in selectors.shipped_names()}
+    names = sorted(selectors.shipped_names(), key=lambda name: name not in TASKS)  # jostle's own before the paper's
+    shipped = {f"{SHIPPED}{name}": selectors.shipped(name) for name in names}
     return shipped | {file.name: Selector.load(file) for file in files}
 
 
 def page_facts(known: Mapping[str, Selector]) -> dict[str, Any]:
     """What the page's form offers."""
     return {
-        "selectors": {name: selector.about.task for name, selector in known.items()},
+        "selectors": {name: _titled(name, selector.about.task) for name, selector in known.items()},
         "sources": list(inputs.sources().values()),
         "workloads": inputs.WORKLOADS,
         "features": {name: feature.about for name, feature in FEATURES.items() if name != "workload"},
         "tasks": list(TASKS),
     }
+
+
+def _titled(name: str, task: str) -> str:
+    """A selector as the form lists it.
+
+    >>> [_titled(name, "range-1d") for name in ("shipped: range-1d", "shipped: as-published-range-1d", "mine.json")]
+    ["jostle's own (one dimension)", 'as published (one dimension)', 'mine.json (one dimension)']
+    """
+    dimensions = "one dimension" if TASKS[task] == 1 else "two dimensions"
+    if name.startswith(SHIPPED):
+        name = "jostle's own" if name == f"{SHIPPED}{task}" else "as published"
+    return f"{name.removesuffix(f' for {task}')} ({dimensions})"
 
 
 async def upload(form: Form, known: dict[str, Selector]) -> PageFragment:
@@ -167,8 +180,8 @@ def walked(trace: Trace) -> dict[str, Any] | None:
 
     Only the selector for the task that comes with jostle is known here. Of several trees that vote, the first is shown.
     """
-    known = {selectors.shipped(name).about.task: selectors.shipped(name) for name in selectors.shipped_names()}
-    selector, values = known.get(trace.task), {seen.name: seen.value for seen in trace.features}
+    selector = selectors.find(None, trace.task, trace.measure) if trace.task in TASKS else None
+    values = {seen.name: seen.value for seen in trace.features}
     if not trace.regrets or selector is None or "workload" not in values:
         return None
     trees = selector.trees[selector.about.classes[int(values["workload"])]]

@@ -400,7 +400,9 @@ class Records(PrivateData):
         self.__custody.spend(budget, "select_keys", f"{rule.method} rule, {rule.groups_per_person} groups per person")
         squares = any(one.squares for one in measured.totals)
         keys, sums = self.__columns.keyed_sums(by, measured.points, squares=squares)
-        chosen = rule.select(np.minimum(sums.persons, len(rule.table)).astype(np.int64), self.__custody.noise)
+        people, noise = np.minimum(sums.persons, len(rule.table)).astype(np.int64), self.__custody.noise
+        how = (rule, budget.price.delta)
+        chosen = noise.outcome("keys", how, (keys, people), lambda: rule.select(people, noise))
         places = _in_order(np.flatnonzero(chosen), keys)
         selected = SelectedColumns({"keys": places.size}, sums.of(places), held)
         named = [keys[place] for place in places]
@@ -421,7 +423,7 @@ class Records(PrivateData):
         names = (*objective.features, objective.label)
         sizes = {name: self.__shape((name,))[0] for name in names}
         objective.check(sizes)
-        how = perturbed.calibration(objective, sizes[objective.label], self.neighbours, budget.pure)
+        how = perturbed.calibration_for(objective, sizes[objective.label], self.neighbours, budget.price)
         self.__custody.spend(budget, "minimise", f"additive scores of {len(objective.features)} attributes")
         rows, weights = self.__columns.listed(names)
         return perturbed.release(objective, rows, weights, sizes[objective.label], self.__custody.noise, how)

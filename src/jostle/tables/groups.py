@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jostle.answers.answer import Answer, remaining_after
+from jostle.answers.answer import Answer, paid_with
 from jostle.answers.combined_totals import CombinedSum, CombinedTotals, weights_of
 from jostle.answers.grouped import GroupedAnswers
 from jostle.answers.noise_intervals import (
@@ -307,7 +307,7 @@ class GroupsQuestion(PricedGroups):
         records, budget = source.records(self._columns, price, note=self.what)
         totals = self._weighted(budget.measure)
         self._read_all(records.totals(self._by, totals, budget), found)
-        return self._paid(budget) | {"spent": budget.amount, "neighbours": records.neighbours}
+        return self._paid(budget) | {"neighbours": records.neighbours}
 
     def _read_all(self, noisy: Sequence[NoisyTotals | CombinedTotals], found: dict[str, Found]) -> None:
         for one, numbers in zip(self._measured, noisy, strict=True):
@@ -324,13 +324,7 @@ class GroupsQuestion(PricedGroups):
         return ratio_of(found[over], found[under]) if top is None or bottom is None else ratio_of_sums(top, bottom)
 
     def _paid(self, budget: Budget) -> dict[str, Any]:
-        remaining = remaining_after(budget, lambda: self.table._budget.remaining)
-        return {
-            "remaining": remaining,
-            "charges": budget.charges,
-            "measure": budget.measure,
-            "left_in": budget.left_in,
-        }
+        return paid_with(budget, lambda: self.table._budget.remaining)
 
     def _answer(self, price: dict[str, Any], found: Mapping[str, Found], before: Sequence[Answer] = ()) -> GroupedAnswers:
         """The answer with what was found so far, and what was paid for all of it."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from jostle.answers.answer import remaining_after
+from jostle.answers.answer import paid_with
 from jostle.answers.previews import Preview, checked_rows
 from jostle.answers.released_numbers import Marginals, ReleasedNumbers
 from jostle.kernel.arguments import check_one_of
@@ -159,9 +159,7 @@ class MarginalsQuestion(Question[Marginals]):
         records, token = source.records(columns, epsilon, note=self.what)
         with witnessed() as seen:
             found = self._cells(records, token) if token.measure == PURE else self._from_residuals(records, token)
-        price: dict[str, Any] = {"spent": token.amount, "remaining": remaining_after(token, lambda: source.remaining)}
-        price |= {"measure": token.measure, "left_in": token.left_in}
-        price |= {"neighbours": records.neighbours, "charges": token.charges}
+        price = paid_with(token, lambda: source.remaining) | {"neighbours": records.neighbours}
         if source.memory is not None:
             from jostle.tables.memory.several import remember
 

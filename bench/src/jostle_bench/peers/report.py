@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from statistics import median
 from typing import Any
@@ -77,19 +77,31 @@ def _story(found: Mapping[str, Findings]) -> str:
     return " ".join(texts)
 
 
+def _library(peer: str, peers: Iterable[str]) -> str:
+    """The library behind what was used of it, for a picture with one line per library.
+
+    >>> [_library(peer, ["interpret"]) for peer in ("interpret DP-EBM", "PrivaTree (ours) as published", "A, added up")]
+    ['interpret', 'PrivaTree (ours)', 'A']
+    """
+    short = peer.partition(",")[0]
+    short = f"{short.partition(')')[0]})" if ")" in short else short
+    return min((one for one in peers if short.startswith(f"{one} ") and "(" not in short), key=len, default=short)
+
+
 def picture(found: Mapping[str, Findings]) -> Any:
     """Ours over theirs, one mark per peer and kind of work."""
     from jostle import plots
 
     cells = [one for findings in found.values() for one in findings.comparisons]
     groups = {"accuracy": "errors of numbers", "classifiers": "errors of classifiers", "speed": "time and memory"}
-    peers = list(dict.fromkeys(one.peer.split(",")[0] for one in cells if one.part in groups))
-    figure = plots.new("How does jostle compare? Ours over theirs; left of 1, jostle is ahead", x="ratio", log_x=True)
+    named = {one.peer: _library(one.peer, {other.peer for other in cells}) for one in cells if one.part in groups}
+    peers = list(dict.fromkeys(named.values()))
+    figure = plots.new("Ours over theirs: left of 1, jostle is ahead", x="ratio (geometric mean)", log_x=True)
     styles = zip(
         groups.items(), (plots.ACCENT, plots.CONTRAST, plots.PALETTE[2]), ("circle", "diamond", "square"), strict=True
     )
     for (part, title), colour, symbol in styles:
-        here = {peer: [one.ratio for one in cells if one.part == part and one.peer.split(",")[0] == peer] for peer in peers}
+        here = {peer: [one.ratio for one in cells if one.part == part and named[one.peer] == peer] for peer in peers}
         known = {peer: mean(ratios) for peer, ratios in here.items() if ratios}
         marker = {"color": colour, "symbol": symbol, "size": 11}
         figure.add_scatter(x=list(known.values()), y=list(known), name=title, mode="markers", marker=marker)

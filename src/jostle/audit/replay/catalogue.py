@@ -40,7 +40,7 @@ def in_rho(subject: Subject) -> Subject:
     """The same, paid for in ρ = ε²/2: Gaussian noise, the exponential mechanism, and pure mechanisms at ε."""
 
     def cases(pairs: int) -> Iterator[Case]:
-        for case in subject.cases(pairs):
+        for case in (subject.cases_in_rho or subject.cases)(pairs):
             yield replace(case, epsilon=Price(Price.of(case.epsilon).cost.rho, CONCENTRATED))
 
     return replace(subject, name=f"{subject.name}{IN_RHO}", cases=cases)

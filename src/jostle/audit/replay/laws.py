@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from jostle.kernel.functions.objective import PULLS, Calibration
+from jostle.kernel.functions.objective import PRICE_OF_BENDING, PULLS, Calibration
 from jostle.kernel.partition import Counts, Vector
 
 Loss = Callable[[Any, Any, Any, Any], float]
@@ -153,6 +153,16 @@ def _minimiser(how: Calibration, before: Any, now: Any, at: Vector) -> float:
     return abs(_log_density(before, how, at) - _log_density(now, how, at))
 
 
+def _minimiser_in_rho(how: Calibration, before: Any, now: Any, at: Vector) -> float:
+    """With Gaussian noise, by the lemma: from the pull and the curvature of the records that differ, at the result."""
+    if not how.square:
+        return _minimiser(how, before, now, at) ** 2 / 2
+    (one, bent), (other, more) = (search._derivatives(at, np.zeros_like(at)) for search in (before, now))
+    pull = float(np.square(one - other).sum()) * PULLS**2 / float(how.square)
+    curvature = math.expm1(abs(float(np.linalg.slogdet(bent)[1] - np.linalg.slogdet(more)[1])))
+    return (pull + float(PRICE_OF_BENDING) * curvature**2) / 2
+
+
 def _log_density(search: Any, how: Calibration, at: Vector) -> float:
     """Of the exact minimiser (docs/proofs/objective.md, step 1), but for a constant."""
     gradient, hessian = search._derivatives(at, np.zeros_like(at))
@@ -198,6 +208,31 @@ def threshold_loss(how: Any, threshold: int, before: list[int], now: list[int], 
     return abs(log_chance(before) - log_chance(now))
 
 
+def _keys(how: Any, before: dict[Any, int], now: dict[Any, int], result: Any) -> float:
+    """Each key is named with a probability that follows from its number of people: the least ε for the δ that was paid.
+
+    Over all sets of those keys whose number of people moved. The others are named alike.
+    """
+    rule, delta = how
+    moved = [(before.get(key, 0), now.get(key, 0)) for key in {**before, **now} if before.get(key, 0) != now.get(key, 0)]
+    one = other = np.ones(1)
+    for people in moved:
+        likely, now_likely = (float(rule.probability(number)) for number in people)
+        one = np.concatenate([one * likely, one * (1 - likely)])
+        other = np.concatenate([other * now_likely, other * (1 - now_likely)])
+
+    def beyond(epsilon: float) -> float:
+        return max(float((a - math.exp(epsilon) * b).clip(min=0).sum()) for a, b in ((one, other), (other, one)))
+
+    low, high = 0.0, 100.0
+    if beyond(high) > float(delta) * (1 + 1e-9):
+        return math.inf
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (low, middle) if beyond(middle) <= float(delta) * (1 + 1e-9) else (middle, high)
+    return high if moved else 0.0
+
+
 def _by_itself_nothing(how: Any, before: Any, now: Any, result: Any) -> float:
     return 0.0
 
@@ -211,9 +246,10 @@ LAWS: dict[str, Law] = {
     "noisy maximum": Law(_moves_apart),
     "cheapest cut": Law(_cheapest_cut),
     "drawn cut": Law(_drawn_cut, rho=_range_of_cuts),
-    "minimiser": Law(_minimiser, public_shape=False),
+    "minimiser": Law(_minimiser, rho=_minimiser_in_rho, public_shape=False),
     "weights": Law(_weights, rho=_range_of_weights),
     "line": Law(_line, rho=_range_of_line, public_shape=False),
+    "keys": Law(_keys, public_shape=False),
     "gradual release": Law(_sum_of_moves),
     "threshold": Law(_by_itself_nothing),
     "above threshold": Law(_by_itself_nothing),

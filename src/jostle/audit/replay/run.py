@@ -82,6 +82,9 @@ class Subject:
     in_rho: bool = False
     """Whether it can also be paid for in ρ."""
 
+    cases_in_rho: Callable[[int], Sequence[Case] | Iterator[Case]] | None = None
+    """The cases for that, if they are others."""
+
 
 @dataclass(kw_only=True)
 class ReplayVerdict:
@@ -106,7 +109,7 @@ class ReplayVerdict:
     """Where the first of them differ."""
 
     refused: int = 0
-    """Pairs on which both sides were refused alike, so that nothing was released."""
+    """Pairs on which both sides were refused, or failed, alike, so that nothing was released or not all."""
 
     seconds: float = 0.0
 
@@ -118,6 +121,9 @@ class Observed:
     answer: Any
     said: list[str]
     """What was printed, logged and warned of, and the exception that ended it."""
+
+    ended: bool = False
+    """Whether an exception ended it."""
 
 
 def replay(subject: Subject, *, pairs: int = 200, seed: int = 0) -> ReplayVerdict:
@@ -166,7 +172,7 @@ def _compare(verdict: ReplayVerdict, subject: Subject, case: Case, other: Any, t
         pass
     verdict.pairs += 1
     verdict.draws += again.place
-    verdict.refused += not tape.entries and bool(first.said)
+    verdict.refused += first.ended
     verdict.worst = max(verdict.worst, again.total / float(Price.of(case.epsilon).amount))
     if again.problems:
         _note(verdict, case, again.problems)
@@ -180,13 +186,14 @@ def _note(verdict: ReplayVerdict, case: Case, problems: list[str]) -> None:
 
 def _watched(subject: Subject, case: Case, data: Any, tape: Tape) -> Observed:
     """Run, and keep what can be seen. A divergence ends the run, whatever the plan makes of it."""
-    said, printed, answer = list[str](), io.StringIO(), None
+    said, printed, answer, ended = list[str](), io.StringIO(), None, False
     with _listening(said), redirect_stdout(printed), redirect_stderr(printed), _same_keys(tape):
         try:
             answer = subject.run(case, data, TapeAccount(tape, case.neighbours, case.unit))
         except Exception as error:  # noqa: BLE001  # it is a part of what is seen
             said.append(f"{type(error).__name__}: {error}")
-    return Observed(answer, [*said, printed.getvalue()] if printed.getvalue() else said)
+            ended = True
+    return Observed(answer, [*said, printed.getvalue()] if printed.getvalue() else said, ended)
 
 
 @contextmanager

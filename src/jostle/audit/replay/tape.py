@@ -25,8 +25,9 @@ from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Cost, PartPurse, P
 from jostle.kernel.ledger import Account, Ledger
 from jostle.kernel.ledger.accounts import check_unit
 from jostle.kernel.ledger.events import ROWS, Balance, Event
+from jostle.kernel.ledger.limits import cost_text
 from jostle.kernel.ledger.store import META
-from jostle.kernel.measures import Spending
+from jostle.kernel.measures import Approximate, Spending
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise
 from jostle.kernel.partition import Counts, Vector
@@ -288,7 +289,17 @@ class TapeNoise(ExactNoise):
         return self._tape.draw("Laplace", (sensitivity, epsilon), values, draw)
 
     def outcome(self, law: str, how: Any, private: Any, draw: Callable[[], T]) -> T:
-        return self._tape.draw(law, how, private, draw)
+        if law != "keys":
+            return self._tape.draw(law, how, private, draw)
+        # What is seen are names: which rows of the engine's answer they come from is not, and differs on a neighbour.
+        keys, people = private
+        numbers = {key: int(number) for key, number in zip(keys, people, strict=True)}
+
+        def named() -> frozenset[Any]:
+            return frozenset(key for key, chosen in zip(keys, draw(), strict=True) if chosen)  # type: ignore[call-overload]
+
+        found = self._tape.draw(law, how, numbers, named)
+        return np.array([key in found for key in keys], dtype=np.bool_)  # type: ignore[return-value]
 
     def geometric(self, size: int, scale: Fraction) -> Counts:
         return self._tape.noise.geometric(size, scale)
@@ -323,7 +334,12 @@ class TapePurse(Purse):
 
     def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         self._tape.charge(Charge(operator, Price(cost.amount, cost.measure, cost.delta), neighbours, note, in_part=False))
-        words: dict[str, Any] = {"operator": operator, "neighbours": str(neighbours), "note": note, "measure": cost.measure}
+        words: dict[str, Any] = {
+            "operator": operator,
+            "neighbours": str(neighbours),
+            "note": note,
+            "measure": cost_text(cost),
+        }
         self.charges.append(Event(key="", at="", kind="charge", dataset="replayed", amount=cost.amount, **words))
 
     def part(self, neighbours: Neighbours, noise: Noise, charges: Sequence[Event]) -> PartPurse:
@@ -356,21 +372,28 @@ class TapeAccount(Account):
     ['a charge of ε = 1 for laplace (Laplace: identity of 3 over 3)', "a draw by the law 'discrete Laplace'"]
     """
 
-    def __init__(self, tape: Tape, neighbours: Neighbours, unit: str = ROWS) -> None:
+    def __init__(self, tape: Tape, neighbours: Neighbours, unit: str = ROWS, *, with_delta: bool = False) -> None:
         self._tape, self.name, self.neighbours, self.unit, self.measure = tape, "replayed", neighbours, unit, PURE
-        self._noise, self.ledger = TapeNoise(tape), TapeLedger(self)
+        self._noise, self.ledger, self._with_delta = TapeNoise(tape), TapeLedger(self), with_delta
+        if with_delta:
+            self.measure = Approximate.name
+
+    @property
+    def finding_keys(self) -> TapeAccount:
+        """The same with a δ, for groups that nobody listed."""
+        return TapeAccount(self._tape, self.neighbours, self.unit, with_delta=True)
 
     @property
     def cap(self) -> Fraction:
         return Fraction(10**6)
 
     @property
-    def limit(self) -> Fraction:
-        return self.cap
+    def limit(self) -> Any:
+        return Approximate(self.cap, Fraction(1, 1000), Fraction(1, 1000)) if self._with_delta else self.cap
 
     @property
     def balance(self) -> Balance:
-        return Balance(dataset=self.name, neighbours=self.neighbours, limit=self.cap, spending=Spending(self.spent))
+        return Balance(dataset=self.name, neighbours=self.neighbours, limit=self.limit, spending=Spending(self.spent))
 
     @property
     def spent(self) -> Fraction:

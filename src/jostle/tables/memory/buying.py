@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jostle.algorithms import get as algorithm_named
-from jostle.answers.answer import remaining_after
+from jostle.answers.answer import paid_with
 from jostle.answers.recalled import RecalledRelease
 from jostle.answers.release import Release
 from jostle.kernel.budget import CONCENTRATED, PURE, Price
@@ -213,13 +213,9 @@ def _measured_widely(
         algorithm=plan,
         reason=question.reason or "" if plan is question.algorithm else "because it costs the same for all conditions",
         neighbours=question._neighbours,
-        spent=budget.amount,
-        measure=budget.measure,
-        remaining=remaining_after(budget, lambda: source.remaining),
-        left_in=budget.left_in,
         about=question.about,
-        charges=budget.charges,
         notes=question.notes,
+        **paid_with(budget, lambda: source.remaining),
     )
     place.memory.keep([raw], lambda: [] if plain else [whole_answer(question, place, release)])
     return release, raw

@@ -282,7 +282,7 @@ def _bought(
             numbers = numbers._replace(values=np.asarray(read).reshape(question._size, -1))
         answers[number] = numbers, one
     place.memory.keep(kept)
-    return answers, question._paid(budget) | {"spent": budget.amount, "neighbours": records.neighbours}
+    return answers, question._paid(budget) | {"neighbours": records.neighbours}
 
 
 def _with_rest(

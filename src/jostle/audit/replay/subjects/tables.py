@@ -12,7 +12,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from functools import cache, partial
@@ -27,7 +27,7 @@ import numpy as np
 from jostle.audit.replay.run import Case, Subject
 from jostle.audit.replay.tape import Recording, TapeAccount, TapeLedger
 from jostle.kernel.neighbours import Neighbours, Relation
-from jostle.schema import Boolean, Category, Column, Date, Integer, Real, Schema
+from jostle.schema import Boolean, Category, Column, Date, Integer, Real, Schema, Text
 from jostle.tables import bounded_rows
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ MOST_ROWS = 3
 WIDE = 5_000
 """Cells of the widest column."""
 
+CROWD = 4
+"""The kind of rows that are of many people."""
+
 NEIGHBOURS = 8
 """Neighbours of each recording."""
 
@@ -60,6 +63,7 @@ SCHEMA: dict[str, Column] = {
     "d": Date(date(2024, 1, 1), date(2024, 12, 31), every="month"),
     "b": Boolean(null="drop", outside="drop"),
     "w": Integer(0, WIDE - 1, bins=WIDE),
+    "t": Text(),
 }
 """What is public about the columns. The bounds of sums are further below 0 than above it, and the other way round."""
 
@@ -70,6 +74,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "d": (date(2024, 1, 1), date(2024, 12, 31), date(2024, 6, 30), date(1900, 1, 1), date(9999, 12, 31), None),
     "b": (True, False, True, False, None),
     "w": (0, 1, 2, WIDE - 1, WIDE // 2, WIDE, -1, None),
+    "t": ("ill", "well", " ill ", "", "Ill", "é", "x" * 501, "rare", None),
 }
 """Usual values and those at the edge, of the types that columns have."""
 
@@ -100,6 +105,29 @@ def _grouped(table: Table, epsilon: Fraction) -> Any:
 
     what: dict[str, Any] = {"n": rows(), "average": mean("v"), "spread": std("x"), "all": total("v")}
     return table.group_by("g", "b").aggregate(**what, epsilon=epsilon)
+
+
+def _keyed(*names: str) -> Ask:
+    """Groups that nobody listed."""
+
+    def ask(table: Table, epsilon: Fraction) -> Any:
+        from jostle.tables.aggregates import count as rows
+        from jostle.tables.aggregates import sum as total
+
+        return table.group_by(*names, keys="private").aggregate(n=rows(), all=total("v"), epsilon=epsilon)
+
+    return ask
+
+
+def _remembered(table: Table, epsilon: Fraction) -> Any:
+    """Counts and sums, the same again, which is free, what follows from them, and the same more precisely."""
+    share = epsilon / 6
+
+    def counts(*names: str, price: Fraction = share) -> Any:
+        return table.histogram(*names, epsilon=price, algorithm="Laplace")
+
+    asked = [counts("g", "b"), counts("g", "b"), counts("g"), counts("g", "b", price=share * 3 / 2)]
+    return [*asked, *(table.sum("v", by="g", epsilon=share) for _ in range(2)), table.remaining]
 
 
 def _records(table: Table, epsilon: Fraction) -> Any:
@@ -152,20 +180,29 @@ QUESTIONS: dict[str, Ask] = {
     "transformed": _transformed,
     "records": _records,
     "check_bounds": _checked,
+    "group_by, private keys": _keyed("t"),
+    "group_by, private keys of two": _keyed("b", "t"),
+    "histogram, remembered": _remembered,
 }
 """Every question that can be asked of a table, and what can be done to it before."""
 
-NOT_IN_RHO = ("count, within", "batch", "check_bounds")
+WITH_KEYS = tuple(name for name in QUESTIONS if "private keys" in name)
+"""What needs an account with a δ."""
+
+WITH_MEMORY = ("histogram, remembered",)
+"""What uses again what was released before."""
+
+NOT_IN_RHO = ("count, within", "batch", "check_bounds", *WITH_KEYS, *WITH_MEMORY)
 IN_RHO = tuple(name for name in QUESTIONS if name not in NOT_IN_RHO)
 """What is also paid for in ρ: all but what has a price of its own kind, or Laplace noise by itself."""
 
 IN_FORMS: dict[Form, tuple[str, ...]] = {
     "sqlite": ("count", "histogram of two", "mean by group", "check_bounds"),
-    "arrow": ("open", "count"),
-    "frame": ("open", "histogram"),
-    "text": ("open", "count"),
+    "arrow": ("count",),
+    "frame": ("histogram",),
+    "text": ("count",),
 }
-"""What is also asked where rows are elsewhere than in DuckDB. Opening is replayed by itself."""
+"""What is also asked where rows are elsewhere than in DuckDB. Opening a table is a part of each."""
 
 
 class LiveTable:
@@ -263,7 +300,16 @@ def _kept_before(bound: Callable[..., Any], table: Any, most: int, backend: Any,
     return _kept[what]
 
 
-_TYPES = {"who": "int64", "g": "string", "v": "int64", "x": "float64", "d": "date", "b": "boolean", "w": "int64"}
+_TYPES = {
+    "who": "int64",
+    "g": "string",
+    "v": "int64",
+    "x": "float64",
+    "d": "date",
+    "b": "boolean",
+    "w": "int64",
+    "t": "string",
+}
 
 
 @dataclass(eq=False)
@@ -274,8 +320,8 @@ class TableData:
     form: Form
     unit: Unit | None
 
-    def opened(self, account: TapeAccount) -> Table:
-        """A table with these rows and this account."""
+    def opened(self, account: TapeAccount, version: str | None = None) -> Table:
+        """A table with these rows and this account. With a version, what is released of it is remembered."""
         from jostle.tables.budget_source import AccountBudget, protected_unit
         from jostle.tables.table import Table
 
@@ -285,7 +331,8 @@ class TableData:
             return table
         live = _live(self.form, self.unit)
         live.fill(self.rows)
-        return Table(live.views, AccountBudget(account, protected_unit(self.unit)), NAME, self.unit)
+        views = live.views if version is None else tuple(replace(view, source="rows") for view in live.views)
+        return Table(views, AccountBudget(account, protected_unit(self.unit), version=version), NAME, self.unit)
 
     def _data(self) -> Any:
         if self.form == "arrow":
@@ -343,7 +390,7 @@ def _sqlite(path: Path, rows: Sequence[Row]) -> str:
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"CREATE TABLE IF NOT EXISTS {NAME} ({', '.join(_TYPES)})")
         connection.execute(f"DELETE FROM {NAME}")  # noqa: S608 (a name of ours)
-        connection.executemany(f"INSERT INTO {NAME} VALUES (?, ?, ?, ?, ?, ?, ?)", _plain(rows))  # noqa: S608
+        connection.executemany(f"INSERT INTO {NAME} VALUES ({', '.join('?' * len(_TYPES))})", _plain(rows))  # noqa: S608
     return str(path)
 
 
@@ -401,14 +448,15 @@ def neighbour(rows: list[Row], relation: Relation, by_person: bool, form: Form, 
     return left
 
 
-def _case(number: int, form: Form, by_person: bool) -> Case:
+def _case(number: int, form: Form, by_person: bool, *, crowded: bool = False) -> Case:
     from jostle.tables.unit import Unit
 
     rng = np.random.default_rng([number, by_person, len(form)])
     relation: Relation = "replace" if number % 2 else "add_remove"
     unit = Unit("who", max_rows=MOST_ROWS if number % 3 else 1) if by_person else None
     neighbours = Neighbours(relation, unit.max_rows if unit else 1)
-    rows = _rows(number % 6 if number < 12 else int(rng.integers(6)), form, rng)
+    kind = number % 6 if number < 12 else int(rng.integers(6))
+    rows = _rows(CROWD if crowded else kind, form, rng)
     if relation == "replace" and not [row for row in rows if row[0] is not None]:
         rows.append(_row(_person(5, form), form, rng))
     others = [neighbour(rows, relation, by_person, form, rng) for _ in range(NEIGHBOURS)]
@@ -420,16 +468,17 @@ def _case(number: int, form: Form, by_person: bool) -> Case:
         data=data,
         others=made,
         neighbours=neighbours,
-        epsilon=EPSILONS[number % len(EPSILONS)],
+        epsilon=EPSILONS[(number + number // 6) % len(EPSILONS)],
         unit="who" if by_person else "row",
     )
 
 
-def cases(form: Form, by_person: bool) -> Callable[[int], Iterator[Case]]:
-    """Cases of rows in this form."""
+def cases(form: Form, by_person: bool, *, crowded: bool = False) -> Callable[[int], Iterator[Case]]:
+    """Cases of rows in this form; if crowded, half of them of many people, so that many share a value."""
 
     def found(pairs: int) -> Iterator[Case]:
-        return islice((_case(number, form, by_person) for number in count()), -(-pairs // NEIGHBOURS))
+        made = (_case(number, form, by_person, crowded=crowded and number % 4 < 2) for number in count())
+        return islice(made, -(-pairs // NEIGHBOURS))
 
     return found
 
@@ -443,10 +492,23 @@ def subjects() -> list[Subject]:
 def _subject(form: Form, name: str, by_person: bool) -> Subject:
     def run(case: Case, data: TableData, account: TapeAccount) -> Any:
         with bounded_once():
-            table = data.opened(account)
-            return repr(table) if name == "open" else QUESTIONS[name](table, case.epsilon)
+            paying = account.finding_keys if name in WITH_KEYS else account
+            table = data.opened(paying, "1" if name in WITH_MEMORY else None)
+            return repr(table), QUESTIONS[name](table, case.epsilon)
 
     where = "" if form == "duckdb" else f" ({form})"
     called = f"table: {name}{where}{' by person' if by_person else ''}"
-    paid = form == "duckdb" and name in IN_RHO
-    return Subject(name=called, family="table", run=run, cases=cases(form, by_person), in_rho=paid)
+    paid = form == "duckdb" and name in IN_RHO and not by_person
+    how: dict[str, Any] = {"in_rho": paid, "cases_in_rho": _mixed(form)}
+    found = cases(form, by_person, crowded=name in WITH_KEYS)
+    return Subject(name=called, family="table", run=run, cases=found, **how)
+
+
+def _mixed(form: Form) -> Callable[[int], Iterator[Case]]:
+    """Cases of rows and of persons by turns."""
+
+    def found(pairs: int) -> Iterator[Case]:
+        made = (_case(number // 2, form, bool(number % 2)) for number in count())
+        return islice(made, -(-pairs // NEIGHBOURS))
+
+    return found
