@@ -280,7 +280,7 @@ def _side_by_side(columns: Sequence[tuple[Sequence[str], bool]]) -> str:
 
 
 def decimals_of(values: Sequence[float], lows: Sequence[float] = (), highs: Sequence[float] = ()) -> int:
-    """As many decimals as three digits of the narrowest half interval need; none from 10 on, nor where all are whole numbers.
+    """As many decimals as three digits of the narrowest half interval need; none from 10 on, nor for whole numbers only.
 
     Where no interval has a width, three digits of the number closest to 0 decide; traces of rounding do not.
     """
