@@ -80,8 +80,7 @@ LEFT_OUT: Final = (
 )
 
 NOT_COVERED: Final = (
-    "Side channels: how long a release takes, and how much memory, depends on the data. Take no questions from people who can "
-    "measure that.",
+    "Side channels: the time and memory of a release depend on the data. Whoever can measure them must not ask questions.",
     "Access: whoever holds the data, or may read the machine's memory, learns them, whatever was charged.",
     "The ledger: whoever may write to its file can replace it by an older copy.",
     "Data collection: how the data came to the curator, and copies elsewhere.",
