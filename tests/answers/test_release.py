@@ -203,6 +203,17 @@ def test_within_takes_the_least_epsilon_that_keeps_the_promise(ledger):
     assert (np.abs(released.answers - truth) > 10).sum() < 40
 
 
+def test_within_is_paid_for_in_rho_where_the_account_has_only_that(ledger):
+    account = ledger.account("d", cap=jostle.Concentrated(rho=1))
+    released = jostle.release(np.full(64, 40), within=10, account=account)
+    assert (released.measure, released.spent) == (
+        "concentrated",
+        jostle.epsilon_for(workloads.identity(64), 10, measure="concentrated").epsilon,
+    )
+    laplace = jostle.epsilon_for(workloads.identity(64), 10).epsilon
+    assert released.spent < laplace**2 / 4  # in ρ, Laplace noise of that ε would cost ε²/2
+
+
 def test_within_and_epsilon_are_one_or_the_other(ledger):
     account = ledger.account("d", cap=5)
     with pytest.raises(jostle.BadInput, match="^within: "):

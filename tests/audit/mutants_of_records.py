@@ -33,7 +33,7 @@ from tests.audit.planted import (
     wrapped,
 )
 from tests.choice import test_expressions
-from tests.kernel import test_criteria, test_objective, test_records
+from tests.kernel import test_criteria, test_objective, test_objective_in_rho, test_records
 from tests.mechanisms import test_stability
 from tests.tables import test_missing, test_table
 
@@ -114,6 +114,30 @@ OF_RECORDS = [
         "objective perturbation: what scores lose to rounding is left out of the certificate",
         wrapped(objective._NewtonSearch, "_rounding", lambda f, self, here, *more: f(self, np.zeros_like(here), *more)),
         tested(test_objective.test_the_certificate_holds_where_features_cancel_out, 1),
+    ),
+    Mutant(
+        "objective perturbation in ρ: σ for σ²",
+        wrapped(objective, "gaussian_calibration", lambda f, *asked: replace(f(*asked), square=f(*asked).square / 4)),
+        tested(test_objective_in_rho.test_gaussian_noise_is_what_the_lemma_says, "1/50", 4.0),
+    ),
+    Mutant(
+        "objective perturbation in ρ: what bends the loss is not paid for",
+        wrapped(objective, "gaussian_calibration", lambda f, *asked: replace(f(*asked), bend=64.0)),
+        tested(test_objective_in_rho.test_gaussian_noise_is_what_the_lemma_says, "1/50", 4.0),
+    ),
+    Mutant(
+        "objective perturbation in ρ: where the search ended is not hidden",
+        wrapped(objective, "gaussian_calibration", lambda f, *asked: replace(f(*asked), hide=Fraction(0))),
+        tested(test_objective_in_rho.test_gaussian_noise_is_what_the_lemma_says, "1/50", 4.0),
+    ),
+    Mutant(
+        "objective perturbation in ρ: the lemma is used for people with several rows",
+        attribute(objective, "is_gaussian", lambda classes, neighbours, price: price.measure == "concentrated"),
+        tested(
+            test_objective_in_rho.test_what_the_lemma_does_not_cover_is_paid_for_in_epsilon,
+            2,
+            Neighbours("add_remove", rows=3),
+        ),
     ),
     # ------------------------------------------------------------------------------------------ expressions
     Mutant(

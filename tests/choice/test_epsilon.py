@@ -79,6 +79,25 @@ def test_an_exact_answer_is_a_wish_that_some_epsilon_meets() -> None:
     assert epsilon_for(workloads.identity(4), within=0.5, algorithm="Laplace").epsilon > Fraction(3)
 
 
+@pytest.mark.parametrize("neighbours", ["add_remove", "replace"])
+def test_in_rho_it_is_the_closed_form_of_gaussian_noise(neighbours: str) -> None:
+    asked = {"workload": workloads.identity(64), "within": 30, "algorithm": "Laplace", "neighbours": neighbours}
+    wish = epsilon_for(**asked, measure="concentrated")  # type: ignore[arg-type]
+    sigma = 30.5 / 1.96  # the error is whole
+    assert float(wish.epsilon) == pytest.approx((1 if neighbours == "add_remove" else 2) / (2 * sigma**2), rel=0.03)
+    assert str(wish).startswith("ρ = ")
+    counts = np.zeros(64, dtype=int)
+    runs = np.concatenate(
+        list(
+            simulate.estimates(
+                "Laplace", counts, workloads.identity(64), rho=wish.epsilon, trials=400, seed=2, neighbours=neighbours
+            )
+        )
+    )
+    # 25,600 draws; Hoeffding at 1e-6: 0.0168
+    assert abs((np.abs(runs) > 30).mean() - 0.05) < 0.0168
+
+
 @pytest.mark.parametrize("within", [np.int64(5), np.float32(5), Fraction(5)])
 def test_a_wish_may_be_any_kind_of_number(within: Any) -> None:
     asked = {"workload": workloads.identity(4), "algorithm": "Laplace"}

@@ -138,18 +138,20 @@ def test_failures_have_the_exit_codes_of_a_release(folder, jostle, more, status,
 @pytest.mark.parametrize(
     ("price", "cap", "words"),
     [
-        (("--rho", 0.01), "rho=0.01", "ρ = 0.01 (replace neighbours), release."),
-        (("--epsilon", 1, "--delta", 1e-6), "rho=0.024356", "ρ = 0.024356 (replace neighbours), release."),
+        (("--rho", 0.01), "rho=0.01", "ρ = 0.01: protects the values of each record."),
+        (("--epsilon", 1, "--delta", 1e-6), "rho=0.024356", "ρ = 0.024356: protects the values of each record."),
     ],
 )
 def test_it_is_paid_in_rho_or_in_epsilon_and_delta(folder, jostle, price, cap, words):
     asked = ("classify", "people.csv", "--schema", "people.toml", "--learner", "Majority", *price)
     status, output, _ = jostle(*asked, "--ledger", "budget.db", "--budget", cap)
     assert status == 0
-    assert f"Majority, {words}" in output
+    assert f"Majority at {words}" in output
     assert jostle(*asked, "--ledger", "budget.db")[0] == 3  # all of it is spent
     assert words in jostle(*asked, "--test", "people.csv")[1]  # without a ledger
-    assert told(jostle(*asked, "--simulate", 0, "--json"))["rho"] == pytest.approx(float(words.split()[2]), rel=1e-5)
+    assert told(jostle(*asked, "--simulate", 0, "--json"))["rho"] == pytest.approx(
+        float(words.split()[2].rstrip(":")), rel=1e-5
+    )
     assert "does not go with several runs" in jostle(*asked[:-2], "--simulate", 0, "--runs", 2, "--rho", 1)[2]
 
 

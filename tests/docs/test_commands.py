@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-GUIDES = ("five-minutes.md", "adding-an-algorithm.md")
+GUIDES = ("five-minutes.md", "first-model.md", "adding-an-algorithm.md")
 BLOCK = re.compile(r'^```(?P<language>\w+)(?: title="(?P<title>[\w.-]+)")?\n(?P<body>.*?)^```$', re.MULTILINE | re.DOTALL)
 ALIKE = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 

@@ -47,6 +47,17 @@ def test_both_ways(pair, epsilon, confidence):
     assert error_of(2 * epsilon, **settings, confidence=confidence) < error
 
 
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 7.0, 9_999.0, 10_001.0])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
+def test_the_error_of_discrete_gaussian_noise_is_its_quantile(sigma, confidence):
+    error = utility.discrete_gaussian_error(1 / (2 * sigma**2), confidence=confidence)
+    numbers = np.arange(-150_000, 150_001)
+    weights = np.exp(-0.5 * (numbers / sigma) ** 2)
+    beyond = [weights[np.abs(numbers) > m].sum() / weights.sum() for m in (error, error - 1)]
+    assert beyond[0] <= (1 - confidence) * (1 + 1e-6)
+    assert error == 0 or beyond[1] > 1 - confidence
+
+
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 2.0])
 @pytest.mark.parametrize("confidence", [0.5, 0.95, 0.999])
 def test_both_ways_in_whole_numbers(epsilon, confidence):

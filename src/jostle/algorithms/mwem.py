@@ -15,7 +15,7 @@ from jostle.kernel.arguments import LARGEST_TOTAL
 from jostle.kernel.budget import Budget
 from jostle.kernel.compiled import compiled
 from jostle.kernel.functions.scores import QueryDistance
-from jostle.kernel.partition import Partition, Vector
+from jostle.kernel.partition import Counts, Partition, Vector
 from jostle.kernel.source import Source
 from jostle.kernel.strategies import Boxes, Identity, Matrix, Prefix, Strategy, identity, matrix, total
 from jostle.workloads import Workload
@@ -271,12 +271,12 @@ def replay(estimate: np.ndarray, rows: np.ndarray, answers: np.ndarray, sweeps: 
 
 
 def fit_densities(
-    sizes: np.ndarray,
-    lows: np.ndarray,
-    highs: np.ndarray,
-    answers: np.ndarray,
-    doubts: np.ndarray,
-    multipliers: np.ndarray,
+    sizes: Counts,
+    lows: Counts,
+    highs: Counts,
+    answers: Vector,
+    doubts: Vector,
+    multipliers: Vector,
     total: float,
     tolerance: float,
 ) -> np.ndarray:
@@ -307,13 +307,13 @@ def fit_densities(
 
 @compiled
 def _evaluate(
-    density: np.ndarray,
-    sizes: np.ndarray,
-    lows: np.ndarray,
-    highs: np.ndarray,
-    answers: np.ndarray,
-    doubts: np.ndarray,
-    multipliers: np.ndarray,
+    density: Vector,
+    sizes: Counts,
+    lows: Counts,
+    highs: Counts,
+    answers: Vector,
+    doubts: Vector,
+    multipliers: Vector,
     total: float,
 ) -> float:
     """The densities for these multipliers, in place, and the function that they are to maximise."""
@@ -360,13 +360,7 @@ def _running_sums(density: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 @compiled
 def _derivatives(
-    sums: np.ndarray,
-    lows: np.ndarray,
-    highs: np.ndarray,
-    answers: np.ndarray,
-    doubts: np.ndarray,
-    multipliers: np.ndarray,
-    total: float,
+    sums: Vector, lows: Counts, highs: Counts, answers: Vector, doubts: Vector, multipliers: Vector, total: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The lower half of minus the second derivatives, covariances of the boxes and doubts; and the first derivatives."""
     number = doubts.size

@@ -166,16 +166,23 @@ def labelled(about: Mapping[str, Sequence[str]], numbers: Mapping[str, Any]) -> 
     return Rows({**dict(zip(distinct_names(about, numbers), about.values(), strict=True)), **numbers})
 
 
-def remaining_after(budget: Budget, remaining: Callable[[], Fraction]) -> Fraction:
-    """What is left now that the budget is spent: in an account, as the last charge left it; elsewhere what `remaining` says.
+def paid_with(budget: Budget, remaining: Callable[[], Fraction]) -> dict[str, Any]:
+    """What an answer says of the budget that paid for it, once that is spent: arguments of every `Answer`.
 
-    The ledger is not read again. If it could not be, once the noise is drawn, what was paid for would be lost.
+    What is left in an account is what the last charge left; without an account, `remaining` says it. The ledger is not read
+    again. If it could not be, once the noise is drawn, what was paid for would be lost.
 
     >>> from jostle.kernel.budget import CountingPurse
-    >>> remaining_after(CountingPurse().grant(1), lambda: Fraction(1, 4))
+    >>> paid_with(CountingPurse().grant(1), lambda: Fraction(1, 4))["remaining"]
     Fraction(1, 4)
     """
-    return remaining() if budget.left is None else budget.left
+    return {
+        "spent": budget.amount,
+        "measure": budget.measure,
+        "remaining": remaining() if budget.left is None else budget.left,
+        "left_in": budget.left_in,
+        "charges": budget.charges,
+    }
 
 
 def in_ledger(charges: Sequence[Event]) -> str:

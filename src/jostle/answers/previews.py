@@ -121,7 +121,7 @@ def preview(
     many rows per cell: the median over data sets, as `jostle bench coverage --fit` measured it.
     """
     price, expected = Price.of(epsilon), checked_rows(rows)
-    settled, own = settled_plan(plan, workload, tunables)
+    settled, own = settled_plan(plan, workload, tunables, price)
     named: dict[str, Any] = {"algorithm": plan.name, "measure": price.measure}
     if not plan.data_dependent or not settled.data_dependent:
         each = within_95(settled, np.zeros(workload.domain), workload, price, neighbours, own)

@@ -12,11 +12,11 @@ import numpy as np
 
 from jostle import algorithms, plots, workloads
 from jostle.algorithms import TASKS, Algorithm
-from jostle.answers.answer import Answer, IntervalKind, labelled, remaining_after
+from jostle.answers.answer import Answer, IntervalKind, labelled, paid_with
 from jostle.choice import default_algorithm
 from jostle.choice.traces import Trace, collect_traces
 from jostle.kernel.arguments import counts
-from jostle.kernel.budget import Budget, Price
+from jostle.kernel.budget import CONCENTRATED, PURE, Budget, Price
 from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
@@ -210,8 +210,9 @@ def release(
     In place of `epsilon`, `rho` pays in zero-concentrated differential privacy, with Gaussian noise. The account must be one
     of (ε, δ) or of ρ: `cap=jostle.Approximate(epsilon=1, delta=1e-6)`.
 
-    In place of `epsilon`, `within` says how far off an answer may be, with `confidence`. jostle then takes the least ε that
-    keeps this promise on any data, and an algorithm whose error is the same on all data. `epsilon_for` shows it beforehand.
+    In place of `epsilon`, `within` says how far off an answer may be, with `confidence`. jostle then takes the least ε (in
+    an account of ρ, the least ρ) that keeps this promise on any data, and an algorithm whose error is the same on all data.
+    `epsilon_for` shows it beforehand.
 
     >>> import jostle, tempfile
     >>> ledger = jostle.Ledger(tempfile.mkdtemp() + "/budget.db")
@@ -240,8 +241,9 @@ def release(
         from jostle.choice.epsilon import epsilon_for  # few releases say how close, and all mechanisms come with it
 
         relation = account.neighbours.among_filtered() if filtered else account.neighbours
-        promised = epsilon_for(workload, within, confidence, algorithm, relation)
-        epsilon, algorithm = promised.epsilon, promised.algorithm
+        measure = CONCENTRATED if account.measure == CONCENTRATED else PURE
+        promised = epsilon_for(workload, within, confidence, algorithm, relation, measure=measure)
+        epsilon, algorithm = Price(promised.epsilon, promised.measure), promised.algorithm
     plan, why = plan_for(workload, algorithm, tunables)
     if not isinstance(note, str) or len(note) > LONGEST_NOTE:
         raise BadInput("note", f"must be a text of at most {LONGEST_NOTE} characters", "say it in fewer words")
@@ -314,7 +316,7 @@ def answered(
     before = source.unspent
     with collect_traces() as traces:
         estimate = plan.run(source, workload, budget, **tunables)
-    spent = budget.amount if of_part else before - source.unspent
+    price = paid_with(budget, remaining) | ({} if of_part else {"spent": before - source.unspent})
     return Release(
         answers=workload @ estimate,
         estimate=estimate.reshape(workload.domain),
@@ -322,14 +324,10 @@ def answered(
         algorithm=plan,
         reason=why,
         neighbours=source.neighbours,
-        spent=spent,
-        measure=budget.measure,
-        remaining=remaining_after(budget, remaining),
-        left_in=budget.left_in,
         tunables=tunables,
         trace=traces[-1] if traces else None,
         about=about or {},
-        charges=budget.charges,
         notes=notes,
         noise=noise,
+        **price,
     )

@@ -17,7 +17,7 @@ from jostle.choice.features import FEATURES, exchange_rate
 from jostle.choice.measurements import LazyMeasurements
 from jostle.choice.regret_tree import Decision, Step
 from jostle.choice.selectors import About, Selector, find
-from jostle.kernel.budget import Budget, exact
+from jostle.kernel.budget import PURE, Budget, exact
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import Source
 from jostle.linear.fitting.isotonic import isotonic
@@ -35,6 +35,7 @@ above the bound once in 40 times. Found on HEPTH, NETTRACE and INCOME over 1,024
 def settled(
     workload: Workload,
     *,
+    measure: str = PURE,
     selector: Selector | str | Path | None = None,
     rho: float | None = None,
     project: bool = True,
@@ -42,15 +43,15 @@ def settled(
 ) -> str | None:
     """The option that a walk reaches by public features only: it runs with the whole budget, whatever the data.
 
-    None where the walk asks for a private feature, or all are measured. The other arguments are those of `pythia`, and make
-    no difference here.
+    None where the walk asks for a private feature, or all are measured. `measure` is that of the budget. The other arguments
+    are those of `pythia`, and make no difference here.
 
     >>> from jostle import workloads
     >>> grid = workloads.random_rectangles((32, 32), 50, seed=0, lengths="medium")
     >>> settled(workloads.identity(100)), settled(workloads.prefix(1000)), settled(grid)
     ('Bayes', 'Adaptive', None)
     """
-    found = _selector(selector, workload)
+    found = _selector(selector, workload, measure)
     if found is None:
         return default_algorithm.for_workload(workload)[0]
     if measure_all and any(FEATURES[name].private for name in found.features):
@@ -93,10 +94,11 @@ def pythia(
 ) -> Vector:
     """Walk a selector from its root, paying for each feature when it is needed, and run the option at the end (Algorithm 3).
 
-    `selector` is one that was trained, a file, or the name of a shipped one. Without it, the one shipped for the task is
-    used. A public rule decides for tasks without one, and on at most 64 cells. `rho` is the share of the budget that all
-    private features together may use; without it, the share that the selector was trained for. With `measure_all`, every
-    feature that the selector was trained with is measured before the walk, and ρ is spent whole (Algorithm 2).
+    `selector` is one that was trained, a file, or the name of a shipped one. Without it, the one shipped for the task and
+    the budget's measure is used. A public rule decides for tasks without one, and on at most 64 cells. `rho` is the share
+    of the budget that all private features together may use; without it, the share that the selector was trained for. With
+    `measure_all`, every feature that the selector was trained with is measured before the walk, and ρ is spent whole
+    (Algorithm 2).
 
     Privacy: each private feature is one statistic of the kernel, with a fixed share of the budget: rho over the number of
     private features that the selector can ask, or was trained with if all are measured. Which feature is asked next, which
@@ -104,7 +106,7 @@ def pythia(
     budget: adaptive sequential composition. The option is private under the same neighbours. The projection sees its
     estimate and the released features.
     """
-    found = _selector(selector, workload)
+    found = _selector(selector, workload, budget.measure)
     if found is None:
         cells = float(workload.shape[1])
         path = (Step("workload", 0.0, workload.kind), Step("domain", cells, f"of {cells:g} cells"))
@@ -128,11 +130,11 @@ def pythia(
     return estimate if bound is None else _project(workload, estimate, bound)
 
 
-def _selector(selector: Selector | str | Path | None, workload: Workload) -> Selector | None:
+def _selector(selector: Selector | str | Path | None, workload: Workload, measure: str) -> Selector | None:
     """The selector that decides; None for the public rule."""
     if selector is None and default_algorithm.few_cells(workload):
         return None
-    return find(selector, _task(workload))
+    return find(selector, _task(workload), measure)
 
 
 def _task(workload: Workload) -> str:

@@ -20,10 +20,14 @@ from jostle.choice import files
 from jostle.choice.features import CLASSES, FEATURES
 from jostle.choice.files import Entries
 from jostle.choice.regret_tree import Ask, Decision, InnerNode, Leaf, Step, Tree, features_of, tree_lines, walk
+from jostle.kernel.budget import PURE
 from jostle.kernel.errors import BadInput
 
 FORMAT: Final = "jostle selector"
 KIND: Final = "tree"
+IN_RHO: Final = "in-rho"
+"""Shipped selectors that were trained with Gaussian noise are named so."""
+
 SCHEMA: Final = 1
 """Raised when the meaning of a selector's file changes; files of another schema are refused."""
 
@@ -223,17 +227,18 @@ def _places(tree: Tree) -> dict[int, tuple[float, float]]:
     return places
 
 
-def find(selector: Selector | str | Path | None, task: str) -> Selector | None:
+def find(selector: Selector | str | Path | None, task: str, measure: str = PURE) -> Selector | None:
     """A selector, as it is, by the name of a shipped one or from a file; by default the one shipped for the task.
 
-    A shipped one may be named without its task, as in "as-published".
+    Under ρ that is one trained with Gaussian noise. A shipped one may be named without its task, as in "as-published".
     """
     if isinstance(selector, Selector):
         if selector.about.task != task:
             raise _other_task(selector.about.task, task)
         return selector
     if selector is None:
-        return shipped(task) if task in shipped_names() else None
+        names = [task] if measure == PURE else [f"{IN_RHO}-{task}", task]
+        return next((shipped(name) for name in names if name in shipped_names()), None)
     if isinstance(selector, str) and (named := {selector, f"{selector}-{task}"}.intersection(shipped_names())):
         return find(shipped(*named), task)
     if isinstance(selector, (str, Path)):

@@ -316,16 +316,22 @@ def _facts(
     return facts
 
 
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
 def _show(facts: dict[str, Any], charged: str, console: Console) -> None:
-    kind = "simulation on public records" if facts["simulated"] else "release"
+    whom = "each record" if facts["neighbours"] == "add_remove" else "the values of each record"
+    kind = "a simulation, which protects nobody" if facts["simulated"] else f"protects {whom}"
     paid = f"ρ = {facts['rho']:g}" if "rho" in facts else f"ε = {facts['epsilon']:g}"
-    console.print(f"[bold]{facts['learner']}[/], {paid} ({facts['neighbours']} neighbours), {kind}.")
-    console.print(facts["model"], markup=False)
-    margin = f" ± {facts['margin']:.1%} for noise" if facts["margin"] else ""
-    console.print(f"\n[bold]Accuracy on {facts['tested on']}: {facts['accuracy']:.1%}[/]{margin}")
+    margin = f" (± {_percent(facts['margin'])} for noise)" if facts["margin"] else ""
+    console.print(f"[bold]Accuracy on {facts['tested on']}: {_percent(facts['accuracy'])}[/]{margin}")
     if "accuracy on synthetic records" in facts:
-        share = facts["accuracy on synthetic records"]
-        console.print(f"Accuracy on a fifth of the synthetic records: {share:.1%}. It says little about real ones.")
+        share = _percent(facts["accuracy on synthetic records"])
+        console.print(f"Accuracy on a fifth of the synthetic records: {share}. It says little about real ones.")
+    console.print(f"{facts['learner']} at {paid}: {kind}.\n")
+    console.print(facts["model"], markup=False)
+    console.print()
     if charged:
         console.print(charged, markup=False, soft_wrap=True)
     elif not facts["simulated"]:

@@ -180,8 +180,8 @@ def walked(trace: Trace) -> dict[str, Any] | None:
 
     Only the selector for the task that comes with jostle is known here. Of several trees that vote, the first is shown.
     """
-    known = {selectors.shipped(name).about.task: selectors.shipped(name) for name in selectors.shipped_names()}
-    selector, values = known.get(trace.task), {seen.name: seen.value for seen in trace.features}
+    selector = selectors.find(None, trace.task, trace.measure) if trace.task in TASKS else None
+    values = {seen.name: seen.value for seen in trace.features}
     if not trace.regrets or selector is None or "workload" not in values:
         return None
     trees = selector.trees[selector.about.classes[int(values["workload"])]]

@@ -423,7 +423,7 @@ class Records(PrivateData):
         names = (*objective.features, objective.label)
         sizes = {name: self.__shape((name,))[0] for name in names}
         objective.check(sizes)
-        how = perturbed.calibration(objective, sizes[objective.label], self.neighbours, budget.pure)
+        how = perturbed.calibration_for(objective, sizes[objective.label], self.neighbours, budget.price)
         self.__custody.spend(budget, "minimise", f"additive scores of {len(objective.features)} attributes")
         rows, weights = self.__columns.listed(names)
         return perturbed.release(objective, rows, weights, sizes[objective.label], self.__custody.noise, how)

@@ -41,10 +41,11 @@ class ChosenModel:
         best = self.pick.expected.get(self.pick.option, 0.0)
         others = sorted((loss, name) for name, loss in self.pick.expected.items() if name != self.pick.option)
         said = (
-            f"Chosen: {self.pick.option}. On public tables like yours, it loses {best:.1%} of the records against the best."
+            f"Learner: {self.pick.option}, chosen privately. On public tables like yours, it misclassifies "
+            f"{100 * best:.1f} % more of the records than the best learner does."
         )
         if others:
-            said += f" The others lose: {in_words([f'{name} {loss:.1%}' for loss, name in others])}."
+            said += f" Others: {in_words([f'{name} {100 * loss:.1f} %' for loss, name in others])}."
         if self.pick.path:
             said += f"\nWhat decided: {'; '.join(map(_in_words, self.pick.path))}."
         return f"{said}\n{self.model.describe()}"

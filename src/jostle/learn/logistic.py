@@ -12,9 +12,9 @@ from typing import final
 import numpy as np
 
 from jostle.kernel.arguments import finite
-from jostle.kernel.budget import Budget
+from jostle.kernel.budget import Budget, Price
 from jostle.kernel.errors import BadInput
-from jostle.kernel.functions.objective import LARGEST_RIDGE, SMALLEST_RIDGE, Additive, calibration
+from jostle.kernel.functions.objective import LARGEST_RIDGE, SMALLEST_RIDGE, Additive, calibration_for, is_gaussian
 from jostle.kernel.functions.statistics import Scale
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Counts
@@ -87,16 +87,18 @@ def logistic(
     if total is not None and finite(total) is None:
         raise BadInput("total", "must be a number that was paid for", "leave it out")
     cells = cells_of(task)
-    _check_payable(task, records.neighbours, budget.pure * 98 / 100, bins, ridge)
+    _check_payable(task, records.neighbours, budget.price.times(Fraction(98, 100)), bins, ridge)
     if total is None and (bins is None or ridge is None):
         total = records.total
     if total is None and (bins is None or ridge is None):
         first, budget = budget.split(Fraction(2, 100), Fraction(98, 100))
         total = float(records.vector(task.label).statistic(Scale(), first))
-    enough = plenty(task, cells, (total or 0.0) * _rate(records.neighbours, budget.pure))
+    enough = plenty(task, cells, (total or 0.0) * _rate(records.neighbours, budget.price.pure))
+    if is_gaussian(len(task.classes), records.neighbours, budget.price):
+        enough *= math.sqrt(2 * len(cells))  # so much quieter is Gaussian noise on as many attributes
     wide = int(bins or np.clip(round(BINS * (enough / 60) ** (1 / 3)), BINS, FINEST))
     strength = float(ridge or np.clip(12 / enough, WEAK, STRONG))
-    objective = _objective(task, records.neighbours, budget.pure, wide, strength)
+    objective = _objective(task, records.neighbours, budget.price.pure, wide, strength)
     return _model(task, cells, objective, derive_bins(records, cells).minimise(objective, budget))
 
 
@@ -148,10 +150,11 @@ def _with_bins(task: Task, bins: int) -> Additive:
 
 
 @once_per_task
-def _check_payable(task: Task, neighbours: Neighbours, epsilon: Fraction, bins: int | None, ridge: float | None) -> None:
+def _check_payable(task: Task, neighbours: Neighbours, price: Price, bins: int | None, ridge: float | None) -> None:
     """Raise, before anything is charged, unless every objective that this fit may use can be calibrated."""
     for wide, strength in product([bins] if bins else [BINS, FINEST], [ridge] if ridge else [WEAK, STRONG]):
-        calibration(_objective(task, neighbours, epsilon, wide, strength), len(task.classes), neighbours, epsilon)
+        objective = _objective(task, neighbours, price.pure, wide, strength)
+        calibration_for(objective, len(task.classes), neighbours, price)
 
 
 def plenty(task: Task, cells: Mapping[str, IntArray], loudness: float) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from jostle import algorithms, workloads
 from jostle.choice.baselines import informed_decision
-from jostle.choice.selectors import shipped
+from jostle.choice.selectors import shipped, shipped_names
 from jostle.kernel.arguments import finite
 from jostle.kernel.budget import Budget, Price
 from jostle.kernel.errors import BadInput, InternalError
@@ -52,7 +52,7 @@ def _versions(tunables: Mapping[str, Any]) -> object:
     if not any(one.choosing for one in known):
         return [(one.name, one.version) for one in known]
     every = [algorithms.get(one) for one in algorithms.names(task="range-1d")]
-    return [(one.name, one.version) for one in every], shipped("range-1d").dumps()
+    return [(one.name, one.version) for one in every], [shipped(one).dumps() for one in shipped_names() if "1d" in one]
 
 
 def _check_release(tunables: Mapping[str, Any]) -> None:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from statistics import NormalDist
+from typing import Any, Final
 
 import numpy as np
 
@@ -92,6 +93,29 @@ def discrete_laplace_epsilon(error: int, *, sensitivity: float = 1, confidence: 
     tail, steps = 1 - check_confidence(confidence), check_positive(error + 1, "error")
     size = check_positive(sensitivity, "sensitivity")
     return size * _root(lambda rate: steps * rate - math.log(2 / ((1 + math.exp(-rate)) * tail)))
+
+
+_SUMMED: Final = 10.0**4
+"""Up to this standard deviation, the probabilities of a discrete Gaussian are added up; beyond it, it is a Gaussian."""
+
+
+def discrete_gaussian_error(rho: float, *, sensitivity: float = 1, confidence: float = 0.95) -> int:
+    """How far discrete Gaussian noise of variance sensitivity²/2ρ is off: the least m with P(|error| > m) ≤ 1 − confidence.
+
+    >>> discrete_gaussian_error(0.02), discrete_gaussian_error(2e-8), discrete_gaussian_error(50)
+    (10, 9800, 0)
+    """
+    sigma = check_positive(sensitivity, "sensitivity") / math.sqrt(2 * check_positive(rho, "rho"))
+    tail = 1 - check_confidence(confidence)
+    if sigma > _SUMMED:
+        return math.ceil(NormalDist().inv_cdf(1 - tail / 2) * sigma - 0.5)
+    weights = [math.exp(-0.5 * (number / sigma) ** 2) for number in range(math.ceil(12 * sigma) + 2)]
+    beyond, total = 0.0, 2 * math.fsum(weights) - 1
+    for number in range(len(weights) - 1, 0, -1):
+        beyond += 2 * weights[number]
+        if beyond > tail * total * (1 + 1e-9):
+            return number
+    return 0
 
 
 def exponential_error(

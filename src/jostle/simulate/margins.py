@@ -71,7 +71,7 @@ def within_95(
     >>> within_95(jostle.algorithms.get("Laplace"), np.array([5.0, 0.0, 9.0]), cells, Fraction(1), rows, {})
     array([3., 3., 3.])
     """
-    plan, tunables = settled_plan(plan, asked, tunables)
+    plan, tunables = settled_plan(plan, asked, tunables, epsilon)
     raw = raw_margins(plan, estimate, asked, epsilon, neighbours, tunables)
     if not plan.data_dependent or plan.name in BLIND:
         return raw
@@ -100,7 +100,7 @@ def raw_margins(
     exact = exact_margins(asked, plan, estimate, asked, epsilon, neighbours, tunables)
     if exact is not None:
         return exact
-    plan, tunables = settled_plan(plan, asked, tunables)
+    plan, tunables = settled_plan(plan, asked, tunables, epsilon)
     found = simulated_errors(asked, plan, estimate, asked, epsilon, neighbours, tunables)
     if plan.name in BLIND and asked.queries.unit == 1 and asked.queries.bounds == (0, 1):
         answers, total = asked @ estimate, abs(float(estimate.sum()))
@@ -136,7 +136,7 @@ def exact_margins(
     tunables: dict[str, Any],
 ) -> Vector | None:
     """The same in closed form, if the plan's error does not depend on the data and its law is known; otherwise None."""
-    plan, tunables = settled_plan(plan, made_for, tunables)
+    plan, tunables = settled_plan(plan, made_for, tunables, epsilon)
     if plan.data_dependent or not plan.batched:
         return None
     return LinearError(plan, made_for, epsilon, neighbours, tunables).margins(asked)
@@ -159,7 +159,7 @@ def simulated_errors(
     (Poisson). Where the error does not depend on the data, no records will do. There are at least as many runs as `least`.
     """
     rng = np.random.default_rng(0)
-    plan, tunables = settled_plan(plan, made_for, tunables)
+    plan, tunables = settled_plan(plan, made_for, tunables, epsilon)
     flat = estimate.reshape(-1)
     keywords: dict[str, Any] = {"neighbours": neighbours, **tunables}
     if not plan.data_dependent:
@@ -185,9 +185,11 @@ def simulated_errors(
             yield (asked @ batch) - right
 
 
-def settled_plan(plan: Algorithm, made_for: Workload, tunables: dict[str, Any]) -> tuple[Algorithm, dict[str, Any]]:
+def settled_plan(
+    plan: Algorithm, made_for: Workload, tunables: dict[str, Any], price: Fraction | Price
+) -> tuple[Algorithm, dict[str, Any]]:
     """The algorithm that a choosing plan always runs for this question, if there is one; otherwise the plan itself."""
-    name = None if plan.settled is None else plan.settled(made_for, **tunables)
+    name = None if plan.settled is None else plan.settled(made_for, measure=Price.of(price).measure, **tunables)
     return (plan, tunables) if name is None else (algorithms.get(name), {})
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from jostle import plots
-from jostle.answers.answer import Answer, remaining_after
+from jostle.answers.answer import Answer, paid_with
 from jostle.kernel.budget import Price, exact
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.partition import Counts, Vector
@@ -224,13 +224,12 @@ def check_bounds(table: Table, *, epsilon: Any, columns: Sequence[str] | None = 
         places, inside = _places(name, declared[name])
         noisy = counts.measure(cells, share)
         read.append(CheckedColumn(name=name, places=places, counts=noisy, scale=scale, inside=inside))
+    paid = paid_with(token, lambda: source.remaining)
     return BoundsReport(
         columns=tuple(read),
         persons=report["persons"],
-        spent=report["spent"] + token.amount,
-        charges=(*report["charges"], *token.charges),
-        remaining=remaining_after(token, lambda: source.remaining),
         neighbours=records.neighbours,
+        **paid | {"spent": report["spent"] + token.amount, "charges": (*report["charges"], *token.charges)},
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jostle.answers.answer import remaining_after
+from jostle.answers.answer import paid_with
 from jostle.answers.previews import Preview, checked_rows
 from jostle.answers.synthetic_table import SyntheticTable
 from jostle.kernel.arguments import check_whole
@@ -94,13 +94,9 @@ class SynthesisQuestion(Question[SyntheticTable]):
         return SyntheticTable(
             synthesis=found,
             records=Rows({name: plain_values(self.columns[name], codes, rng).tolist() for name, codes in cells.items()}),
-            spent=token.amount,
-            remaining=remaining_after(token, lambda: source.remaining),
-            measure=token.measure,
-            left_in=token.left_in,
             neighbours=records.neighbours,
-            charges=token.charges,
             notes=notes_on(self.table.schema, self.table.unit, [*self.columns], view=self.table._views[0]),
+            **paid_with(token, lambda: source.remaining),
         )
 
     def _try_out(self, price: Price) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from jostle.kernel.functions.objective import PULLS, Calibration
+from jostle.kernel.functions.objective import PRICE_OF_BENDING, PULLS, Calibration
 from jostle.kernel.partition import Counts, Vector
 
 Loss = Callable[[Any, Any, Any, Any], float]
@@ -153,6 +153,16 @@ def _minimiser(how: Calibration, before: Any, now: Any, at: Vector) -> float:
     return abs(_log_density(before, how, at) - _log_density(now, how, at))
 
 
+def _minimiser_in_rho(how: Calibration, before: Any, now: Any, at: Vector) -> float:
+    """With Gaussian noise, by the lemma: from the pull and the curvature of the records that differ, at the result."""
+    if not how.square:
+        return _minimiser(how, before, now, at) ** 2 / 2
+    (one, bent), (other, more) = (search._derivatives(at, np.zeros_like(at)) for search in (before, now))
+    pull = float(np.square(one - other).sum()) * PULLS**2 / float(how.square)
+    curvature = math.expm1(abs(float(np.linalg.slogdet(bent)[1] - np.linalg.slogdet(more)[1])))
+    return (pull + float(PRICE_OF_BENDING) * curvature**2) / 2
+
+
 def _log_density(search: Any, how: Calibration, at: Vector) -> float:
     """Of the exact minimiser (docs/proofs/objective.md, step 1), but for a constant."""
     gradient, hessian = search._derivatives(at, np.zeros_like(at))
@@ -236,7 +246,7 @@ LAWS: dict[str, Law] = {
     "noisy maximum": Law(_moves_apart),
     "cheapest cut": Law(_cheapest_cut),
     "drawn cut": Law(_drawn_cut, rho=_range_of_cuts),
-    "minimiser": Law(_minimiser, public_shape=False),
+    "minimiser": Law(_minimiser, rho=_minimiser_in_rho, public_shape=False),
     "weights": Law(_weights, rho=_range_of_weights),
     "line": Law(_line, rho=_range_of_line, public_shape=False),
     "keys": Law(_keys, public_shape=False),

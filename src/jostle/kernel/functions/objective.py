@@ -1,4 +1,4 @@
-"""The minimiser of a loss over records with a random linear term: objective perturbation with pure ε.
+"""The minimiser of a loss over records with a random linear term: objective perturbation with pure ε, or with ρ.
 
 A record's score of a class is a sum of coefficients that its values pick, and its loss falls with the lead of its own class.
 Neither a record's pull nor its loss's curvature is ever larger than the noise and the ridge can hide. The minimiser is found
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jostle.kernel.arguments import check_finite
-from jostle.kernel.budget import round_down
+from jostle.kernel.budget import CONCENTRATED, Price, round_down
 from jostle.kernel.errors import BadInput
 from jostle.kernel.functions import twofold
 from jostle.kernel.functions.losses import WITHIN, sums
 from jostle.kernel.neighbours import Neighbours
-from jostle.kernel.noise import Noise, calibrate
+from jostle.kernel.noise import Noise, calibrate, root_up
 from jostle.kernel.partition import Counts, Vector
 
 LARGEST: Final = 4096
@@ -52,10 +52,22 @@ DOUBT: Final = float(TOLERANCE / 64)
 """A gradient of twice the digits is off by less."""
 
 HIDING: Final = Fraction(1, 128)
-"""The share of ε for the noise that hides where the search ended."""
+"""The share of ε, or ρ, for the noise that hides where the search ended."""
+
+BENT: Final = Fraction(1, 2)
+"""Under ρ, how far a record bends the loss, in units of the ridge, over how far it pulls, in units of σ.
+
+Found on the census table, among 1/4, 1/2 and 1.
+"""
+
+PRICE_OF_BENDING: Final = Fraction(3, 2)
+"""Under ρ, what a square of the first costs, where one of the second costs 1: the proof's lemma."""
 
 _PARTS = (1.0, 0.5, 0.25, 2.0**-4, *(2.0**-power for power in range(7, 32, 2)))
 """Of a Newton step: where the loss bends within a short way, only a small part of one shortens the gradient."""
+
+_SAFELY = 1 - 2.0**-10
+"""Curvatures under ρ are moved so far to the safe side: more than the constants of the loss are (`WITHIN`)."""
 
 _SHARPEST = 64.0
 _BLUNTEST = 2.0**-6
@@ -124,6 +136,9 @@ class Calibration:
     hide: Fraction
     """The scale of the noise on the coefficients, in multiples of 1/GRAIN."""
 
+    square: Fraction = Fraction(0)
+    """The σ² of Gaussian noise in place of the first, in multiples of 1/PULLS²; 0 where that is Laplace noise."""
+
 
 def calibration(objective: Additive, classes: int, neighbours: Neighbours, epsilon: Fraction) -> Calibration:
     """By the proof: what a record pulls, what it bends, and what the search leaves open, add up to ε.
@@ -138,17 +153,49 @@ def calibration(objective: Additive, classes: int, neighbours: Neighbours, epsil
     move = longest / 2 if classes <= 2 else longest
     if classes > 2:
         rest -= squares / ridge * Fraction(classes - 2, 2 * classes - 2) * neighbours.sensitivity(1, 1)
-    bend = 0.0
+    pull, bend = Fraction(0), 0.0
     if rest > 0:
         pull = calibrate(neighbours.sensitivity(move, 2 * move) * PULLS, rest)
         bend = min(_SHARPEST, WITHIN * round_down(longest * PULLS / pull * ridge / squares))
-    if bend < _BLUNTEST:
-        raise BadInput("ridge", "is so small that the loss's curvature alone would cost epsilon", "use a larger one")
-    size = sum(m.shape[1] for m in objective.features.values()) * (1 if classes <= 2 else classes)
-    if pull * (2 * size + 2_400) > LOUDEST * PULLS:
-        raise BadInput("epsilon", "is too small for so many coefficients: their noise leaves no digits", "use a larger one")
-    apart = 2 * (math.isqrt(size) + 1) * TOLERANCE / ridge + Fraction(size, GRAIN)
-    return Calibration(pull, bend, calibrate(neighbours.sensitivity(apart, apart) * GRAIN, hidden))
+    return _checked(objective, 1 if classes <= 2 else classes, neighbours, Calibration(pull, bend, hidden), "epsilon")
+
+
+def calibration_for(objective: Additive, classes: int, neighbours: Neighbours, price: Price) -> Calibration:
+    """By the price's measure: under ρ with Gaussian noise, where the lemma covers it, else with the ε that ρ pays for."""
+    if is_gaussian(classes, neighbours, price):
+        return gaussian_calibration(objective, price.amount)
+    return calibration(objective, classes, neighbours, price.pure)
+
+
+def is_gaussian(classes: int, neighbours: Neighbours, price: Price) -> bool:
+    """Whether the noise on the linear term is Gaussian: the lemma is for two classes and one row, added or removed."""
+    return price.measure == CONCENTRATED and classes <= 2 and neighbours == Neighbours()
+
+
+def gaussian_calibration(objective: Additive, rho: Fraction) -> Calibration:
+    """By the proof's lemma: ρ = (L² + 3/2·K²)/2 for a pull of L·σ and a curvature of K·ridge, and K = L/2.
+
+    >>> found = gaussian_calibration(Additive("class", {"age": np.eye(3)}, ridge=8), Fraction(1))
+    >>> found.square == PULLS**2 * Fraction(1, 8) * (1 + Fraction(3, 8)) / (1 - HIDING)
+    True
+    """
+    squares, pull_squared = objective.reach[1], 2 * rho * (1 - HIDING) / (1 + PRICE_OF_BENDING * BENT**2)
+    square = squares / 4 / pull_squared  # a record pulls by half of its features' norm at most
+    curvature = _SAFELY * math.sqrt(round_down(pull_squared)) * float(BENT * Fraction(objective.ridge) / squares)
+    bend = _SHARPEST if curvature >= 0.25 else min(_SHARPEST, 2 * curvature / math.sqrt(1 - 4 * curvature))
+    found = Calibration(Fraction(root_up(square)) * PULLS, bend, Price(rho * HIDING, CONCENTRATED).pure, square * PULLS**2)
+    return _checked(objective, 1, Neighbours(), found, "rho")
+
+
+def _checked(objective: Additive, scores: int, neighbours: Neighbours, found: Calibration, argument: str) -> Calibration:
+    """With the noise that hides where the search ended, in place of its ε."""
+    if found.bend < _BLUNTEST:
+        raise BadInput("ridge", f"is so small that the loss's curvature alone would cost {argument}", "use a larger one")
+    size = sum(m.shape[1] for m in objective.features.values()) * scores
+    if found.pull * (2 * size + 2_400) > LOUDEST * PULLS:
+        raise BadInput(argument, "is too small for so many coefficients: their noise leaves no digits", "use a larger one")
+    apart = 2 * (math.isqrt(size) + 1) * TOLERANCE / Fraction(objective.ridge) + Fraction(size, GRAIN)
+    return replace(found, hide=calibrate(neighbours.sensitivity(apart, apart) * GRAIN, found.hide))
 
 
 def release(
@@ -159,7 +206,8 @@ def release(
     search = _NewtonSearch(objective, rows, weights, scores, how.bend)
 
     def draw() -> Vector:
-        drawn = noise.discrete_laplace(np.zeros((search.width, scores), dtype=np.int64), how.pull)
+        nothing = np.zeros((search.width, scores), dtype=np.int64)
+        drawn = noise.discrete_gaussian(nothing, how.square) if how.square else noise.discrete_laplace(nothing, how.pull)
         return search.minimiser(centred(drawn))
 
     found = np.clip(noise.outcome("minimiser", how, search, draw), -GRAIN, GRAIN)
@@ -294,7 +342,7 @@ class _NewtonSearch:
         margins = (0.25 if self.scores == 1 else 2.0) * self.terms * scored
         total = self.longest * margins + self.sums
         apart = 8 * (self.ridge * np.abs(here).sum() + np.abs(pulls).sum())
-        return float(unit * total + 2.0**-53 * apart + math.sqrt(here.size) / PULLS)
+        return float(unit * total + 2.0**-53 * apart + 2 * math.sqrt(here.size) / PULLS)
 
 
 def _along(gradient: NDArray[np.complex128], step: Vector) -> float:

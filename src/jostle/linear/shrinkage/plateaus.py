@@ -136,13 +136,7 @@ def likelihoods(noisy: np.ndarray, scale: float, step: float, first: np.ndarray,
 
 @compiled
 def forward(
-    likely: np.ndarray,
-    first: np.ndarray,
-    number: np.ndarray,
-    place: np.ndarray,
-    prior: np.ndarray,
-    moves: np.ndarray,
-    near: float,
+    likely: Vector, first: Counts, number: Counts, place: Counts, prior: Vector, moves: Vector, near: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The chances of each cell's levels given the cells before it, the same given itself too, and what these added up to."""
     n, widest = likely.shape
@@ -172,15 +166,15 @@ def forward(
 
 @compiled
 def backward(
-    likely: np.ndarray,
-    first: np.ndarray,
-    number: np.ndarray,
-    place: np.ndarray,
-    prior: np.ndarray,
-    moves: np.ndarray,
+    likely: Vector,
+    first: Counts,
+    number: Counts,
+    place: Counts,
+    prior: Vector,
+    moves: Vector,
     near: float,
-    filtered: np.ndarray,
-    sums: np.ndarray,
+    filtered: Vector,
+    sums: Vector,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What the cells after each say of its levels, and the next round's prior and moves (EM)."""
     n, widest = likely.shape

@@ -39,6 +39,15 @@ _OF_POSTGRES = "SELECT name, setting FROM pg_catalog.pg_settings"
 _MACROS = "SELECT DISTINCT function_name FROM system.main.duckdb_functions() WHERE internal = {}"
 """The names of functions in DuckDB. Qualified, because a macro may have the name of a function of the catalog, too."""
 
+_OF_ONE_KIND = """
+    SELECT p.{prefix}name::pg_catalog.text FROM pg_catalog.{catalog} p
+    WHERE p.{prefix}namespace OPERATOR(pg_catalog.=) ANY (SELECT oid FROM schemas)
+      AND EXISTS (
+        SELECT FROM pg_catalog.{catalog} q WHERE q.{prefix}name OPERATOR(pg_catalog.=) p.{prefix}name
+          AND q.{prefix}namespace OPERATOR(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace::pg_catalog.oid)
+      AND NOT p.oid OPERATOR(pg_catalog.=) ANY (SELECT oid FROM of_extensions)
+"""
+_KINDS = (("pg_proc", "pro"), ("pg_operator", "opr"), ("pg_type", "typ"))
 _OVERLOADS = """
     WITH schemas AS (
         SELECT oid FROM pg_catalog.pg_namespace
@@ -46,26 +55,7 @@ _OVERLOADS = """
           AND nspname OPERATOR(pg_catalog.<>) 'pg_catalog'
     ), of_extensions AS (
         SELECT objid AS oid FROM pg_catalog.pg_depend WHERE deptype OPERATOR(pg_catalog.=) 'e'
-    )
-    SELECT p.proname::pg_catalog.text FROM pg_catalog.pg_proc p
-    WHERE p.pronamespace OPERATOR(pg_catalog.=) ANY (SELECT oid FROM schemas)
-      AND EXISTS (
-        SELECT FROM pg_catalog.pg_proc q WHERE q.proname OPERATOR(pg_catalog.=) p.proname
-          AND q.pronamespace OPERATOR(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace::pg_catalog.oid)
-      AND NOT p.oid OPERATOR(pg_catalog.=) ANY (SELECT oid FROM of_extensions)
-    UNION SELECT o.oprname::pg_catalog.text FROM pg_catalog.pg_operator o
-    WHERE o.oprnamespace OPERATOR(pg_catalog.=) ANY (SELECT oid FROM schemas)
-      AND EXISTS (
-        SELECT FROM pg_catalog.pg_operator q WHERE q.oprname OPERATOR(pg_catalog.=) o.oprname
-          AND q.oprnamespace OPERATOR(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace::pg_catalog.oid)
-      AND NOT o.oid OPERATOR(pg_catalog.=) ANY (SELECT oid FROM of_extensions)
-    UNION SELECT t.typname::pg_catalog.text FROM pg_catalog.pg_type t
-    WHERE t.typnamespace OPERATOR(pg_catalog.=) ANY (SELECT oid FROM schemas)
-      AND EXISTS (
-        SELECT FROM pg_catalog.pg_type u WHERE u.typname OPERATOR(pg_catalog.=) t.typname
-          AND u.typnamespace OPERATOR(pg_catalog.=) 'pg_catalog'::pg_catalog.regnamespace::pg_catalog.oid)
-      AND NOT t.oid OPERATOR(pg_catalog.=) ANY (SELECT oid FROM of_extensions)
-"""
+    )""" + "    UNION".join(_OF_ONE_KIND.format(catalog=one, prefix=prefix) for one, prefix in _KINDS)  # noqa: S608  # our own names
 """Functions, operators and types that PostgreSQL might take in place of its own: they are found without a schema, and have
 the name of one of its own. Those of extensions (citext, pg_trgm) are left alone."""
 
