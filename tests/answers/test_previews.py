@@ -25,7 +25,7 @@ def test_with_rows_an_algorithm_is_previewed_by_itself_and_the_assumption_is_sai
     without, few, many = (shown("Bayes", cells, rows=rows) for rows in (None, 1_000, 10**7))
     assert (without.stand_in, few.stand_in) == ("Laplace", "Bayes")
     assert few.margin < many.margin <= 1.5 * without.margin
-    assert str(few).endswith("by Bayes, if there are 1,000 rows, and data like public ones.")
+    assert str(few).endswith("(95 % confidence), if there are 1,000 rows, and data like public ones. Algorithm: Bayes.")
     assert shown("Pythia", cells, rows=1_000).margin == few.margin  # which runs Bayes
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from jostle.tables.memory import buying, counts, memory, states, totals, widened
+from jostle.tables.memory import buying, counts, memory, several, states, totals, widened
 from jostle.tables.memory.frames import Frame
 from jostle.tables.memory.memory import Memory
 from jostle.tables.memory.store import MemoryStore
 from tests.audit.planted import FOLDER, PATCH, Mutant, attribute, wrapped
 from tests.audit.planted import tested as noticed_by
-from tests.tables.memory import test_counts, test_states, test_totals
+from tests.tables.memory import test_counts, test_several, test_states, test_totals
 
 NOT_BETWEEN = "NOT (n BETWEEN 2 AND 5)"
 
@@ -58,6 +58,20 @@ def any_draw(original: Any, frame: Any, measured: Any, queries: Any = None, *, d
 
 def sums_are_counts(original: Any, question: Any, total: Any, known: Any) -> Any:
     return [(replace(column, cells=np.abs(column.cells)), size) for column, size in original(question, total, known)]
+
+
+def persons_are_read_alike(original: Any, *parts: Any) -> str:
+    """How persons are read is left out of what tells rows apart."""
+    whose = parts[3] if parts[0] == "rows" else None
+    return str(original(*parts) if whose is None else original(*parts[:3], whose[:-1], *parts[4:]))
+
+
+def all_rows_are_complete(original: Any, view: Any) -> Any:
+    return original(replace(view, steps=()))
+
+
+def whatever_the_shares(original: Any, *parts: Any) -> str:
+    return str(original(*parts[:-1]) if parts[0] == "marginals" else original(*parts))
 
 
 OF_MEMORY = [
@@ -137,6 +151,21 @@ OF_MEMORY = [
         "memory: more cells are measured with the noise of fewer",
         attribute(buying, "same_noise", lambda one, other: True),
         noticed_by(test_counts.test_no_more_cells_are_measured_where_they_have_more_noise, FOLDER),
+    ),
+    Mutant(
+        "memory: other texts for nobody are taken for the same",
+        wrapped(memory, "digest", persons_are_read_alike),
+        noticed_by(test_counts.test_other_texts_for_nobody_are_other_rows, FOLDER),
+    ),
+    Mutant(
+        "memory: rows that lack a cell are taken for rows of marginals",
+        wrapped(several, "known_rows", all_rows_are_complete),
+        noticed_by(test_several.test_rows_without_a_cell_in_one_of_the_columns_are_not_in_any_of_them, FOLDER),
+    ),
+    Mutant(
+        "memory: marginals with other shares are taken for the same",
+        wrapped(several, "digest", whatever_the_shares),
+        noticed_by(test_several.test_the_same_histograms_cost_nothing_and_are_the_same, {"epsilon": 1}, FOLDER),
     ),
 ]
 """The bugs."""

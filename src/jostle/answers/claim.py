@@ -80,13 +80,13 @@ LEFT_OUT: Final = (
 )
 
 NOT_COVERED: Final = (
-    "Side channels: how long a release takes, and how much memory, depends on the data. Who measures that should not ask.",
+    "Side channels: the time and memory of a release depend on the data. Whoever can measure them must not ask questions.",
     "Access: whoever holds the data, or may read the machine's memory, learns them, whatever was charged.",
     "The ledger: whoever may write to its file can replace it by an older copy.",
     "Data collection: how the data came to the curator, and copies elsewhere.",
     "Groups: a fact about many units, or about somebody with more data than one unit has, is not hidden.",
     "Bounds, categories and candidates that were taken from the data, instead of from public knowledge.",
-    "Sensitivities that a caller stated for jostle.mechanisms: they are the caller's to prove.",
+    "Sensitivities that a program stated to jostle.mechanisms: whoever wrote the program has to prove them.",
     "Usefulness: a claim about privacy says nothing about how precise the answers are.",
 )
 
@@ -197,7 +197,7 @@ def _page(facts: dict[str, Any]) -> Iterator[str]:
     names = ", ".join(_plain(account["name"]) for account in facts["accounts"])
     yield f"# Privacy claim: {names}"
     yield ""
-    yield f"In the terms of {facts['standard']}. Every number is from the ledger; the data were not looked at."
+    yield f"In the terms of {facts['standard']}. Every number comes from the ledger; the data were not read."
     for account in facts["accounts"]:
         yield from _about(account)
     yield from _listed("Trust model", [facts["trust_model"]])

@@ -11,7 +11,7 @@ import numpy as np
 
 from jostle import plots
 from jostle.answers.answer import Answer
-from jostle.answers.noise_intervals import NoisySum, ratio_of_sums
+from jostle.answers.noise_intervals import NumberSum, ratio_of_sums
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.schema.rows import Rows, decimals_of, distinct_names, short
@@ -39,7 +39,7 @@ class GroupedAnswers(Answer):
     what: Mapping[str, str]
     """Per aggregate, what it is in words, such as "mean of cost"."""
 
-    sums: Mapping[str, NoisySum | None] = field(default_factory=dict)
+    sums: Mapping[str, NumberSum | None] = field(default_factory=dict)
     """The counts and sums among the aggregates, as they are computed from noisy numbers."""
 
     why: str = "Laplace noise"

@@ -10,10 +10,12 @@ every candidate for which that sum is not too large (Fieller 1954).
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from statistics import NormalDist
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -129,19 +131,24 @@ def held(
         used = weights(candidates)
         return tail((used * noisy[:, np.newaxis, :]).sum(axis=-1) / scale, used, gaussian=gaussian) >= missed
 
-    places = np.sort(np.concatenate([np.tile(_PLACES, (len(noisy), 1)), best[:, np.newaxis]], axis=1), axis=1)
+    return held_where(holds, best)
+
+
+def held_where(holds: Callable[[Vector], Any], best: Vector) -> tuple[Vector, Vector]:
+    """Per row, between which values from 0 to 1 candidates hold; from 0 to 1 where none does. `best` is one that should."""
+    places = np.sort(np.concatenate([np.tile(_PLACES, (len(best), 1)), best[:, np.newaxis]], axis=1), axis=1)
     found = holds(places)
-    rows, last = np.arange(len(noisy))[:, np.newaxis], places.shape[1] - 1
-    # Both ends at once: the first and the last place that holds, and the places beyond them.
-    first = np.stack([found.argmax(axis=1), last - found[:, ::-1].argmax(axis=1)], axis=1)
-    inside, outside = places[rows, first], places[rows, np.clip(first + np.array([-1, 1]), 0, last)]
-    for _ in range(_HALVINGS):
-        middle = (inside + outside) / 2
-        good = holds(middle)
-        inside, outside = np.where(good, middle, inside), np.where(good, outside, middle)
-    at_edge = (first == np.array([0, last])) | ~found.any(axis=1, keepdims=True)
-    ends = np.where(at_edge, [0.0, 1.0], outside)
-    return ends[:, 0], ends[:, 1]
+    rows, last = np.arange(len(best)), places.shape[1] - 1
+    ends = []
+    for first, edge, step in ((found.argmax(axis=1), 0, -1), (last - found[:, ::-1].argmax(axis=1), last, 1)):
+        inside, outside = places[rows, first], places[rows, np.clip(first + step, 0, last)]
+        for _ in range(_HALVINGS):
+            middle = (inside + outside) / 2
+            good = holds(middle[:, np.newaxis])[:, 0]
+            inside, outside = np.where(good, middle, inside), np.where(good, outside, middle)
+        ends.append(np.where(first == edge, float(edge > 0), outside))
+    nothing = ~found.any(axis=1)
+    return np.where(nothing, 0.0, ends[0]), np.where(nothing, 1.0, ends[1])
 
 
 # ------------------------------------------------------------------------------------- shares, means and variances
@@ -245,7 +252,26 @@ def ratio_of(over: Ends, under: Ends) -> Ends:
     return value, low, high
 
 
-class NoisySum(NamedTuple):
+class NumberSum(ABC):
+    """Sums of noisy numbers, one per group."""
+
+    @property
+    @abstractmethod
+    def value(self) -> Vector:
+        """The sum of each group."""
+
+    @property
+    @abstractmethod
+    def margin(self) -> Any:
+        """Half the width of its interval."""
+
+    def is_noise(self, other: NumberSum, r: Vector) -> Any:
+        """Whether this less r times the other may be pure noise: here, whatever they have in common."""
+        return np.abs(self.value - r * other.value) <= WIDENED * (self.margin + np.abs(r) * other.margin)
+
+
+@dataclass(frozen=True)
+class NoisySum(NumberSum):
     """A weighted sum of noisy numbers, one row of them per group."""
 
     numbers: Vector
@@ -255,16 +281,24 @@ class NoisySum(NamedTuple):
 
     @property
     def value(self) -> Vector:
-        """The sum of each group."""
         return np.asarray(self.numbers @ self.weights)
 
     @property
     def margin(self) -> float:
-        """Half the width of its interval."""
         return margin(self.weights, self.scale, gaussian=self.gaussian)
 
+    def is_noise(self, other: NumberSum, r: Vector) -> Any:
+        """By the law of both together if they are sums of the same numbers; else they are independent."""
+        if not isinstance(other, NoisySum):
+            return super().is_noise(other, r)
+        away = self.value - r * other.value
+        if self.numbers is not other.numbers or self.weights.size > max(_GAPS) or not self.scale > 0:
+            return np.abs(away) <= np.hypot(self.margin, r * other.margin)
+        used = (self.weights - r[:, np.newaxis] * other.weights) * self.scale
+        return tail(away, used, gaussian=self.gaussian) >= MISSED
 
-def ratio_of_sums(over: NoisySum, under: NoisySum) -> Ends:
+
+def ratio_of_sums(over: NumberSum, under: NumberSum) -> Ends:
     """One sum divided by another, and between which numbers their ratio is; anything if the divisor may be 0.
 
     For the true ratio r, the one less r times the other is pure noise, so the interval has every r for which it is not too
@@ -280,14 +314,9 @@ def ratio_of_sums(over: NoisySum, under: NoisySum) -> Ends:
     """
     top, bottom, unknown = over.value, under.value, np.abs(under.value) <= under.margin
     value = top / np.where(bottom == 0, np.nan, bottom)
-    shared = over.numbers is under.numbers and over.weights.size <= max(_GAPS) and over.scale > 0
 
     def holds(r: Vector) -> Any:
-        away = top - r * bottom
-        if not shared:
-            return np.abs(away) <= np.hypot(over.margin, r * under.margin)
-        used = (over.weights - r[:, np.newaxis] * under.weights) * over.scale
-        return tail(away, used, gaussian=over.gaussian) >= MISSED
+        return over.is_noise(under, r)
 
     first, ends = np.where(unknown, 0.0, value), []
     step = np.where(unknown, 1.0, (over.margin + np.abs(first) * under.margin) / np.maximum(np.abs(bottom), 1e-300))

@@ -60,7 +60,7 @@ class LazyMeasurements:
         self._known = {one.name: one.known(*self._where) for one in questions}
         share = rho / max(sum(value is None for value in self._known.values()), 1)
         self._share = budget.amount * share
-        self._share_rate = self._share if budget.measure == PURE else Fraction(budget.rate_of(share))
+        self._share_rate = self._share if budget.measure == PURE else Fraction(budget.price.times(share).rate)
         for one in questions:
             one.check(*self._where, self._share_rate)
 

@@ -437,10 +437,6 @@ class Budget:
         """
         return self.price.rate
 
-    def rate_of(self, share: Fraction) -> float:
-        """The rate of a token that has this share of the amount."""
-        return self.price.times(share).rate
-
     @property
     def pure(self) -> Fraction:
         """The ε of the pure mechanism that it pays for."""
@@ -553,11 +549,10 @@ class Budget:
     def __repr__(self) -> str:
         return f"Budget({self}{', ' + self._used if self._used else ''})"
 
-    def __copy__(self) -> NoReturn:
+    def __copy__(self, _: object = None) -> NoReturn:
         raise PlanError("a budget cannot be copied: split it")
 
-    def __deepcopy__(self, memo: object) -> NoReturn:
-        self.__copy__()
+    __deepcopy__ = __copy__
 
     def __reduce__(self) -> NoReturn:
         raise PlanError("a budget cannot be pickled: grant it in the process that spends it")

@@ -136,7 +136,7 @@ def _gaussian(epsilon: Fraction, delta: Fraction, groups: int) -> KeySelection:
         raise BadInput(
             "delta", f"is too small for {groups} groups per person by Gaussian noise", "select by the optimal rule"
         )
-    root = _root_up(groups)
+    root = 1 / root_down(Fraction(1, groups))  # rounded up
     for share in (Fraction(1), Fraction(3, 4), Fraction(1, 2), Fraction(1, 4)):
         sigma = root * gaussian_sigma(epsilon, ideal * share)
         threshold = _threshold(sigma, ideal * share / groups)
@@ -176,7 +176,7 @@ def _is_private(epsilon: Fraction, delta: Fraction, groups: int, sigma: Fraction
         stay = 1 - last * (1 - hidden)  # Bernoulli: not above hidden^last
         if stay <= 0:
             return False
-        in_others = sigma / _root_up(groups - first) if first < groups else None
+        in_others = sigma * root_down(Fraction(1, groups - first)) if first < groups else None
         shift = Fraction(arithmetic.ln(decimal(stay, arithmetic))) - Fraction(1, 10**50)
         if in_others is None:
             added, removed = Fraction(0), -(epsilon + shift)  # 1 − e^x ≤ −x
@@ -256,11 +256,6 @@ class SelectedColumns:
 
     def contribution(self, by: Sequence[str]) -> Contribution:
         return self.held
-
-
-def _root_up(value: int) -> Fraction:
-    """A fraction not below the root of a whole number."""
-    return 1 / root_down(Fraction(1, value))
 
 
 def _groups(groups: int) -> int:

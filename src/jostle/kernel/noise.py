@@ -62,6 +62,7 @@ class Noise(Protocol):
 
         It says to an audit that replays releases by which law, with which public numbers, and from which private value.
         """
+        return draw()
 
 
 def calibrate(sensitivity: Fraction, epsilon: Fraction) -> Fraction:
@@ -125,7 +126,7 @@ def variance(scale: Fraction) -> float:
     return 2 * math.exp(-step) / math.expm1(-step) ** 2
 
 
-class ExactNoise:
+class ExactNoise(Noise):
     """OpenDP's samplers. There is no seed to give. An audit that replays releases on public data has a kind of its own.
 
     >>> ExactNoise().discrete_laplace(np.array([5, 7]), Fraction(0)).tolist()
@@ -135,17 +136,16 @@ class ExactNoise:
     trials: int | None = None
 
     def discrete_laplace(self, values: Counts, scale: Fraction) -> Counts:
+        return self._on_integers(values, "laplace", "integers", round_up(scale))
+
+    def discrete_gaussian(self, values: Counts, square: Fraction) -> Counts:
+        return self._on_integers(values, "gaussian", "plane", root_up(square))
+
+    def _on_integers(self, values: Counts, law: str, space: str, scale: float) -> Counts:
         if scale == 0:
             return values.copy()
         dp = _opendp()
-        noisy = dp.make_laplace(*dp.integers, scale=round_up(scale))(values.reshape(-1))
-        return np.array(noisy, dtype=np.int64).reshape(values.shape)
-
-    def discrete_gaussian(self, values: Counts, square: Fraction) -> Counts:
-        if square == 0:
-            return values.copy()
-        dp = _opendp()
-        noisy = dp.make_gaussian(*dp.plane, scale=root_up(square))(values.reshape(-1))
+        noisy = getattr(dp, f"make_{law}")(*getattr(dp, space), scale=scale)(values.reshape(-1))
         return np.array(noisy, dtype=np.int64).reshape(values.shape)
 
     def geometric(self, size: int, scale: Fraction) -> Counts:
@@ -159,17 +159,17 @@ class ExactNoise:
 
     def noisy_max(self, scores: Counts, scale: Fraction) -> int:
         """OpenDP's noisy max with exponential noise on integer scores."""
-        if scale == 0:
-            return int(np.argmax(scores))
-        dp = _opendp()
-        return int(dp.make_noisy_max(*dp.scores, scale=round_up(scale))(scores))
+        return self._largest(scores, "scores", scale)
 
     def gumbel_max(self, scores: Counts, scale: Fraction) -> int:
         """OpenDP's noisy max with Gumbel noise on integer scores, compared exactly."""
+        return self._largest(scores, "concentrated_scores", scale)
+
+    def _largest(self, scores: Counts, space: str, scale: Fraction) -> int:
         if scale == 0:
             return int(np.argmax(scores))
         dp = _opendp()
-        return int(dp.make_noisy_max(*dp.concentrated_scores, scale=round_up(scale))(scores))
+        return int(dp.make_noisy_max(*getattr(dp, space), scale=round_up(scale))(scores))
 
     def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
         """OpenDP's noise on a lattice finer than the floats; the scale is widened until its privacy map agrees."""
@@ -194,12 +194,9 @@ class ExactNoise:
         """Eight bytes each from the operating system's entropy, of which 53 bits are kept."""
         return (np.frombuffer(secrets.token_bytes(8 * size), dtype=np.uint64) >> 11).astype(np.int64)
 
-    def outcome(self, law: str, how: Any, private: Any, draw: Callable[[], T]) -> T:
-        return draw()
-
 
 @final
-class SimulatedNoise:
+class SimulatedNoise(Noise):
     """NumPy's generator. With `trials`, noise gets a leading axis of that length.
 
     >>> SimulatedNoise(seed=7, trials=3).discrete_laplace(np.array([5, 7]), Fraction(2)).shape
@@ -218,14 +215,8 @@ class SimulatedNoise:
         size = (*self._lead, *values.shape)
         if scale == 0:
             return np.broadcast_to(values.astype(np.float64), size).copy()
-        width = float(scale)
-        noise = self._rng.standard_exponential(size)
-        noise *= width
-        np.floor(noise, out=noise)
-        other = self._rng.standard_exponential(size)
-        other *= width
-        np.floor(other, out=other)
-        noise -= other
+        noise = self._geometric(size, scale)
+        noise -= self._geometric(size, scale)
         noise += values
         return noise
 
@@ -245,17 +236,23 @@ class SimulatedNoise:
         noise += values
         return noise
 
+    def _geometric(self, size: Any, scale: Fraction) -> Vector:
+        noise: Vector = self._rng.standard_exponential(size)
+        noise *= float(scale)
+        np.floor(noise, out=noise)
+        return noise
+
     def geometric(self, size: int, scale: Fraction) -> Counts:
-        return np.floor(self._rng.standard_exponential(size) * float(scale)).astype(np.int64)
+        return self._geometric(size, scale).astype(np.int64)
 
     def noisy_max(self, scores: Counts, scale: Fraction) -> Any:
-        noise = self._rng.standard_exponential((*self._lead, *scores.shape))
-        best = np.argmax(scores + noise * float(scale), axis=-1)
-        return best if self._lead else int(best)
+        return self._largest(scores, scale, self._rng.standard_exponential)
 
     def gumbel_max(self, scores: Counts, scale: Fraction) -> Any:
-        noise = self._rng.gumbel(size=(*self._lead, *scores.shape))
-        best = np.argmax(scores + noise * float(scale), axis=-1)
+        return self._largest(scores, scale, self._rng.gumbel)
+
+    def _largest(self, scores: Counts, scale: Fraction, law: Callable[..., Any]) -> Any:
+        best = np.argmax(scores + law(size=(*self._lead, *scores.shape)) * float(scale), axis=-1)
         return best if self._lead else int(best)
 
     def laplace(self, values: Vector, sensitivity: Fraction, epsilon: Fraction) -> Vector:
@@ -272,9 +269,6 @@ class SimulatedNoise:
 
     def words(self, size: int) -> Counts:
         return self._rng.integers(0, 2**53, size=size, dtype=np.int64)
-
-    def outcome(self, law: str, how: Any, private: Any, draw: Callable[[], T]) -> T:
-        return draw()
 
 
 @lru_cache(maxsize=64)
@@ -294,11 +288,11 @@ def _opendp() -> Any:
     whole = domains.vector_domain(domains.atom_domain(T="i64"))
     real = domains.vector_domain(domains.atom_domain(T="f64", nan=False))
     return SimpleNamespace(
+        integers=(whole, metrics.l1_distance(T="i64")),
+        plane=(whole, metrics.l2_distance(T="f64")),
         make_gaussian=measurements.make_gaussian,
         make_laplace=measurements.make_laplace,
         make_noisy_max=measurements.make_noisy_max,
-        integers=(whole, metrics.l1_distance(T="i64")),
-        plane=(whole, metrics.l2_distance(T="f64")),
         scores=(whole, metrics.linf_distance(T="i64"), measures.max_divergence()),
         concentrated_scores=(whole, metrics.linf_distance(T="i64"), measures.zero_concentrated_divergence()),
         reals=(real, metrics.l1_distance(T="f64")),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
@@ -149,9 +150,7 @@ class ArrayColumns:
         return Contribution()
 
     def with_table(self, name: str, of: Sequence[str], table: Counts) -> ArrayColumns:
-        derived = object.__new__(ArrayColumns)
-        size = int(table.max()) + 1
-        derived._rows, derived._filtered = self._rows, self._filtered
+        derived, size = copy(self), int(table.max()) + 1
         derived._kept, derived._kept_cells = {}, 0
         derived._sizes = self._sizes | {name: size}
         derived._codes = self._codes | {name: _narrow(table.reshape(-1)[self._place(of)], size)}

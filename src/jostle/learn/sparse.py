@@ -71,7 +71,7 @@ def choose_attributes(
     No set has more than `largest` cells.
     """
     offered = [BinnedAttribute(name, coarse(task, name, BINS), BINS) for name in task.attributes]
-    rate = budget.rate_of(Fraction(100, PERCENT)) / float(records.neighbours.sensitivity(1, 2))
+    rate = budget.price.times(Fraction(100, PERCENT)).rate / float(records.neighbours.sensitivity(1, 2))
     cells = int(np.clip(total * rate, min(SMALLEST, largest), largest))
     most = max(most_sets(total), len(offered) + 1)
     sets = attribute_sets(offered, (), cells, most, few)  # each attribute by itself in any case

@@ -280,10 +280,12 @@ def _side_by_side(columns: Sequence[tuple[Sequence[str], bool]]) -> str:
 
 
 def decimals_of(values: Sequence[float], lows: Sequence[float] = (), highs: Sequence[float] = ()) -> int:
-    """As many decimals as three digits of the narrowest half interval need; none from 10 on.
+    """As many decimals as three digits of the narrowest half interval need; none from 10 on, nor for whole numbers only.
 
     Where no interval has a width, three digits of the number closest to 0 decide; traces of rounding do not.
     """
+    if all(float(number).is_integer() for number in (*values, *lows, *highs) if not missing(number)):
+        return 0
     half_widths = [(high - low) / 2 for low, high in zip(lows, highs, strict=True)]
     for sizes in (half_widths, [abs(value) for value in (*values, *lows, *highs)]):
         finite = [size for size in sizes if math.isfinite(size)]

@@ -18,9 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jostle.answers.answer import Answer, paid_with
+from jostle.answers.combined_totals import CombinedSum, CombinedTotals, weights_of
 from jostle.answers.grouped import GroupedAnswers
 from jostle.answers.noise_intervals import (
     NoisySum,
+    NumberSum,
     margin,
     of_sample,
     ratio_of,
@@ -91,7 +93,7 @@ class GroupsQuestion(PricedGroups):
         self._weights = checked_weights(self.aggregates, weights)
         self._numbers: dict[str, NumberLattice | Presence] = {}
         self._measured = self._plan()
-        self._sums: dict[str, NoisySum | None] = {}
+        self._sums: dict[str, NumberSum | None] = {}
         self._shared: dict[str, WeightedTotals] = {}
         self.labels, self._places = self._keyed(keys)
         self._columns, self._by = self._grouped(self.table._views)
@@ -307,8 +309,12 @@ class GroupsQuestion(PricedGroups):
         self._read_all(records.totals(self._by, totals, budget), found)
         return self._paid(budget) | {"neighbours": records.neighbours}
 
-    def _read_all(self, noisy: Sequence[NoisyTotals], found: dict[str, Found]) -> None:
+    def _read_all(self, noisy: Sequence[NoisyTotals | CombinedTotals], found: dict[str, Found]) -> None:
         for one, numbers in zip(self._measured, noisy, strict=True):
+            if isinstance(numbers, CombinedTotals):
+                for name, aggregate in one.aggregates.items():
+                    found[name], self._sums[name] = self._read_together(aggregate, numbers)
+                continue
             found |= {name: self._read(one.total, aggregate, numbers) for name, aggregate in one.aggregates.items()}
             self._sums |= {name: self._sum(one.total, aggregate, numbers) for name, aggregate in one.aggregates.items()}
 
@@ -386,6 +392,14 @@ class GroupsQuestion(PricedGroups):
         lattice = self._numbers.get(one.column or "")
         rate = lattice.rate if isinstance(total, Sum) and isinstance(lattice, NumberLattice) else 1.0
         return tuple(each / rate for each in _whole(numbers, **law))  # type: ignore[return-value]
+
+    def _read_together(self, one: Aggregate, totals: CombinedTotals) -> tuple[Found, NumberSum | None]:
+        """An aggregate and its interval, from what several releases say."""
+        low, width = self._range(str(one.column)) if one.kind in ("sum", "mean") else (0.0, 1.0)
+        if one.kind == "mean":
+            return tuple(low + width * each for each in totals.mean()), None  # type: ignore[return-value]
+        added = CombinedSum(totals, weights_of("rows" if one.column is None else one.kind, low, width))
+        return (added.value, added.value - added.margin, added.value + added.margin), added
 
     def _sum(self, total: CellTotal, one: Aggregate, noisy: NoisyTotals) -> NoisySum | None:
         """A count or a sum as a weighted sum of the noisy numbers of one total; None for others."""

@@ -200,7 +200,7 @@ class View:
         if isinstance(self.base, BoundedSample):
             return EngineRows(self.base.table, self.placed or {})
         # By the declarations, too: a view of the same base may declare a column of the same name in other cells.
-        read = (self.whose, *((name, self.declared[name]) for name in [*names, *self._says_nobody]))
+        read = (self.whose, *((name, self.declared[name]) for name in [*names, *self.says_nobody]))
         found = self.readings.get(read)
         if found is None:
             found = self._reading(names)
@@ -209,13 +209,13 @@ class View:
         return found
 
     def _reading(self, names: Sequence[str]) -> EngineRows:
-        columns = {name: self.declared[name] for name in dict.fromkeys([*names, *self._says_nobody])}
+        columns = {name: self.declared[name] for name in dict.fromkeys([*names, *self.says_nobody])}
         beside = [f"{kind}{name}" for kind in (NUMBERS, DAYS) for name in columns]
         beside = [name for name in beside if name in self.base.columns]
         used = dict.fromkeys([*columns, *beside, *([self.whose] if self.whose else [])])
         # What is not declared is left behind first, so that no name of the table's own is one of ours.
         table = self.base.select(*used) if used else self.base
-        several = {*self._says_nobody, *(name for name in columns if any(one is not None for one in _beside(table, name)))}
+        several = {*self.says_nobody, *(name for name in columns if any(one is not None for one in _beside(table, name)))}
         free = [name for name, column in columns.items() if isinstance(column, Text) and name not in several]
         table, texts = with_distinct_texts(table, columns, free) if self.scanned and free else (table, {})
         rest = {n: column for n, column in columns.items() if n not in texts}
@@ -228,12 +228,12 @@ class View:
         selected = [part for n in columns for part in (at[n][0].name(n), at[n][1].name(cells[n]))]
         selected += [table[one.name(what)] for one in texts.values() for what in (PLACE, TEXT_HASH)]
         whose = ibis.literal(0) if self.whose is None else person(table[self.whose], self.engine)
-        for name in self._says_nobody:
+        for name in self.says_nobody:
             whose = ibis.ifelse(raws[name].present, whose, ibis.null(whose.type()))
         return EngineRows(table.select(*selected, whose.name(PERSON)), cells, texts)
 
     @property
-    def _says_nobody(self) -> list[str]:
+    def says_nobody(self) -> list[str]:
         """The column with persons, if texts in it are declared to stand for nobody: whoever shares one is no person."""
         named = [] if self.unit is None else [self.unit.column]
         return [name for name in named if name in self.declared and self.declared[name].missing]

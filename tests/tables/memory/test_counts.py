@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 import jostle
 from jostle import Approximate, Category, Integer, Ledger, Unit
-from jostle.kernel.budget import Price
+from jostle.kernel.budget import PURE, Price
 from jostle.kernel.errors import LedgerError
 from jostle.linear.laws import whole_margins
 from jostle.tables.memory import counts, overview
@@ -260,6 +260,24 @@ def test_other_data_versions_units_and_neighbours_share_nothing(tmp_path):
         assert opened(tmp_path, paths[0], ledger=ledger, **keywords).count(epsilon=1).spent == 0
     united = opened(tmp_path, paths[0]).union(opened(tmp_path, paths[1]))
     assert united.count(epsilon=1).spent == 1 == united.count(epsilon=1).spent
+
+
+def test_other_texts_for_nobody_are_other_rows(tmp_path):
+    """Rows whose person stands for nobody are left out, so how persons are read decides about rows."""
+    for number, missing in enumerate((["7"], ["7"], ["8"], [])):
+        schema = SCHEMA | {"person": Integer(0, 1_999, missing=missing)}
+        table = opened(tmp_path, schema=schema, unit=Unit("person", 2))
+        assert table.count(epsilon=1).spent == (number != 1), missing
+
+
+def test_savings_that_cannot_be_added_up_cost_no_answer(tmp_path):
+    """Such as those that a later jostle wrote in another form."""
+    table = opened(tmp_path)
+    table.histogram("ward", epsilon=0.1, algorithm="Laplace")
+    table._budget.memory.store.add([Keepsake("people", f"saved:{PURE}", 0.0, b"in another form")])
+    with pytest.warns(MemoryFault, match="could not be added up"):
+        found = table.histogram("ward", epsilon=0.125, algorithm="Laplace")
+    assert spent(table) == Fraction(1, 10) + found.spent
 
 
 def test_other_conditions_and_other_columns_share_nothing_that_does_not_follow(tmp_path):

@@ -41,7 +41,7 @@ def test_the_same_aggregates_cost_nothing_and_are_the_same(tmp_path):
         np.testing.assert_array_equal(first.values[name], again.values[name])
         np.testing.assert_array_equal(first.ends[name], again.ends[name])
     dearer = table.group_by("ward").aggregate(**asked, epsilon=2)
-    assert dearer.spent == 2
+    assert 1 < dearer.spent < 2, "means of one column are completed; the variance of another is measured anew"
 
 
 def test_only_totals_that_are_missing_are_bought(tmp_path):

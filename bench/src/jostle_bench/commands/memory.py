@@ -11,43 +11,37 @@ from jostle_bench.reports.terminal import new_table
 
 
 def memory(
-    seeds: Annotated[int, typer.Option(min=1, help="How many workloads of each kind are drawn.")] = 2,
-    questions: Annotated[
-        int, typer.Option(min=4, help="How many statements; a dashboard has a quarter, and at most 40.")
-    ] = 150,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="How many random orders of the statements, and how many dashboards.")
+    ] = 2,
+    only: Annotated[str, typer.Option(help="dashboards, statements or lookup; all of them by default.")] = "",
+    show: Annotated[bool, typer.Option("--show", help="Say what each statement cost in the first order.")] = False,
 ) -> None:
-    """Ask a dashboard's questions and statements with and without memory: ε, errors, and how often intervals hold.
+    """Ask dashboards and statements about two public tables, with and without memory: ε, errors, and coverage.
 
-    The table is Adult in the folder that JOSTLE_DATA names, or a made-up one.
+    The tables are Adult and Default of Credit Card Clients in the folder that JOSTLE_DATA names, or made-up ones.
     """
     from jostle_bench import memory as measuring
 
-    data, schema = measuring.adult(measuring.data_folder())
-    columns = ("workload", "memory", "ε", "questions", "free", "dearer", "in interval", "error", "±")
-    shown = new_table("What a memory saves", columns, left=("workload", "memory"))
-    for kind, asked in (
-        ("dashboard", [measuring.dashboard(data, seed, min(40, questions)) for seed in range(seeds)]),
-        ("statements", [measuring.statements(data, seed, questions) for seed in range(seeds)]),
-    ):
-        for number, workload in enumerate(map(list, asked)):
-            for remembers in (False, True):
-                found = measuring.run(workload, data, schema, memory=remembers)
-                errors = sum(found.errors) / max(len(found.errors), 1)
-                widths = sum(found.widths) / max(len(found.widths), 1)
-                shown.add_row(
-                    f"{kind} {number + 1}",
-                    "yes" if remembers else "no",
-                    f"{float(found.epsilon):.2f}",
-                    str(found.asked),
-                    str(found.free),
-                    str(found.dearer),
-                    f"{100 * sum(found.held) / len(found.held):.1f} %",
-                    f"{errors:.1f}",
-                    f"{widths:.1f}",
-                )
-    seconds, size = measuring.lookup()
-    console = Console()
-    console.print(shown)
-    console.print(
-        f"A lookup beside 10,000 measurements takes {1000 * seconds:.1f} ms; a measured number takes {size:.2f} bytes."
-    )
+    console, folder = Console(), measuring.data_folder()
+    columns = ("workload", "questions", "ε without", "ε with", "times less", "free", "dearer", "in interval", "error", "±")
+    shown = new_table("What a memory saves", columns, left=("workload",))
+    for kind in ("dashboards", "statements"):
+        for table in (measuring.people(folder), measuring.clients(folder)) if only in ("", kind) else ():
+            for number in range(seeds):
+                draw = measuring.dashboard if kind == "dashboards" else measuring.statements
+                asked = list(draw(table, number))
+                without = measuring.without_memory(asked, table)
+                found = measuring.replay(asked, table, memory=True, without=without)
+                row = (f"{kind} {number + 1}, {table.name}", *measuring.in_words(found, without))
+                shown.add_row(*row)
+                console.print(" ".join(row), highlight=False)
+                if show and not number:
+                    for text, spent in sorted(found.each, key=lambda one: -one[1]):
+                        console.print(f"{float(spent / measuring.EPSILON):.2f}  {text}", highlight=False)
+    if shown.row_count:
+        console.print(shown)
+    if only in ("", "lookup"):
+        seconds, size = measuring.lookup()
+        said = f"takes {1000 * seconds:.1f} ms; a measured number takes {size:.2f} bytes."
+        console.print(f"A lookup beside 10,000 measurements {said}")

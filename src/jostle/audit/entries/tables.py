@@ -66,13 +66,15 @@ QUESTIONS: dict[str, Ask] = {
     "partition": lambda table: partial(_parts, table),
     "group_by": lambda table: _grouped(table, "count", "mean", "std"),
     "group_by by few groups": lambda table: _grouped(table, "sum"),
+    "repeated": lambda table: partial(_repeated, table),
+    "completed": lambda table: partial(_completed, table),
 }
 """Every question that can be asked of a table."""
 
 FEW_GROUPS = "group_by by few groups"
 """The question for which a person counts in one group only, with one row."""
 
-BY_PERSON = ("count", "histogram", "sum", "sum by group", "mean by group", "partition", FEW_GROUPS)
+BY_PERSON = ("count", "histogram", "sum", "sum by group", "mean by group", "partition", FEW_GROUPS, "repeated")
 """Questions that are also asked of people with several rows: counts, sums, and parts whose rows are drawn once."""
 
 UNKNOWN = {
@@ -85,6 +87,8 @@ UNKNOWN = {
     "group_by": "what is read from the parts of a mixture tells less than all of them",
     "synthesize": "of the rounds, which have most of ε, nothing is looked at that has the same form in every release",
     "sql": "the algorithm is chosen privately, and the choice has a part of ε",
+    "repeated": "every release goes through a memory of its own, so that there are few samples",
+    "completed": "what is bought beside a first answer costs less than what it may",
 }
 """Why the worst case is not seen."""
 
@@ -105,12 +109,41 @@ def _parts(table: Table, *, epsilon: Any) -> list[Any]:
     return [part.count() for part in table.partition("g", epsilon=epsilon).values()]
 
 
+def _repeated(table: Table, *, epsilon: Any) -> list[Any]:
+    """Where answers are remembered: the same question again, and what follows from it, at the price of one."""
+    from jostle.audit.remembering import with_memory
+
+    remembers = with_memory(table)
+    first, again = (remembers.histogram("g", epsilon=epsilon, algorithm="Laplace") for _ in range(2))
+    return [first, again]
+
+
+def _completed(table: Table, *, epsilon: Any) -> list[Any]:
+    """A question, and a better answer to it, whose missing precision is bought: both may cost ε together."""
+    from jostle.audit.remembering import with_memory
+
+    remembers = with_memory(table)
+    first = remembers.histogram("g", epsilon=epsilon * Fraction(9, 20), algorithm="Laplace")
+    return [first, remembers.histogram("g", epsilon=epsilon * Fraction(11, 20), algorithm="Laplace")]
+
+
 def entries() -> list[Audited]:
     """Every question about rows, and some about people."""
     return [*(_entry(name, 1) for name in QUESTIONS), *(_entry(name, MOST_ROWS) for name in BY_PERSON)]
 
 
-OF_GROUPS = ("histogram", "sum by group", "mean by group", "marginals", "batch", "synthesize", "partition", FEW_GROUPS)
+OF_GROUPS = (
+    "histogram",
+    "sum by group",
+    "mean by group",
+    "marginals",
+    "batch",
+    "synthesize",
+    "partition",
+    FEW_GROUPS,
+    "repeated",
+    "completed",
+)
 """Questions for which the hardest change is to another group; for others, a row that begins to count is the hardest."""
 
 

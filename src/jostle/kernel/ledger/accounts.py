@@ -79,12 +79,11 @@ class Account:
         """A token of a new purse on this account, for a computation that protects this unit; with a δ, for a selection."""
         return self.purse(unit).grant(epsilon, rho=rho, delta=delta)
 
-    def __deepcopy__(self, memo: object) -> Account:
+    def __copy__(self, _: object = None) -> Account:
         """The same account: what is spent through a copy of whatever holds it is spent here."""
         return self
 
-    def __copy__(self) -> Account:
-        return self
+    __deepcopy__ = __copy__
 
     def __reduce__(self) -> tuple[object, ...]:
         """Only its name: a copy in another process could not be charged, and must not look as if it could."""

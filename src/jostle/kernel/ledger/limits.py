@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from decimal import ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_FLOOR, Context
 from fractions import Fraction
 from typing import Final, TypeAlias
 
 from jostle.kernel.budget import CONCENTRATED, KEYS, PURE, Cost, exact
+from jostle.kernel.decimals import decimal
 from jostle.kernel.errors import BadInput, LedgerError, show
 from jostle.kernel.measures import Approximate, Concentrated, Pure, Spending
 
@@ -132,8 +133,7 @@ def shown(limit: Limit, rest: Fraction) -> Fraction:
     """For a message: what is left, rounded down to nine digits where it is a root or a converted amount."""
     if isinstance(limit, Fraction):
         return rest
-    down = Context(prec=9, rounding=ROUND_FLOOR)
-    return Fraction(down.divide(Decimal(rest.numerator), Decimal(rest.denominator)))
+    return Fraction(decimal(rest, Context(prec=9, rounding=ROUND_FLOOR)))
 
 
 # ----------------------------------------------------------------------------------------------------------- columns

@@ -121,6 +121,8 @@ class Strategy(ABC):
     @property
     def column_squares(self) -> Any:
         """The sum of squares in each column, in squared units, as whole numbers of any size."""
+        if self.bounds == (0, 1):  # all entries are 0 or 1
+            return self.column_norms.astype(object)
         return np.full(self.size, self.squared_sensitivities()[0], dtype=object)
 
     def __matmul__(self, x: Any) -> Vector:

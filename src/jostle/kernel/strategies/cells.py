@@ -69,11 +69,6 @@ class Prefix(Strategy):
         """Cell i is in all prefixes but the first i."""
         return np.arange(self.rows, 0, -1, dtype=np.int64)
 
-    @property
-    def column_squares(self) -> Any:
-        """All entries are 0 or 1."""
-        return self.column_norms.astype(object)
-
 
 @final
 class Blocks(Strategy):
@@ -136,11 +131,6 @@ class Boxes(Strategy):
     def column_norms(self) -> Counts:
         """In how many boxes each cell lies."""
         return fixed(np.array(self.adjoint(np.ones(self.rows, dtype=np.int64))))
-
-    @property
-    def column_squares(self) -> Any:
-        """All entries are 0 or 1."""
-        return self.column_norms.astype(object)
 
 
 @final

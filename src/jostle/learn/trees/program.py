@@ -145,7 +145,7 @@ def grow(records: Records, task: Task, budget: Budget, program: Program, candida
             sorted_,
             task.label,
             depth,
-            budget.rate_of(program.level_weight(depth) / program.weight_from(0)),
+            budget.price.times(program.level_weight(depth) / program.weight_from(0)).rate,
             fitting,
             allowed,
             state.expected,

@@ -18,7 +18,6 @@ from jostle.answers.answer import paid_with
 from jostle.answers.recalled import RecalledRelease
 from jostle.answers.release import Release
 from jostle.kernel.budget import CONCENTRATED, PURE, Price
-from jostle.kernel.errors import InternalError
 from jostle.kernel.strategies import identity
 from jostle.tables.columns import EngineColumns
 from jostle.tables.memory.asking import FRESH
@@ -26,7 +25,7 @@ from jostle.tables.memory.bodies import Remembered
 from jostle.tables.memory.frames import Frame, frame_of
 from jostle.tables.memory.memory import Memory, together
 from jostle.tables.memory.states import StateColumn, digest, known_rows
-from jostle.tables.memory.store import Keepsake
+from jostle.tables.memory.store import NOT_USED, Keepsake, unused
 from jostle.tables.memory.widened import widened
 
 if TYPE_CHECKING:
@@ -145,18 +144,29 @@ def bought_widely(question: CountsQuestion, price: Price, *, plain: bool = False
     Every answer has the noise of one cell, as if only the question's cells had been measured. All that can fail for the
     question's sake is tried before the charge.
     """
-    by_cells = question.workload.kind == "identity" and (plain or question.by_cells)
-    place = place_of(question) if by_cells and not FRESH.get() else None
-    wide = None if place is None else wide_question(question, place)
-    if place is None or wide is None:
+    if FRESH.get() or question.workload.kind != "identity" or not (plain or question.by_cells):
         return None
+    try:
+        place = place_of(question)
+        wide = None if place is None else wide_question(question, place)
+        weights = None if place is None or wide is None else _read_from(question, place, wide, price)
+    except NOT_USED as failure:  # nothing is charged yet
+        unused(failure)
+        return None
+    if place is None or wide is None or weights is None:
+        return None
+    return _measured_widely(question, place, wide, weights, price, plain=plain)
+
+
+def _read_from(question: CountsQuestion, place: CountsPlace, wide: Widened, price: Price) -> Any:
+    """The weights that read the question's cells from the wider ones, each from one; None if that is not the same."""
     wished = planned(question, place, price, wide)
     reads = together(place.frame, [wished])
     if reads is None or not same_noise(wished, planned(question, place, price)):
         return None
     [(_, weights)] = reads.found.used
     once = bool((abs(weights).sum(axis=1) == 1).all() and (weights.sum(axis=1) == 1).all())
-    return _measured_widely(question, place, wide, price, plain=plain) if once else None
+    return weights if once else None
 
 
 def left_in(budget: BudgetSource) -> str:
@@ -180,7 +190,7 @@ def remembered(
 
 
 def _measured_widely(
-    question: CountsQuestion, place: CountsPlace, wide: Widened, price: Price, *, plain: bool
+    question: CountsQuestion, place: CountsPlace, wide: Widened, weights: Any, price: Price, *, plain: bool
 ) -> tuple[Release, Remembered]:
     from jostle.tables.question import of_domain, witnessed
 
@@ -193,10 +203,7 @@ def _measured_widely(
         cells.measure(identity(cells.shape), budget)
     [one] = seen
     raw = remembered(question, place.rows, wide.frame, one, price)
-    read = together(place.frame, [raw])
-    if read is None:
-        raise InternalError("what was planned before the charge does not hold after it")
-    estimate = read.found.estimates
+    estimate = np.asarray(weights @ raw.values, dtype=np.float64)
     if plan.finish is not None:
         estimate = plan.finish(estimate, one.noise.scale, question.workload)
     release = Release(
@@ -210,5 +217,5 @@ def _measured_widely(
         notes=question.notes,
         **paid_with(budget, lambda: source.remaining),
     )
-    place.memory.keep([raw], [] if plain else [whole_answer(question, place, release)])
+    place.memory.keep([raw], lambda: [] if plain else [whole_answer(question, place, release)])
     return release, raw

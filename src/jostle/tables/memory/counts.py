@@ -22,7 +22,6 @@ from jostle.algorithms import get as algorithm_named
 from jostle.answers.recalled import RecalledRelease, Reused, in_memory_words
 from jostle.answers.release import Release
 from jostle.kernel.budget import Price
-from jostle.kernel.errors import JostleError
 from jostle.kernel.partition import Vector
 from jostle.kernel.source import ReleaseSource
 from jostle.kernel.strategies import Identity
@@ -32,7 +31,7 @@ from jostle.tables.memory.asking import CONSISTENT, FRESH
 from jostle.tables.memory.bodies import Remembered
 from jostle.tables.memory.buying import CountsPlace, left_in, place_of, planned, remembered, whole_answer
 from jostle.tables.memory.memory import Recollection, together
-from jostle.tables.memory.store import MemoryFault
+from jostle.tables.memory.store import NOT_USED, MemoryFault, unused
 
 if TYPE_CHECKING:
     from jostle.tables.question import CountsQuestion, Measurement
@@ -62,7 +61,7 @@ def remember(
         place = place_of(question)
         if place is not None:
             raw = _unbiased(question, place, source, seen, Price(release.spent, release.measure))
-            place.memory.keep([raw] if raw else [], [whole_answer(question, place, release)] if whole else [])
+            place.memory.keep([raw] if raw else [], lambda: [whole_answer(question, place, release)] if whole else [])
     except Exception as failure:  # noqa: BLE001
         warnings.warn(f"What was released could not be kept for later questions: {failure}", MemoryFault, stacklevel=2)
     return raw
@@ -101,8 +100,8 @@ def recalled(question: CountsQuestion, price: Price) -> RecalledRelease | None:
     """The answer, if it is remembered, or follows from what is, or is cheaper to complete than to ask anew."""
     try:
         found = None if FRESH.get() else _looked_up(question, price)
-    except (JostleError, ArithmeticError, LookupError, TypeError, ValueError) as failure:  # nothing is charged yet: ask anew
-        warnings.warn(f"What is remembered could not be used: {failure}", MemoryFault, stacklevel=2)
+    except NOT_USED as failure:  # nothing is charged yet: ask anew
+        unused(failure)
         return None
     return _completed(question, found) if isinstance(found, Purchase) else found
 
@@ -143,7 +142,7 @@ def _from_measurements(question: CountsQuestion, place: CountsPlace, price: Pric
         reused = Reused(in_memory_words(len(found.sources), None, price), price.amount, price.measure)
         release = _combined_release(question, found, cells, price, reused)
         if not CONSISTENT.get():
-            place.memory.keep([], [whole_answer(question, place, release)])
+            place.memory.keep([], lambda: [whole_answer(question, place, release)])
         return release
     if place.drawn or queries is not None:  # a new draw is of other rows
         return None
@@ -177,20 +176,21 @@ def _completed(question: CountsQuestion, purchase: Purchase) -> RecalledRelease:
     place, price = purchase.place, purchase.instead_of
     bought, raw = question.measured_cells(purchase.price)
     paid = Price(bought.spent, bought.measure)
-    found = None
+    release = None
     try:
         found = None if raw is None else together(place.frame, [*purchase.remembered, raw])
-    except (ArithmeticError, LookupError, TypeError, ValueError) as failure:
+        if found is not None:
+            words = in_memory_words(sum(one is not raw for one in found.sources), paid, price)
+            reused = Reused(words, price.amount - paid.amount, price.measure)
+            release = _combined_release(question, found, found, price, reused, bought)
+    except Exception as failure:  # noqa: BLE001  # it is paid for, whatever goes wrong here
         warnings.warn(f"What is remembered could not be used: {failure}", MemoryFault, stacklevel=2)
-    if found is None:
+    if release is None:
         words = "The numbers are those of the new measurement only."
         fields = {name: value for name, value in vars(bought).items() if name in bought.__dataclass_fields__}
         return RecalledRelease(**fields, paid=paid, reused=Reused(words, Fraction(0), price.measure))
-    words = in_memory_words(sum(one is not raw for one in found.sources), paid, price)
-    reused = Reused(words, price.amount - paid.amount, price.measure)
-    release = _combined_release(question, found, found, price, reused, bought)
-    place.memory.keep([], [whole_answer(question, place, release)])
-    place.memory.note_saving(price.measure, reused.saved, free=False)
+    place.memory.keep([], lambda: [whole_answer(question, place, release)])
+    place.memory.note_saving(price.measure, release.reused.saved, free=False)
     return release
 
 
@@ -222,11 +222,15 @@ def _few_digits(amount: Fraction) -> Fraction:
 
 def already_paid(question: CountsQuestion) -> float | None:
     """How close a typical answer is by what is remembered, at no cost; None if it does not follow from it."""
-    place, queries = place_of(question), _queries(question)
-    if place is None or queries is False:
+    try:
+        place, queries = place_of(question), _queries(question)
+        if place is None or queries is False:
+            return None
+        found = place.memory.recollect(place.rows, place.frame, queries, drawn=place.drawn)
+        return None if found is None else float(np.median(found.found.margins))
+    except NOT_USED as failure:
+        unused(failure)
         return None
-    found = place.memory.recollect(place.rows, place.frame, queries, drawn=place.drawn)
-    return None if found is None else float(np.median(found.found.margins))
 
 
 def _combined_release(

@@ -68,21 +68,25 @@ class Memory:
         if len(views) != 1 or not views[0].source or isinstance(views[0].base, BoundedSample):
             return None
         unit, neighbours = views[0].unit, self._account().neighbours
-        whose = None if unit is None else [unit.column, unit.max_rows, unit.max_groups, unit.max_rows_per_group]
+        whose = None
+        if unit is not None:  # rows are left out if their person is read as nobody
+            nobody = [str(views[0].declared[name].to_dict()) for name in views[0].says_nobody]
+            whose = [unit.column, unit.max_rows, unit.max_groups, unit.max_rows_per_group, nobody]
         return digest("rows", views[0].source, self.version, whose, neighbours.relation, neighbours.rows)
 
     # ---------------------------------------------------------------------------------------------- measurements
 
-    def keep(self, measured: Iterable[Remembered], answers: Iterable[Keepsake] = ()) -> None:
-        """Keep what was released. A failure is a warning: what was paid for is not lost by it."""
+    def keep(self, measured: Iterable[Remembered], answers: Callable[[], Iterable[Keepsake]] = tuple) -> None:
+        """Keep what was released. A failure is a warning, also of what makes the answers: nothing paid for is lost by it."""
         try:
             account, store = self._account(), self.store
             rows = [
                 Keepsake(account.name, _topic(one.rows, one.frame), _rank(one.law.second, one.frame.size), one.to_bytes())
                 for one in measured
             ]
-            if store is not None:
-                store.add([*rows, *answers])
+            rows += answers()
+            if store is not None and rows:
+                store.add(rows)
         except Exception as failure:  # noqa: BLE001  # it is paid for, whatever goes wrong here
             said = f"What was released could not be kept for later questions: {failure}"
             warnings.warn(said, MemoryFault, stacklevel=2)
@@ -122,9 +126,12 @@ class Memory:
         return Keepsake(self._account().name, topic, float(amount), body)
 
     def note_saving(self, measure: str, amount: Fraction, *, free: bool) -> None:
-        """Add to what was saved so far."""
-        if self.store is not None:
-            self.store.add_up(f"{SAVED}{measure}", Fraction(int(amount * 10**9), 10**9), free=free)
+        """Add to what was saved so far. A failure is a warning: the answer may be paid for, and must not be lost."""
+        try:
+            if self.store is not None:
+                self.store.add_up(f"{SAVED}{measure}", Fraction(int(amount * 10**9), 10**9), free=free)
+        except Exception as failure:  # noqa: BLE001
+            warnings.warn(f"What was saved could not be added up: {failure}", MemoryFault, stacklevel=2)
 
 
 def together(
@@ -140,28 +147,28 @@ def together(
 
 
 def _of_one_draw(frame: Frame, measured: Sequence[Remembered], queries: Any) -> Recollection | None:
-    reduced = [(one, small) for one in measured if (small := _reduced(one, frame)) is not None]
-    if not reduced:
+    usable = [(one, small) for one in measured if (small := reduced(one, frame)) is not None]
+    if not usable:
         return None
     signatures = {}
     for root in frame.roots:
         states = len(frame.offsets[root])
-        rows = [frame.offsets[root], *(small.offsets.get(root, np.zeros(states, dtype=np.int64)) for _, small in reduced)]
+        rows = [frame.offsets[root], *(small.offsets.get(root, np.zeros(states, dtype=np.int64)) for _, small in usable)]
         if any(len(one) != states for one in rows):
             return None
         signatures[root] = np.unique(np.stack(rows), axis=1)
     if np.prod([one.shape[1] for one in signatures.values()], dtype=np.float64) > MOST_ATOMS:
         return None
-    cells = [_joint([one[place] for one in signatures.values()]) for place in range(len(reduced) + 1)]
+    cells = [joint([one[place] for one in signatures.values()]) for place in range(len(usable) + 1)]
     noisy = [
         NoisyCells(small.cell_of(place), small.values, one.law, small.summed)
-        for place, (one, small) in zip(cells[1:], reduced, strict=True)
+        for place, (one, small) in zip(cells[1:], usable, strict=True)
     ]
     found = combined(cells[0], frame.size, noisy, queries)
     if found is None:
         return None
     used = {id(cells) for cells, _ in found.used}
-    return Recollection(found, tuple(one for (one, _), cells in zip(reduced, noisy, strict=True) if id(cells) in used))
+    return Recollection(found, tuple(one for (one, _), cells in zip(usable, noisy, strict=True) if id(cells) in used))
 
 
 @dataclass(frozen=True)
@@ -180,7 +187,7 @@ class _Reduced:
         return np.where(place < 0, LEFT_OUT, found)
 
 
-def _reduced(one: Remembered, frame: Frame) -> _Reduced | None:
+def reduced(one: Remembered, frame: Frame) -> _Reduced | None:
     """None if rows are left out in a column that the question is not about: it is then about other rows."""
     beyond = [root for root in one.frame.roots if root not in frame.offsets]
     if not all(one.frame.keeps_all(root) for root in beyond):
@@ -197,7 +204,7 @@ def _sums(parts: Sequence[Counts]) -> Counts:
     return reduce(lambda found, part: np.unique(found[:, np.newaxis] + np.unique(part)), parts, np.zeros(1, dtype=np.int64))
 
 
-def _joint(parts: Sequence[Counts]) -> Counts:
+def joint(parts: Sequence[Counts]) -> Counts:
     """The cell of each combination of atoms; −1 if one of them is left out."""
     cells, out = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.bool_)
     for part in parts:

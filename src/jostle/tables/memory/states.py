@@ -370,6 +370,8 @@ def known_rows(view: View) -> KnownRows:
         elif isinstance(step, Where):
             for part in conjuncts(step.condition):
                 keep(*condition_states(part, columns))
+        else:  # nothing is known of the rows after a step of another kind
+            raise TypeError(f"a step that memory does not know: {type(step).__name__}")
     return KnownRows(columns, kept)
 
 

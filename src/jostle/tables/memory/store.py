@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
-from jostle.kernel.errors import LedgerError
+from jostle.kernel.errors import JostleError, LedgerError
 from jostle.kernel.ledger.store import now
 
 if TYPE_CHECKING:
@@ -41,6 +41,15 @@ MEMORY: Final = sa.Table(
 
 class MemoryFault(UserWarning):
     """Something that was released before cannot be used again, or could not be kept. Nothing was charged for it."""
+
+
+NOT_USED: Final = (JostleError, ArithmeticError, LookupError, TypeError, ValueError)
+"""What may go wrong before a charge, with something that is remembered: the question is then asked as without memory."""
+
+
+def unused(failure: Exception) -> None:
+    """Warn, before a charge, that a question is asked as if nothing were remembered."""
+    warnings.warn(f"What is remembered could not be used: {failure}", MemoryFault, stacklevel=3)
 
 
 @dataclass(frozen=True)

@@ -284,7 +284,7 @@ def _text_of(write: Callable[[Any], Any], expression: Any) -> Any:
 
 
 @contextmanager
-def _bounded_once() -> Iterator[None]:
+def bounded_once() -> Iterator[None]:
     """Keep the expression that bounds each person's rows of the same table by the same key: it follows from both alone."""
     with mock.patch.object(bounded_rows, "_kept_rows", partial(_kept_before, bounded_rows._kept_rows)):
         yield
@@ -491,7 +491,7 @@ def subjects() -> list[Subject]:
 
 def _subject(form: Form, name: str, by_person: bool) -> Subject:
     def run(case: Case, data: TableData, account: TapeAccount) -> Any:
-        with _bounded_once():
+        with bounded_once():
             paying = account.finding_keys if name in WITH_KEYS else account
             table = data.opened(paying, "1" if name in WITH_MEMORY else None)
             return repr(table), QUESTIONS[name](table, case.epsilon)
