@@ -41,7 +41,14 @@ def small(
         for queries in measuring.QUERIES[len(domain)]
         for number in _numbers(records)
     ]
-    how: dict[str, Any] = {"epsilon": None if rho else epsilon, "rho": rho, "number": draws, "trials": trials, "seed": seed, "options": named}
+    how: dict[str, Any] = {
+        "epsilon": None if rho else epsilon,
+        "rho": rho,
+        "number": draws,
+        "trials": trials,
+        "seed": seed,
+        "options": named,
+    }
     found: list[Measured] = []
     with Progress(console=Console(stderr=True), transient=True) as bar:
         shown = bar.add_task("", total=len(asked))
