@@ -51,6 +51,8 @@ def test_a_cap_is_read_from_options(options: tuple[str | None, ...], cap: object
         (("1,1e-6", "1e-6"), r"^delta: is named twice"),
         (("1", "0"), r"^delta: must be above 0"),
         (("1,2",), r"^delta: must be below 1"),
+        ((",1e-6",), r"^budget: is not an ε and a δ"),
+        (("1,1e-6,3",), r"^budget: is not an ε and a δ"),
         (("1", None, "0.1"), r"^budget: is in ρ, and in ε"),
         (("rho=x",), r"^rho: must be a finite number"),
     ],
@@ -85,6 +87,10 @@ def test_rho_is_refused_by_a_pure_account_before_a_charge(release: Any, folder: 
     code, _, err = release("--rho", "0.002", "--algorithm", "Laplace")
     assert code == 2
     assert "--rho: the account 'people' is of pure ε" in " ".join(err.split())
+    assert err.split()[-2:] == ["--budget", "1,1e-6."]
+    code, _, err = release("--epsilon", "0.1", "--budget", "rho=0.02")
+    assert code == 2
+    assert "--budget: account 'people' is in another measure" in " ".join(err.split())
     code, _, err = release("--rho", "0.002", "--epsilon", "0.1")
     assert code == 2
     assert "pass one of --epsilon 0.5, --rho 0.01 or --within 10" in " ".join(err.split())

@@ -154,6 +154,8 @@ class Answer(ABC):
     def _left(self) -> str:
         if self.left_in != PURE:
             return f"ρ = {round_down(self.remaining) + 0.0:g} is left."
+        if self.measure != PURE:  # the budget has two sides, and what is left on one is no part of its ε
+            return f"ε = {round_down(self.remaining) + 0.0:g} is left for the next question."
         return f"{round_down(self.remaining) + 0.0:g} of the budget is left."
 
 
