@@ -103,3 +103,19 @@ def test_a_preview_in_rho(release: Any, folder: Path) -> None:
     assert code == 0, err
     assert "Expected error at ρ = 0.002: ±31 (95 % confidence)" in out
     assert not (folder / "budget.db").exists()
+
+
+def test_intervals_hold_together_and_csv_begins_with_notes_if_asked(release: Any, folder: Path) -> None:
+    def widths(*more: str) -> list[float]:
+        options = ("--epsilon", "0.1", "--budget", "1", "--algorithm", "Laplace", "--format", "csv", *more)
+        code, _, err = release(*options, "--out", folder / "out.csv")
+        assert code == 0, err
+        text = (folder / "out.csv").read_text()
+        assert text.startswith("# Values of age outside 0 – 9 are" if "--notes" in more else "age,count,low,high")
+        rows = [line.split(",") for line in text.splitlines() if not line.startswith("#")][1:]
+        return [float(row[3]) - float(row[2]) for row in rows]
+
+    assert min(widths("--together", "--notes")) > max(widths())
+    code, _, err = release("--aggregate", "p=median(age)", "--epsilon", "0.1", "--together")
+    assert code == 2
+    assert "--together: is for histograms, and for groups" in " ".join(err.split())

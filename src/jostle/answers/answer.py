@@ -97,8 +97,12 @@ class Answer(ABC):
         if not notes:
             self.rows().write(Path(path))
             return
-        comments = "".join(f"# {' '.join(note.split())}\n" for note in self.notes)
-        Path(path).write_text(comments + self.rows().to_csv(), encoding="utf-8", newline="")
+        Path(path).write_text(self.comments + self.rows().to_csv(), encoding="utf-8", newline="")
+
+    @property
+    def comments(self) -> str:
+        """What the numbers leave out, as lines before those of a CSV file."""
+        return "".join(f"# {' '.join(note.split())}\n" for note in self.notes)
 
     def to_polars(self) -> Any:
         """The rows as a frame of Polars."""

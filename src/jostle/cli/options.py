@@ -42,7 +42,7 @@ _PANELS: Final = {
     "How the data are read": (
         "table columns header delimiter encoding decimal thousands quoted_line_breaks sheet view engine"
     ),
-    "What you get": "out plot form as_json wide save",
+    "What you get": "out plot form as_json wide together notes save",
 }
 """The headings under which the help of a command with many options lists them, and the options of each."""
 

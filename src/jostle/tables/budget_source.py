@@ -169,7 +169,7 @@ class AccountBudget(BudgetSource):
         except Overdraft as refused:
             if len(prices) == 1 or len({price.measure for price in prices}) > 1:
                 raise
-            whole = sum((price.amount for price in prices), Fraction(0))  # asked for is all, and not the one that is too much
+            whole = sum((price.amount for price in prices), Fraction(0))  # all was asked for
             rest = shown(before.limit, left(before.limit, before.spending, refused.measure))
             of = f"account {has.dataset!r}"
             raise Overdraft(requested=whole, remaining=rest, of=of, measure=refused.measure) from None
