@@ -22,7 +22,7 @@ settings.register_profile("steady", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=1_000)
 settings.load_profile("steady")
 
-# One thread per process for matrices: several processes of tests share the cores, and OpenBLAS' threads wait for each other by
+# One thread per process for matrices: several processes of tests share the cores, and OpenBLAS' threads wait by
 # spinning. On two busy cores, eigenvalues of a small matrix took twenty times as long. Set before NumPy is loaded.
 for _library in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_library, "1")
