@@ -62,5 +62,5 @@ def test_what_has_no_law_is_refused_beforehand(tmp_path: Path) -> None:
     assert people.ask_groups(["sex"], {"n": count(), "s": sum("age")}).holds_together
     assert not people.ask_groups(["sex"], {"p": quantiles("age", 0.5)}).holds_together
     found = people.group_by("sex").aggregate(n=count(), p=quantiles("age", 0.5), epsilon=1)
-    with pytest.raises(BadInput, match="^together: is for counts, sums, means and variances, and 'p' is none"):
+    with pytest.raises(BadInput, match="^together: is for counts, sums, means and variances, and 'p' is another"):
         found.rows(together=True)

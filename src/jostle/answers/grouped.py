@@ -60,7 +60,7 @@ class GroupedAnswers(Answer):
     def ends_together(self) -> dict[str, tuple[Vector, Vector]]:
         """The same for intervals that all hold at once, with 95 % confidence: each misses with its part of 5 %."""
         if missing := [name for name in self.values if name not in self.readings]:
-            problem = f"is for counts, sums, means and variances, and {missing[0]!r} is none, or was remembered"
+            problem = f"is for counts, sums, means and variances, and {missing[0]!r} is another, or was remembered"
             raise BadInput("together", problem, "leave it out, or ask for the others by themselves")
         missed = MISSED / max(len(self) * len(self.values), 1)
         return {name: self.readings[name].found(missed)[1:] for name in self.values}

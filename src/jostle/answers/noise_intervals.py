@@ -123,7 +123,7 @@ def whole_margin(numbers: int, scale: float, missed: float = MISSED, *, gaussian
 
 
 def wider(numbers: int, *, gaussian: bool = False) -> float:
-    """By which factor 95 % intervals of so many numbers are to be wider, so that all hold at once with 95 % confidence.
+    """By which factor 95 % intervals of this many numbers have to be wider, so that all hold at once with 95 % confidence.
 
     Each misses with its part of 5 %. Of normal noise, the factor is that of its quantiles. All other noise here has a
     density whose logarithm is concave, and so is that of the chance S(x) to be farther off than x (Prékopa 1973). As S(0)

@@ -93,9 +93,9 @@ def measured(
 ) -> dict[str, Held]:
     """Per figure, how often its intervals hold, over some releases of one table.
 
-    >>> found = measured(2000, Price.of(1), releases=2, questions=[_by_group])
+    >>> found = measured(2000, Price.of(1), releases=1, questions=[_by_group])
     >>> found["count by group"].asked, found["sum by group"].covered > 0.5
-    (48, True)
+    (24, True)
     """
     paid = _named(price)
     data = frame(rows)
