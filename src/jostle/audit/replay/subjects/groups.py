@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jostle.audit.replay.run import Case, Subject
 from jostle.audit.replay.subjects import tables
+from jostle.audit.replay.subjects.table_rows import Form
 from jostle.audit.replay.tape import TapeAccount
 from jostle.kernel.budget import Price
 from jostle.tables import aggregates as of
@@ -91,7 +92,7 @@ def subjects() -> list[Subject]:
 
 
 def _subject(
-    name: str, *, ask: tables.Ask, by_person: bool = True, bounded: bool = False, form: tables.Form = "duckdb"
+    name: str, *, ask: tables.Ask, by_person: bool = True, bounded: bool = False, form: Form = "duckdb"
 ) -> Subject:
     keyed = "private keys" in name
 
