@@ -48,7 +48,7 @@ TREES: Final = 25
 HARM: Final = 1.0
 """How much more errors count beyond those of single columns: nobody should be worse off for what else was measured."""
 
-GROWTH: Final = Growth(depth=4, least=12.0)
+GROWTH: Final = Growth(depth=4, least=6.0)
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,9 @@ def measured(
 
 
 def losses(errors: Sequence[float], alone: int) -> NDArray[np.float64]:
-    """What each option loses: errors beyond the best, and once more what is beyond single columns."""
-    found = np.asarray(errors)
-    return np.asarray(found / found.min() - 1 + HARM * np.maximum(found / found[alone] - 1, 0))
+    """What each option loses: errors beyond the best, and once more what is beyond single columns, as logarithms."""
+    found = np.log(np.asarray(errors))
+    return np.asarray(found - found.min() + HARM * np.maximum(found - found[alone], 0))
 
 
 def train(inputs: Sequence[Inputs], *, seed: int = 0) -> StrategyChooser:
@@ -130,7 +130,7 @@ class Judged:
     """How a chooser does on some inputs, and how every strategy would if it were always taken."""
 
     chosen: float
-    """The mean loss of its choices: errors beyond those of the best strategy."""
+    """Errors of its choices beyond those of the best strategy, in the geometric mean."""
 
     harmed: float
     """The share of inputs with errors more than 5 % beyond those of single columns."""
@@ -149,8 +149,12 @@ def judged(chooser: StrategyChooser, inputs: Sequence[Inputs]) -> Judged:
     picked = [chooser.options.index(chooser.pick(one.facts).name) for one in inputs]
     chosen = errors[np.arange(len(inputs)), picked]
     alone = next(place for place, name in enumerate(chooser.options) if STRATEGIES[name].singles >= 1)
-    always = {name: float(errors[:, place].mean() - 1) for place, name in enumerate(chooser.options)}
-    return Judged(float(chosen.mean() - 1), float((chosen > 1.05 * errors[:, alone]).mean()), always)
+    always = {name: _beyond(errors[:, place]) for place, name in enumerate(chooser.options)}
+    return Judged(_beyond(chosen), float((chosen > 1.05 * errors[:, alone]).mean()), always)
+
+
+def _beyond(errors: NDArray[np.float64]) -> float:
+    return float(np.exp(np.log(errors).mean()) - 1)
 
 
 def save(inputs: Sequence[Inputs], path: Path) -> None:

@@ -7,7 +7,7 @@ with the package says how it was grown, and what each way is expected to lose, l
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -24,13 +24,13 @@ from jostle.kernel.errors import BadInput
 from jostle.kernel.neighbours import Neighbours
 from jostle.schema import Column
 
-FEATURES: Final = ("worth", "alone", "together", "columns")
+FEATURES: Final = ("worth", "cost", "together", "columns")
 """What a choice may depend on, see `facts`."""
 
 ABOUT: Final = MappingProxyType(
     {
         "worth": "the number of records times ε",
-        "alone": "noise on single columns, in parts of the records,",
+        "cost": "the noise that single columns gain where two fifths of the budget go to pairs, in parts of the records,",
         "together": "noise on a typical pair, in parts of the records,",
         "columns": "the number of columns",
     }
@@ -39,6 +39,9 @@ ABOUT: Final = MappingProxyType(
 
 SHIPPED: Final = "strategies.json"
 """The file under `synthetic/shipped`."""
+
+LEFT: Final = 0.6
+"""The share of the budget that single columns have in a typical strategy."""
 
 WIDE: Final = 16
 """Columns with more cells have about so many groups later."""
@@ -110,15 +113,15 @@ def weights(columns: Mapping[str, Column], measure: str) -> dict[str, float]:
 def facts(columns: Mapping[str, Column], price: Price, neighbours: Neighbours, total: float) -> dict[str, float]:
     """Facts about a table and a budget: public, except the number of records, which is noisy and was paid for.
 
-    `worth`: records times ε, or its like for ρ; `alone`: the noise of single columns, in parts of the records, if all were
-    spent on them; `together`: that of a typical pair if as many pairs as columns shared the budget; all as powers of ten.
-    And the number of `columns`.
+    `worth`: records times ε, or its like for ρ; `cost`: the noise that single columns gain where they have LEFT of the
+    budget, in parts of the records; `together`: that of a typical pair if as many pairs as columns shared the budget; all as
+    powers of ten. And the number of `columns`.
 
     >>> from jostle.schema import Boolean
     >>> two = {"a": Boolean(), "b": Boolean()}
     >>> found = facts(two, Price.of(1), Neighbours(), 1000.0)
     >>> {name: round(value, 2) for name, value in found.items()}
-    {'worth': 3.0, 'alone': -2.4, 'together': -2.1, 'columns': 2.0}
+    {'worth': 3.0, 'cost': -2.57, 'together': -2.1, 'columns': 2.0}
     """
     worth = max(total, 1.0) * price.rate / float(neighbours.sensitivity(1, 2))
     number, sizes = len(columns), np.array([column.size for column in columns.values()], dtype=np.float64)
@@ -129,7 +132,7 @@ def facts(columns: Mapping[str, Column], price: Price, neighbours: Neighbours, t
     together = float(pair) * (number if price.measure == PURE else math.sqrt(number)) / worth
     return {
         "worth": math.log10(worth),
-        "alone": math.log10(alone),
+        "cost": math.log10(alone * (1 / (LEFT if price.measure == PURE else math.sqrt(LEFT)) - 1)),
         "together": math.log10(together),
         "columns": float(number),
     }
@@ -144,7 +147,8 @@ class Strategy:
     """The questions on the way to it, with their answers; none where it was named."""
 
     expected: Mapping[str, float] | None = None
-    """By which share errors of each way exceeded those of the best, on public tables like this one."""
+    """By which share errors of each way exceeded those of the best, on public tables like this one; what is beyond those of
+    single columns counts twice."""
 
     @property
     def tuning(self) -> Tuning:
@@ -185,7 +189,7 @@ class StrategyChooser:
         expected = {
             name: loss for name, loss in zip(self.options, map(float, mean), strict=True) if among is None or name in among
         }
-        path = tuple(_in_words(step) for step in walks[0][1])
+        path = _in_words(walks[0][1])
         return Strategy(min(expected, key=expected.__getitem__), path or ("no question was needed",), expected)
 
     def save(self, path: Path) -> None:
@@ -195,12 +199,23 @@ class StrategyChooser:
         path.write_text(choice_files.written(document), encoding="utf-8")
 
 
-def _in_words(step: Step) -> str:
-    """A question and its answer, with numbers as people know them: most features are powers of ten."""
-    sign, at = step.found.split()
-    plain = [value if step.feature == "columns" else 10**value for value in (step.value, float(at))]
-    asked, answered = (f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for value in plain)
-    return f"{ABOUT[step.feature]} is {asked} ({sign} {answered})"
+def _in_words(steps: Sequence[Step]) -> tuple[str, ...]:
+    """Questions and answers, one for each feature, with numbers as people know them: most features are powers of ten.
+
+    >>> _in_words([Step("columns", 5.0, "≤ 9"), Step("worth", 3.0, "> 2"), Step("columns", 5.0, "> 4")])
+    ('the number of columns is 5 (≤ 9, > 4)', 'the number of records times ε is 1,000 (> 100)')
+    """
+    asked: dict[str, dict[str, str]] = {}
+    values = {step.feature: _plain(step.feature, step.value) for step in steps}
+    for step in steps:
+        sign, at = step.found.split()
+        asked.setdefault(step.feature, {})[sign] = f"{sign} {_plain(step.feature, float(at))}"
+    return tuple(f"{ABOUT[name]} is {values[name]} ({', '.join(found.values())})" for name, found in asked.items())
+
+
+def _plain(feature: str, value: float) -> str:
+    number = value if feature == "columns" else 10**value
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 @lru_cache(maxsize=1)
