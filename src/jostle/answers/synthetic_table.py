@@ -174,7 +174,7 @@ class SyntheticTable(Answer):
         return np.bincount(groups, single.values).astype(np.float64), self._margins(single, np.bincount(groups))
 
     def _margins(self, one: NoisyMarginal, added: Counts) -> FloatArray:
-        """Of sums of so many counts each. An average of measurements is treated like one of its variance."""
+        """Of sums of this many counts each. An average of measurements is treated like one of its variance."""
         law = NoiseLaw.gaussian(one.variance)
         if self.measure == PURE:
             law = NoiseLaw.discrete_laplace(math.sqrt(one.variance / 2))

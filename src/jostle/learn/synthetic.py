@@ -50,7 +50,7 @@ LABELLED: Final = 4
 """For a model, pairs with the label count this many times."""
 
 MOST_DRAWN, PLENTY, SEED = 200_000, 1_000, 0
-"""Records drawn from a model are public: at most so many, and to choose among attributes by them protects nothing."""
+"""Records drawn from a model are public: at most this many, and to choose among attributes by them protects nothing."""
 
 SMALLEST, MOST, FINEST = 64, 2**16, 16
 """The number of cells that is always allowed, the most cells, and the most buckets of a number when buckets are chosen."""

@@ -55,7 +55,7 @@ class Tuning:
     """The share of the budget for one histogram per column. With 1, nothing else is measured."""
 
     parents: int = 0
-    """Each round joins one more column to at most so many others: 1 makes a tree, 2 a network; 0 is without bound."""
+    """Each round joins one more column to at most this many others: 1 makes a tree, 2 a network; 0 is without bound."""
 
     rounds: float = 3.0
     """Without bound: the number of rounds per column that the budget is first divided by; it falls as rounds gain little."""

@@ -76,7 +76,7 @@ class Synthesis:
     """Which way was taken, and why."""
 
     looked: float
-    """About how many records the choice was told that there are."""
+    """About how many records there are, by what the choice saw."""
 
     @property
     def names(self) -> tuple[str, ...]:
