@@ -293,7 +293,8 @@ def _learn_and_test_on(
     learner.dry_run(task, records.neighbours, price, tunables)
     model = learner.run(records, task, records.grant(price), **tunables)
     right = held_out.right_on(model, task, others)[others[task.label] >= 0]
-    return held_out.Tested(model, float(right.mean()) if right.size else 0.0, 0.0)
+    accuracy = float(right.mean()) if right.size else 0.0
+    return held_out.Tested(model, accuracy, 0.0, held_out.of_sample(accuracy, right.size))
 
 
 def _facts(
@@ -309,6 +310,7 @@ def _facts(
         "model": tested.model.describe(),
         "accuracy": tested.accuracy,
         "margin": tested.margin,
+        "margin on other records": tested.on_others,
         "tested on": "the public test file" if public_test else "a fifth of the records, held out",
     }
     if isinstance(tested.model, SyntheticModel):
@@ -325,7 +327,9 @@ def _show(facts: dict[str, Any], charged: str, console: Console) -> None:
     kind = "a simulation, which protects nobody" if facts["simulated"] else f"protects {whom}"
     paid = f"ρ = {facts['rho']:g}" if "rho" in facts else f"ε = {facts['epsilon']:g}"
     margin = f" (± {_percent(facts['margin'])} for noise)" if facts["margin"] else ""
+    others = f"On other records like these: ± {_percent(min(facts['margin on other records'], 1.0))}, with 95 % confidence."
     console.print(f"[bold]Accuracy on {facts['tested on']}: {_percent(facts['accuracy'])}[/]{margin}")
+    console.print(others)
     if "accuracy on synthetic records" in facts:
         share = _percent(facts["accuracy on synthetic records"])
         console.print(f"Accuracy on a fifth of the synthetic records: {share}. It says little about real ones.")
