@@ -48,7 +48,8 @@ class ChosenModel:
         if others:
             said += f" Others: {in_words([f'{name} {100 * loss:.1f} %' for loss, name in others])}."
         if self.pick.path:
-            said += f"\nWhat decided: {'; '.join(map(_in_words, self.pick.path))}."
+            last = {(step.split(" ")[0], step.split(" ")[-2]): step for step in self.pick.path}  # the narrower bound
+            said += f"\nWhat decided: {'; '.join(map(_in_words, last.values()))}."
         return f"{said}\n{self.model.describe()}"
 
 

@@ -46,7 +46,7 @@ NAMES: Final = (
 """Categories, a mixture, few numbers, many numbers."""
 
 FEW: Final = 6
-"""Numbers with at most so many values, all of them whole, are categories."""
+"""Numbers with no more values than this, all of them whole, are categories."""
 
 TRAINED: Final = 0.7
 """The share of the records to learn from."""

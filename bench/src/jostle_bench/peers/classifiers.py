@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -230,13 +230,18 @@ def errors(outcomes: Sequence[tuple[Job, Outcome]]) -> list[Errors]:
             neighbours=outcome.facts["neighbours"],
             delta=outcome.facts["delta"],
             shares=outcome.values["errors"][:, place].mean(axis=1),
-            calibration=outcome.values["calibration"][:, place].mean(axis=1),
+            calibration=_calibration(outcome.values)[:, place].mean(axis=1),
             seconds=float(np.median(outcome.facts["seconds"])),
         )
         for job, outcome in outcomes
         if outcome.status == "ok"
         for place, epsilon in enumerate(job.settings["epsilons"])
     ]
+
+
+def _calibration(values: Mapping[str, Any]) -> Any:
+    """As it was measured; nan where it was not."""
+    return values.get("calibration", np.full_like(values["errors"], np.nan))
 
 
 def comparisons(found: Sequence[Errors]) -> list[Comparison]:
