@@ -171,7 +171,7 @@ def _lines(figure: Figure, results: Results, learners: list[str] | None) -> list
 def _show(figure: Figure, lines: Sequence[Line], console: Console) -> None:
     from jostle.learn.registry import CHOSEN
     from jostle_bench.classifiers.experiments import ERRORS
-    from jostle_bench.classifiers.report import GOALS, reached, regret_words
+    from jostle_bench.classifiers.report import GOALS, UNSEEN, reached, regret_words
     from jostle_bench.classifiers.unseen import PREFIX
 
     headings = ("table", "learner", *(f"ε = {epsilon:g}" for epsilon in figure.epsilons))
@@ -185,7 +185,7 @@ def _show(figure: Figure, lines: Sequence[Line], console: Console) -> None:
         table.add_row(line.table, line.learner, *shown)
     console.print(table)
     if figure.of == ERRORS and figure.tables[0].startswith(PREFIX):
-        console.print(regret_words(lines), markup=False)
+        console.print(f"{UNSEEN} {regret_words(lines)}\n", markup=False)
     if any(line.learner == CHOSEN and line.table in GOALS for line in lines):
         console.print("Red: short of the goal by more than two standard errors.\n")
 
