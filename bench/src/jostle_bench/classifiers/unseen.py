@@ -106,4 +106,4 @@ def _attribute(given: pd.Series[Any]) -> tuple[Column, Values]:
 
 
 def _texts(given: pd.Series[Any]) -> Values:
-    return given.astype(str).str.strip().to_numpy(dtype=object)
+    return np.asarray(given.astype(str).str.strip(), dtype=object)
