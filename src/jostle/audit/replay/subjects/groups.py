@@ -91,9 +91,7 @@ def subjects() -> list[Subject]:
     ]
 
 
-def _subject(
-    name: str, *, ask: tables.Ask, by_person: bool = True, bounded: bool = False, form: Form = "duckdb"
-) -> Subject:
+def _subject(name: str, *, ask: tables.Ask, by_person: bool = True, bounded: bool = False, form: Form = "duckdb") -> Subject:
     keyed = "private keys" in name
 
     def run(case: Case, data: tables.TableData, account: TapeAccount) -> Any:
