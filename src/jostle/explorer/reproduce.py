@@ -165,7 +165,9 @@ def _levels(fields: Mapping[str, Any]) -> list[float]:
 
 # ---------------------------------------------------------------------------------------------------- command line
 
-_OPTIONS: Final = ("budget", "unit", "neighbours", "name", "table", "columns", "delimiter")
+_OPTIONS: Final = ("budget", "unit", "neighbours", "name", "beside", "table", "columns", "delimiter", "version")
+_NAMED: Final = {"version": "data-version"}
+"""Arguments whose options have other names."""
 
 
 def in_shell(opening: Opening, priced: PricedQuestion) -> str:
@@ -179,7 +181,7 @@ def in_shell(opening: Opening, priced: PricedQuestion) -> str:
     for name in _OPTIONS:
         if name in said:
             value = ",".join(said[name]) if isinstance(said[name], list) else _as_option(said[name])
-            words.append(f"--{name} {shlex.quote(value)}")
+            words.append(f"--{_NAMED.get(name, name)} {shlex.quote(value)}")
     amount = f"--{'epsilon' if priced.measure == PURE else 'rho'} {priced.amount}"
     return " \\\n  ".join([*words, *(str(one) for one in asked), amount])
 
