@@ -109,7 +109,7 @@ def test_a_classifier_learns_tells_why_and_spends_all() -> None:
     assert model.spent_ == 0.5
     assert model.classes_.tolist() == ["no", "yes"]
     text = model.explain()
-    assert f"Chosen: {model.model_.pick.option}." in text
+    assert f"Learner: {model.model_.pick.option}, chosen privately." in text
     assert "On public tables like yours, it misclassifies" in text
     assert model.trace_.pick.option in OPTIONS
     assert model.trace_.facts["attributes"] == 2

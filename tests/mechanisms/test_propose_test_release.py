@@ -103,10 +103,23 @@ def test_what_is_refused_costs_nothing(account):
     free = mechanisms.simulation(seed=0)
     for wrong, named in (
         ({"value": [1, 2]}, "value"),
-        ({"distance": 0.5}, "distance"),
         ({"distance": [3]}, "distance"),
+        ({"distance": np.zeros(2)}, "distance"),
         ({"sensitivity": 0}, "sensitivity"),
     ):
         with pytest.raises(BadInput, match=named):
             propose_test_release(**{"value": 1, "sensitivity": 1, "distance": 3, **wrong}, budget=free.grant(1, delta=1e-6))
     assert account.spent == 0
+
+
+@pytest.mark.parametrize(
+    ("distance", "passes"),
+    [
+        *((large, True) for large in (math.inf, 1e6, np.int64(10**6), Fraction(10**9, 7), 10**30)),
+        *((small, False) for small in (0.5, -math.inf, math.nan, None)),
+    ],
+)
+def test_no_distance_is_refused_for_what_it_is(distance, passes):
+    """A program may return infinity where nothing leads away, and a whole number elsewhere: that is a private bit."""
+    budget = mechanisms.simulation(seed=0).grant(1, delta=1e-6)
+    assert (propose_test_release(36, sensitivity=1, distance=distance, budget=budget) is not None) == passes

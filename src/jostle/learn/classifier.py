@@ -125,7 +125,7 @@ class PrivateClassifier(PrivateEstimator):
     >>> model.fit([[age] for age in ages], ["yes" if age >= 50 else "no" for age in ages]).predict([[3], [90]]).tolist()
     ['no', 'yes']
     >>> model.explain().splitlines()[1].split()[0]
-    'Chosen:'
+    'Learner:'
     """
 
     learner = CHOSEN
