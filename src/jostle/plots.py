@@ -210,6 +210,8 @@ def captioned(figure: go.Figure, terms: str, notes: Sequence[str] = ()) -> go.Fi
     >>> figure.layout.title.subtitle.text, figure.layout.meta["notes"]
     ('ε = 1', ['cost is clipped to 0 – 50,000.'])
     """
+    if all(trace.type == "heatmap" for trace in figure.data):  # which has no place for them
+        terms = terms.removesuffix("; 95 % intervals")
     lines = [part for note in notes for part in wrap(note, NOTE_WIDTH)]
     if len(lines) > NOTE_LINES:
         lines = [*lines[: NOTE_LINES - 1], "…"]
@@ -351,7 +353,8 @@ def heat(
     figure = new(title, x=x, y=y)
     names = {} if labels is None else {"y": list(map(str, labels[0])), "x": list(map(str, labels[1]))}
     z = np.asarray(values, dtype=np.float64)
-    numbers = {"texttemplate": "%{z:,.4~r}"} if z.size <= FEW_CELLS else {}
+    digits = ",.0f" if np.nanmax(np.abs(z), initial=0) >= 10 else ",.3~r"
+    numbers = {"texttemplate": f"%{{z:{digits}}}"} if z.size <= FEW_CELLS else {}
     figure.add_heatmap(z=z, colorscale="Cividis", colorbar={"thickness": 12}, **numbers, **names)
     if labels is not None:
         figure.update_xaxes(type="category").update_yaxes(type="category", autorange="reversed")
