@@ -19,7 +19,8 @@ from jostle.kernel.budget import Price
 from jostle.kernel.errors import BadInput
 from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.schema import Category, Column, Integer
-from jostle.synthetic.synthesizer import Tuning, synthesize
+from jostle.synthetic.strategies import Tuning
+from jostle.synthetic.synthesizer import synthesize
 
 Codes = dict[str, NDArray[np.int64]]
 
@@ -159,11 +160,15 @@ def independent(table: CodedTable) -> SynthesisResult:
 
 def distance(table: CodedTable, codes: Codes, degree: int) -> float:
     """The mean L1 distance of histograms of this many columns, as shares, from those of the records learned from."""
-    found = []
-    for names in combinations(table.columns, min(degree, len(table.columns))):
-        shape = tuple(table.sizes[name] for name in names)
-        if degree < 3 or math.prod(shape) <= MOST_CELLS:
-            found.append(float(np.abs(_shares(table.train, names, shape) - _shares(codes, names, shape)).sum()))
+    return distance_of_codes(table.train, codes, table.sizes, degree)
+
+
+def distance_of_codes(truth: Codes, codes: Codes, sizes: Mapping[str, int], degree: int, most: int | None = None) -> float:
+    """The same for codes; `most` takes so many of the sets of columns, evenly."""
+    shapes = {names: tuple(sizes[name] for name in names) for names in combinations(sizes, min(degree, len(sizes)))}
+    small = [names for names, shape in shapes.items() if degree < 3 or math.prod(shape) <= MOST_CELLS]
+    taken = small[:: max(1, len(small) // most)] if most else small
+    found = [np.abs(_shares(truth, names, shapes[names]) - _shares(codes, names, shapes[names])).sum() for names in taken]
     return float(np.mean(found)) if found else math.nan
 
 

@@ -157,7 +157,7 @@ WITH_KEYS = tuple(name for name in QUESTIONS if "private keys" in name)
 WITH_MEMORY = ("histogram, remembered",)
 """What uses again what was released before."""
 
-NOT_IN_RHO = ("count, within", "batch", "check_bounds", *WITH_KEYS, *WITH_MEMORY)
+NOT_IN_RHO = ("count, within", "check_bounds", *WITH_KEYS, *WITH_MEMORY)
 IN_RHO = tuple(name for name in QUESTIONS if name not in NOT_IN_RHO)
 """What is also paid for in ρ: all but what has a price of its own kind, or Laplace noise by itself."""
 
@@ -323,7 +323,7 @@ def _opened(data: Any, unit: Unit | None, account: TapeAccount, table: str | Non
     from jostle.tables.opening import open as open_table
 
     relation = account.neighbours.relation
-    how: dict[str, Any] = {"unit": unit, "neighbours": relation, "name": NAME, "budget": 10, "table": table}
+    how: dict[str, Any] = {"unit": unit, "neighbours": relation, "name": NAME, "budget": account.limit, "table": table}
     return open_table(data, schema=Schema(SCHEMA), ledger=TapeLedger(account), **how)
 
 
