@@ -144,8 +144,9 @@ def synthetic_means() -> go.Figure:
     figure = figure_of("Mean weekly income, from records<br>that belong to nobody", "years of schooling", "dollars")
     for name, rows, colour in (("the people", codes, GREY), ("synthetic, ε = 1", _made(columns, codes, 1), BLUE)):
         people = np.bincount(rows["schooling"], minlength=8)
-        means = np.bincount(rows["schooling"], 100.0 * rows["income"] + 50, minlength=8) / people
-        figure.add_scatter(x=np.arange(9, 17), y=means, name=name, line_color=colour)
+        some = np.flatnonzero(people)  # nobody has 15 years
+        means = np.bincount(rows["schooling"], 100.0 * rows["income"] + 50, minlength=8)[some] / people[some]
+        figure.add_scatter(x=9 + some, y=means, name=name, line_color=colour)
     return figure
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,6 +30,7 @@ def synthetic(
     against: Annotated[Path | None, typer.Option(help="Synthetic records of another program for the first table.")] = None,
     runs: Annotated[int, typer.Option(min=1, help="How often; errors are means.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Of all noise.")] = 0,
+    intervals: Annotated[bool, typer.Option(help="Instead: how often 95 % intervals hold, by what they come from.")] = False,
     train: Annotated[
         Path | None,
         typer.Option(help="Grow the trees that choose a strategy, judge them on other tables, and write this JSON file."),
@@ -44,6 +46,12 @@ def synthetic(
     if not tables:
         raise BadInput("tables", "are missing", "name some, for instance made-10x5000")
     amounts = [_number(text) for text in words(epsilon)]
+    if intervals:
+        for name, amount, bound in product(tables, amounts, (delta, None) if pure else (delta,)):
+            held = measuring.intervals(_table(name), amount, bound, runs=runs, seed=seed)
+            shares = ", ".join(f"{basis}: {inside / of:.1%} of {of:,}" for basis, (inside, of) in held.items())
+            typer.echo(f"{name} at ε = {amount:g}{'' if bound is None else f', δ = {bound:g}'}: {shares}")
+        return
     found = []
     for place, name in enumerate(tables):
         table = _table(name)

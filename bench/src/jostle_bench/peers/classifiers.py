@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -58,6 +58,12 @@ def tables(asked: Asked) -> tuple[str, ...]:
     if asked.quick:
         return MADE_UP[:1]
     return tuple(asked.tables) or (MADE_UP if asked.data is None else tuple(EXPERIMENTS))
+
+
+def reported(asked: Asked) -> tuple[str, ...]:
+    """The tables of a report on everything that there are results of: none means those of the experiments."""
+    further = [table for table in asked.tables if table.startswith(unseen.PREFIX)]
+    return (*tables(replace(asked, tables=())), *further) if further else ()
 
 
 def named(names: Sequence[str], data: Path | None) -> Sequence[str]:
