@@ -21,7 +21,8 @@ _HOW = (
     "processor begins no further split, and is compared with ours on the splits that it has done."
 )
 _PRIVATREE = (
-    "interpret's boosting is (ε, δ)-private, and compared with ours at the same δ; all others have δ = 0. "
+    "interpret's boosting is (ε, δ)-private; all others have δ = 0. It is compared with ours at δ = 0, which is "
+    "(ε, δ)-private, too; ours with noise for that δ is shown beside it. "
     "PrivaTree is our reading of its paper; as published, it counts the histograms of all attributes as one, which is "
     "not ε-private: that is shown, and compared with nothing."
 )
