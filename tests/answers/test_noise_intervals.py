@@ -8,6 +8,7 @@ import pytest
 from jostle.answers.noise_intervals import (
     MISSED,
     NoisySum,
+    NumberReading,
     margin,
     ratio_of_sums,
     share_ends,
@@ -15,7 +16,6 @@ from jostle.answers.noise_intervals import (
     tail,
     whole_margin,
 )
-from jostle.answers.number_readings import NumberReading
 
 RUNS = 1000
 SHORT = 4.9 * np.sqrt(0.05 * 0.95 / RUNS)

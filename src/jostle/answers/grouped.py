@@ -11,8 +11,7 @@ import numpy as np
 
 from jostle import plots
 from jostle.answers.answer import Answer
-from jostle.answers.noise_intervals import MISSED, NumberSum, ratio_of_sums
-from jostle.answers.number_readings import NumberReading
+from jostle.answers.noise_intervals import MISSED, NumberReading, NumberSum, ratio_of_sums
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.schema.rows import Rows, decimals_of, distinct_names, short

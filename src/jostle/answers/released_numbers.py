@@ -11,8 +11,7 @@ import numpy as np
 
 from jostle import plots
 from jostle.answers.answer import Answer, labelled
-from jostle.answers.noise_intervals import MISSED, wider
-from jostle.answers.number_readings import NumberReading
+from jostle.answers.noise_intervals import MISSED, NumberReading, wider
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.linear.fitting.marginals import Axes

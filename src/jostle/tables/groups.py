@@ -20,8 +20,7 @@ import numpy as np
 from jostle.answers.answer import Answer, paid_with
 from jostle.answers.combined_totals import CombinedSum, CombinedTotals, weights_of
 from jostle.answers.grouped import GroupedAnswers
-from jostle.answers.noise_intervals import NoisySum, NumberSum, margin, ratio_of, ratio_of_sums
-from jostle.answers.number_readings import NumberReading
+from jostle.answers.noise_intervals import NoisySum, NumberReading, NumberSum, margin, ratio_of, ratio_of_sums
 from jostle.answers.previews import GroupPreviews, checked_rows
 from jostle.kernel.budget import Budget, Price, exact
 from jostle.kernel.errors import BadInput, InternalError
