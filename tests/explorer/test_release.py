@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 if os.environ.get("JOSTLE_REQUIRE_ALL") != "1":
@@ -58,6 +59,7 @@ QUESTIONS = {
     "marginals": {"among": "sex", "sets": "2"},
     "groups": {"grouped": "sex", "aggregates": "n=count, mean(pay)"},
     "sql": {"sql": "SELECT sex, COUNT(*) AS n FROM people WHERE age >= 18 GROUP BY sex"},
+    "synthetic": {"among": "sex", "second": "sex", "records": "50"},
     "batch": {},
 }
 
@@ -167,12 +169,12 @@ def test_every_question_is_previewed_for_nothing_and_paid_for_once(curator, kind
     assert len(table) == len(told["answers"]) == ANSWERS[kind]
     assert told["epsilon"] == {"spent": "0.5", "remaining": "9.5"}
     ends = [(row[name], row[name.replace("low", "high")]) for row in table for name in row if name.endswith("low")]
-    assert len(ends) >= len(table)
+    assert len(ends) >= len(table) or kind == "synthetic"  # a record has no interval
     assert all(float(low) <= float(high) for low, high in ends if low)
     said = curator.desk.file(question, "txt")[0]
     assert said.startswith(told["explanation"] + "\n")
     assert (told["charge"]["account"], told["charge"]["amount"]) == ("people", "1/2")
-    assert all(event["key"] in said for event in told["charge"]["events"])
+    assert all(event["key"] in said for event in told["charge"]["events"][:3])  # of more, the number
     with pytest.raises(HTTPException):
         curator.desk.file(question, "exe")
 
@@ -187,10 +189,11 @@ QUESTIONS_IN_WORDS = {
     "marginals": "marginals of sex",
     "groups": "count, mean of pay by sex",
     "sql": "histogram of sex",
+    "synthetic": "synthetic table of sex",
     "batch": "2 questions together",
 }
 ANSWERS = {"histogram": 100, "cumulative": 100, "count": 1, "sum": 4, "mean": 1, "quantiles": 3, "marginals": 4}
-ANSWERS |= {"groups": 4, "sql": 4, "batch": 101}
+ANSWERS |= {"groups": 4, "sql": 4, "batch": 101, "synthetic": 50}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -216,6 +219,28 @@ def test_the_code_that_is_shown_asks_the_same_question(curator, kind, monkeypatc
         status, _, complaint = jostle(*shlex.split(found["Command line"].replace("\\\n", " "))[1:])
         assert status == 0, complaint
         assert sum(curator.charges()) == pytest.approx(1.5)
+
+
+def test_columns_of_a_synthetic_table_are_looked_at_for_nothing(curator):
+    _, question = curator.preview(kind="synthetic", epsilon="5")
+    paid = curator.pay(question)
+    assert "What was measured" in paid.html
+    assert "of ρ" not in paid.html
+    before = curator.charges()
+    alone = done(curator.desk.look(form(release=question, one="sex", other="")))
+    assert "Measured together" in alone.html
+    both = done(curator.desk.look(form(release=question, one="age", other="sex")))
+    assert [json.loads(one.figures["looked"])["data"][0]["type"] for one in (alone, both)] == ["bar", "heatmap"]
+    assert "95 % interval" in both.html
+    assert curator.charges() == before
+    made = curator.desk._released[question].synthetic
+    content = curator.desk.file(question, "parquet")[0]
+    assert pq.read_table(io.BytesIO(content)).num_rows == len(made)
+    assert "Strategy: " in curator.desk.file(question, "txt")[0]
+    with pytest.raises(BadInput, match="must be some of the table's"):
+        done(curator.desk.look(form(release=question, one="name", other="")))
+    with pytest.raises(BadInput, match="not kept any more"):
+        done(curator.desk.look(form(release="another", one="age", other="")))
 
 
 def test_a_mean_in_sql_is_previewed_for_some_numbers_of_rows(curator):

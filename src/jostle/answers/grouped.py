@@ -11,7 +11,8 @@ import numpy as np
 
 from jostle import plots
 from jostle.answers.answer import Answer
-from jostle.answers.noise_intervals import NumberSum, ratio_of_sums
+from jostle.answers.noise_intervals import MISSED, NumberSum, ratio_of_sums
+from jostle.answers.number_readings import NumberReading
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.schema.rows import Rows, decimals_of, distinct_names, short
@@ -42,6 +43,9 @@ class GroupedAnswers(Answer):
     sums: Mapping[str, NumberSum | None] = field(default_factory=dict)
     """The counts and sums among the aggregates, as they are computed from noisy numbers."""
 
+    readings: Mapping[str, NumberReading] = field(default_factory=dict, repr=False)
+    """The aggregates whose intervals can be had at any confidence."""
+
     why: str = "Laplace noise"
     """The noise, and why it is of this kind."""
 
@@ -51,6 +55,15 @@ class GroupedAnswers(Answer):
         return {
             name: np.maximum(high - self.values[name], self.values[name] - low) for name, (low, high) in self.ends.items()
         }
+
+    @cached_property
+    def ends_together(self) -> dict[str, tuple[Vector, Vector]]:
+        """The same for intervals that all hold at once, with 95 % confidence: each misses with its part of 5 %."""
+        if missing := [name for name in self.values if name not in self.readings]:
+            problem = f"is for counts, sums, means and variances, and {missing[0]!r} is another, or was remembered"
+            raise BadInput("together", problem, "leave it out, or ask for the others by themselves")
+        missed = MISSED / max(len(self) * len(self.values), 1)
+        return {name: self.readings[name].found(missed)[1:] for name in self.values}
 
     def ratio(self, over: int, under: int) -> tuple[Vector, Vector] | None:
         """The ends of the intervals of one count or sum over another; None for other aggregates."""
@@ -71,12 +84,16 @@ class GroupedAnswers(Answer):
             f"It protects {self._whom}. {self._left}"
         )
 
-    def rows(self) -> Rows:
-        """One row per group: its labels, and per aggregate the number and the ends of its interval."""
+    def rows(self, *, together: bool = False) -> Rows:
+        """One row per group: its labels, and per aggregate the number and the ends of its interval.
+
+        With `together`, all intervals of the table hold at once with 95 % confidence. They are wider.
+        """
+        ends = self.ends_together if together else self.ends
         numbers: dict[str, Any] = {}
         for name, values in self.values.items():
             low, high = distinct_names([f"{name}: low", f"{name}: high"], self.values)
-            numbers |= {name: values, low: self.ends[name][0], high: self.ends[name][1]}
+            numbers |= {name: values, low: ends[name][0], high: ends[name][1]}
         labels = zip(distinct_names(self.groups, numbers), (self.labels[name] for name in self.groups), strict=True)
         return Rows({**dict(labels), **numbers})
 

@@ -35,7 +35,7 @@ from jostle.explorer.question_form import (
     previewed,
     read_question,
 )
-from jostle.explorer.released import FIRST_ROWS, HOLDS_ANSWERS, Released, save
+from jostle.explorer.released import FIRST_ROWS, HOLDS_ANSWERS, MOST_DRAWN, Released, save
 from jostle.explorer.reproduce import Opening, snippets
 from jostle.kernel.budget import PURE, SYMBOLS
 from jostle.kernel.errors import BadInput, JostleError, show
@@ -59,6 +59,9 @@ MOST_KEPT: Final = 100
 MOST_LISTED: Final = 30
 FIELDS: Final = {"max_rows": "unit", "location": "ledger"}
 """The form's fields for arguments of other names."""
+
+MOST_LOOKED: Final = 40
+"""A look at a synthetic table lists this many combinations."""
 
 LAST_EVENTS: Final = 8
 LAST_RELEASES: Final = 3
@@ -345,8 +348,22 @@ class Desk:
 
     # ---------------------------------------------------------------------------------------------- what was released
 
-    def file(self, key: str, kind: str) -> tuple[str, str, str]:
-        """A release as a file: its text, its type and a name for it. `sent` says that somebody has it."""
+    async def look(self, form: Form) -> PageFragment:
+        """One or two columns of a synthetic table that was released: nothing is asked of the private one."""
+        released = self._released.get(form.text("release"))
+        made = None if released is None else released.synthetic
+        if made is None:
+            raise BadInput("one", "belongs to a table that is not kept any more", "look at the files")
+        one, other = (form.raw_text(name) for name in ("one", "other"))
+        with under_field({}, otherwise="one"):
+            found = await run_in_threadpool(made.marginal, *dict.fromkeys(name for name in (one, other) if name))
+        figure = {"looked": found.plot()} if found.counts.size <= MOST_DRAWN else {}
+        rows, first = found.rows(), range(min(len(found.counts), MOST_LOOKED))
+        shown = {"found": found, "columns": rows.at(first).in_text(), "left": len(rows) - len(first), "figure": bool(figure)}
+        return PageFragment(render("release_look.html", **shown), drawn(figure))
+
+    def file(self, key: str, kind: str) -> tuple[str | bytes, str, str]:
+        """A release as a file: its content, its type and a name for it. `sent` says that somebody has it."""
         released = self._released.get(key)
         if kind == "claim" and (released is not None or self._is_open(key)):
             return self._claim(released.priced.table if released is not None else self._opened.table)  # type: ignore[union-attr]

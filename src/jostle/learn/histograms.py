@@ -14,7 +14,8 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.functions.criteria import ClearMajority
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records, Split
-from jostle.learn.cells import CellModel, coarse, known_total, measure, most_cells, width
+from jostle.kernel.strategies import identity
+from jostle.learn.cells import CellModel, NoisyClasses, coarse, known_total, measure, most_cells, width
 from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.registry import check_whole, learner
 from jostle.learn.task import Task, once_per_task
@@ -142,18 +143,25 @@ def _split(chosen: AttributeSet) -> Split:
 # --------------------------------------------------------------------------------------------------------- learners
 
 
-@learner(name="Majority", cite="dwork2006calibrating")
-def majority(records: Records, task: Task, budget: Budget) -> CellModel:
+@learner(name="Majority", cite="dwork2006calibrating", version=2)
+def majority(records: Records, task: Task, budget: Budget, *, total: float | None = None) -> CellModel:
     """The overall shares of the classes, the same for every record.
 
-    Privacy: one Laplace measurement of the number of records of each class, or of the lead of one over the other, with the
-    whole budget.
+    Privacy: one Laplace measurement with the whole budget: of the number of records of each class; or, for two classes and a
+    number of records that is public or was paid for, of the lead of one over the other.
     """
-    measured = measure(derive_all(records, task), [ALL], task.label, budget)
+    everyone, known = derive_all(records, task), records.total if total is None else total
+    if known is not None:
+        measured = measure(everyone, [ALL], task.label, budget, known)
+    else:  # the lead alone, which has half the variance, would not say how large the classes' shares are
+        vector = everyone.vector(ALL, task.label)
+        every = identity(vector.shape)
+        scale = vector.noise_scale(every, budget)
+        measured = NoisyClasses(vector.measure(every, budget).reshape(1, -1), scale)
     return CellModel((), (), measured.shares(), "Every record gets the classes' overall shares.")
 
 
-@learner(name="Joint", cite="mohammed2011differentially", version=3)
+@learner(name="Joint", cite="mohammed2011differentially", version=4)
 def joint(
     records: Records,
     task: Task,
@@ -194,7 +202,7 @@ def joint(
     for choice in choices:
         sets = attribute_sets(offered, chosen, limit, most, largest_set) if chosen else sets
         chosen = choose_set(records, task, sets, leaves.rate, choice)
-    measured = measure(records, [one.name for one in chosen] or [ALL], task.label, leaves)
+    measured = measure(records, [one.name for one in chosen] or [ALL], task.label, leaves, total)
     return CellModel(
         attributes=tuple(one.attribute for one in chosen),
         bins=tuple(one.table for one in chosen),

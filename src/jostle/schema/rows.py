@@ -119,12 +119,18 @@ class Rows:
 
         return polars.from_arrow(self.to_arrow())
 
+    def to_parquet(self) -> bytes:
+        """The content of a Parquet file."""
+        import pyarrow.parquet as pq
+
+        content = io.BytesIO()
+        pq.write_table(self.to_arrow(), content)
+        return content.getvalue()
+
     def write(self, path: Path) -> None:
         """Write the rows to a .csv, .parquet or .xlsx file."""
         if path.suffix == ".parquet":
-            import pyarrow.parquet as pq
-
-            pq.write_table(self.to_arrow(), path)
+            path.write_bytes(self.to_parquet())
         elif path.suffix == ".xlsx":
             check_writer(path, "path")
             texts = Rows({name: [*map(_plain_value, values)] for name, values in self.by_name().items()})

@@ -50,6 +50,11 @@ class Question(ABC, Generic[Answered]):
     in_rho: ClassVar[bool] = False
     """Whether it can be paid for in ρ, with Gaussian noise."""
 
+    @property
+    def holds_together(self) -> bool:
+        """Whether the answer's `rows(together=True)` has intervals that all hold at once."""
+        return False
+
     @abstractmethod
     def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
         """How far off answers would be: from public things only, at no cost. `rows`: about how many there are in total."""
@@ -143,6 +148,10 @@ class CountsQuestion(Question[Release]):
         from jostle.tables.memory.counts import already_paid
 
         return PreviewWithMemory(**vars(expected), paid_for=already_paid(self))
+
+    @property
+    def holds_together(self) -> bool:
+        return True
 
     def epsilon_within(self, within: Any) -> Fraction:
         return epsilon_within(within, self._expected)

@@ -33,7 +33,14 @@ SHARED: Final = ("classifying", "estimating", "timing")
 NOT_MEASURED: Final = ("audit", "cli", "explorer")
 """The folders of jostle that no adapter runs: a change there leaves results as they are."""
 
-MEASURED_WITH: Final = ("peers/classifiers.py", "peers/inputs.py", "reference.py", "speed.py", "table_speed.py")
+MEASURED_WITH: Final = (
+    "classifiers/unseen.py",
+    "peers/classifiers.py",
+    "peers/inputs.py",
+    "reference.py",
+    "speed.py",
+    "table_speed.py",
+)
 """What adapters of jostle run of this package."""
 
 RETRIED: Final = ("failed", "unavailable")

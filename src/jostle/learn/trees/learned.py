@@ -62,6 +62,9 @@ BINS, DEEPEST, LEAF_WEIGHT, GROWTH = 16, 8, 2, Fraction(2)
 BRANCH: Final = "(branch)"
 """The attribute that says in which branch of one split a record is."""
 
+CORRECT: Final = "(correct)"
+"""The attribute that says whether a record's class is the one that its branch predicts."""
+
 SHIPPED: Final = "tree.json"
 """The file under `learn/shipped`."""
 
@@ -188,12 +191,8 @@ def looked(records: Records, task: Task, candidates: SplitCandidates, budget: Bu
     sorted_ = records.derive(BRANCH, (split.attribute,), split.branches)
     cells = sorted_.vector(BRANCH, task.label)
     noisy = cells.measure(identity(cells.shape), counting).reshape(cells.shape)
-    right = noisy.argmax(axis=1)
-
-    def is_right(codes: Mapping[str, Any]) -> Any:
-        return (right[codes[BRANCH]] == codes[task.label]).astype(np.int64)
-
-    judged = sorted_.judged((BRANCH, task.label), is_right, 2)
+    right = (np.arange(counts.size) == noisy.argmax(axis=1)[:, None]).astype(np.int64)  # public: of what was released
+    judged = sorted_.derive(CORRECT, (BRANCH, task.label), right).vector(CORRECT)
     correct = float(judged.measure(identity(2), judging)[1])
     return replace(looks, gain=max(correct - prevailing_class, 0.0)), rest
 
