@@ -27,13 +27,20 @@ from jostle_bench.peers.environments import OURSELVES, Environment, Peer, Unavai
 PACKAGE: Final = Path(jostle.__file__).parent
 BENCH: Final = Path(__file__).parent.parent
 ADAPTERS: Final = BENCH / "peers" / "adapters"
-SHARED: Final = ("classifying", "estimating", "timing")
+SHARED: Final = ("asking", "classifying", "estimating", "timing")
 """What stands beside the adapters for some of them to import."""
 
 NOT_MEASURED: Final = ("audit", "cli", "explorer")
 """The folders of jostle that no adapter runs: a change there leaves results as they are."""
 
-MEASURED_WITH: Final = ("peers/classifiers.py", "peers/inputs.py", "reference.py", "speed.py", "table_speed.py")
+MEASURED_WITH: Final = (
+    "peers/classifiers.py",
+    "peers/inputs.py",
+    "reference.py",
+    "speed.py",
+    "synthetic.py",
+    "table_speed.py",
+)
 """What adapters of jostle run of this package."""
 
 RETRIED: Final = ("failed", "unavailable")
