@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from jostle.simulate.parallel import cores
 from tests.postgres import postgres, postgres_url  # noqa: F401 (fixtures are found by their names here)
 
 # The same examples in every run, so that a failure is a change of the code. For fresh ones: --hypothesis-profile=explore.
@@ -23,12 +22,19 @@ settings.register_profile("steady", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None, max_examples=1_000)
 settings.load_profile("steady")
 
+# One thread per process for matrices: several processes of tests share the cores, and OpenBLAS' threads wait by
+# spinning. On two busy cores, eigenvalues of a small matrix took twenty times as long. Set before NumPy is loaded.
+for _library in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_library, "1")
+
 # A Spark of the tests asks little of each of many queries, so a compiler of machine code that is quick itself is best.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """With `-n auto`, one process more than there are cores: tests wait for servers, browsers and other processes."""
+    from jostle.simulate.parallel import cores
+
     return cores() + 1
 
 

@@ -22,7 +22,10 @@ def table() -> list[list[str]]:
 
 
 def test_the_page_lists_every_algorithm_once_and_no_other() -> None:
-    assert sorted(row[0] for row in table()) == sorted(OWN)
+    listed = [row[0] for row in table()]
+    assert len(set(listed)) == len(listed)
+    assert set(OWN) - set(listed) == set(), "add a row to docs/algorithms.md"
+    assert set(listed) - set(OWN) == set(), "remove the row from docs/algorithms.md"
 
 
 @pytest.mark.parametrize("row", table(), ids=lambda row: row[0])
@@ -39,4 +42,4 @@ def test_a_row_says_what_the_registry_says(row: list[str]) -> None:
 
 def test_every_paper_is_listed_in_full() -> None:
     for found in OWN.values():
-        assert found.reference.title in " ".join(PAGE.split()), found.name
+        assert found.reference.title in " ".join(PAGE.split()), f"{found.name}: add its paper to docs/algorithms.md"

@@ -34,6 +34,15 @@ def in_a_fresh_process(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
 
 
+def test_tests_compute_with_one_thread_per_process() -> None:
+    """Several processes of tests share the cores, where more threads of each only wait for each other: see conftest.py."""
+    import numpy as np
+    from threadpoolctl import threadpool_info
+
+    np.linalg.eigh(np.eye(2))
+    assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {1}
+
+
 # ------------------------------------------------------------------------------------------------------ layers
 
 

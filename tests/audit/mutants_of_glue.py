@@ -13,22 +13,37 @@ from typing import Any
 import numpy as np
 
 from jostle.choice import accuracy_first
+from jostle.choice.spend_only import SpendOnlyRecords
 from jostle.explorer import access
 from jostle.kernel import noise
+from jostle.kernel.budget import Budget, Price, Purse, RunPurse
 from jostle.kernel.functions import expressions, totals
 from jostle.kernel.records import ArrayColumns, Records
 from jostle.kernel.strategies import cells
+from jostle.learn import estimator
 from jostle.learn.estimator import PrivateEstimator
 from jostle.mechanisms.local import RandomizedResponse
 from jostle.mechanisms.sensitivity import Lattice
 from jostle.tables.view import View
 from tests.audit import test_distance_of_measurements
-from tests.audit.planted import CAPLOG, FOLDER, PATCH, REPLACE, Fixture, Mutant, attribute, audited, tested, wrapped
-from tests.choice import test_accuracy_first
+from tests.audit.planted import (
+    CAPLOG,
+    FOLDER,
+    LEDGER,
+    PATCH,
+    REPLACE,
+    Fixture,
+    Mutant,
+    attribute,
+    audited,
+    tested,
+    wrapped,
+)
+from tests.choice import test_accuracy_first, test_options
 from tests.explorer import test_access
 from tests.kernel import test_expressions, test_noise, test_strategies
-from tests.learn import test_estimators, test_exact_losses
-from tests.mechanisms import test_local, test_sensitivity
+from tests.learn import test_estimators, test_exact_losses, test_saved
+from tests.mechanisms import test_local, test_repeated, test_sensitivity
 
 
 class _Silent:
@@ -85,7 +100,39 @@ def never_the_last(original: Any, self: Any, value: Any) -> Any:
     return answer
 
 
+def checked_before_its_turn(self: Any, epsilon: Any = None, *, rho: Any = None, delta: Any = None) -> Any:
+    price = Price.of(epsilon, rho, delta)
+    token = Budget(price.amount, self, price.measure, price.delta)
+    self.check(token.cost)
+    with self.lock:
+        self.measure = token.measure
+        self.granted += token.amount
+    return token
+
+
+ACCOUNT = Fixture(lambda patch, folder: LEDGER(patch, folder).account("people", cap=10))
+
 OF_GLUE = [
+    Mutant(
+        "choice: an option may hand records to a rule of its own, which sees them",
+        attribute(SpendOnlyRecords, "OFFERED", SpendOnlyRecords.OFFERED | {"judged"}),
+        tested(test_options.test_an_option_has_no_way_to_look_at_records_or_to_be_granted_more),
+    ),
+    Mutant(
+        "best of several runs: threads of a run that ask at once are all granted what is left",
+        attribute(Purse, "grant", checked_before_its_turn),
+        tested(test_repeated.test_threads_of_a_run_get_no_more_than_it_may_spend),
+    ),
+    Mutant(
+        "best of several runs: parts of a run's data go on after it",
+        attribute(RunPurse, "part", Purse.part),
+        tested(test_repeated.test_a_part_that_a_run_leaves_behind_is_worth_nothing, ACCOUNT),
+    ),
+    Mutant(
+        "a saved model says which account paid for it",
+        attribute(estimator, "replace", lambda found, **changed: found),
+        tested(test_saved.test_a_file_of_a_release_does_not_say_who_paid, FOLDER),
+    ),
     Mutant(
         "expressions: the largest entry grows with every record",
         wrapped(expressions, "largest", with_its_lower_bound),

@@ -189,7 +189,7 @@ OF_RECORDS = [
     ),
     Mutant(
         "tables: all whom a table does not know are one person",
-        stated(View, "_says_nobody", lambda self: []),
+        stated(View, "says_nobody", lambda self: []),
         tested(test_missing.test_nobody_in_a_frame, FOLDER),
     ),
 ]

@@ -8,7 +8,7 @@ import pytest
 
 from jostle.audit.charges import audit_charges, audit_tables
 from jostle.audit.entries import IN_RHO
-from jostle.audit.entries.tables import QUESTIONS
+from jostle.audit.entries.tables import COMPLETED, QUESTIONS
 
 CHARGED = ("HB", "MWEM", "AHP", "DAWA", "PHP", "AGrid", "Adaptive", "Pythia")
 """Algorithms with few and many measurements, choices, statistics, partitions and splits. The command looks at all."""
@@ -26,7 +26,9 @@ def test_questions_to_tables_are_charged_what_they_cost():
     assert {one.name.removesuffix(IN_RHO).removeprefix("table: ").removesuffix(" by person") for one in found} == set(
         QUESTIONS
     )
-    assert all(one.agrees and one.charged == price(one.name) for one in found)
+    for one in found:
+        assert one.agrees
+        assert one.charged == price(one.name) or (COMPLETED in one.name and 0 < one.charged < price(one.name))
 
 
 def price(name: str) -> Fraction:

@@ -13,9 +13,11 @@ import pytest
 from jostle import workloads
 from jostle.choice.choice_maker import ChoiceMaker
 from jostle.choice.options import OptionFailed, UnfitAnswer, checked, option
-from jostle.choice.spend_only import spend_only
+from jostle.choice.spend_only import SpendOnlyRecords, spend_only
+from jostle.kernel.errors import PlanError
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.partition import Partition
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.kernel.source import ReleaseSource, SimulatedSource
 from jostle.kernel.strategies import identity
 
@@ -179,3 +181,21 @@ def test_a_choice_inside_an_option_fails_with_it(tmp_path: Path) -> None:
     with pytest.raises(OptionFailed, match="the option outer failed: it raised OptionFailed"):
         maker.release([1, 2, 3], workloads.identity(3), epsilon=1, account=account)
     assert account.remaining == 0
+
+
+def test_an_option_has_no_way_to_look_at_records_or_to_be_granted_more() -> None:
+    """Whatever an option does is private by construction, so it has a closed list of operators."""
+    columns = ArrayColumns({"a": np.array([0, 1, 1])}, {"a": 2})
+    source, seen = SimulatedRecords(columns, seed=0), []
+    offered = spend_only(source)
+    with pytest.raises(AttributeError):
+        offered.judged(("a",), lambda codes: seen.append(codes) or codes["a"], 2).grant(1)
+    assert not seen
+    paid, _ = offered.paid(source.grant(1), "all of it")
+    for one in (offered, offered.derive("b", ["a"], np.array([0, 1])), paid, offered.vector("a")):
+        whole = SimulatedRecords if isinstance(one, SpendOnlyRecords) else SimulatedSource
+        own = {name for name in vars(type(one)) if not name.startswith("_")} - {"OFFERED"}
+        more = {name for name in dir(whole) if not name.startswith("_") and hasattr(one, name)} - own
+        assert more == type(one).OFFERED | {"grant"}
+        with pytest.raises(PlanError, match="is granted no other"):
+            one.grant(1)

@@ -39,7 +39,7 @@ LEARN = ("classify", "people.csv", "--schema", "people.toml", "--epsilon", 5, "-
 def test_a_model_is_saved_and_used(folder: Path, jostle) -> None:
     status, output, errors = jostle(*LEARN, "--save", "model.json")
     assert (status, errors) == (0, "")
-    assert output.startswith("Chosen")
+    assert output.startswith("Accuracy on a fifth of the records, held out: ")
     assert "The model is in model.json. Use it: jostle predict model.json new.csv" in output
     status, output, _ = jostle("predict", "model.json", "new.csv", "--delimiter", ";")
     assert status == 0
@@ -56,7 +56,7 @@ def test_the_saved_file_is_named_for_a_script(folder: Path, jostle) -> None:
     status, output, _ = jostle(*LEARN, "--save", "model.json", "--json")
     assert status == 0
     assert json.loads(output)["model file"] == "model.json"
-    assert jostle("predict", "model.json", "new.csv", "--delimiter", ";", "--explain")[2].startswith("Chosen:")
+    assert jostle("predict", "model.json", "new.csv", "--delimiter", ";", "--explain")[2].startswith("Learner: ")
 
 
 def test_a_model_that_cannot_be_written_is_printed(folder: Path, jostle, monkeypatch) -> None:

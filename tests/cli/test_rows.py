@@ -87,7 +87,7 @@ def test_text_has_one_line_per_row() -> None:
 
 def test_wide_letters_are_set_under_each_other() -> None:
     rows = Rows({"city": ["東京", "Bern"], "count": [1.0, 2.0], "low": [0.0, 1.0], "high": [2.0, 3.0]})
-    assert rows.to_text().splitlines() == ["city  count  95 % interval", "東京    1.0  0.0 – 2.0", "Bern    2.0  1.0 – 3.0"]
+    assert rows.to_text().splitlines() == ["city  count  95 % interval", "東京      1  0 – 2", "Bern      2  1 – 3"]
 
 
 def test_cells_of_numbers_are_intervals_in_frames() -> None:

@@ -6,6 +6,7 @@ import itertools
 import math
 import pickle
 from collections.abc import Iterator
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from jostle.kernel.budget import CountingPurse
 from jostle.kernel.errors import BadInput, JostleError, Overdraft, PlanError
 from jostle.kernel.functions.criteria import CappedEntropy, Criterion, Gini, Majority
 from jostle.kernel.functions.objective import Additive
+from jostle.kernel.functions.totals import CellSums, Contribution, RecordCount, WeightedTotals
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.records import ArrayColumns, ReleaseRecords, SimulatedRecords, Split
@@ -327,6 +329,28 @@ def test_the_total_is_told_only_where_it_is_public() -> None:
         assert kept.filtered  # also where every record has a value: the rule is public, whom it leaves out is not
         assert SimulatedRecords(kept, seed=0, neighbours="replace").total is None
     assert simulated(TINY, neighbours=Neighbours("replace", rows=2)).total is None
+
+
+class NamelessColumns:
+    """Records of keys that do not say whose they are."""
+
+    sizes, rows, filtered, numbers = {}, 0, True, {}  # type: ignore[var-annotated]
+
+    def contribution(self, by: Any) -> Contribution:
+        return Contribution()
+
+    def keyed_sums(self, by: Any, points: Any, *, squares: bool) -> tuple[list[tuple[str]], CellSums]:
+        return [("x",)], CellSums(np.array([3], object), np.array([3], object))
+
+
+@pytest.mark.parametrize("relation", [Neighbours(), Neighbours(rows=3), Neighbours("replace", rows=2)], ids=str)
+def test_people_are_not_counted_by_records_of_which_one_person_may_have_several(relation: Neighbours) -> None:
+    """Three records of one person would be three people of a key, where the rule lets a person be one of each."""
+    records = SimulatedRecords(NamelessColumns(), seed=0, neighbours=relation)
+    measured = WeightedTotals([RecordCount()], [1])
+    refused = pytest.raises(PlanError, match="do not say whose they are") if relation.rows > 1 else nullcontext()
+    with refused:
+        records.select_keys(["name"], measured, records.grant(1, delta=1e-6))
 
 
 def test_what_a_rule_says_of_records_is_counted_after_the_charge() -> None:

@@ -109,7 +109,7 @@ def test_a_classifier_learns_tells_why_and_spends_all() -> None:
     assert model.spent_ == 0.5
     assert model.classes_.tolist() == ["no", "yes"]
     text = model.explain()
-    assert f"Chosen: {model.model_.pick.option}." in text
+    assert f"Learner: {model.model_.pick.option}, chosen privately." in text
     assert "On public tables like yours, it misclassifies" in text
     assert model.trace_.pick.option in OPTIONS
     assert model.trace_.facts["attributes"] == 2
@@ -120,6 +120,16 @@ def test_a_release_is_charged_once_and_whole() -> None:
     model = PrivateClassifier(epsilon=0.5, schema=SCHEMA).fit(X, y)
     assert model.spent_ == 0.5
     assert not model.simulated_
+
+
+def test_many_attributes_are_heard_together_where_records_are_enough() -> None:
+    """Joint sees a few attributes: where an additive model would be heard, both are taken."""
+    regrets = {"Joint": 0.0, "Stacked": 0.2}
+    joint = Chooser(tuple(regrets), dict.fromkeys(KINDS, ((leaf(*regrets.values()),),)), {})
+    facts = features(TASK, [700.0, 300.0], 0.1) | {"grid": 0.0}
+    for worth, need, option in ((3.3, 1.0, "Joint"), (3.31, 0.9, "Joint"), (3.31, 1.0, "Stacked")):
+        assert joint.pick(facts | {"worth": worth, "need": need}).option == option
+    assert joint.pick(facts | {"worth": 3.4, "need": 1.0}).path[-1] == "need = 1 > 0.903"
 
 
 def test_a_quieter_additive_model_is_taken_where_its_sums_are_heard() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from jostle import learn
 from jostle.kernel.errors import BadInput
+from jostle.kernel.ledger import Ledger
 from jostle.learn.saved import load
 from jostle.schema import Boolean, Category, Integer, Real
 
@@ -65,6 +66,18 @@ def test_a_file_holds_neither_records_nor_accounts(tmp_path: Path) -> None:
     document = json.loads((tmp_path / "model.json").read_text("utf-8"))
     assert set(document) == {"format", "version", "about", "task", "model"}
     assert set(document["about"]) == {"learner", "explain"}
+
+
+def test_a_file_of_a_release_does_not_say_who_paid(tmp_path: Path) -> None:
+    people = frame().assign(age=777)  # outside of the schema: its number is nowhere but in the records
+    with Ledger(tmp_path / "budget.db") as ledger:
+        model = learn.PrivateMajority(epsilon=5, schema=SCHEMA, label="sick", account=ledger.account("ward 13", cap=5))
+        model.fit(people).save(tmp_path / "model.json")
+    text = (tmp_path / "model.json").read_text("utf-8")
+    assert model.charges_
+    for said in ("ward 13", "777", *(charge.key for charge in model.charges_), *(c.at[:10] for c in model.charges_)):
+        assert said not in text, said
+    assert load(tmp_path / "model.json").explain() in model.explain()
 
 
 def spoiled(document: dict[str, Any], how: str) -> str:

@@ -16,7 +16,7 @@ from jostle.learn import histograms
 from jostle.learn.cells import CellModel, NoisyClasses, measure
 from jostle.learn.histograms import joint
 from jostle.learn.registry import FloatArray
-from jostle.learn.smoothing import by_parts, by_rank, smoothed
+from jostle.learn.smoothing import beyond_leads, by_parts, by_rank, smoothed
 from jostle.learn.task import Task
 from jostle.schema import Boolean, Category
 
@@ -147,3 +147,24 @@ def test_joint_smooths_the_cells_that_it_measured(monkeypatch: pytest.MonkeyPatc
     assert isinstance(model, CellModel)
     assert model.attributes == ("a", "b")
     assert model.table.tolist() == seen[0].shares((5, 5)).tolist() != seen[0].shares().tolist()
+
+
+def test_probabilities_come_true_where_the_number_of_records_is_known() -> None:
+    """The mean probability of the prediction is the share of right ones, without noise; and the prediction is the same."""
+    draw = np.random.default_rng(10)
+    counts = draw.integers(50, 900, size=(40, 2)).astype(float)
+    leads, total = counts[:, 1] - counts[:, 0], float(counts.sum())
+    known, unknown = NoisyClasses(leads, 1e-9, total).shares(), NoisyClasses(leads, 1e-9).shares()
+    assert (known.argmax(axis=1) == unknown.argmax(axis=1)).all()
+    right = counts.max(axis=1).sum() / total
+    sure, surer = (float(np.average(shares.max(axis=1), weights=counts.sum(axis=1))) for shares in (known, unknown))
+    assert sure == pytest.approx(right, abs=0.03)
+    assert surer > 0.999
+
+
+def test_records_beyond_the_leads_add_up_to_all() -> None:
+    leads = np.array([30.0, -5.0, 0.0, 200.0])
+    beyond = beyond_leads(leads, 2.0, 1_000.0)
+    assert np.abs(leads).sum() + beyond.sum() == pytest.approx(1_000)
+    assert beyond[3] > beyond[0] > beyond[1] > beyond[2] == 0
+    assert not beyond_leads(leads, 2.0, 100.0).any()  # a noisy number of records may be below the leads

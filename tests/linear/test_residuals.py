@@ -82,6 +82,7 @@ def test_no_other_division_of_rho_has_less_total_variance(sets: list[Axes], data
     assert root_mean(shapes, plan.variances(noise)) <= root_mean(shapes, plan.variances(other)) * (1 + 1e-9)
 
 
+@settings(max_examples=30)
 @given(some_sets)
 def test_histograms_from_exact_residues_are_exact_and_variances_those_of_the_linear_map(sets: list[Axes]) -> None:
     sizes = {"a": 2, "b": 3, "c": 4, "d": 1}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from fractions import Fraction
+from itertools import combinations_with_replacement
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -103,10 +106,45 @@ def test_what_is_refused_costs_nothing(account):
     free = mechanisms.simulation(seed=0)
     for wrong, named in (
         ({"value": [1, 2]}, "value"),
-        ({"distance": 0.5}, "distance"),
         ({"distance": [3]}, "distance"),
+        ({"distance": np.zeros(2)}, "distance"),
         ({"sensitivity": 0}, "sensitivity"),
     ):
         with pytest.raises(BadInput, match=named):
             propose_test_release(**{"value": 1, "sensitivity": 1, "distance": 3, **wrong}, budget=free.grant(1, delta=1e-6))
     assert account.spent == 0
+
+
+@pytest.mark.parametrize(
+    ("distance", "passes"),
+    [
+        *((large, True) for large in (math.inf, 1e6, np.int64(10**6), Fraction(10**9, 7), 10**30)),
+        *((small, False) for small in (0.5, -math.inf, math.nan, None)),
+    ],
+)
+def test_no_distance_is_refused_for_what_it_is(distance, passes):
+    """A program may return infinity where nothing leads away, and a whole number elsewhere: that is a private bit."""
+    budget = mechanisms.simulation(seed=0).grant(1, delta=1e-6)
+    assert (propose_test_release(36, sensitivity=1, distance=distance, budget=budget) is not None) == passes
+
+
+def test_the_distance_of_the_page_is_one_that_a_record_moves_by_one():
+    """On all lists of up to nine ages of three kinds: and where it is 1 or more, no record moves the median."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "mechanisms" / "propose-test-release.md").read_text("utf-8")
+    wanted = ("middle = ", "below = ", "upto = ", "distance = ")
+    lines = [
+        line.removeprefix(">>> ") for line in page.splitlines() if line.startswith(tuple(f">>> {one}" for one in wanted))
+    ]
+    assert len(lines) == len(wanted)
+
+    def facts(ages: tuple[int, ...]) -> tuple[int, int]:
+        found = {"bisect": bisect, "ages": ages}
+        exec("\n".join(lines), found)  # noqa: S102  # what the page shows
+        return max(found["distance"], 0), found["middle"]
+
+    for size in range(1, 9):
+        for ages in combinations_with_replacement(range(3), size):
+            for more in range(3):
+                (distance, middle), (other, moved) = facts(ages), facts(tuple(sorted((*ages, more))))
+                assert abs(distance - other) <= 1
+                assert middle == moved or distance == other == 0

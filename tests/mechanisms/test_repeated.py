@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import time
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -13,10 +15,14 @@ from scipy import stats
 
 import jostle
 from jostle import mechanisms
-from jostle.kernel.budget import Cost
+from jostle.kernel.budget import Cost, RunPurse
 from jostle.kernel.errors import BadInput, Overdraft, PlanError
 from jostle.kernel.ledger import Ledger
 from jostle.kernel.measures import Approximate
+from jostle.kernel.neighbours import Neighbours
+from jostle.kernel.partition import Partition
+from jostle.kernel.source import ReleaseSource
+from jostle.kernel.strategies import identity
 from jostle.learn import PrivateMajority
 from jostle.mechanisms.repeated import MOST_RUNS, ROUNDING, numbers_of_runs
 from jostle.schema import Boolean, Integer
@@ -128,6 +134,30 @@ def test_a_token_that_a_run_leaves_behind_is_worth_nothing(account):
     left = mechanisms.best_of(attempt, budget=account.grant(1), runs=2)
     with pytest.raises(PlanError, match="only while it lasts"):
         mechanisms.discrete_laplace(7, sensitivity=1, budget=left)
+
+
+def test_a_part_that_a_run_leaves_behind_is_worth_nothing(account):
+    def attempt(run):
+        source = ReleaseSource([1, 2, 3, 4], purse=run.purse())
+        first, (others, token) = source.split(Partition.intervals([0, 2], 4), source.grant(run.epsilon))
+        return 0.0, (first, others.split(Partition.intervals([0, 1], 2), token)[0])
+
+    for part, token in mechanisms.best_of(attempt, budget=account.grant(1), runs=2):
+        with pytest.raises(PlanError, match="only while it lasts"):
+            part.measure(identity(part.shape), token)
+
+
+def test_threads_of_a_run_get_no_more_than_it_may_spend():
+    class Slow(RunPurse):
+        def check(self, cost):
+            super().check(cost)
+            time.sleep(0.02)  # time for the others to check, too
+
+    purse = Slow(Neighbours(), None, Fraction(1), [])
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(purse.grant, 1) for _ in range(4)]
+    assert sorted(type(one.exception()) is Overdraft for one in asked) == [False, True, True, True]
+    assert purse.granted == 1
 
 
 def test_a_run_may_fit_a_model_or_release_counts(account):

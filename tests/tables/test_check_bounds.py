@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import jostle
-from jostle import BadInput, Overdraft
+from jostle import Approximate, BadInput, Concentrated, Overdraft
 from jostle.tables.check_bounds import check_bounds
 
 LOTS = 10_000
@@ -122,3 +122,21 @@ def test_a_check_and_a_question_read_a_column_each_in_its_own_cells(tmp_path, fi
 
 def _counts(table):
     return tuple(table.histogram(name, epsilon=LOTS, algorithm="Laplace").answers.tolist() for name in ("x", "g"))
+
+
+@pytest.mark.parametrize("cap", [Concentrated("1/2"), Approximate(1, 1e-6)])
+def test_what_an_account_has_left_is_compared_in_its_own_measure(tmp_path, cap):
+    """ε = 1 has ρ = 1/8 for each of both measurements here: an account of ρ = 1/2 has enough for it."""
+    people = pd.DataFrame({"who": [1, 2, 3], "cost": [1.0, 2.0, 3.0]})
+    private = jostle.open(
+        people,
+        schema={"cost": jostle.Real(0, 100, bins=10)},
+        unit=jostle.Unit("who", max_rows=2),
+        ledger=tmp_path / "budget.db",
+        budget=cap,
+        name="people",
+    )
+    found = jostle.check_bounds(private, epsilon=1)
+    assert (found.spent, [charge.amount for charge in found.charges]) == (1, [Fraction(1, 2)] * 2)
+    with pytest.raises(Overdraft):
+        jostle.check_bounds(private, epsilon="3/2")

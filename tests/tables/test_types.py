@@ -57,10 +57,8 @@ OF_COLUMNS = {
     "all cells": released,
     "sum": lambda t: t.sum("real", epsilon=TINY),
 }
-OF_PERSONS = {
-    "histogram": lambda t: t.histogram("g", epsilon=TINY, algorithm="Laplace"),
-    "part": lambda t: t.partition("g", epsilon=TINY)["1"].count(),
-}
+OF_PERSONS = {"part": lambda t: t.partition("g", epsilon=TINY)["1"].count()}
+"""Who a row belongs to is read and bounded once for all parts, by the same expression as for any other question."""
 
 
 # ------------------------------------------------------------------------------------------------------------- values
@@ -244,7 +242,7 @@ def _opened(data: Any, folder: Any, table: str | None, unit: str | None, schema:
 LEFT = 1 - 2 * Fraction(TINY)
 ANSWERED = [
     *((None, "all cells", "answered", "ndarray"), (None, "sum", "answered", "ReleasedNumber"), LEFT),
-    *(("x:1", "histogram", "answered", "Release"), ("x:1", "part", "answered", "Release"), LEFT),
+    *(("x:1", "part", "answered", "Release"), 1 - Fraction(TINY)),
     *("", "", []),
 ]
 

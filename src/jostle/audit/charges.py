@@ -189,5 +189,5 @@ def _charged_table(ledger: Ledger, question: str, rows: int, relation: Relation,
     )
     tables.QUESTIONS[question](table)(epsilon=price)
     charged, gone = _sum(_charges(ledger, table.name)), 1 - _left(ledger, table.name, price)
-    agrees = charged == gone == price.amount
+    agrees = charged == gone and (charged <= price.amount if question == tables.COMPLETED else charged == price.amount)
     return ChargeVerdict(name=name, neighbours=relation, granted=price.amount, heard=gone, charged=charged, agrees=agrees)

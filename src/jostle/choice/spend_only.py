@@ -1,13 +1,15 @@
-"""Spend-only sources: what an option is given in place of a database. They have all operators, and grant no budget.
+"""Spend-only sources: what an option is given in place of a database. They have its operators, and grant no budget.
 
 A source can grant tokens, for whoever runs a plan. An option spends the one token that came with the source, so it gets the
-same source without `grant`. This guards against mistakes, not against hostile code in the same process.
+same source with a closed list of what it may ask: public facts, and operators that are private whatever they are handed.
+What is for trusted code alone, such as a rule that sees records (`judged`), is not on it. This guards against mistakes, not
+against hostile code in the same process.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import PlanError
@@ -17,15 +19,17 @@ from jostle.kernel.source import ReleaseSource, SimulatedSource
 
 
 class _SpendOnly:
-    """Everything of a source but its grants; what is derived from it is spend-only, too."""
+    """Some of a source's members, none of which makes another source; what is derived from it is spend-only, too."""
 
     __slots__ = ("_inner",)
+    OFFERED: ClassVar[frozenset[str]]
+    """What it has of the source's own."""
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name in ("again", "over"):  # these make other sources with the same purse
+        if name not in self.OFFERED:
             raise AttributeError(name)
         return getattr(self._inner, name)
 
@@ -50,6 +54,10 @@ class SpendOnlySource(_SpendOnly):
     """
 
     __slots__ = ()
+    OFFERED = frozenset(
+        {"neighbours", "trials", "unspent", "shape", "size", "total"}
+        | {"measure", "laplace", "noise_scale", "noise_variance", "statistic", "choose", "partition"}
+    )
 
     def reduce(self, partition: Partition) -> SpendOnlySource:
         return SpendOnlySource(self._inner.reduce(partition))
@@ -62,12 +70,19 @@ class SpendOnlyRecords(_SpendOnly):
     """Records for an option."""
 
     __slots__ = ()
+    OFFERED = frozenset(
+        {"neighbours", "trials", "unspent", "sizes", "total"} | {"choose_each", "choose_marginal", "totals", "minimise"}
+    )
 
     def vector(self, *names: str) -> SpendOnlySource:
         return SpendOnlySource(self._inner.vector(*names))
 
     def derive(self, name: str, of: Any, table: Any) -> SpendOnlyRecords:
         return SpendOnlyRecords(self._inner.derive(name, of, table))
+
+    def paid(self, budget: Budget, what: str) -> tuple[SpendOnlyRecords, Budget]:
+        records, token = self._inner.paid(budget, what)
+        return SpendOnlyRecords(records), token
 
     def split(self, by: str, budget: Budget) -> list[tuple[SpendOnlyRecords, Budget]]:
         return [(SpendOnlyRecords(part), token) for part, token in self._inner.split(by, budget)]

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 LONGEST_NOTE = 200
 DEFAULT_NEIGHBOURS = "replace"
+NAMED = 5
+"""The most attributes of which it is said how far they move probabilities."""
+
 """What one person may change in a new account, or without a ledger."""
 
 
@@ -153,7 +156,7 @@ def classify(
         files_written = files.write(tested.model, task, found.name)  # before anything else is worked out or printed
     console = Console(highlight=False, quiet=as_json or form == "json")
     try:
-        facts = _facts(tested, found.name, price, relation, simulate, public_test=test is not None)
+        facts = _facts(tested, task, found.name, price, relation, simulate, public_test=test is not None)
         facts |= {"charge": charge_facts(charges), **files_written.facts}
         if console.quiet:
             typer.echo(json.dumps(facts, ensure_ascii=False))
@@ -293,12 +296,14 @@ def _learn_and_test_on(
     learner.dry_run(task, records.neighbours, price, tunables)
     model = learner.run(records, task, records.grant(price), **tunables)
     right = held_out.right_on(model, task, others)[others[task.label] >= 0]
-    return held_out.Tested(model, float(right.mean()) if right.size else 0.0, 0.0)
+    accuracy = float(right.mean()) if right.size else 0.0
+    return held_out.Tested(model, accuracy, 0.0, held_out.of_sample(accuracy, right.size))
 
 
 def _facts(
-    tested: Tested, learner: str, price: Price, neighbours: str, seed: int | None, *, public_test: bool
+    tested: Tested, task: Task, learner: str, price: Price, neighbours: str, seed: int | None, *, public_test: bool
 ) -> dict[str, Any]:
+    from jostle.learn.importances import importances
     from jostle.learn.synthetic import SyntheticModel, accuracy_on_synthetic
 
     facts: dict[str, Any] = {
@@ -309,10 +314,12 @@ def _facts(
         "model": tested.model.describe(),
         "accuracy": tested.accuracy,
         "margin": tested.margin,
+        "margin on other records": tested.on_others,
         "tested on": "the public test file" if public_test else "a fifth of the records, held out",
     }
     if isinstance(tested.model, SyntheticModel):
         facts["accuracy on synthetic records"] = accuracy_on_synthetic(tested.model.synthetic)
+    facts["importances"] = {name: round(moved, 4) for name, moved in importances(tested.model, task).items()}
     return facts
 
 
@@ -325,12 +332,19 @@ def _show(facts: dict[str, Any], charged: str, console: Console) -> None:
     kind = "a simulation, which protects nobody" if facts["simulated"] else f"protects {whom}"
     paid = f"ρ = {facts['rho']:g}" if "rho" in facts else f"ε = {facts['epsilon']:g}"
     margin = f" (± {_percent(facts['margin'])} for noise)" if facts["margin"] else ""
+    others = f"On other records like these: ± {_percent(min(facts['margin on other records'], 1.0))}, with 95 % confidence."
     console.print(f"[bold]Accuracy on {facts['tested on']}: {_percent(facts['accuracy'])}[/]{margin}")
+    console.print(others)
     if "accuracy on synthetic records" in facts:
         share = _percent(facts["accuracy on synthetic records"])
         console.print(f"Accuracy on a fifth of the synthetic records: {share}. It says little about real ones.")
     console.print(f"{facts['learner']} at {paid}: {kind}.\n")
     console.print(facts["model"], markup=False)
+    moving = [f"{name} ({_percent(moved)})" for name, moved in facts["importances"].items() if moved >= 0.001][:NAMED]
+    if moving:
+        console.print(
+            f"Probabilities move most with {', '.join(moving)}: the mean, if its value is drawn anew.", markup=False
+        )
     console.print()
     if charged:
         console.print(charged, markup=False, soft_wrap=True)

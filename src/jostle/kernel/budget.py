@@ -285,10 +285,10 @@ class Purse(ABC):
         """
         price = Price.of(epsilon, rho, delta)
         token = Budget(price.amount, self, price.measure, price.delta)
-        self.check(token.cost)
-        if price.delta:
-            return token
-        with self.lock:
+        with self.lock:  # the check too: of threads that ask at once, each must see what the others were granted
+            self.check(token.cost)
+            if price.delta:
+                return token
             if self.measure not in (None, token.measure):
                 raise PlanError("one computation is paid for in one measure: grant ε and ρ from purses of their own")
             self.measure = token.measure
@@ -346,17 +346,22 @@ class RunPurse(CountingPurse):
 
     def check(self, cost: Cost) -> None:
         """Pure ε, up to what is left of it; nothing after the run has ended."""
-        self._check_lasts(cost)
+        self.check_lasts(cost)
         if cost.amount > self._most - self.granted:
             raise Overdraft(requested=cost.amount, remaining=self._most - self.granted, of="this run")
 
     def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         """Nothing to write, but here alone, and only while the run lasts."""
         self._home.check()
-        self._check_lasts(cost)
+        self.check_lasts(cost)
         super().pay(cost, operator=operator, neighbours=neighbours, note=note)
 
-    def _check_lasts(self, cost: Cost) -> None:
+    def part(self, neighbours: Neighbours, noise: Noise, charges: Sequence[Event]) -> PartPurse:
+        """That of a part ends with the run."""
+        return PartPurse(neighbours, noise, charges, self)
+
+    def check_lasts(self, cost: Cost) -> None:
+        """Raise if the run has ended, or another measure is to be paid in."""
         if self._ended or cost.measure != PURE:
             raise PlanError("a run is paid for in pure ε, and only while it lasts")
 
@@ -376,15 +381,28 @@ class PartPurse(CountingPurse):
     """
 
     def __init__(
-        self, neighbours: Neighbours | None = None, noise: Noise | None = None, charges: Sequence[Event] = ()
+        self,
+        neighbours: Neighbours | None = None,
+        noise: Noise | None = None,
+        charges: Sequence[Event] = (),
+        within: RunPurse | PartPurse | None = None,
     ) -> None:
         super().__init__(neighbours, noise)
-        self.charges = list(charges)
+        self.charges, self._within = list(charges), within
         self._home = Home()
+
+    def part(self, neighbours: Neighbours, noise: Noise, charges: Sequence[Event]) -> PartPurse:
+        return PartPurse(neighbours, noise, charges, self)
+
+    def check_lasts(self, cost: Cost) -> None:
+        """Raise if it belongs to a run that has ended."""
+        if self._within is not None:
+            self._within.check_lasts(cost)
 
     def pay(self, cost: Cost, *, operator: str, neighbours: Neighbours, note: str) -> None:
         """Nothing to write, but here alone: a forked process has a copy of every token, and nobody charged the copies."""
         self._home.check()
+        self.check_lasts(cost)
         super().pay(cost, operator=operator, neighbours=neighbours, note=note)
 
     def check(self, cost: Cost) -> None:

@@ -97,14 +97,18 @@ class NoisyClasses:
     scale: float
     """The scale of the noise."""
 
+    total: float | None = None
+    """About how many records all cells have together, if that is known."""
+
     def shares(self, shape: tuple[int, ...] = ()) -> FloatArray:
         """Estimated probabilities of the classes, one row per cell.
 
         `shape` is the number of bins of each attribute, if the cells are the combinations of several attributes' bins: then
         cells with some of the same values help to estimate each other.
         """
-        estimate = shares_from_leads if self.noisy.ndim == 1 else shares_from_counts
-        return estimate(self.noisy, self.scale, shape)
+        if self.noisy.ndim == 1:
+            return shares_from_leads(self.noisy, self.scale, shape, self.total)
+        return shares_from_counts(self.noisy, self.scale, shape)
 
 
 def known_total(records: Records, budget: Budget, given: float | None = None, *, percent: int = 3) -> tuple[float, Budget]:
@@ -117,15 +121,18 @@ def known_total(records: Records, budget: Budget, given: float | None = None, *,
     return max(1.0, float(counted.measure(total(counted.shape), first)[0])), rest
 
 
-def measure(records: Records, names: Sequence[str], label: str, budget: Budget) -> NoisyClasses:
-    """The classes in each combination of these attributes' values, by one Laplace measurement."""
+def measure(records: Records, names: Sequence[str], label: str, budget: Budget, total: float | None = None) -> NoisyClasses:
+    """The classes in each combination of these attributes' values, by one Laplace measurement.
+
+    `total` is the number of records, if it is public or was paid for.
+    """
     vector = records.vector(*names, label)
     classes = records.sizes[label]
     cells = vector.size // classes
     strategy = class_strategy(cells, classes)
     scale = vector.noise_scale(strategy, budget)
     noisy = vector.measure(strategy, budget)
-    return NoisyClasses(noisy if classes == 2 else noisy.reshape(cells, classes), scale)
+    return NoisyClasses(noisy if classes == 2 else noisy.reshape(cells, classes), scale, total)
 
 
 @dataclass(frozen=True)

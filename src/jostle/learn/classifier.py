@@ -48,32 +48,47 @@ class ChosenModel:
         if others:
             said += f" Others: {in_words([f'{name} {100 * loss:.1f} %' for loss, name in others])}."
         if self.pick.path:
-            said += f"\nWhat decided: {'; '.join(map(_in_words, self.pick.path))}."
+            last = {(step.split(" ")[0], step.split(" ")[-2]): step for step in self.pick.path}  # the narrower bound
+            said += f"\nWhat decided: {'; '.join(map(_in_words, last.values()))}."
         return f"{said}\n{self.model.describe()}"
 
 
 _SAID = {
-    "worth": "log₁₀(records × ε)",
-    "need": "log₁₀(records × ε / noise of a sum)",
+    "worth": "records × ε",
+    "need": "records × ε over the noise of a sum",
     "depth": "attributes that can be combined",
-    "cells": "log₁₀(values of all attributes)",
+    "cells": "values of all attributes",
     "numeric": "share of numbers",
     "share": "share of the largest class",
 }
 """What the features of a choice are called in words."""
 
+_POWERS = ("worth", "need", "cells")
+"""Those that are powers of ten."""
+
 
 def _in_words(step: str) -> str:
-    """A step of a choice, with the feature in words.
+    """A step of a choice in words.
 
-    >>> _in_words("share = 0.5 > 0.4")
-    'share of the largest class = 0.5 > 0.4'
+    >>> _in_words("share = 0.5 > 0.4"), _in_words("worth = 3.14 ≤ 4")
+    ('share of the largest class 0.5 > 0.4', 'records × ε 1,380 ≤ 10,000')
     """
-    feature, equals, rest = step.partition(" = ")
-    return f"{_SAID.get(feature, feature)}{equals}{rest}"
+    feature, _, rest = step.partition(" = ")
+    if feature in _POWERS:
+        rest = " ".join(_plainly(part) for part in rest.split(" "))
+    return f"{_SAID.get(feature, feature)} {rest}"
 
 
-@learner(name=CHOSEN, cite="kotsogiannis2017pythia", version=7, built_on=OPTIONS, file=shipped_text)
+def _plainly(part: str) -> str:
+    """Ten to this power, if it is a number."""
+    try:
+        number = 10 ** float(part)
+    except ValueError:
+        return part
+    return f"{float(f'{number:.3g}'):,.10g}"
+
+
+@learner(name=CHOSEN, cite="kotsogiannis2017pythia", version=8, built_on=OPTIONS, file=shipped_text)
 def chosen(records: Records, task: Task, budget: Budget) -> ChosenModel:
     """The learner that a chooser, grown on public tables, expects to lose the least here.
 
@@ -125,7 +140,7 @@ class PrivateClassifier(PrivateEstimator):
     >>> model.fit([[age] for age in ages], ["yes" if age >= 50 else "no" for age in ages]).predict([[3], [90]]).tolist()
     ['no', 'yes']
     >>> model.explain().splitlines()[1].split()[0]
-    'Chosen:'
+    'Learner:'
     """
 
     learner = CHOSEN

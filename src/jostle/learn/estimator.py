@@ -10,7 +10,7 @@ import sys
 import tempfile
 import warnings
 from contextlib import ExitStack
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -347,4 +347,6 @@ class PrivateEstimator(ClassifierMixin, PrivateLearning):  # type: ignore[misc] 
         """
         from jostle.learn.saved import SavedModel
 
-        SavedModel(self.model_, self.task_, {"learner": self.learner, "explain": self.explain()}).save(path)
+        check_is_fitted(self, "model_")
+        said = str(replace(self.trace_, charges=()))  # which account paid, and when, is nobody's business but the owner's
+        SavedModel(self.model_, self.task_, {"learner": self.learner, "explain": said}).save(path)

@@ -14,6 +14,7 @@ from jostle.kernel.records import LARGEST_VECTOR, Records
 from jostle.learn.cells import NoisyClasses, binned, coarse, derive_bins, known_total, measure
 from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.registry import FloatArray, IntArray, check_number, learner
+from jostle.learn.smoothing import weights_beyond
 from jostle.learn.task import Task
 
 MOST_AXES = 3
@@ -53,6 +54,9 @@ class GridModel:
     scale: float
     """Of the noise on a cell."""
 
+    beyond: float = -1.0
+    """Of two classes: how many records are beyond the leads, per weight (`weights_beyond`); below 0 if that is not known."""
+
     def scores(self, codes: Mapping[str, IntArray]) -> FloatArray:
         """The levels at each record's place, as odds. Values that the schema does not name lie at the axis' upper end."""
         from scipy.ndimage import map_coordinates
@@ -61,7 +65,12 @@ class GridModel:
             (np.minimum(codes[name], values - 1) + 0.5) * bins / values - 0.5
             for name, values, bins in zip(self.attributes, self.values, self.levels.shape[1:], strict=True)
         ]
-        found = np.array([map_coordinates(level, places, order=1, mode="nearest") for level in self.levels]) / self.scale
+        found = np.array([map_coordinates(level, places, order=1, mode="nearest") for level in self.levels])
+        if self.beyond >= 0:
+            sizes = np.abs(found[1]) + self.scale / 4 + self.beyond * weights_beyond(found[1], self.scale / 2)
+            second = 0.5 + 0.5 * found[1] / sizes
+            return np.column_stack([1 - second, second])
+        found /= self.scale
         odds = np.exp(np.clip(found - found.max(axis=0), -30, 0))
         return np.asarray((odds / odds.sum(axis=0)).T)
 
@@ -75,7 +84,7 @@ def fits(task: Task) -> bool:
     return len(task.attributes) <= MOST_AXES and all(task.is_numeric(name) for name in task.attributes)
 
 
-@learner(name="Grid", cite="qardaji2013differentially", version=2)
+@learner(name="Grid", cite="qardaji2013differentially", version=3)
 def grid(
     records: Records,
     task: Task,
@@ -101,11 +110,17 @@ def grid(
     shape = _shape(task, max(2, round(cells ** (1 / len(task.attributes)))))
     tables = {name: coarse(task, name, bins) for name, bins in zip(task.attributes, shape, strict=True)}
     measured = measure(derive_bins(records, tables), [*map(binned, tables)], task.label, rest)
+    levels = _smoothed(measured, shape, records.sizes[task.label], smoothing)
+    beyond = -1.0
+    if len(levels) == 2:
+        weights, left = weights_beyond(levels[1], measured.scale), max(total - float(np.abs(levels[1]).sum()), 0.0)
+        beyond = left / max(float(weights.sum()), 1.0)
     return GridModel(
         attributes=task.attributes,
         values=tuple(task.known(name) for name in task.attributes),
-        levels=_smoothed(measured, shape, records.sizes[task.label], smoothing),
+        levels=levels,
         scale=2 * measured.scale,
+        beyond=beyond,
     )
 
 

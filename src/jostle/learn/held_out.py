@@ -6,7 +6,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import sqrt
+from math import hypot, sqrt
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,6 +44,9 @@ class Tested:
 
     margin: float
     """With 95 % confidence the noise on the accuracy is no larger; 0 if the test records are public."""
+
+    on_others: float = 0.0
+    """About how far, at most, the accuracy on other records of the same kind is from it: noise, and which were held out."""
 
 
 def read(
@@ -155,7 +158,22 @@ def tested(model: Model, records: Records, task: Task, budget: Budget) -> Tested
     low = high = accuracy
     if scale > 0:
         low, high = (float(end[0]) for end in share_ends(noisy[np.newaxis, ::-1], scale, gaussian=gaussian))
-    return Tested(model, accuracy, max(accuracy - low, high - accuracy))
+    margin = max(accuracy - low, high - accuracy)
+    return Tested(model, accuracy, margin, hypot(margin, of_sample(accuracy, float(wrong + correct))))
+
+
+def of_sample(share: float, records: float) -> float:
+    """How far the share among so many records may be from that of all like them, with 95 % confidence.
+
+    To the further end of the interval of Agresti and Coull (1998), so that it is not 0 where all are right. Of noisy numbers
+    it is post-processing.
+
+    >>> round(of_sample(0.87, 800), 3), round(of_sample(1.0, 10), 2)
+    (0.026, 0.33)
+    """
+    more = max(records, 0.0) + 4
+    centre = (share * max(records, 0.0) + 2) / more
+    return 2 * sqrt(centre * (1 - centre) / more) + abs(share - centre)
 
 
 def right_on(model: Model, task: Task, codes: Encoded) -> NDArray[np.bool_]:

@@ -142,18 +142,19 @@ def _split(chosen: AttributeSet) -> Split:
 # --------------------------------------------------------------------------------------------------------- learners
 
 
-@learner(name="Majority", cite="dwork2006calibrating")
-def majority(records: Records, task: Task, budget: Budget) -> CellModel:
+@learner(name="Majority", cite="dwork2006calibrating", version=2)
+def majority(records: Records, task: Task, budget: Budget, *, total: float | None = None) -> CellModel:
     """The overall shares of the classes, the same for every record.
 
-    Privacy: one Laplace measurement of the number of records of each class, or of the lead of one over the other, with the
-    whole budget.
+    Privacy: a noisy number of records (3 % of the budget) unless it is public or one that was paid for is given; then one
+    Laplace measurement of the number of records of each class, or of the lead of one over the other, with the rest.
     """
-    measured = measure(derive_all(records, task), [ALL], task.label, budget)
+    known, rest = known_total(records, budget, total)
+    measured = measure(derive_all(records, task), [ALL], task.label, rest, known)
     return CellModel((), (), measured.shares(), "Every record gets the classes' overall shares.")
 
 
-@learner(name="Joint", cite="mohammed2011differentially", version=3)
+@learner(name="Joint", cite="mohammed2011differentially", version=4)
 def joint(
     records: Records,
     task: Task,
@@ -194,7 +195,7 @@ def joint(
     for choice in choices:
         sets = attribute_sets(offered, chosen, limit, most, largest_set) if chosen else sets
         chosen = choose_set(records, task, sets, leaves.rate, choice)
-    measured = measure(records, [one.name for one in chosen] or [ALL], task.label, leaves)
+    measured = measure(records, [one.name for one in chosen] or [ALL], task.label, leaves, total)
     return CellModel(
         attributes=tuple(one.attribute for one in chosen),
         bins=tuple(one.table for one in chosen),

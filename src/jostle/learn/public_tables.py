@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jostle.datasets.artificial import HELD_OUT, artificial
 from jostle.datasets.labelled import Labelled, split
 from jostle.kernel.records import ArrayColumns, SimulatedRecords
-from jostle.learn.registry import IntArray, Learner
+from jostle.learn.registry import FloatArray, IntArray, Learner
 from jostle.learn.task import Task
 
 Encoded = dict[str, IntArray]
@@ -30,10 +31,56 @@ def error(
     **tunables: str,
 ) -> float:
     """The share of test records that a model of the training records gets wrong: a simulation on public data."""
+    found = _tested(learner, task, train, test, epsilon, seed=seed, neighbours=neighbours, **tunables)
+    return float((found.argmax(axis=1) != test[task.label]).mean())
+
+
+def calibration_error(
+    learner: Learner,
+    task: Task,
+    train: Encoded,
+    test: Encoded,
+    epsilon: float,
+    *,
+    seed: object,
+    neighbours: str,
+    **tunables: str,
+) -> float:
+    """The expected calibration error of such a model's predictions on the test records."""
+    found = _tested(learner, task, train, test, epsilon, seed=seed, neighbours=neighbours, **tunables)
+    return expected_calibration_error(found.max(axis=1), found.argmax(axis=1) == test[task.label])
+
+
+def _tested(
+    learner: Learner,
+    task: Task,
+    train: Encoded,
+    test: Encoded,
+    epsilon: float,
+    *,
+    seed: object,
+    neighbours: str,
+    **tunables: str,
+) -> FloatArray:
+    """The probabilities that a model of the training records gives to the test records."""
     columns = ArrayColumns.having(task.label, train, task.sizes)
     records = SimulatedRecords(columns, seed=seed, neighbours=neighbours)
-    model = learner.run(records, task, records.grant(epsilon), **tunables)
-    return float((model.scores(test).argmax(axis=1) != test[task.label]).mean())
+    return learner.run(records, task, records.grant(epsilon), **tunables).scores(test)
+
+
+BINS = 15
+"""Of probabilities, for the expected calibration error."""
+
+
+def expected_calibration_error(sure: FloatArray, right: NDArray[np.bool_]) -> float:
+    """How far the probability of a prediction is from the share of right ones: the mean distance over 15 bins, by records.
+
+    >>> expected_calibration_error(np.array([0.9, 0.9, 0.6, 0.6]), np.array([True, True, True, False])).__round__(3)
+    0.1
+    """
+    place = np.minimum((sure * BINS).astype(np.int64), BINS - 1)
+    off = np.bincount(place, weights=sure - right, minlength=BINS)
+    return float(np.abs(off).sum() / max(sure.size, 1))
 
 
 @lru_cache(maxsize=2)

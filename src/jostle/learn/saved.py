@@ -28,6 +28,7 @@ from jostle.learn.chooser import Pick
 from jostle.learn.classifier import ChosenModel
 from jostle.learn.cuts import CutModel
 from jostle.learn.grids import GridModel
+from jostle.learn.importances import importances
 from jostle.learn.inputs import read_attributes
 from jostle.learn.logistic import AdditiveModel
 from jostle.learn.registry import FloatArray, Model
@@ -96,6 +97,10 @@ class SavedModel:
     def explain(self) -> str:
         """What was fitted, and at which price, in words."""
         return self.about.get("explain", self.model.describe())
+
+    def importances(self) -> dict[str, float]:
+        """How much each attribute moves the predicted probabilities, the largest first: from the model alone."""
+        return importances(self.model, self.task)
 
     def save(self, path: str | Path) -> None:
         """Write the file."""

@@ -8,6 +8,7 @@ slices of the table share. The cells' own numbers then correct the guess by empi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -23,11 +24,47 @@ _VARIANCE = 2.0
 """Of Laplace noise whose scale is 1."""
 
 
-def shares_from_leads(noisy: FloatArray, scale: float, shape: tuple[int, ...] = ()) -> FloatArray:
-    """The two classes' shares in each cell, from the posterior means of the second's leads."""
+def shares_from_leads(
+    noisy: FloatArray, scale: float, shape: tuple[int, ...] = (), total: float | None = None
+) -> FloatArray:
+    """The two classes' shares in each cell, from the posterior means of the second's leads.
+
+    `total` is the number of all records, if it is known: those beyond the leads must be somewhere, see `beyond_leads`.
+
+    >>> shares_from_leads(np.array([400.0]), 1.0, total=1_000).round(2).tolist()
+    [[0.3, 0.7]]
+    """
     means = _posterior(noisy, scale, shape)
-    second = 0.5 + 0.5 * means / (np.abs(means) + 2 * scale)
+    sizes = np.abs(means) + 2 * scale
+    if total is not None:
+        sizes += beyond_leads(means, scale, total)
+    second = 0.5 + 0.5 * means / sizes
     return np.column_stack([1 - second, second])
+
+
+EVENLY: Final = 0.75
+"""Records beyond the leads go with this power of the lead: with 0 cells would have equally many, with 1 equal shares.
+
+Of 0, 0.3, 0.5, 0.75 and 1 it has the least log loss on collected and made-up tables, at ε = 0.3 and at 2.
+"""
+
+
+def beyond_leads(leads: FloatArray, scale: float, total: float) -> FloatArray:
+    """How many records each cell may have beyond its lead, half of each class: more where the lead is larger.
+
+    All together they are those that the leads leave over. So the mean probability is about the share of right predictions.
+
+    Privacy: post-processing of noisy leads and of a number of records that is public or was paid for.
+    """
+    weights = weights_beyond(leads, scale)
+    left = max(total - float(np.abs(leads).sum()), 0.0)
+    return np.asarray(weights * left / max(float(weights.sum()), _NO_NOISE))
+
+
+def weights_beyond(leads: FloatArray, scale: float) -> FloatArray:
+    """What cells with these leads have of the records beyond the leads, in proportion; leads below the noise have little."""
+    sizes = np.abs(leads)
+    return np.asarray(sizes * (sizes + scale) ** (EVENLY - 1))
 
 
 def shares_from_counts(noisy: FloatArray, scale: float, shape: tuple[int, ...] = ()) -> FloatArray:

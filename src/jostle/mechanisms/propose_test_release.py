@@ -25,7 +25,8 @@ def propose_test_release(value: float, *, sensitivity: Any, distance: int, budge
 
     `distance` is yours to compute and to prove: the number of records that would have to be added or removed (under
     `replace`: replaced) to reach data on which one more could move the value further than `sensitivity`; 0 if these data are
-    such. A smaller number is safe as long as one record moves it by at most 1.
+    such. A smaller number is safe as long as one record moves it by at most 1. It is private, so no number is refused: it is
+    rounded down, and infinity, for data that no records lead away from, counts as very far.
 
     The token has a δ, as for `large_margin`. Half of ε pays for the test and half for the release, even if there is none.
 
@@ -44,11 +45,12 @@ def propose_test_release(value: float, *, sensitivity: Any, distance: int, budge
     >>> round(propose_test_release(36, sensitivity="1/100", distance=100, budget=budget), 2)
     35.97
     """
-    proposed, number, far = Sensitivity.of(sensitivity), numbers(value, "value"), whole_numbers(distance, "distance")
+    proposed, number = Sensitivity.of(sensitivity), numbers(value, "value")
     if number.ndim:
         raise BadInput("value", "must be one number", "release several one after the other, each with a budget of its own")
-    if far is None or far.ndim:
-        raise BadInput("distance", "must be one whole number", "pass a number of records")
+    if numbers(distance, "distance").ndim:
+        raise BadInput("distance", "must be one number", "pass a number of records")
+    far = whole_numbers([distance], "distance")  # as an item of a list, whose type says nothing
     if not check_budget(budget).delta:
         remedy = "pass account.grant(1, delta=1e-6) of an (ε, δ) account; for a sensitivity that always holds use `laplace`"
         raise BadInput("budget", "has no δ, and propose-test-release is private only up to one", remedy)
@@ -56,7 +58,7 @@ def propose_test_release(value: float, *, sensitivity: Any, distance: int, budge
     add_noise = laplace_noise(number, proposed.size(budget.neighbours), half)
     scale = calibrate(apart, half)
     noise = budget.draw(operator="propose_test_release", note=note, with_delta=True)
-    noisy = noise.discrete_laplace(np.maximum(far, 0).reshape(1), scale)[..., 0]
+    noisy = noise.discrete_laplace(np.maximum(np.asarray(far).reshape(1), 0), scale)[..., 0]
     passed, answer = noisy >= needed_distance(apart, scale, chance), add_noise(noise)  # both in either case
     if np.ndim(noisy):
         return np.where(passed, answer, np.nan)

@@ -4,7 +4,8 @@ A schema is written by a person who knows the subject, never read from the data:
 private records is a leak. Values that the schema does not foresee follow a declared rule and never raise.
 """
 
-from jostle.schema.columns import MISSING, OTHER, Boolean, Category, Column, Date, Integer, Numeric, Real
+from jostle.schema.columns import MISSING, OTHER, Boolean, Category, Column, Integer, Numeric, Real
+from jostle.schema.dates import Date
 from jostle.schema.free_text import Text
 from jostle.schema.schema import KINDS, Schema
 

@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import Any, Final, final
 
 from jostle.kernel.errors import BadInput
-from jostle.schema.columns import Boolean, Category, Column, Date, Integer, Real
+from jostle.schema.columns import Boolean, Category, Column, Integer, Real
+from jostle.schema.dates import Date
 from jostle.schema.free_text import Text
 from jostle.schema.values import is_writable
 

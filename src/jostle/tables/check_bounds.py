@@ -19,7 +19,7 @@ import numpy as np
 from jostle import plots
 from jostle.answers.answer import Answer, paid_with
 from jostle.kernel.budget import Price, exact
-from jostle.kernel.errors import BadInput, Overdraft
+from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts, Vector
 from jostle.kernel.strategies import identity
 from jostle.linear.laws import whole_margins
@@ -206,8 +206,8 @@ def check_bounds(table: Table, *, epsilon: Any, columns: Sequence[str] | None = 
     for checked in placed.attributes:
         placed.engine.check([checked])
     source = table._budget
-    if price > source.remaining:  # before the first of both is charged
-        raise Overdraft(requested=price, remaining=source.remaining, of=f"account {table.name!r}")
+    prices = [Price(price)] if persons is None else [Price(price / parts), Price(price - price / parts)]
+    source.check_all(prices)  # before the first of both is charged
     report: dict[str, Any] = {"spent": Fraction(0), "charges": (), "persons": None}
     if persons is not None and table.unit is not None:
         answer = persons.release(epsilon=price / parts)

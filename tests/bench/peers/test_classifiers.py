@@ -72,6 +72,17 @@ def test_errors_are_counted_by_split_and_epsilon_with_noise_of_their_own(tmp_pat
     )
 
 
+def test_probabilities_are_compared_with_shares_of_right_predictions():
+    assert classifying.calibration_error(np.array([0.9, 0.9, 0.6, 1.0]), np.array([True, False, True, True])) == (
+        pytest.approx((0.8 + 0.4 + 0.0) / 4)
+    )
+    told = np.array([1, 1]), np.array([0.75, 0.75])
+    job = {"epsilons": [1], "splits": 1, "draws": 1, "enough": 60, "seed": 0}
+    found = classifying.of_splits(job, [(None, np.array([1, 0]))], lambda *_: told)["values"]
+    assert (found["errors"].item(), found["calibration"].item()) == (0.5, 0.25)
+    assert np.isnan(classifying.of_splits(job, [(None, told[0])], lambda *_: told[0])["values"]["calibration"]).all()
+
+
 # ------------------------------------------------------------------------------------------------------ PrivaTree
 
 
@@ -139,8 +150,12 @@ def outcome(tmp_path, name, shares, **facts):
 
 def test_a_model_is_compared_with_ours_under_its_own_neighbours(tmp_path):
     planned = classifiers.plan(asked(tmp_path, "diffprivlib"))
-    ours, theirs = planned[:2], planned[2:]
-    assert [job.settings["neighbours"] for job in ours] == ["add_remove", "replace"]
+    ours, theirs = planned[:3], planned[3:]
+    assert [(job.settings["neighbours"], job.settings.get("delta")) for job in ours] == [
+        ("add_remove", None),
+        ("replace", None),
+        ("add_remove", classifiers.DELTA),
+    ]
     assert len({json.dumps(job.settings["categories"]) for job in planned}) == 1
     ran = [
         (ours[0], outcome(tmp_path, "a", [[[0.1], [0.2]], [[0.1], [0.2]]])),
@@ -152,6 +167,12 @@ def test_a_model_is_compared_with_ours_under_its_own_neighbours(tmp_path):
     assert all("δ = 1e-06" in one.note for one in found.comparisons)
     assert found.comparisons[0].peer == "diffprivlib LogisticRegression"
     assert found.sections[0].grids[0].title == classifiers.MADE_UP[0]
+    ran += [
+        (ours[2], outcome(tmp_path, "d", [[[0.2], [0.1]], [[0.2], [0.1]]], delta=1e-6)),
+        (theirs[0], outcome(tmp_path, "e", [[[0.4], [0.4]], [[0.4], [0.4]]], delta=1e-6)),
+    ]
+    equal = classifiers.findings(asked(tmp_path), ran).comparisons[2:]
+    assert [(one.ratio, one.note) for one in equal] == [(0.5, ""), (0.25, "")], "with ours at the same δ"
 
 
 def test_real_models_answer_for_every_split_and_epsilon(peers_folder, tmp_path):

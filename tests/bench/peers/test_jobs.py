@@ -160,10 +160,10 @@ def test_what_is_measured_of_jostle_is_part_of_its_jobs_and_nothing_else_is(tmp_
 
 STOPPED = """
 import sys
-from jostle.cli import running
+from jostle.cli import delivery
 from jostle_bench.peers import jobs
 
-with running.stoppable():
+with delivery.stoppable():
     jobs._process([sys.executable, "-c", sys.argv[1]], {}, 600.0)
 """
 SLEEPER = "import os, sys, time; open({file!r}, 'w').write(str(os.getpid())); time.sleep(600)"
@@ -173,7 +173,7 @@ def test_whoever_ends_the_command_ends_what_it_started(tmp_path):
     file = tmp_path / "pid"
     command = subprocess.Popen([sys.executable, "-c", STOPPED, SLEEPER.format(file=str(file))], stderr=subprocess.PIPE)
     for _ in range(2_400):
-        if file.is_file() and file.read_text("utf-8"):
+        if command.poll() is not None or (file.is_file() and file.read_text("utf-8")):
             break
         time.sleep(0.05)
     os.kill(command.pid, signal.SIGTERM)

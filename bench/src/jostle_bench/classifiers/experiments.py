@@ -13,17 +13,22 @@ import numpy as np
 from jostle.datasets.labelled import load
 from jostle.kernel.errors import BadInput
 from jostle.learn import get, public_tables
-from jostle.learn.public_tables import Parts, error
+from jostle.learn.public_tables import Parts, calibration_error, error
 from jostle.learn.registry import Learner
 from jostle.simulate.parallel import in_parallel
 from jostle.simulate.results import Key, MeasuredError, Results
 from jostle_bench.classifiers.collected import collected
+from jostle_bench.classifiers.unseen import PREFIX as UNSEEN
+from jostle_bench.classifiers.unseen import unseen
 
 COLLECTED = "collected-"
 """So begin the names of tables that others collected."""
 
 CENSUS = "adult-test"
 """The census' own split."""
+
+ERRORS, CALIBRATION = "errors", "calibration"
+"""What may be measured of a model."""
 
 VERSION = 1
 """Raised when trials are made otherwise, such as other splits: old results are then worth nothing."""
@@ -51,10 +56,13 @@ class Trial:
     neighbours: str = "add_remove"
     """What one person may change."""
 
+    of: str = ERRORS
+    """What is measured: the share of wrong predictions, or the expected calibration error of probabilities."""
+
     @property
     def cell(self) -> str:
         """The input's name."""
-        return f"{self.table}/{self.split}/{self.epsilon:g}"
+        return f"{self.table}/{self.split}/{self.epsilon:g}" + ("" if self.of == ERRORS else f"/{self.of}")
 
     @property
     def key(self) -> Key:
@@ -99,9 +107,12 @@ def measure(trial: Trial) -> MeasuredError | Refused:
     found, tunables = variant(trial.learner)
     task, train, test = parts(trial.table, trial.split)
     began, name = time.process_time(), zlib.crc32(f"{trial.learner}/{trial.cell}/{trial.neighbours}".encode())
+    measured = error if trial.of == ERRORS else calibration_error
     try:
         errors = [
-            error(found, task, train, test, trial.epsilon, seed=1_000 * name + draw, neighbours=trial.neighbours, **tunables)
+            measured(
+                found, task, train, test, trial.epsilon, seed=1_000 * name + draw, neighbours=trial.neighbours, **tunables
+            )
             for draw in range(trial.draws)
         ]
     except BadInput as refused:
@@ -138,7 +149,14 @@ def found(trials: Sequence[Trial], results: Results) -> list[tuple[Trial, Measur
 
 def parts(table: str, seed: int) -> Parts:
     """What is to be learned, the records to learn from, and those to test with."""
+    if table.startswith(UNSEEN):
+        return _unseen(table, seed)
     return _with_one_split(table) if table == CENSUS or table.startswith(COLLECTED) else public_tables.parts(table, seed)
+
+
+@lru_cache(maxsize=2)
+def _unseen(table: str, seed: int) -> Parts:
+    return public_tables.encoded_parts(*unseen(table.removeprefix(UNSEEN), seed))
 
 
 @lru_cache(maxsize=2)

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 
 def learn(
-    figures: Annotated[str, typer.Option(help="classifiers, trees, bayes and course, or some of them.")] = "classifiers",
+    figures: Annotated[
+        str, typer.Option(help="Some of classifiers, trees, bayes, course, unseen, calibration.")
+    ] = "classifiers",
     learners: Annotated[str | None, typer.Option(help="Only these, for instance Chosen,Joint.")] = None,
     tables: Annotated[str | None, typer.Option(help="Only these, for instance hiv,nursery.")] = None,
     splits: Annotated[int | None, typer.Option(help="So many splits of each table, in place of 10.")] = None,
@@ -168,7 +170,9 @@ def _lines(figure: Figure, results: Results, learners: list[str] | None) -> list
 
 def _show(figure: Figure, lines: Sequence[Line], console: Console) -> None:
     from jostle.learn.registry import CHOSEN
-    from jostle_bench.classifiers.report import GOALS, reached
+    from jostle_bench.classifiers.experiments import ERRORS
+    from jostle_bench.classifiers.report import GOALS, UNSEEN, reached, regret_words
+    from jostle_bench.classifiers.unseen import PREFIX
 
     headings = ("table", "learner", *(f"ε = {epsilon:g}" for epsilon in figure.epsilons))
     table = new_table(figure.title, headings, left=("table", "learner"))
@@ -180,6 +184,8 @@ def _show(figure: Figure, lines: Sequence[Line], console: Console) -> None:
         ]
         table.add_row(line.table, line.learner, *shown)
     console.print(table)
+    if figure.of == ERRORS and figure.tables[0].startswith(PREFIX):
+        console.print(f"{UNSEEN} {regret_words(lines)}\n", markup=False)
     if any(line.learner == CHOSEN and line.table in GOALS for line in lines):
         console.print("Red: short of the goal by more than two standard errors.\n")
 

@@ -75,9 +75,9 @@ def frame(rows: int, seed: int = 0) -> pd.DataFrame:
 def measured(rows: int, epsilon: float, releases: int) -> dict[str, Held]:
     """Per figure, how often its intervals hold, over some releases of one table.
 
-    >>> found = measured(2000, 1.0, releases=2)
+    >>> found = measured(2000, 1.0, releases=1)
     >>> found["count by group"].asked, found["sum by group"].covered > 0.5
-    (48, True)
+    (24, True)
     """
     data = frame(rows)
     truth = _truth(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +15,7 @@ from jostle.datasets.artificial import artificial
 from jostle.datasets.labelled import EXPERIMENTS, Labelled, load
 from jostle.kernel.errors import BadInput
 from jostle.learn.task import Task
+from jostle_bench.classifiers import unseen
 from jostle_bench.peers.environments import OURSELVES, Peer
 from jostle_bench.peers.jobs import Job, Outcome, adapter
 from jostle_bench.peers.parts import RELATIONS, Asked, Comparison, Findings, Part, of_means, with_delta
@@ -27,6 +28,9 @@ DRAWS: Final = 1
 
 ENOUGH: Final = 5.0
 """Seconds of the processor after which a job begins no further split."""
+
+DELTA: Final = 1e-6
+"""Ours is measured with this δ, too, for peers that have one."""
 
 LIMIT: Final = 3600.0
 """Seconds after which a job is stopped: many times what it needs of the processor, for machines that do other work."""
@@ -62,7 +66,7 @@ def named(names: Sequence[str], data: Path | None) -> Sequence[str]:
     >>> named(["hiv"], Path("data"))
     ['hiv']
     """
-    known = MADE_UP if data is None else tuple(EXPERIMENTS)
+    known = (*(MADE_UP if data is None else tuple(EXPERIMENTS)), *(unseen.PREFIX + name for name in unseen.NAMES))
     for name in names:
         if name not in known:
             raise BadInput(
@@ -86,6 +90,8 @@ def rows_of(table: str, number: int, records: int) -> tuple[NDArray[np.int64], N
 
 def whole(table: str, folder: str | Path | None) -> Labelled:
     """All records of a table."""
+    if table.startswith(unseen.PREFIX):
+        return unseen.whole(table.removeprefix(unseen.PREFIX))
     made_up = table.startswith("artificial-")
     return artificial(int(table.removeprefix("artificial-"))) if made_up else load(EXPERIMENTS[table].table, folder)
 
@@ -113,6 +119,7 @@ def _jobs(asked: Asked, peer: Peer, table: str) -> Iterator[Job]:
     if peer.name == OURSELVES:
         folder = None if asked.data is None else str(asked.data)
         ways: list[dict[str, Any]] = [{"neighbours": relation, "folder": folder} for relation in RELATIONS]
+        ways.append({"neighbours": "add_remove", "folder": folder, "delta": DELTA})
     else:
         ways = [{"model": model} for model in MODELS.get(peer.name, (peer.title,))]
     for way in ways:
@@ -200,6 +207,9 @@ class Errors:
     shares: NDArray[np.float64]
     """For each split the share of test records that are wrong, on average over the draws."""
 
+    calibration: NDArray[np.float64]
+    """For each split the expected calibration error; nan where a model says no probabilities."""
+
     seconds: float
     """The median time of a fit."""
 
@@ -220,6 +230,7 @@ def errors(outcomes: Sequence[tuple[Job, Outcome]]) -> list[Errors]:
             neighbours=outcome.facts["neighbours"],
             delta=outcome.facts["delta"],
             shares=outcome.values["errors"][:, place].mean(axis=1),
+            calibration=_calibration(outcome.values)[:, place].mean(axis=1),
             seconds=float(np.median(outcome.facts["seconds"])),
         )
         for job, outcome in outcomes
@@ -228,12 +239,18 @@ def errors(outcomes: Sequence[tuple[Job, Outcome]]) -> list[Errors]:
     ]
 
 
+def _calibration(values: Mapping[str, Any]) -> Any:
+    """As it was measured; nan where it was not."""
+    return values.get("calibration", np.full_like(values["errors"], np.nan))
+
+
 def comparisons(found: Sequence[Errors]) -> list[Comparison]:
-    """Ours beside each peer's models, on the same splits, under the neighbours that the peer protects."""
-    ours = {(one.table, one.epsilon, one.neighbours): one for one in found if one.peer.name == OURSELVES}
+    """Ours beside each peer's models, on the same splits, under the neighbours that the peer protects, with its δ."""
+    ours = {(one.table, one.epsilon, one.neighbours, one.delta): one for one in found if one.peer.name == OURSELVES}
     listed = []
     for theirs in found:
-        mine = ours.get((theirs.table, theirs.epsilon, theirs.neighbours))
+        cell = theirs.table, theirs.epsilon, theirs.neighbours
+        mine = ours.get((*cell, theirs.delta)) or ours.get((*cell, 0.0))
         if theirs.peer.name == OURSELVES or mine is None:
             continue
         splits = min(mine.shares.size, theirs.shares.size)
@@ -246,7 +263,7 @@ def comparisons(found: Sequence[Errors]) -> list[Comparison]:
                 cell=f"{theirs.table}, ε = {theirs.epsilon:g}",
                 group="misclassified",
                 unit=f"of held-out records (mean of {splits} splits)",
-                note=with_delta(theirs.delta),
+                note="" if theirs.delta == mine.delta else with_delta(theirs.delta),
             )
         )
     return listed

@@ -19,6 +19,7 @@ import numpy as np
 
 from jostle.answers.batches import BatchAnswer
 from jostle.audit.entries import RELATIONS, Audited, Pair, Pairs, by_relation
+from jostle.kernel.budget import Price
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.partition import Vector
 from jostle.schema import Category, Integer, Schema
@@ -49,6 +50,9 @@ OTHERS: TableRows = ((1, "a", LOW), (2, "b", HIGH))
 
 SQL = 'SELECT g, COUNT(*) FROM "{name}" WHERE v >= 7 GROUP BY g'
 
+COMPLETED = "completed"
+"""The question that may cost less than its price: what is bought depends on what was released before."""
+
 QUESTIONS: dict[str, Ask] = {
     "count": lambda table: table.where("v >= 7").ask_count().release,
     "histogram": lambda table: table.ask("g", algorithm="Laplace").release,
@@ -67,7 +71,7 @@ QUESTIONS: dict[str, Ask] = {
     "group_by": lambda table: _grouped(table, "count", "mean", "std"),
     "group_by by few groups": lambda table: _grouped(table, "sum"),
     "repeated": lambda table: partial(_repeated, table),
-    "completed": lambda table: partial(_completed, table),
+    COMPLETED: lambda table: partial(_completed, table),
 }
 """Every question that can be asked of a table."""
 
@@ -88,7 +92,7 @@ UNKNOWN = {
     "synthesize": "of the rounds, which have most of ε, nothing is looked at that has the same form in every release",
     "sql": "the algorithm is chosen privately, and the choice has a part of ε",
     "repeated": "every release goes through a memory of its own, so that there are few samples",
-    "completed": "what is bought beside a first answer costs less than what it may",
+    COMPLETED: "what is bought beside a first answer costs less than what it may",
 }
 """Why the worst case is not seen."""
 
@@ -123,8 +127,9 @@ def _completed(table: Table, *, epsilon: Any) -> list[Any]:
     from jostle.audit.remembering import with_memory
 
     remembers = with_memory(table)
-    first = remembers.histogram("g", epsilon=epsilon * Fraction(9, 20), algorithm="Laplace")
-    return [first, remembers.histogram("g", epsilon=epsilon * Fraction(11, 20), algorithm="Laplace")]
+    price = epsilon if isinstance(epsilon, Price) else Price.of(epsilon)
+    shares = (Fraction(9, 20), Fraction(11, 20))
+    return [remembers.histogram("g", epsilon=price.times(share), algorithm="Laplace") for share in shares]
 
 
 def entries() -> list[Audited]:
@@ -142,7 +147,7 @@ OF_GROUPS = (
     "partition",
     FEW_GROUPS,
     "repeated",
-    "completed",
+    COMPLETED,
 )
 """Questions for which the hardest change is to another group; for others, a row that begins to count is the hardest."""
 

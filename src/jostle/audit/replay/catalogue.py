@@ -29,9 +29,9 @@ def every() -> dict[str, Subject]:
     >>> {"algorithm", "choice", "learner", "mechanism", "operator", "table"} <= {one.family for one in every().values()}
     True
     """
-    from jostle.audit.replay.subjects import counts, learners, mechanisms, operators, remembered, tables
+    from jostle.audit.replay.subjects import counts, groups, learners, mechanisms, operators, remembered, tables
 
-    modules = (tables, remembered, learners, counts, mechanisms, operators)
+    modules = (tables, groups, remembered, learners, counts, mechanisms, operators)
     pure = {subject.name: subject for module in modules for subject in module.subjects()}
     return pure | {f"{name}{IN_RHO}": in_rho(subject) for name, subject in pure.items() if subject.in_rho} | _added
 

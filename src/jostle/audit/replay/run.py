@@ -189,7 +189,8 @@ def _watched(subject: Subject, case: Case, data: Any, tape: Tape) -> Observed:
     said, printed, answer, ended = list[str](), io.StringIO(), None, False
     with _listening(said), redirect_stdout(printed), redirect_stderr(printed), _same_keys(tape):
         try:
-            answer = subject.run(case, data, TapeAccount(tape, case.neighbours, case.unit))
+            account = TapeAccount(tape, case.neighbours, case.unit, Price.of(case.epsilon).measure)
+            answer = subject.run(case, data, account)
         except Exception as error:  # noqa: BLE001  # it is a part of what is seen
             said.append(f"{type(error).__name__}: {error}")
             ended = True

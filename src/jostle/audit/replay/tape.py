@@ -27,7 +27,7 @@ from jostle.kernel.ledger.accounts import check_unit
 from jostle.kernel.ledger.events import ROWS, Balance, Event
 from jostle.kernel.ledger.limits import cost_text
 from jostle.kernel.ledger.store import META
-from jostle.kernel.measures import Approximate, Spending
+from jostle.kernel.measures import Approximate, Concentrated, Spending
 from jostle.kernel.neighbours import Neighbours
 from jostle.kernel.noise import ExactNoise, Noise, SimulatedNoise
 from jostle.kernel.partition import Counts, Vector
@@ -372,16 +372,14 @@ class TapeAccount(Account):
     ['a charge of ε = 1 for laplace (Laplace: identity of 3 over 3)', "a draw by the law 'discrete Laplace'"]
     """
 
-    def __init__(self, tape: Tape, neighbours: Neighbours, unit: str = ROWS, *, with_delta: bool = False) -> None:
-        self._tape, self.name, self.neighbours, self.unit, self.measure = tape, "replayed", neighbours, unit, PURE
-        self._noise, self.ledger, self._with_delta = TapeNoise(tape), TapeLedger(self), with_delta
-        if with_delta:
-            self.measure = Approximate.name
+    def __init__(self, tape: Tape, neighbours: Neighbours, unit: str = ROWS, measure: str = PURE) -> None:
+        self._tape, self.name, self.neighbours, self.unit, self.measure = tape, "replayed", neighbours, unit, measure
+        self._noise, self.ledger = TapeNoise(tape), TapeLedger(self)
 
     @property
     def finding_keys(self) -> TapeAccount:
-        """The same with a δ, for groups that nobody listed."""
-        return TapeAccount(self._tape, self.neighbours, self.unit, with_delta=True)
+        """The same with a δ, for groups that nobody listed, and for whatever else selects with one."""
+        return TapeAccount(self._tape, self.neighbours, self.unit, Approximate.name)
 
     @property
     def cap(self) -> Fraction:
@@ -389,11 +387,14 @@ class TapeAccount(Account):
 
     @property
     def limit(self) -> Any:
-        return Approximate(self.cap, Fraction(1, 1000), Fraction(1, 1000)) if self._with_delta else self.cap
+        if self.measure == Approximate.name:
+            return Approximate(self.cap, Fraction(1, 1000), Fraction(1, 1000))
+        return Concentrated(self.cap) if self.measure == CONCENTRATED else self.cap
 
     @property
     def balance(self) -> Balance:
-        return Balance(dataset=self.name, neighbours=self.neighbours, limit=self.limit, spending=Spending(self.spent))
+        spending = Spending(None, self.spent) if self.measure == CONCENTRATED else Spending(self.spent)
+        return Balance(dataset=self.name, neighbours=self.neighbours, limit=self.limit, spending=spending)
 
     @property
     def spent(self) -> Fraction:

@@ -45,7 +45,7 @@ LEAF_WEIGHT = 2
 """The leaves get twice as much as the last level."""
 
 
-@learner(name="Tree", cite="friedman2010data")
+@learner(name="Tree", cite="friedman2010data", version=2)
 def tree(
     records: Records,
     task: Task,
@@ -69,7 +69,7 @@ def tree(
     return _tree(records, task, budget, depth, criterion, ways, bins)
 
 
-@learner(name="BinaryTree", cite="friedman2010data")
+@learner(name="BinaryTree", cite="friedman2010data", version=2)
 def binary_tree(
     records: Records,
     task: Task,
@@ -102,7 +102,7 @@ def _tree(
     check_names(task)
     splitting = best_split(criterion)
     check_payable(_program(splitting, 1 if depth is None else depth), budget.pure * 19 / 20)
-    rate, worth = budget.rate, 0.0
+    rate, worth, number = budget.rate, 0.0, None
     if depth is None or bins is None:
         number, budget = known_total(records, budget, percent=PERCENT)
         worth = number * rate
@@ -110,7 +110,7 @@ def _tree(
     records, candidates = candidates_for(records, task, bins=bins, ways=ways)
     if depth is None:
         depth = min(_depth(worth, task, candidates), _deepest_payable(splitting, budget.pure))
-    return prevailing(grow(records, task, budget, _program(splitting, depth), candidates), task)
+    return prevailing(grow(records, task, budget, _program(splitting, depth), candidates), task, number)
 
 
 def _program(splitting: BestSplit, depth: int) -> Program:

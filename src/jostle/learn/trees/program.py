@@ -336,8 +336,8 @@ def expected_errors(sizes: FloatArray, errors: FloatArray) -> FloatArray:
     return np.asarray(np.where(sizes > 0, sizes * rates, 0.0))
 
 
-def prevailing(grown: GrownTree, task: Task) -> Tree:
-    """Our own estimate of the classes' shares in each leaf.
+def prevailing(grown: GrownTree, task: Task, total: float | None = None) -> Tree:
+    """Our own estimate of the classes' shares in each leaf; `total` is the number of records, if it was paid for.
 
     Two classes: from their noisy difference, each leaf's in view of all leaves' (empirical Bayes). More classes: from noisy
     counts, shrunk towards the shares in the node above.
@@ -345,7 +345,7 @@ def prevailing(grown: GrownTree, task: Task) -> Tree:
     if task.sizes[task.label] != 2:
         return shrunk_to_parents(counted(grown, task), task)
     shares = np.full((len(grown.nodes), 2), 0.5)
-    shares[list(grown.leaves)] = measure(grown.records, (NODE,), task.label, grown.budget).shares()
+    shares[list(grown.leaves)] = measure(grown.records, (NODE,), task.label, grown.budget, total).shares()
     for number in _inner_upwards(grown.nodes):
         shares[number] = shares[list(grown.nodes[number].children)].mean(axis=0)
     return Tree(task, grown.nodes, shares)

@@ -59,7 +59,7 @@ class Task:
 
 
 Fit = Callable[[Any, float, int], Any]
-"""From a task, an ε and a seed to the predicted classes of the test records."""
+"""From a task, an ε and a seed to the predicted classes of the test records; or to these and the probability of each."""
 
 
 def errors(job: dict[str, Any], fit: Fit) -> dict[str, Any]:
@@ -73,21 +73,33 @@ def of_splits(job: dict[str, Any], splits: Iterable[tuple[Any, Any]], fit: Fit) 
     After `enough` seconds of the processor, no further split is begun.
     """
     shares: list[list[list[float]]] = []
+    calibration: list[list[list[float]]] = []
     seconds, began = [], time.process_time()
     for number, (task, right) in enumerate(splits):
         if shares and time.process_time() - began > job["enough"]:
             break
-        of_split = []
+        of_split, off_split = [], []
         for place, epsilon in enumerate(job["epsilons"]):
-            draws = []
+            draws, off = [], []
             for draw in range(job["draws"]):
                 started = time.process_time()
-                predicted = np.asarray(fit(task, epsilon, _seed(job["seed"], number, place, draw)))
+                found = fit(task, epsilon, _seed(job["seed"], number, place, draw))
                 seconds.append(time.process_time() - started)
-                draws.append(float(np.mean(predicted != right)))
+                predicted, sure = found if isinstance(found, tuple) else (found, None)
+                wrong = np.asarray(predicted) != right
+                draws.append(float(np.mean(wrong)))
+                off.append(float("nan") if sure is None else calibration_error(np.asarray(sure), ~wrong))
             of_split.append(draws)
+            off_split.append(off)
         shares.append(of_split)
-    return {"values": {"errors": np.array(shares)}, "seconds": seconds}
+        calibration.append(off_split)
+    return {"values": {"errors": np.array(shares), "calibration": np.array(calibration)}, "seconds": seconds}
+
+
+def calibration_error(sure: Any, right: Any, bins: int = 15) -> float:
+    """The expected calibration error: how far probabilities are from shares of right predictions, over bins, by records."""
+    place = np.minimum((sure * bins).astype(int), bins - 1)
+    return float(np.abs(np.bincount(place, weights=sure - right, minlength=bins)).sum() / len(sure))
 
 
 def _splits(job: dict[str, Any]) -> Iterator[tuple[Task, Any]]:

@@ -17,7 +17,7 @@ def bayes(task: Any, epsilon: float, seed: int) -> Any:
     from diffprivlib.models import GaussianNB  # type: ignore[import-not-found]
 
     train, test = task.wide
-    return _fitted(GaussianNB(epsilon=epsilon, bounds=(0.0, 1.0), random_state=seed), train, task.y_train).predict(test)
+    return _told(_fitted(GaussianNB(epsilon=epsilon, bounds=(0.0, 1.0), random_state=seed), train, task.y_train), test)
 
 
 def logistic(task: Any, epsilon: float, seed: int) -> Any:
@@ -26,7 +26,7 @@ def logistic(task: Any, epsilon: float, seed: int) -> Any:
 
     train, test = task.wide
     model = LogisticRegression(epsilon=epsilon, data_norm=float(np.sqrt(len(task.categories))), random_state=seed)
-    return _fitted(model, train, task.y_train).predict(test)
+    return _told(_fitted(model, train, task.y_train), test)
 
 
 def tree(task: Any, epsilon: float, seed: int, *, depth: int) -> Any:
@@ -36,7 +36,7 @@ def tree(task: Any, epsilon: float, seed: int, *, depth: int) -> Any:
     model = DecisionTreeClassifier(
         epsilon=epsilon, bounds=task.bounds, classes=task.classes, max_depth=depth, random_state=seed
     )
-    return _fitted(model, task.train, task.y_train).predict(task.test)
+    return _told(_fitted(model, task.train, task.y_train), task.test)
 
 
 def forest(task: Any, epsilon: float, seed: int, *, depth: int) -> Any:
@@ -46,7 +46,13 @@ def forest(task: Any, epsilon: float, seed: int, *, depth: int) -> Any:
     model = RandomForestClassifier(
         epsilon=epsilon, bounds=task.bounds, classes=task.classes, max_depth=depth, shuffle=True, random_state=seed
     )
-    return _fitted(model, task.train, task.y_train).predict(task.test)
+    return _told(_fitted(model, task.train, task.y_train), task.test)
+
+
+def _told(model: Any, records: Any) -> Any:
+    """The predicted classes and their probabilities; a model whose probabilities are no numbers has none."""
+    with np.errstate(all="ignore"):
+        return model.predict(records), np.nan_to_num(model.predict_proba(records)).max(axis=1)
 
 
 def _fitted(model: Any, records: Any, classes: Any) -> Any:

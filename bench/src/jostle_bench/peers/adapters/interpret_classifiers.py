@@ -33,7 +33,7 @@ def boosting(task: Any, epsilon: float, seed: int, *, rate: float) -> Any:
         warnings.filterwarnings("error", message=".*privacy violation.*")  # something is read from the data
         warnings.filterwarnings("ignore", message=".*random_state.*")  # noise is seeded: this is a simulation
         model.fit(task.train, task.y_train)
-    return model.predict(task.test)
+    return model.predict(task.test), model.predict_proba(task.test).max(axis=1)
 
 
 def classify(job: dict[str, Any]) -> dict[str, Any]:

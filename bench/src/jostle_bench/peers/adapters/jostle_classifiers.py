@@ -18,18 +18,20 @@ def classify(job: dict[str, Any]) -> dict[str, Any]:
         train, test = split
         model = PrivateClassifier(
             epsilon=epsilon,
+            delta=job.get("delta"),
             schema=train.schema,
             label=train.label,
             neighbours=job["neighbours"],
             random_state=seed,
         )
-        return model.fit(train.X, train.y).predict(test.X)
+        shares = model.fit(train.X, train.y).predict_proba(test.X)
+        return model.classes_[shares.argmax(axis=1)], shares.max(axis=1)
 
     records = whole(job["table"], job["folder"])
     rows = (rows_of(job["table"], number, len(records)) for number in range(job["splits"]))
     splits = ((records.take(train), records.take(test)) for train, test in rows)
     found = classifying.of_splits(job, ((split, split[1].y) for split in splits), fit)
-    return {**found, "delta": 0.0, "neighbours": job["neighbours"]}
+    return {**found, "delta": job.get("delta") or 0.0, "neighbours": job["neighbours"]}
 
 
 ANSWERS = {"classify": classify}

@@ -17,7 +17,7 @@ from jostle.audit.entries import algorithms as entries
 from jostle.audit.entries import choices
 from jostle.audit.replay.run import Case, Subject
 from jostle.audit.replay.tape import TapeAccount
-from jostle.choice.accuracy_first import accuracy_first
+from jostle.choice.accuracy_first import accuracy_first, accurate_enough
 from jostle.choice.choice_maker import pythia_program
 from jostle.choice.selectors import shipped
 from jostle.kernel.neighbours import Neighbours
@@ -192,7 +192,15 @@ def _choices() -> Iterator[Subject]:
         how: dict[str, Any] = {"within": 4, "steps": 3, "test": "1/2", "budget": account.grant(case.epsilon)}
         return accuracy_first(x, workload, **how)
 
+    def accurate(case: Case, x: Counts, account: TapeAccount) -> Any:
+        def wrong(estimate: Any, counts: Any) -> float:
+            return float(np.abs(estimate - counts).max())
+
+        how: dict[str, Any] = {"sensitivity": 1, "within": 4, "steps": 3, "test": "1/2"}
+        return accurate_enough(x, wrong, **how, budget=account.grant(case.epsilon))
+
     yield Subject(name="choice: accuracy_first", family="choice", run=first_accurate, cases=over(choices.CELLS))
+    yield Subject(name="choice: accurate_enough", family="choice", run=accurate, cases=over(choices.CELLS))
 
 
 def over(cells: int) -> Callable[[int], Iterator[Case]]:

@@ -50,7 +50,7 @@ PAYS: tuple[Any, ...] = (0, 9, 4, 5, -3, 12, None, float("nan"), "?")
 NUMBERS_ONLY = ("Grid",)
 """Learners that accept only numbers."""
 
-ON_TABLES = ("Majority", "Logistic", "Tree")
+ON_TABLES = ("Majority", "Logistic", "Tree", "Chosen", "Regression")
 """Learners that are also replayed on a private table, whose engine sorts the rows into cells."""
 
 
@@ -134,7 +134,7 @@ def _fitted(found: Learner) -> Subject:
         model = estimators()[found.name](case.epsilon, schema, **how)
         return model.fit(_frame(schema, rows))
 
-    return Subject(name=f"learner: {found.name}", family="learner", run=run, cases=cases(found.name))
+    return Subject(name=f"learner: {found.name}", family="learner", run=run, cases=cases(found.name), in_rho=True)
 
 
 def _regressed(way: str) -> Subject:
@@ -150,7 +150,7 @@ def _regressed(way: str) -> Subject:
         }
         return learn.PrivateRegressor(case.epsilon, case.setting, **how).fit(_frame(case.setting, rows))
 
-    return Subject(name=f"learner: regression, {way}", family="learner", run=run, cases=_cases([schema]))
+    return Subject(name=f"learner: regression, {way}", family="learner", run=run, cases=_cases([schema]), in_rho=True)
 
 
 def _frame(schema: dict[str, Column], rows: Rows) -> Any:
@@ -176,7 +176,7 @@ def _on_table(name: str, by_person: bool) -> Subject:
         return estimators()[name](case.epsilon, label="b").fit(table)
 
     called = f"learner: {name} on a table{' by person' if by_person else ''}"
-    return Subject(name=called, family="learner", run=run, cases=tables.cases("duckdb", by_person))
+    return Subject(name=called, family="learner", run=run, cases=tables.cases("duckdb", by_person), in_rho=not by_person)
 
 
 def _held_out() -> Subject:
@@ -210,7 +210,7 @@ def _held_out() -> Subject:
                 setting=schema,
             )
 
-    return Subject(name="learner: learn_and_test", family="learner", run=run, cases=found)
+    return Subject(name="learner: learn_and_test", family="learner", run=run, cases=found, in_rho=True)
 
 
 def _cuts() -> Subject:
@@ -226,4 +226,4 @@ def _cuts() -> Subject:
         for case in cases("Grid")(pairs):
             yield replace(case, setting={"size": Integer(-20, 20), "sick": Boolean()})
 
-    return Subject(name="cuts", family="learner", run=run, cases=found)
+    return Subject(name="cuts", family="learner", run=run, cases=found, in_rho=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import count, islice
 from typing import Any
@@ -165,6 +166,23 @@ def _rising(rng: np.random.Generator, relation: Neighbours) -> tuple[Any, list[A
     return scores.tolist(), [(scores + more - less).tolist() for more, less in zip(up, down, strict=True)]
 
 
+def _proposed(rng: np.random.Generator, relation: Neighbours) -> tuple[Any, list[Any]]:
+    """Values that move as far as is proposed, and distances that move by the records of a person."""
+    value, distance = float(rng.choice([0, 7, -1e6])), int(rng.choice([relation.rows, 40, 10**6]))
+    moves = rng.integers(-relation.rows, relation.rows + 1, NEIGHBOURS).tolist()
+    return (value, distance), [(_moved(rng, relation, value), distance + move) for move in moves]
+
+
+def _with_delta(name: str, run: Callable[[Any, Budget], Any], make: Make) -> Subject:
+    """A mechanism that is paid for with a δ, too."""
+    paid = _subject(name, run, make, RELATIONS)
+
+    def asked(case: Case, data: Any, account: TapeAccount) -> Any:
+        return run(data, account.finding_keys.grant(case.epsilon, delta=Fraction(1, 1000)))
+
+    return replace(paid, run=asked, in_rho=False)
+
+
 def _selections() -> Iterator[Subject]:
     def chosen(name: str, monotone: bool) -> Callable[[Any, Budget], Any]:
         how: dict[str, Any] = {"sensitivity": 1, "monotone": monotone}
@@ -177,6 +195,10 @@ def _selections() -> Iterator[Subject]:
     def line(scores: Any, budget: Budget) -> Any:
         return mechanisms.exponential_line([1, 2, 3, 8, 9], scores, bounds=(0, 10), sensitivity=1, budget=budget)
 
+    def tested(data: tuple[float, int], budget: Budget) -> Any:
+        value, distance = data
+        return mechanisms.propose_test_release(value, sensitivity=1, distance=distance, budget=budget)
+
     def stable(scores: Any, budget: Budget) -> Any:
         def trained(candidate: int, training: Any, generator: np.random.Generator) -> int:
             return candidate
@@ -186,3 +208,5 @@ def _selections() -> Iterator[Subject]:
 
     yield _subject("exponential_line", line, _scores)
     yield _subject("stable_selection", stable, _scores)
+    yield _with_delta("stable_selection, with a δ", stable, _scores)
+    yield _with_delta("propose_test_release", tested, _proposed)

@@ -34,6 +34,7 @@ def _of_counts(table: Table, price: Price) -> list[Any]:
         table.where("NOT (v < 2) AND g = 'b'").count(epsilon=price),
         table.histogram("g", "b", epsilon=more, algorithm="Laplace"),
         table.ask("g").release(epsilon=price, consistent=True),
+        table.batch(table.ask("g"), table.where("NOT b").ask_count(), epsilon=price),
     ]
 
 

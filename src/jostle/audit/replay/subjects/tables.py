@@ -1,12 +1,7 @@
-"""Questions to private tables: from the rows in their engine to the answer, for single rows and for persons with several.
-
-A neighbour has a row or a person more, less, or another one, anywhere among the others, so that rows change places as well.
-Values are at the ends of what is declared, beyond it, missing, or of no use.
-"""
+"""Questions to private tables: from the rows in their engine to the answer, for single rows and for persons with several."""
 
 from __future__ import annotations
 
-import math
 import sqlite3
 import tempfile
 import warnings
@@ -18,16 +13,26 @@ from fractions import Fraction
 from functools import cache, partial
 from itertools import count, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 from unittest import mock
-from uuid import UUID
 
 import numpy as np
 
 from jostle.audit.replay.run import Case, Subject
+from jostle.audit.replay.subjects.table_rows import (
+    CROWD,
+    MOST_ROWS,
+    SCHEMA,
+    Form,
+    Row,
+    draw_row,
+    draw_rows,
+    neighbour,
+    person,
+)
 from jostle.audit.replay.tape import Recording, TapeAccount, TapeLedger
 from jostle.kernel.neighbours import Neighbours, Relation
-from jostle.schema import Boolean, Category, Column, Date, Integer, Real, Schema, Text
+from jostle.schema import Category, Integer, Schema
 from jostle.tables import bounded_rows
 
 if TYPE_CHECKING:
@@ -35,51 +40,11 @@ if TYPE_CHECKING:
     from jostle.tables.unit import Unit
     from jostle.tables.view import View
 
-Row = tuple[Any, ...]
-"""A person and one value per column."""
-
-Form = Literal["duckdb", "sqlite", "arrow", "frame", "text"]
-"""Where the rows are: in tables of two engines, in typed columns, in columns of objects, or in a text file."""
-
-MOST_ROWS = 3
-"""Rows per person that count."""
-
-WIDE = 5_000
-"""Cells of the widest column."""
-
-CROWD = 4
-"""The kind of rows that are of many people."""
-
 NEIGHBOURS = 8
 """Neighbours of each recording."""
 
 EPSILONS = (Fraction(1), Fraction(1, 10), Fraction(5))
 NAME = "people"
-
-SCHEMA: dict[str, Column] = {
-    "g": Category(["a", "b", "c"]),
-    "v": Integer(-3, 9),
-    "x": Real(-100, 10, bins=8),
-    "d": Date(date(2024, 1, 1), date(2024, 12, 31), every="month"),
-    "b": Boolean(null="drop", outside="drop"),
-    "w": Integer(0, WIDE - 1, bins=WIDE),
-    "t": Text(),
-}
-"""What is public about the columns. The bounds of sums are further below 0 than above it, and the other way round."""
-
-VALUES: dict[str, tuple[Any, ...]] = {
-    "g": ("a", "b", "c", "A", "", " a", "a ", "é", None, "zz"),
-    "v": (-3, 9, 0, 1, 2, 3, 10, -4, 2**62, -(2**62), None),
-    "x": (-100.0, 10.0, 0.0, -0.0, 1e-300, 9.999999, -99.5, 1e308, -1e308, math.inf, -math.inf, math.nan, None),
-    "d": (date(2024, 1, 1), date(2024, 12, 31), date(2024, 6, 30), date(1900, 1, 1), date(9999, 12, 31), None),
-    "b": (True, False, True, False, None),
-    "w": (0, 1, 2, WIDE - 1, WIDE // 2, WIDE, -1, None),
-    "t": ("ill", "well", " ill ", "", "Ill", "é", "x" * 501, "rare", None),
-}
-"""Usual values and those at the edge, of the types that columns have."""
-
-ODD: tuple[Any, ...] = ("s3cr3t", "1e999", "0x1", "2024-02-30", b"\xff", 10**400, ("t",), math.nan, True, 1.5, "\ud800")
-"""What a column of Python objects may hold besides."""
 
 Ask = Callable[["Table", Any], Any]
 """Asks a table for something, at a price."""
@@ -192,7 +157,7 @@ WITH_KEYS = tuple(name for name in QUESTIONS if "private keys" in name)
 WITH_MEMORY = ("histogram, remembered",)
 """What uses again what was released before."""
 
-NOT_IN_RHO = ("count, within", "batch", "check_bounds", *WITH_KEYS, *WITH_MEMORY)
+NOT_IN_RHO = ("count, within", "check_bounds", *WITH_KEYS, *WITH_MEMORY)
 IN_RHO = tuple(name for name in QUESTIONS if name not in NOT_IN_RHO)
 """What is also paid for in ρ: all but what has a price of its own kind, or Laplace noise by itself."""
 
@@ -358,7 +323,7 @@ def _opened(data: Any, unit: Unit | None, account: TapeAccount, table: str | Non
     from jostle.tables.opening import open as open_table
 
     relation = account.neighbours.relation
-    how: dict[str, Any] = {"unit": unit, "neighbours": relation, "name": NAME, "budget": 10, "table": table}
+    how: dict[str, Any] = {"unit": unit, "neighbours": relation, "name": NAME, "budget": account.limit, "table": table}
     return open_table(data, schema=Schema(SCHEMA), ledger=TapeLedger(account), **how)
 
 
@@ -394,60 +359,6 @@ def _sqlite(path: Path, rows: Sequence[Row]) -> str:
     return str(path)
 
 
-# ------------------------------------------------------------------------------------------------ rows and neighbours
-
-
-def _row(who: Any, form: Form, rng: np.random.Generator) -> Row:
-    values = [_value(name, form, rng) for name in SCHEMA]
-    return (who, *values)
-
-
-def _value(name: str, form: Form, rng: np.random.Generator) -> Any:
-    if form == "frame" and rng.random() < 0.1:
-        return ODD[int(rng.integers(len(ODD)))]
-    known = VALUES[name]
-    return known[int(rng.integers(len(known)) if rng.random() < 0.4 else rng.integers(min(4, len(known))))]
-
-
-def _person(number: int, form: Form) -> Any:
-    """In a column of objects, persons may be texts, numbers, and what is neither."""
-    if form != "frame":
-        return number
-    return (number, f"p{number}", UUID(int=number), b"p%d" % number, date.fromordinal(700_000 + number))[number % 5]
-
-
-def _rows(kind: int, form: Form, rng: np.random.Generator) -> list[Row]:
-    """Nobody, one row, somebody with many rows, a crowd, and many with a few each; some rows are nobody's."""
-    people: list[Any] = [
-        [int(rng.integers(8)) for _ in range(20)],
-        [],
-        [1],
-        [2] * 12 + [3],
-        list(range(30)),
-        [None, *(int(rng.integers(3)) for _ in range(15))],
-    ]
-    return [_row(None if who is None else _person(who, form), form, rng) for who in people[kind % 6]]
-
-
-def neighbour(rows: list[Row], relation: Relation, by_person: bool, form: Form, rng: np.random.Generator) -> list[Row]:
-    """The same rows after a row or a person came, went, or changed; rows that come stand anywhere among the others."""
-    change = "replace" if relation == "replace" else ("come", "go")[int(rng.integers(2))]
-    if not by_person:
-        at = int(rng.integers(len(rows) + 1))
-        if change == "come":
-            return [*rows[:at], _row(_person(99, form), form, rng), *rows[at:]]
-        at = min(at, len(rows) - 1)
-        instead = [_row(rows[at][0], form, rng)] if change == "replace" and rows else []
-        return [*rows[:at], *instead, *rows[at + 1 :]] if rows else []
-    known = sorted({row[0] for row in rows if row[0] is not None}, key=str)
-    who = _person(99, form) if change == "come" or not known else known[int(rng.integers(len(known)))]
-    left = [row for row in rows if change == "come" or row[0] != who]
-    many = 0 if change == "go" else int(rng.choice([1, 2, MOST_ROWS, MOST_ROWS + 1, 9]))
-    for _ in range(many):
-        left.insert(int(rng.integers(len(left) + 1)), _row(who, form, rng))
-    return left
-
-
 def _case(number: int, form: Form, by_person: bool, *, crowded: bool = False) -> Case:
     from jostle.tables.unit import Unit
 
@@ -456,9 +367,9 @@ def _case(number: int, form: Form, by_person: bool, *, crowded: bool = False) ->
     unit = Unit("who", max_rows=MOST_ROWS if number % 3 else 1) if by_person else None
     neighbours = Neighbours(relation, unit.max_rows if unit else 1)
     kind = number % 6 if number < 12 else int(rng.integers(6))
-    rows = _rows(CROWD if crowded else kind, form, rng)
+    rows = draw_rows(CROWD if crowded else kind, form, rng)
     if relation == "replace" and not [row for row in rows if row[0] is not None]:
-        rows.append(_row(_person(5, form), form, rng))
+        rows.append(draw_row(person(5, form), form, rng))
     others = [neighbour(rows, relation, by_person, form, rng) for _ in range(NEIGHBOURS)]
     if form in ("duckdb", "sqlite"):
         _live(form, unit)
