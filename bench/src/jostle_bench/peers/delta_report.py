@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jostle_bench.peers.delta import DELTA, FOR_LARGE, LEFT_OUT, SHOWN, TRIALS, Errors
+from jostle_bench.peers.delta import FOR_LARGE, LEFT_OUT, SHOWN, TRIALS, Errors
 from jostle_bench.peers.environments import OURSELVES
 from jostle_bench.peers.jobs import Job, Outcome
-from jostle_bench.peers.questions import KEYS_OF_A_SIZE, SIZES
+from jostle_bench.peers.questions import DELTA, KEYS_OF_A_SIZE, SIZES
 from jostle_bench.reports.sections import Grid, Section
 
 _HOW = (

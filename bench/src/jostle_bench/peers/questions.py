@@ -150,7 +150,8 @@ def table(folder: Path | None, draw: np.random.Generator, *, quick: bool) -> tup
     records = load("adult", folder)
     task = Task(records.attributes, records.label, records.schema)
     which = draw.permutation(len(records))[:rows]
-    codes, sizes = {}, {}
+    codes: Arrays = {}
+    sizes: dict[str, int] = {}
     for name in COLUMNS[-4:] if quick else COLUMNS:
         if name == records.label:
             codes[name], sizes[name] = task.encode_label(records.y)[which], len(task.classes)
@@ -216,9 +217,9 @@ def write(asked: list[Asking], file: Path) -> Path:
 
 def truth(one: Asking) -> dict[str, NDArray[np.float64]]:
     """The right counts of every cell, with sums and means where there are values."""
-    counts = np.bincount(one.arrays["cell"], minlength=one.cells).astype(np.float64)
-    found = {"counts": counts}
-    if one.kind == "three":
-        sums = np.bincount(one.arrays["cell"], weights=one.arrays["value"], minlength=one.cells)
-        found |= {"sums": sums, "means": sums / np.maximum(counts, 1)}
-    return found
+    cell = one.arrays["cell"]
+    counts = np.bincount(cell, minlength=one.cells).astype(np.float64)
+    if one.kind != "three":
+        return {"counts": counts}
+    sums = np.bincount(cell, weights=one.arrays["value"], minlength=one.cells).astype(np.float64)
+    return {"counts": counts, "sums": sums, "means": sums / np.maximum(counts, 1)}

@@ -18,7 +18,7 @@ VERSION_OF = "opendp"
 
 def counts(job: dict[str, Any]) -> dict[str, Any]:
     """Noisy counts of every cell."""
-    values = {}
+    values: dict[str, Any] = {}
     for one, arrays in asking.inputs(job):
         true = np.bincount(arrays["cell"], minlength=one["cells"])
         sizes = np.array(one.get("blocks") or [one["cells"]])
@@ -30,7 +30,7 @@ def counts(job: dict[str, Any]) -> dict[str, Any]:
 
 def three(job: dict[str, Any]) -> dict[str, Any]:
     """Counts, and sums of v − 50, half of the budget each; means and sums follow."""
-    values = {}
+    values: dict[str, Any] = {}
     for one, arrays in asking.inputs(job):
         true = np.bincount(arrays["cell"], minlength=one["cells"])
         sums = np.bincount(arrays["cell"], weights=arrays["value"] - asking.CENTRE, minlength=one["cells"])

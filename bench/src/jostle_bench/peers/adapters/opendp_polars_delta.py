@@ -19,7 +19,7 @@ def counts(job: dict[str, Any]) -> dict[str, Any]:
     """`dp.len` by listed keys."""
     import opendp.prelude as dp
 
-    values = {}
+    values: dict[str, Any] = {}
     for one, arrays in asking.inputs(job):
         if one["form"] == "groups":
             normal = _normal(job, one)
@@ -33,7 +33,7 @@ def three(job: dict[str, Any]) -> dict[str, Any]:
     import opendp.prelude as dp
     import polars as pl
 
-    values = {}
+    values: dict[str, Any] = {}
     for one, arrays in asking.inputs(job):
         loss = _loss(job, one, normal=_normal(job, one))
         total: Any = pl.col("value")
@@ -49,7 +49,7 @@ def keys(job: dict[str, Any]) -> dict[str, Any]:
     """`dp.len` by keys that nobody listed: noise once, and a threshold on the noisy count. With either noise."""
     import opendp.prelude as dp
 
-    values = {}
+    values: dict[str, Any] = {}
     for one, arrays in asking.inputs(job):
         for way, normal in (("Laplace noise", False), ("Gaussian noise", True)):
             loss = _loss(job, one, normal=normal, threshold=True)

@@ -18,7 +18,7 @@ VERSION_OF = "smartnoise-sql"
 
 def counts(job: dict[str, Any]) -> dict[str, Any]:
     """COUNT(*) by groups."""
-    values = {}
+    values: dict[str, Any] = {}
     for one, arrays in asking.inputs(job):
         if one["form"] == "groups":
             found = _asked(job, one, arrays, "COUNT(*) AS found", 1, censored=False)
@@ -28,7 +28,7 @@ def counts(job: dict[str, Any]) -> dict[str, Any]:
 
 def three(job: dict[str, Any]) -> dict[str, Any]:
     """COUNT(*) and SUM(v − 50), half of ε and δ each; means and sums follow."""
-    values = {}
+    values: dict[str, Any] = {}
     for one, arrays in asking.inputs(job):
         found = _asked(job, one, arrays, "COUNT(*) AS found, SUM(value) AS total", 2, censored=False)
         both = (asking.by_run(one, found["cell"], found[name]) for name in ("found", "total"))
@@ -38,7 +38,7 @@ def three(job: dict[str, Any]) -> dict[str, Any]:
 
 def keys(job: dict[str, Any]) -> dict[str, Any]:
     """COUNT(*) by keys above its threshold."""
-    values = {}
+    values: dict[str, Any] = {}
     for one, arrays in asking.inputs(job):
         found = _asked(job, one, arrays, "COUNT(DISTINCT person) AS found", 1, censored=True)
         values[asking.answer(one, "counts")] = asking.by_run(one, found["cell"], found["found"])

@@ -15,7 +15,7 @@ VERSION_OF = "tmlt.analytics"
 
 def counts(job: dict[str, Any]) -> dict[str, Any]:
     """`count()` by a KeySet: groups, cells of marginals or questions."""
-    values = {}
+    values: dict[str, Any] = {}
     for one, arrays in asking.inputs(job):
         asked = _Asked(job, one, arrays)
         values[asking.answer(one, "counts")] = asked.by_keys(lambda rows: rows.count(name="found"), 1)
@@ -24,7 +24,8 @@ def counts(job: dict[str, Any]) -> dict[str, Any]:
 
 def three(job: dict[str, Any]) -> dict[str, Any]:
     """`count()` and `sum()` of v − 50, half of the budget each; means and sums follow."""
-    values, reach = {}, round(asking.REACH)
+    values: dict[str, Any] = {}
+    reach = round(asking.REACH)
     for one, arrays in asking.inputs(job):
         asked = _Asked(job, one, arrays)
         counted = asked.by_keys(lambda rows: rows.count(name="found"), 2)
@@ -37,7 +38,7 @@ def keys(job: dict[str, Any]) -> dict[str, Any]:
     """`get_groups()` with δ and half of ε, then `count()` by those groups with the other half."""
     from tmlt.analytics import ApproxDPBudget, KeySet, QueryBuilder  # type: ignore[import-not-found]
 
-    values = {}
+    values: dict[str, Any] = {}
     for one, arrays in asking.inputs(job):
         whole, half = (ApproxDPBudget(part, job["delta"]) for part in (one["epsilon"], one["epsilon"] / 2))
         session = _Asked(job, one, arrays, whole).session
@@ -63,10 +64,12 @@ class _Asked:
         rho = asking.rho(one["epsilon"], job["delta"])
         normal = asking.gaussian(one, (2 * rho) ** -0.5)
         self.one = one
-        self.budget = lambda parts: RhoZCDPBudget(rho / parts) if normal else PureDPBudget(one["epsilon"] / parts)
-        builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+        self.budget: Any = lambda parts: RhoZCDPBudget(rho / parts) if normal else PureDPBudget(one["epsilon"] / parts)
+        builder: Any = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
         builder = builder.config("spark.log.level", "ERROR").config("spark.sql.execution.arrow.pyspark.enabled", "true")
-        spark = builder.config("spark.sql.shuffle.partitions", "1").config("spark.default.parallelism", "1").getOrCreate()
+        spark: Any = (
+            builder.config("spark.sql.shuffle.partitions", "1").config("spark.default.parallelism", "1").getOrCreate()
+        )
         rows = asking.told_apart(one, arrays)
         columns = {"cell": rows["cell"]}
         if "value" in rows:
