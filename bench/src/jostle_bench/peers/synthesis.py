@@ -129,7 +129,7 @@ def findings(asked: Asked, outcomes: Sequence[tuple[Job, Outcome]]) -> Findings:
         f"{COLUMNS} columns of {questions.ROWS:,} records of the census, or of made-up ones; δ = {questions.DELTA:g}, one "
         "record more or less. As many synthetic records are drawn. The distance is the mean L1 distance, from 0 to 2, "
         f"of histograms of two and of three columns, as shares; means of {TRIALS} runs. Seconds are of all runs. "
-        "AIM's models are held to one megabyte, because its default of 80 takes many times as long."
+        "AIM's models are held to one megabyte: of its default of 80, its code says that it can take hours."
     )
     grid = Grid(headings=["", "ε", "columns", "distance", "seconds in all"], rows=rows)
     section = Section(title="Synthetic tables under the same (ε, δ)", texts=[text], grids=[grid])

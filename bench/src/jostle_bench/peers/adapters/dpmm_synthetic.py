@@ -1,7 +1,7 @@
 """dpmm's AIM and MST: synthetic tables from codes, with the domain declared.
 
-AIM's models are held to one megabyte: with its default of 80, one table takes many times as long. It draws from the
-operating system's randomness, so runs differ without a seed.
+AIM's models are held to one megabyte: of its default of 80, its code says that it can take hours. It takes no seed here, so
+runs differ.
 """
 
 from __future__ import annotations
