@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,12 @@ import plotly.graph_objects as go
 from plots import BLUE, EPSILONS, GREEN, GREY, LIBRARY, RED, figure_of, paged
 
 from jostle import algorithms, plots, simulate, workloads
-from jostle.datasets import weekly_income
+from jostle.datasets import census, weekly_income
 from jostle.kernel.measures import largest_rho
+from jostle.kernel.records import ArrayColumns, SimulatedRecords
 from jostle.mechanisms import utility
+from jostle.schema import Integer, Schema
+from jostle.synthetic.synthesizer import synthesize
 
 FOLDER = "guide/plots"
 SHARED = f"../../mechanisms/plots/{LIBRARY}"
@@ -120,9 +124,72 @@ def marginals() -> go.Figure:
     return figure.update_xaxes(type="category")
 
 
+def synthetic_strategies() -> go.Figure:
+    """How far pairs of columns of synthetic records are from those of a census, by ε and strategy."""
+    columns, codes = _census()
+    figure = figure_of(
+        "Synthetic records of a census: how far<br>pairs of columns are off", "ε", "share of the people", log_x=True
+    )
+    spent = (0.003, 0.01, 0.03, 0.1, 0.3, 1)
+    for name, colour in (("single columns", GREY), ("tree", GREEN), ("adaptive", BLUE), (None, RED)):
+        off = [_pairs_off(columns, codes, _made(columns, codes, epsilon, name)) for epsilon in spent]
+        line = {"color": colour, "dash": "solid" if name else "dot"}
+        figure.add_scatter(x=spent, y=off, name=name or "as chosen", line=line)
+    return figure.update_yaxes(type="log", tickvals=[0.02, 0.05, 0.1, 0.2, 0.5, 1])
+
+
+def synthetic_means() -> go.Figure:
+    """A question to synthetic records, and the truth, which is public here."""
+    columns, codes = _census()
+    figure = figure_of("Mean weekly income, from records<br>that belong to nobody", "years of schooling", "dollars")
+    for name, rows, colour in (("the people", codes, GREY), ("synthetic, ε = 1", _made(columns, codes, 1), BLUE)):
+        people = np.bincount(rows["schooling"], minlength=8)
+        some = np.flatnonzero(people)  # nobody has 15 years
+        means = np.bincount(rows["schooling"], 100.0 * rows["income"] + 50, minlength=8)[some] / people[some]
+        figure.add_scatter(x=9 + some, y=means, name=name, line_color=colour)
+    return figure
+
+
+def _census() -> tuple[Schema, dict[str, Any]]:
+    """Three columns of a public census, in cells."""
+    people = census()
+    columns = Schema(
+        {"schooling": Integer(9, 16), "experience": Integer(0, 49, bins=25), "income": Integer(0, 3999, bins=40)}
+    )
+    return columns, {name: column.encode(people[name].to_numpy()) for name, column in columns.items()}
+
+
+def _made(columns: Schema, codes: dict[str, Any], epsilon: float, strategy: str | None = None) -> dict[str, Any]:
+    """Synthetic records: a simulation on public data."""
+    sizes = {name: column.size for name, column in columns.items()}
+    records = SimulatedRecords(ArrayColumns(codes, sizes), seed=0)
+    found = synthesize(records, columns, records.grant(epsilon), strategy=strategy)
+    return found.draw(len(codes["income"]), np.random.default_rng(0))
+
+
+def _pairs_off(columns: Schema, truth: dict[str, Any], made: dict[str, Any]) -> float:
+    """The mean L1 distance of two columns' histograms, as shares."""
+    off = []
+    for one, other in combinations(columns, 2):
+        size = columns[other].size
+        counts = [np.bincount(rows[one] * size + rows[other], minlength=columns[one].size * size) for rows in (truth, made)]
+        off.append(np.abs(counts[0] - counts[1]).sum() / counts[0].sum())
+    return float(np.mean(off))
+
+
 FIGURES: dict[str, Callable[[], go.Figure]] = {
     drawn.__name__.replace("_", "-"): drawn
-    for drawn in (release, coverage, odds, price, many_releases, two_measures, marginals)
+    for drawn in (
+        release,
+        coverage,
+        odds,
+        price,
+        many_releases,
+        two_measures,
+        marginals,
+        synthetic_strategies,
+        synthetic_means,
+    )
 }
 
 

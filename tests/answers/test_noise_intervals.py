@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from jostle.answers.noise_intervals import NoisySum, margin, ratio_of_sums, share_ends, spread_ends, tail, whole_margin
+from jostle.answers.noise_intervals import (
+    MISSED,
+    NoisySum,
+    margin,
+    ratio_of_sums,
+    share_ends,
+    spread_ends,
+    tail,
+    whole_margin,
+)
+from jostle.answers.number_readings import NumberReading
 
 RUNS = 1000
 SHORT = 4.9 * np.sqrt(0.05 * 0.95 / RUNS)
@@ -68,3 +78,25 @@ def test_a_ratio_by_next_to_nothing_may_be_anything() -> None:
     assert [float(end[0]) for end in ratio_of_sums(one, nothing)] == [10.0, -np.inf, np.inf]
     exact = [NoisySum(np.array([[value]]), np.ones(1), 0.0, False) for value in (5.0, 2.0)]
     assert [float(end[0]) for end in ratio_of_sums(*exact)] == pytest.approx([2.5, 2.5, 2.5])
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_intervals_that_hold_together_do(gaussian: bool) -> None:
+    """300 releases of 12 groups with four aggregates each. The seed is fixed."""
+    rng, scale = np.random.default_rng(7), 4.0
+    values = [rng.beta(2, 5, size) for size in (40, 90, 200, 500) for _ in range(3)]
+    exact = np.array([[(x**2).sum(), (2 * x * (1 - x)).sum(), ((1 - x) ** 2).sum()] for x in values])
+    right = {"whole": exact.sum(axis=1), "sum": [x.sum() for x in values], "mean": [x.mean() for x in values]}
+    right["std"] = [x.std() for x in values]
+    held = {True: 0, False: 0}
+    for _ in range(300):
+        noisy = exact + (rng.normal(0, scale, exact.shape) if gaussian else rng.laplace(0, scale, exact.shape))
+        for together in held:
+            missed = MISSED / (len(right) * len(values)) if together else MISSED
+            ends = {}
+            for kind in right:
+                weights = np.array([1.0, 0.5, 0.0]) if kind == "sum" else None
+                ends[kind] = NumberReading(kind, noisy, scale, gaussian, weights).found(missed)[1:]
+            held[together] += all(((low <= right[kind]) & (right[kind] <= high)).all() for kind, (low, high) in ends.items())
+    assert held[True] >= 270
+    assert held[False] < 150, "single intervals are no substitute"

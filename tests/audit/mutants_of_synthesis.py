@@ -41,6 +41,11 @@ def grouped_by_true_counts(original: Any, self: Any, source: Any, columns: Any, 
         synthesizer.denoised = before
 
 
+def by_the_true_number(original: Any, self: Any) -> float:
+    """The strategy is chosen by how many records there are."""
+    return float(self._records._Records__columns.rows)
+
+
 def scaled_by_the_largest(original: Any, records: Any, task: Any, budget: Any, **how: Any) -> Any:
     """Labels are measured in parts of the largest one there is, not of the largest that the schema allows."""
     present = np.flatnonzero(records._Records__columns.counts([task.label]))
@@ -84,6 +89,11 @@ OF_SYNTHESIS = [
         "synthetic tables: cells are put together by true counts",
         wrapped(synthesizer._Rounds, "__init__", grouped_by_true_counts),
         tested(test_synthesizer.test_cells_are_put_together_by_noisy_counts_only),
+    ),
+    Mutant(
+        "synthetic tables: the strategy is chosen by the true number of records",
+        wrapped(synthesizer._Singles, "look", by_the_true_number),
+        tested(test_synthesizer.test_what_is_looked_at_first_is_what_every_strategy_pays_for_and_the_choice_follows_from_it),
     ),
     Mutant(
         "synthetic tables: the number of records is read past the purse",

@@ -22,6 +22,17 @@ def test_less_noise_is_nearer_and_the_records_themselves_are_nearest() -> None:
     assert synthetic.distance(table, table.train, 2) == 0
 
 
+def test_intervals_hold_as_often_as_they_say(command) -> None:  # noqa: F811
+    """Of some hundred measured counts; seeded, so that it always passes or always fails."""
+    found = synthetic.intervals(synthetic.made_up(4, 4_000), 1.0, None, runs=3)
+    assert found["measured"][1] > 200
+    assert found["measured"][0] > 0.85 * found["measured"][1]
+    assert all(inside > 0.9 * of for basis, (inside, of) in found.items() if basis != "measured")
+    status, said, _ = command("bench", "synthetic", "made-3x500", "--intervals", "--epsilon", "1", "--no-pure")
+    assert status == 0
+    assert "made-3x500 at ε = 1, δ = 1e-09: measured: " in said
+
+
 def test_the_distance_is_that_of_shares() -> None:
     table = synthetic.made_up(2, 10)
     moved = {name: column[:1] for name, column in table.train.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from jostle.choice.economics import affordable_epsilon
@@ -23,6 +24,11 @@ def test_more_people_help_accuracy_and_cost_money() -> None:
     few, many = (affordable_epsilon(people=n, money=100, harm=1, within=0.01) for n in (100, 10_000))
     assert many.least < few.least
     assert many.most < few.most
+
+
+def test_numbers_of_numpy_do_not_overflow() -> None:
+    found = affordable_epsilon(people=np.int8(100), money=10, harm=np.int8(3), within=np.float16(0.5))  # type: ignore[arg-type]
+    assert found == affordable_epsilon(people=100, money=10, harm=3, within=0.5)
 
 
 @pytest.mark.parametrize("wrong", [{"people": 0}, {"money": -1}, {"harm": float("nan")}, {"within": 2}, {"confidence": 1}])

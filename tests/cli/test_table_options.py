@@ -51,6 +51,8 @@ def test_a_cap_is_read_from_options(options: tuple[str | None, ...], cap: object
         (("1,1e-6", "1e-6"), r"^delta: is named twice"),
         (("1", "0"), r"^delta: must be above 0"),
         (("1,2",), r"^delta: must be below 1"),
+        ((",1e-6",), r"^budget: is not an ε and a δ"),
+        (("1,1e-6,3",), r"^budget: is not an ε and a δ"),
         (("1", None, "0.1"), r"^budget: is in ρ, and in ε"),
         (("rho=x",), r"^rho: must be a finite number"),
     ],
@@ -85,6 +87,10 @@ def test_rho_is_refused_by_a_pure_account_before_a_charge(release: Any, folder: 
     code, _, err = release("--rho", "0.002", "--algorithm", "Laplace")
     assert code == 2
     assert "--rho: the account 'people' is of pure ε" in " ".join(err.split())
+    assert err.split()[-2:] == ["--budget", "1,1e-6."]
+    code, _, err = release("--epsilon", "0.1", "--budget", "rho=0.02")
+    assert code == 2
+    assert "--budget: account 'people' is in another measure" in " ".join(err.split())
     code, _, err = release("--rho", "0.002", "--epsilon", "0.1")
     assert code == 2
     assert "pass one of --epsilon 0.5, --rho 0.01 or --within 10" in " ".join(err.split())
@@ -97,3 +103,19 @@ def test_a_preview_in_rho(release: Any, folder: Path) -> None:
     assert code == 0, err
     assert "Expected error at ρ = 0.002: ±31 (95 % confidence)" in out
     assert not (folder / "budget.db").exists()
+
+
+def test_intervals_hold_together_and_csv_begins_with_notes_if_asked(release: Any, folder: Path) -> None:
+    def widths(*more: str) -> list[float]:
+        options = ("--epsilon", "0.1", "--budget", "1", "--algorithm", "Laplace", "--format", "csv", *more)
+        code, _, err = release(*options, "--out", folder / "out.csv")
+        assert code == 0, err
+        text = (folder / "out.csv").read_text()
+        assert text.startswith("# Values of age outside 0 – 9 are" if "--notes" in more else "age,count,low,high")
+        rows = [line.split(",") for line in text.splitlines() if not line.startswith("#")][1:]
+        return [float(row[3]) - float(row[2]) for row in rows]
+
+    assert min(widths("--together", "--notes")) > max(widths())
+    code, _, err = release("--aggregate", "p=median(age)", "--epsilon", "0.1", "--together")
+    assert code == 2
+    assert "--together: is for histograms, and for groups" in " ".join(err.split())

@@ -574,6 +574,39 @@ def test_a_table_with_hostile_names_runs_nothing(browser, place):
     assert "<b>x</b>" in browser.text("#released")
 
 
+def test_a_synthetic_table_is_made_looked_at_and_downloaded(browser, place):
+    browser.open_form()
+    for name, value in {"data": "people.csv", "ledger": "whole.db", "budget": "4", "heading": "names"}.items():
+        browser.fill(name, value)
+    cities = '[columns.city]\nkind = "category"\ncategories = ["Bern", "Basel"]'
+    browser.fill("schema", f'[columns.age]\nkind = "integer"\nlow = 0\nhigh = 99\n{cities}')
+    browser.send("/release/open")
+    browser.until(lambda: "of ε = 4 is left" in browser.text("[data-budget]"))
+    browser.fill("kind", "synthetic")
+    browser.fill("records", "300")
+    browser.fill("epsilon", "2")
+    browser.looks_right()
+    browser.send("/release/preview")
+    browser.until(lambda: "for each count of one column" in browser.text("#preview"))
+    assert not browser.every("#preview [data-step='/release/list']")  # it has a price of its own
+    browser.send("/release/pay")
+    browser.until(lambda: browser.every("#looked .js-plotly-plot"))
+    assert "300 synthetic records" in browser.text("#released")
+    assert browser.text("#looked .finding").startswith("Measured together")
+    browser.fill("one", "city")
+    browser.fill("other", "age")
+    browser.until(
+        lambda: browser.driver.execute_script(
+            "return document.querySelector('#looked .figure').data?.[0].type === 'heatmap'"
+        )
+    )
+    browser.looks_right()
+    assert browser.text("[data-budget] .big") == "2"
+    assert len(_download(browser, "#released a[href$='.csv']")) == 300
+    assert browser.find("#released a[href$='.parquet']").is_displayed()
+    assert UNSEEN not in browser.driver.page_source
+
+
 def test_a_table_that_cannot_be_opened_is_said_where_one_looks(browser, place):
     told = {"data": "people.csv", "ledger": "fresh.db", "budget": "1", "unit": ""}
     told["schema"] = '[columns.age]\nkind = "integer"\nlow = 0\nhigh = 99'

@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 if os.environ.get("JOSTLE_REQUIRE_ALL") != "1":
@@ -58,6 +59,7 @@ QUESTIONS = {
     "marginals": {"among": "sex", "sets": "2"},
     "groups": {"grouped": "sex", "aggregates": "n=count, mean(pay)"},
     "sql": {"sql": "SELECT sex, COUNT(*) AS n FROM people WHERE age >= 18 GROUP BY sex"},
+    "synthetic": {"among": "sex", "second": "sex", "records": "50"},
     "batch": {},
 }
 
@@ -167,12 +169,12 @@ def test_every_question_is_previewed_for_nothing_and_paid_for_once(curator, kind
     assert len(table) == len(told["answers"]) == ANSWERS[kind]
     assert told["epsilon"] == {"spent": "0.5", "remaining": "9.5"}
     ends = [(row[name], row[name.replace("low", "high")]) for row in table for name in row if name.endswith("low")]
-    assert len(ends) >= len(table)
+    assert len(ends) >= len(table) or kind == "synthetic"  # a record has no interval
     assert all(float(low) <= float(high) for low, high in ends if low)
     said = curator.desk.file(question, "txt")[0]
     assert said.startswith(told["explanation"] + "\n")
     assert (told["charge"]["account"], told["charge"]["amount"]) == ("people", "1/2")
-    assert all(event["key"] in said for event in told["charge"]["events"])
+    assert all(event["key"] in said for event in told["charge"]["events"][:3])  # of more, the number
     with pytest.raises(HTTPException):
         curator.desk.file(question, "exe")
 
@@ -187,10 +189,11 @@ QUESTIONS_IN_WORDS = {
     "marginals": "marginals of sex",
     "groups": "count, mean of pay by sex",
     "sql": "histogram of sex",
+    "synthetic": "synthetic table of sex",
     "batch": "2 questions together",
 }
 ANSWERS = {"histogram": 100, "cumulative": 100, "count": 1, "sum": 4, "mean": 1, "quantiles": 3, "marginals": 4}
-ANSWERS |= {"groups": 4, "sql": 4, "batch": 101}
+ANSWERS |= {"groups": 4, "sql": 4, "batch": 101, "synthetic": 50}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -218,6 +221,28 @@ def test_the_code_that_is_shown_asks_the_same_question(curator, kind, monkeypatc
         assert sum(curator.charges()) == pytest.approx(1.5)
 
 
+def test_columns_of_a_synthetic_table_are_looked_at_for_nothing(curator):
+    _, question = curator.preview(kind="synthetic", epsilon="5")
+    paid = curator.pay(question)
+    assert "What was measured" in paid.html
+    assert "of ρ" not in paid.html
+    before = curator.charges()
+    alone = done(curator.desk.look(form(release=question, one="sex", other="")))
+    assert "Measured together" in alone.html
+    both = done(curator.desk.look(form(release=question, one="age", other="sex")))
+    assert [json.loads(one.figures["looked"])["data"][0]["type"] for one in (alone, both)] == ["bar", "heatmap"]
+    assert "95 % interval" in both.html
+    assert curator.charges() == before
+    made = curator.desk._released[question].synthetic
+    content = curator.desk.file(question, "parquet")[0]
+    assert pq.read_table(io.BytesIO(content)).num_rows == len(made)
+    assert "Strategy: " in curator.desk.file(question, "txt")[0]
+    with pytest.raises(BadInput, match="must be some of the table's"):
+        done(curator.desk.look(form(release=question, one="name", other="")))
+    with pytest.raises(BadInput, match="not kept any more"):
+        done(curator.desk.look(form(release="another", one="age", other="")))
+
+
 def test_a_mean_in_sql_is_previewed_for_some_numbers_of_rows(curator):
     shown, _ = curator.preview(kind="sql", sql="SELECT AVG(pay) FROM people")
     assert "if there are 1,000 rows" in shown.html
@@ -236,6 +261,36 @@ def test_an_account_may_be_in_another_measure(people, budget, said):
     told = json.loads(curator.desk.file(question, "json")[0])
     assert told["rho"]["spent"] == "0.01"
     curator.desk.close()
+
+
+def test_what_was_released_of_a_version_is_not_paid_for_twice(people):
+    curator = Curator(people, version="2026-10")
+    asked = {"kind": "histogram", "first": "age", "second": "sex", "algorithm": "Laplace"}
+    curator.pay(curator.preview(**asked)[1])
+    for fields in (asked, {"kind": "histogram", "first": "age", "epsilon": "0.01"}):
+        shown, question = curator.preview(**fields)
+        assert "is already paid for. It would cost nothing." in shown.html
+        assert "Release at no cost" in shown.html
+        paid = curator.pay(question)
+        assert sum(curator.charges()) == 0.5
+    assert "Memory saved ε = 0.51 in 2 questions, 2 of which cost nothing." in paid.html
+    code = snippets(curator.desk._opened.opening, curator.desk._released[question].priced)
+    assert "version='2026-10'" in code["Python"]
+    assert "--data-version 2026-10" in code["Command line"]
+    groups = {"kind": "groups", "grouped": "sex", "aggregates": "count, mean(age)"}
+    assert "Release, and charge ε = 0.5" in curator.preview(**groups)[0].html
+    curator.pay(curator.preview(**groups)[1])
+    assert "All of it is already paid for. It would cost nothing." in curator.preview(**groups)[0].html
+    curator.desk.close()
+
+
+def test_rows_that_have_an_account_get_a_second_one_only_beside_it(curator):
+    curator.pay(curator.preview(kind="count")[1])
+    with pytest.raises(BadInput, match="type this name: 'people'; or, if both budgets .* enter 'people' as Beside"):
+        curator.reopen("budget.db", name="others")
+    curator.reopen("budget.db", name="others", beside="people")
+    curator.pay(curator.preview(kind="count")[1])
+    assert sum(curator.charges()) == 1
 
 
 def test_a_password_is_not_written_into_the_code():

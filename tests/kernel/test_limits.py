@@ -182,6 +182,18 @@ def test_a_pure_question_is_answered_from_rho_where_no_epsilon_is_left(ledger: A
         jostle.release([30, 0, 12], epsilon="1/2", account=account, algorithm="Laplace")
 
 
+def test_what_is_missing_is_named_as_epsilon_or_as_delta(ledger: Any) -> None:
+    account = ledger.account("people", cap=CAP)
+    with pytest.raises(Overdraft, match=r"requested δ = 0\.001, remaining 5e-07\.") as refused:
+        account.grant("1/100", delta="1/1000")
+    assert refused.value.remaining == CAP.for_keys
+    with pytest.raises(Overdraft, match="requested ε = 5, remaining 1"):
+        account.grant(5, delta="1/10000000")
+    with pytest.raises(BadInput, match=r"^delta: is no part of the price .*Approximate\(epsilon=1, delta=1e-6\)"):
+        jostle.release([1, 2], epsilon="1/10", delta=1e-7, account=account)
+    assert account.spent == 0
+
+
 def test_a_cap_changes_within_its_measure(ledger: Any) -> None:
     account = ledger.account("people", cap=CAP)
     account.charge(Cost.gaussian("1/500"), **HERE)

@@ -345,3 +345,18 @@ def test_the_estimator_gives_its_synthetic_records() -> None:
     model = PrivateSynthetic(epsilon=1, schema=schema, buckets={"age": cuts}).fit(frame)
     assert set(model.model_.synthetic.to_frame()["age"]) == {"0 … 49", "50 … (missing)"}
     assert model.spent_ == 1
+
+
+@pytest.mark.parametrize("buckets", [None, {"age": np.arange(TASK.sizes["age"]) // 50}], ids=["chosen", "given"])
+@pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
+def test_a_synthetic_table_of_all_columns_can_be_the_pipelines_histogram(buckets, neighbours) -> None:
+    records = source(drawn(6_000), neighbours=neighbours)
+    model = synthetic.run(records, TASK, records.grant(2), buckets=buckets, histogram="model")
+    assert records.unspent == 0
+    assert len(model.synthetic) == pytest.approx(6_000, rel=0.05)
+    test = drawn(4_000, seed=1)
+    wrong = float((model.scores(test).argmax(axis=1) != test["class"]).mean())
+    usual = float(min(test["class"].mean(), 1 - test["class"].mean()))
+    assert wrong < 0.9 * usual if buckets is None else "age" in model.synthetic.buckets
+    with pytest.raises(BadInput, match="histogram"):
+        synthetic.run(records, TASK, records.grant(2), histogram="guess")

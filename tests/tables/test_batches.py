@@ -124,7 +124,7 @@ def test_within_in_an_account_of_rho_is_paid_for_in_rho(tmp_path):
 
 def test_what_cannot_be_paid_is_refused_before_the_first_charge(tmp_path):
     people = opened(tmp_path, "1/2")
-    with pytest.raises(Overdraft):
+    with pytest.raises(Overdraft, match=r"requested ε = 1, remaining 0\.5\."):
         people.batch(*counts(people, 3), epsilon=1)
     with pytest.raises(BadInput, match="pure ε"):
         people.batch(*counts(people, 3), rho="1/10")

@@ -49,6 +49,9 @@ class Registered:
     def check_tunables(self, given: Iterable[str]) -> None:
         """Raise if an argument is set that the plan does not have."""
         for name in given:
+            if name not in self.tunables and name == "delta":
+                remedy = "leave it out: the account has one, cap=jostle.Approximate(epsilon=1, delta=1e-6)"
+                raise BadInput(name, "is no part of the price of this question", remedy)
             if name not in self.tunables:
                 has = ", ".join(self.tunables) or "none"
                 raise BadInput(name, f"is no tunable of {self.name}", f"look for a typing error; it has: {has}")

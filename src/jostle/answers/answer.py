@@ -97,8 +97,12 @@ class Answer(ABC):
         if not notes:
             self.rows().write(Path(path))
             return
-        comments = "".join(f"# {' '.join(note.split())}\n" for note in self.notes)
-        Path(path).write_text(comments + self.rows().to_csv(), encoding="utf-8", newline="")
+        Path(path).write_text(self.comments + self.rows().to_csv(), encoding="utf-8", newline="")
+
+    @property
+    def comments(self) -> str:
+        """What the numbers leave out, as lines before those of a CSV file."""
+        return "".join(f"# {' '.join(note.split())}\n" for note in self.notes)
 
     def to_polars(self) -> Any:
         """The rows as a frame of Polars."""
@@ -154,6 +158,8 @@ class Answer(ABC):
     def _left(self) -> str:
         if self.left_in != PURE:
             return f"ρ = {round_down(self.remaining) + 0.0:g} is left."
+        if self.measure != PURE:  # the budget has two sides, and what is left on one is no part of its ε
+            return f"ε = {round_down(self.remaining) + 0.0:g} is left for the next question."
         return f"{round_down(self.remaining) + 0.0:g} of the budget is left."
 
 

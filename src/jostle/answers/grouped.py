@@ -11,13 +11,17 @@ import numpy as np
 
 from jostle import plots
 from jostle.answers.answer import Answer
-from jostle.answers.noise_intervals import NumberSum, ratio_of_sums
+from jostle.answers.noise_intervals import MISSED, NumberSum, ratio_of_sums
+from jostle.answers.number_readings import NumberReading
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.schema.rows import Rows, decimals_of, distinct_names, short
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+SHOWN_AS_BARS = 8
+"""A cross table of more cells than this is drawn as a map with numbers."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -42,6 +46,9 @@ class GroupedAnswers(Answer):
     sums: Mapping[str, NumberSum | None] = field(default_factory=dict)
     """The counts and sums among the aggregates, as they are computed from noisy numbers."""
 
+    readings: Mapping[str, NumberReading] = field(default_factory=dict, repr=False)
+    """The aggregates whose intervals can be had at any confidence."""
+
     why: str = "Laplace noise"
     """The noise, and why it is of this kind."""
 
@@ -51,6 +58,15 @@ class GroupedAnswers(Answer):
         return {
             name: np.maximum(high - self.values[name], self.values[name] - low) for name, (low, high) in self.ends.items()
         }
+
+    @cached_property
+    def ends_together(self) -> dict[str, tuple[Vector, Vector]]:
+        """The same for intervals that all hold at once, with 95 % confidence: each misses with its part of 5 %."""
+        if missing := [name for name in self.values if name not in self.readings]:
+            problem = f"is for counts, sums, means and variances, and {missing[0]!r} is another, or was remembered"
+            raise BadInput("together", problem, "leave it out, or ask for the others by themselves")
+        missed = MISSED / max(len(self) * len(self.values), 1)
+        return {name: self.readings[name].found(missed)[1:] for name in self.values}
 
     def ratio(self, over: int, under: int) -> tuple[Vector, Vector] | None:
         """The ends of the intervals of one count or sum over another; None for other aggregates."""
@@ -71,17 +87,21 @@ class GroupedAnswers(Answer):
             f"It protects {self._whom}. {self._left}"
         )
 
-    def rows(self) -> Rows:
-        """One row per group: its labels, and per aggregate the number and the ends of its interval."""
+    def rows(self, *, together: bool = False) -> Rows:
+        """One row per group: its labels, and per aggregate the number and the ends of its interval.
+
+        With `together`, all intervals of the table hold at once with 95 % confidence. They are wider.
+        """
+        ends = self.ends_together if together else self.ends
         numbers: dict[str, Any] = {}
         for name, values in self.values.items():
             low, high = distinct_names([f"{name}: low", f"{name}: high"], self.values)
-            numbers |= {name: values, low: self.ends[name][0], high: self.ends[name][1]}
+            numbers |= {name: values, low: ends[name][0], high: ends[name][1]}
         labels = zip(distinct_names(self.groups, numbers), (self.labels[name] for name in self.groups), strict=True)
         return Rows({**dict(labels), **numbers})
 
     def plot(self, name: str | None = None) -> Any:
-        """One aggregate, by default the first, as a Plotly figure: bars with intervals."""
+        """One aggregate, by default the first, as a Plotly figure: bars with intervals; a map for two columns of groups."""
         return plots.captioned(self._drawn(name), self._terms, self.notes)
 
     def _drawn(self, name: str | None = None) -> Any:
@@ -91,6 +111,12 @@ class GroupedAnswers(Answer):
         labels = [", ".join(map(str, parts)) for parts in zip(*self.labels.values(), strict=True)] or ["all rows"]
         by = " and ".join(self.groups)
         title, x = plots.heading(f"{self.what[shown]} by {by}" if by else self.what[shown]), ", ".join(self.groups)
+        if len(self.groups) == 2 and len(labels) > SHOWN_AS_BARS:
+            rows, columns = (list(dict.fromkeys(map(str, self.labels[name]))) for name in self.groups)
+            cells = np.full((len(rows), len(columns)), np.nan)
+            for row, column, value in zip(*self.labels.values(), self.values[shown], strict=True):
+                cells[rows.index(str(row)), columns.index(str(column))] = value
+            return plots.heat(cells, title=title, x=self.groups[1], y=self.groups[0], labels=(rows, columns))
         figure = plots.bars(self.values[shown], self.margins[shown], labels=labels, title=title, x=x)
         return figure.update_yaxes(title_text=shown)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from statistics import NormalDist
@@ -24,8 +24,11 @@ from jostle.kernel.partition import Vector
 MISSED: Final = 0.05
 """The chance that a true value is not in its interval."""
 
-MISSED_MEAN: Final = 0.005
-"""Of it, the share that the interval of a variance leaves to the mean behind it: an error there matters little."""
+FOR_MEAN: Final = 0.1
+"""The share of it that the interval of a variance leaves to the mean behind it: an error there matters little."""
+
+FOR_SAMPLE: Final = 0.02
+"""In proportion to it, the chance that the interval of a sample's number of rows misses it."""
 
 _GAPS: Final = {1: 0.0, 2: 1e-5, 3: 1e-4}
 _WIDEST_GAP: Final = 1e-3
@@ -101,14 +104,14 @@ def _laplace_margin(weights: tuple[float, ...], missed: float) -> float:
     return high
 
 
-def whole_margin(numbers: int, scale: float, *, gaussian: bool = False) -> float:
+def whole_margin(numbers: int, scale: float, missed: float = MISSED, *, gaussian: bool = False) -> float:
     """The same for the plain sum of some whole numbers with discrete noise, which is a whole number as well.
 
     >>> whole_margin(1, 1.0), whole_margin(1, 0.1), round(whole_margin(1, 100.0), 1)
     (3.0, 0.0, 299.6)
     """
     if scale >= _MANY:
-        return margin(np.ones(numbers), scale, gaussian=gaussian)
+        return margin(np.ones(numbers), scale, missed, gaussian=gaussian)
     places = np.abs(np.arange(-(far := math.ceil(40 * scale) + 1), far + 1)) / scale
     alone = np.exp(-(places**2) / 2 if gaussian else -places)
     chances = alone = alone / alone.sum()
@@ -116,7 +119,23 @@ def whole_margin(numbers: int, scale: float, *, gaussian: bool = False) -> float
         chances = np.convolve(chances, alone)
     middle = len(chances) // 2
     beyond = 1 - chances[middle] - 2 * np.cumsum(np.concatenate([[0.0], chances[middle + 1 :]]))
-    return float(np.argmax(beyond <= MISSED))
+    return float(np.argmax(beyond <= missed))
+
+
+def wider(numbers: int, *, gaussian: bool = False) -> float:
+    """By which factor 95 % intervals of this many numbers have to be wider, so that all hold at once with 95 % confidence.
+
+    Each misses with its part of 5 %. Of normal noise, the factor is that of its quantiles. All other noise here has a
+    density whose logarithm is concave, and so is that of the chance S(x) to be farther off than x (Prékopa 1973). As S(0)
+    is 1, S(t·q) is at most S(q)ᵗ for t ≥ 1.
+
+    >>> round(wider(100), 3), round(wider(100, gaussian=True), 3), wider(1)
+    (2.537, 1.776, 1.0)
+    """
+    part = MISSED / max(numbers, 1)
+    if gaussian:
+        return NormalDist().inv_cdf(1 - part / 2) / NormalDist().inv_cdf(1 - MISSED / 2)
+    return math.log(part) / math.log(MISSED)
 
 
 def held(
@@ -192,18 +211,18 @@ def spread(numbers: Any) -> Any:
     return np.where(whole > 0, np.clip(second - share(found) ** 2, 0.0, 0.25), 0.125)
 
 
-def spread_ends(numbers: Vector, scale: float, *, gaussian: bool = False) -> tuple[Vector, Vector]:
+def spread_ends(numbers: Vector, scale: float, missed: float = MISSED, *, gaussian: bool = False) -> tuple[Vector, Vector]:
     """Per row of such numbers, between which variances the true one lies.
 
-    The true mean lies in an interval that misses it in 1 of 200 cases. For the true mean m, the sum of (x − m)² less the
-    variance times the number of rows is 0, which gives an interval of the variance for every m; all of them are joined. The
-    chances of both misses add up to 5 %.
+    The true mean lies in an interval that misses it in 1 of 200 cases (for 95 %). For the true mean m, the sum of (x − m)²
+    less the variance times the number of rows is 0, which gives an interval of the variance for every m; all of them are
+    joined. The chances of both misses add up to what may be missed.
     """
-    first, last = share_ends(numbers, scale, MISSED_MEAN, gaussian=gaussian)
+    first, last = share_ends(numbers, scale, FOR_MEAN * missed, gaussian=gaussian)
     means = np.stack([*np.linspace(first, last, 9), share(numbers)])[..., np.newaxis]  # one row of them per candidate
     around = np.stack([(1 - means) ** 2, -means * (1 - means), means**2], axis=-1).reshape(-1, 1, 3)
     again = np.tile(numbers, (len(means), 1))
-    how: dict[str, Any] = {"missed": MISSED - MISSED_MEAN, "gaussian": gaussian}
+    how: dict[str, Any] = {"missed": (1 - FOR_MEAN) * missed, "gaussian": gaussian}
     ends = held(again, scale, partial(_beyond_spread, around), 4 * spread(again), **how)
     low, high = (end.reshape(len(means), -1) / 4 for end in ends)
     return low.min(axis=0), high.max(axis=0)
@@ -226,9 +245,11 @@ Ends = tuple[Vector, Vector, Vector]
 """Numbers, and the ends of their intervals."""
 
 
-def of_sample(squared: tuple[Any, ...], numbers: Vector, scale: float, *, gaussian: bool) -> tuple[Any, ...]:
-    """Variances of n rows, times n / (n − 1). The interval of n misses it in one of 1,000 cases."""
-    rows, off = numbers.sum(axis=1), margin(np.ones(numbers.shape[1]), scale, 0.001, gaussian=gaussian)
+def of_sample(
+    squared: Sequence[Any], numbers: Vector, scale: float, missed: float = MISSED, *, gaussian: bool
+) -> tuple[Any, ...]:
+    """Variances of n rows, times n / (n − 1). The interval of n misses it in one of 1,000 cases (for 95 %)."""
+    rows, off = numbers.sum(axis=1), margin(np.ones(numbers.shape[1]), scale, FOR_SAMPLE * missed, gaussian=gaussian)
     factors = (count / (count - 1) for count in (np.maximum(each, 2.0) for each in (rows, rows + off, rows - off)))
     return tuple(each * factor for each, factor in zip(squared, factors, strict=True))
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from jostle import plots
 from jostle.answers.answer import Answer, labelled
+from jostle.answers.noise_intervals import MISSED, wider
+from jostle.answers.number_readings import NumberReading
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Vector
 from jostle.linear.fitting.marginals import Axes
@@ -43,16 +45,16 @@ class ReleasedNumber(_ByNoise):
         what = self.what[:1].upper() + self.what[1:]
         return f"{what}: {self.value:g} ± {short(self.margin)} (95 %) at {self._at}. {self._how}"
 
-    def rows(self) -> Rows:
+    def rows(self, *, together: bool = False) -> Rows:  # of one number, all intervals are this one
         """One row: what the number is, its value, and the ends of its 95 % interval."""
         low, high = np.clip([self.value - self.margin, self.value + self.margin], *self.between).tolist()
         return Rows({"figure": [self.what], "value": [self.value], "low": [low], "high": [high]})
 
     def _drawn(self) -> Any:
         """A bar with its 95 % interval."""
-        return plots.bars(
-            [self.value], [self.margin], labels=[self.what], title=plots.heading(self.what), between=self.between
-        )
+        title = plots.heading(self.what)
+        figure = plots.bars([self.value], [self.margin], labels=[self.what], title=title, between=self.between)
+        return figure.update_yaxes(title_text=self.what.split(" ")[0])
 
     def __float__(self) -> float:
         return self.value
@@ -77,14 +79,38 @@ class ReleasedNumbers(_ByNoise):
     ends: tuple[Vector, Vector] | None = None
     """The ends of the intervals, where they are not as far on both sides."""
 
+    reading: NumberReading | None = field(default=None, repr=False)
+    """How the numbers follow from noisy ones, for intervals at any confidence."""
+
+    law: Literal["normal", "log-concave"] | None = None
+    """Of the noise on each number, where it is symmetric and intervals follow from it; None if that is not known."""
+
     def _explained(self) -> str:
         what = self.what[:1].upper() + self.what[1:]
         typical = f"typically within ±{short(np.median(self.margins))} (95 %)"
         return f"{what}: {len(self.answers):,} numbers at {self._at}, {typical}. {self._how}"
 
-    def rows(self) -> Rows:
-        """One row per cell: its labels, its number, and the ends of the 95 % interval."""
-        ends = self.ends or (self.answers - self.margins, self.answers + self.margins)
+    def rows(self, *, together: bool = False) -> Rows:
+        """One row per cell: its labels, its number, and the ends of the 95 % interval.
+
+        With `together`, all intervals hold at once with 95 % confidence. They are wider.
+        """
+        return self.rows_within(self.ends_of(len(self.answers) if together else 1))
+
+    def ends_of(self, numbers: int) -> tuple[Vector, Vector]:
+        """The ends of intervals which hold at once with 95 % confidence, together with those of as many numbers in all."""
+        if numbers == 1:
+            return self.ends or (self.answers - self.margins, self.answers + self.margins)
+        if self.reading is not None:
+            return self.reading.found(MISSED / numbers)[1:]
+        if self.law is None:
+            problem = "is for numbers as they were released, not for refined ones or those put together with earlier ones"
+            raise BadInput("together", problem, "leave it out, or use the numbers that were not refined")
+        off = self.margins * wider(numbers, gaussian=self.law == "normal")
+        return self.answers - off, self.answers + off
+
+    def rows_within(self, ends: tuple[Vector, Vector]) -> Rows:
+        """The same with intervals that have these ends."""
         low, high = (np.clip(end, *self.between) for end in ends)
         return labelled(self.about, {self.name: self.answers, "low": low, "high": high})
 
@@ -147,13 +173,17 @@ class Marginals(Answer, Mapping[Axes, ReleasedNumbers]):
         how = "drawn to independence of their columns" if self.is_refined else "consistent with each other by least squares"
         return f"{len(self)} histograms at {self._at}, {how}. Typical margins (95 %): {off}. {self._how}"
 
-    def rows(self) -> Rows:
-        """All of them, one below the other; a column that a histogram is not about is empty there."""
+    def rows(self, *, together: bool = False) -> Rows:
+        """All of them, one below the other; a column that a histogram is not about is empty there.
+
+        With `together`, all intervals of all histograms hold at once with 95 % confidence. They are wider.
+        """
+        cells = sum(len(table.answers) for table in self.tables.values()) if together else 1
         numbers = ["count", "low", "high"]
         names = list(dict.fromkeys(name for table in self.tables.values() for name in table.about))
         columns: dict[str, list[Any]] = {name: [] for name in [*distinct_names(names, numbers), *numbers]}
         for table in self.tables.values():
-            *_, count, low, high = table.rows().columns.values()
+            *_, count, low, high = table.rows_within(table.ends_of(cells)).columns.values()
             about = [table.about.get(name, [math.nan] * len(count)) for name in names]
             for column, values in zip(columns.values(), [*about, count, low, high], strict=True):
                 column.extend(values)
@@ -171,7 +201,7 @@ def _drawn_to_independence(table: ReleasedNumbers, shape: tuple[int, ...], varia
     refined = drawn_to_independence(table.answers.reshape(shape), variance).reshape(-1)
     low = np.minimum(np.maximum(table.answers - table.margins, 0.0), refined)
     high = np.maximum(table.answers + table.margins, refined)
-    return replace(table, answers=refined, margins=np.maximum(high - refined, refined - low), ends=(low, high))
+    return replace(table, answers=refined, margins=np.maximum(high - refined, refined - low), ends=(low, high), law=None)
 
 
 Figure, Figures = ReleasedNumber, ReleasedNumbers  # their names until version 0.1

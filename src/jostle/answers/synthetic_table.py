@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from jostle import plots
 from jostle.answers.answer import Answer, IntervalKind, labelled
 from jostle.kernel.budget import PURE, SYMBOLS, round_up
 from jostle.kernel.errors import BadInput
+from jostle.kernel.partition import Counts
 from jostle.linear.laws import NoiseLaw, margins
 from jostle.schema import Date, Numeric
 from jostle.schema.rows import Rows
@@ -51,6 +53,31 @@ class SyntheticMarginal:
         """One row per combination of groups."""
         return labelled(self.about, {"count": self.counts, "low": self.low, "high": self.high})
 
+    def words(self) -> str:
+        """Where the intervals come from."""
+        if self.basis == "measured":
+            return "Measured together: the intervals are those of the noise."
+        if self.off is not None:
+            off = f"at most {self.off:,.0f} records in all"
+            return f"Not measured together. In 95 of 100 cases, the counts of all combinations are off by {off}."
+        return "Not measured together, and no bound is known: a combination has no more records than its rarest value."
+
+    def plot(self) -> Any:
+        """Bars with intervals for one column, a grid of counts for two."""
+        title = plots.heading(" and ".join(self.names))
+        if len(self.names) > 2:
+            raise BadInput("columns", "are more than two, and a picture has one or two", "plot a marginal of fewer columns")
+        if len(self.names) == 1:
+            (name,) = self.names
+            figure = plots.bars(self.counts, self.counts - self.low, labels=self.about[name], title=title, x=name)
+            figure.data[0].error_y.array = np.maximum(self.high - self.counts, 0)
+            figure.data[0].error_y.arrayminus = np.maximum(self.counts - self.low, 0)
+        else:
+            one, other = (list(dict.fromkeys(self.about[name])) for name in self.names)
+            grid = self.counts.reshape(len(one), len(other))
+            figure = plots.heat(grid, title=title, x=self.names[1], y=self.names[0], labels=(one, other))
+        return plots.captioned(figure, "measured" if self.basis == "measured" else "by the model", [self.words()])
+
     def to_pandas(self) -> Any:
         """The rows as a frame of pandas."""
         return self.rows().to_pandas()
@@ -82,17 +109,25 @@ class SyntheticTable(Answer):
         steps = self.synthesis.steps
         single = sum(len(step.names) == 1 for step in steps)
         widest = max((len(step.names) for step in steps), default=1)
+        more = (
+            f" and {len(steps) - single} of up to {widest} columns, which were chosen privately"
+            if single < len(steps)
+            else ""
+        )
         return (
             f"{len(self):,} synthetic records with {len(self.synthesis.columns)} columns, from {single} noisy histograms of "
-            f"single columns and {len(steps) - single} of up to {widest} columns, which were chosen privately, "
-            f"at {self._at}. Protects {self._whom}. {self._left}"
+            f"single columns{more}, at {self._at}. Protects {self._whom}. {self._left}"
         )
 
     def shown(self, rows: Rows, most: int | None = None) -> str:
         """The answer in words, and the first records."""
-        first = rows.at(range(min(len(self), FEW_RECORDS))).columns
-        texts = {name: ["" if one is None else str(one) for one in values] for name, values in first.items()}
-        return "\n".join([self._explained(), "", Rows(texts).to_text(), "", *self.notes])
+        words = [self._explained(), self.synthesis.strategy.words()]
+        return "\n".join([*words, "", self.first(FEW_RECORDS).to_text(), "", *self.notes])
+
+    def first(self, most: int) -> Rows:
+        """The first records, as texts."""
+        found = self.records.at(range(min(len(self), most))).columns
+        return Rows({name: ["" if one is None else str(one) for one in values] for name, values in found.items()})
 
     # --------------------------------------------------------------------------------------------------- histograms
 
@@ -114,8 +149,8 @@ class SyntheticTable(Answer):
         known: dict[str, Any] = {"names": columns, "about": about, "counts": counts.reshape(-1)}
         if found is not None:
             values, margin = found
-            middle = np.transpose(values, order).reshape(-1)
-            return SyntheticMarginal(**known, low=np.maximum(middle - margin, 0), high=middle + margin, basis="measured")
+            ends = [np.maximum(np.transpose(values + side * margin, order).reshape(-1), 0) for side in (-1, 1)]
+            return SyntheticMarginal(**known, low=ends[0], high=ends[1], basis="measured")
         bound = self.synthesis.bounds.get(kept)
         low, high = self._between(axes)
         if bound is not None and bound.distance < 2 * self.synthesis.total:
@@ -124,24 +159,27 @@ class SyntheticTable(Answer):
             return SyntheticMarginal(**known, low=np.maximum(low, 0), high=high, basis="bounded", off=off)
         return SyntheticMarginal(**known, low=low, high=high, basis="from single columns")
 
-    def _measured(self, axes: Clique) -> tuple[FloatArray, float] | None:
-        """The most precise measurement of these columns, or of more, and half the width of its intervals."""
-        best: tuple[FloatArray, float] | None = None
-        for one in combined(self.synthesis.measured):
-            if not set(axes) <= set(one.axes):
-                continue
-            added = one.values.size // max(1, math.prod(self.synthesis.coarse[self.synthesis.names[a]].size for a in axes))
-            margin = self._margin(one, added)
-            if best is None or margin < best[1]:
-                best = summed(one.values, one.axes, axes), margin
-        return best
+    def _measured(self, axes: Clique) -> tuple[FloatArray, FloatArray] | None:
+        """The most precise measurement of these columns, or of more, and half the widths of its intervals."""
+        found = [self._single(axes[0])] if len(axes) == 1 else []
+        for one in combined(self.synthesis.measured[len(self.synthesis.columns) :]):
+            if set(axes) <= set(one.axes):
+                values = summed(one.values, one.axes, axes)
+                found.append((values, self._margins(one, np.full(values.shape, one.values.size // values.size))))
+        return min(found, key=lambda each: float(each[1].mean()), default=None)
 
-    def _margin(self, one: NoisyMarginal, added: int = 1) -> float:
-        """Of a sum of that many counts. An average of measurements is treated like one of its variance."""
+    def _single(self, axis: int) -> tuple[FloatArray, FloatArray]:
+        """A column's first histogram over groups: each has the noise of all its cells."""
+        name = self.synthesis.names[axis]
+        groups, single = self.synthesis.coarse[name].groups, self.synthesis.singles[name]
+        return np.bincount(groups, single.values).astype(np.float64), self._margins(single, np.bincount(groups))
+
+    def _margins(self, one: NoisyMarginal, added: Counts) -> FloatArray:
+        """Of sums of this many counts each. An average of measurements is treated like one of its variance."""
         law = NoiseLaw.gaussian(one.variance)
         if self.measure == PURE:
             law = NoiseLaw.discrete_laplace(math.sqrt(one.variance / 2))
-        return float(margins([(law, np.full((3, 1), float(added)))])[0])
+        return margins([(law, np.tile(added.reshape(-1).astype(np.float64), (3, 1)))]).reshape(added.shape)
 
     def _between(self, axes: Clique) -> tuple[FloatArray, FloatArray]:
         """A combination has no more records than the rarest of its values: bounds by single columns."""
@@ -168,7 +206,7 @@ class SyntheticTable(Answer):
     def report(self) -> str:
         """What was measured, at which price and with how much noise, and where the model may be far off."""
         symbol = SYMBOLS[self.measure]
-        lines = [self._explained(), "", "Measured:"]
+        lines = [self._explained(), "", self.synthesis.strategy.words(), "", "Measured:"]
         for step in self.synthesis.steps[:MOST_STEPS]:
             paid = f"{symbol} = {round_up(step.amount):.3g}"
             lines.append(f"  {', '.join(step.names)}: {step.cells:,} counts, ± {1.96 * step.deviation:,.0f} each, {paid}")
@@ -183,6 +221,9 @@ class SyntheticTable(Answer):
             ((bound.distance / total, axes) for axes, bound in self.synthesis.bounds.items() if len(axes) == 2), reverse=True
         )
         unmeasured = [(off, axes) for off, axes in bounds if self._measured(axes) is None]
+        if len(self.synthesis.columns) > 1 and all(len(step.names) == 1 for step in self.synthesis.steps):
+            yield "Only single columns were measured: synthetic columns have nothing to do with each other."
+            return
         if not unmeasured:
             yield "Every pair of columns that the model could hold was measured."
             return
@@ -195,10 +236,12 @@ class SyntheticTable(Answer):
         """How far each pair of columns may be off by the last choice; 0 where it was measured."""
         names = list(self.synthesis.names)
         table = np.full((len(names), len(names)), np.nan)
-        for axes, bound in self.synthesis.bounds.items():
-            if len(axes) == 2:
-                off = 0.0 if self._measured(axes) is not None else min(bound.distance / self.synthesis.total, 2.0)
-                table[axes], table[axes[::-1]] = off, off
+        for axes in combinations(range(len(names)), 2):
+            bound = self.synthesis.bounds.get(axes)
+            if self._measured(axes) is not None:
+                table[axes] = table[axes[::-1]] = 0.0
+            elif bound is not None:
+                table[axes] = table[axes[::-1]] = min(bound.distance / self.synthesis.total, 2.0)
         title = f"How far pairs of columns may be off, {self._at}"
         return plots.heat(table, title=title, x="column", y="column", labels=(names, names))
 

@@ -51,10 +51,13 @@ def affordable_epsilon(
     >>> affordable_epsilon(people=100, money=5_000, harm=500, within=0.01).feasible
     False
     """
-    for name, value in (("people", people), ("money", money), ("harm", harm)):
-        check_finite(value, name, "pass for instance 1000", least=1e-9, most=1e12)
+    # What comes back are Python's numbers: products of NumPy's smallest ones would overflow.
+    many, paid, lost = (
+        check_finite(one, name, "pass for instance 1000", least=1e-9, most=1e12)
+        for one, name in ((people, "people"), (money, "money"), (harm, "harm"))
+    )
     if within is not None:
-        check_finite(within, "within", "pass a share, for instance 0.01", least=1e-9, most=1)
-    check_finite(confidence, "confidence", "pass for instance 0.95", least=0.01, most=0.999999)
-    least = 0.0 if within is None else math.log(1 / (1 - confidence)) / (people * within)
-    return AffordableEpsilon(least, math.log1p(money / (people * harm)))
+        within = check_finite(within, "within", "pass a share, for instance 0.01", least=1e-9, most=1)
+    confidence = check_finite(confidence, "confidence", "pass for instance 0.95", least=0.01, most=0.999999)
+    least = 0.0 if within is None else math.log(1 / (1 - confidence)) / (many * within)
+    return AffordableEpsilon(least, math.log1p(paid / (many * lost)))

@@ -70,9 +70,9 @@ def _show(console: Console, verdicts: Sequence[ReplayVerdict], report: dict[str,
         numbers = (f"{one.pairs:,}", f"{one.draws:,}", f"{one.worst:.0%}", f"{one.seconds:.1f}", f"{one.divergences:,}")
         table.add_row(*map(Text, (one.name, *numbers)), style="bold red" if one.divergences else None)
     console.print(table)
-    found = report["divergences"]
+    found, asked = report["divergences"], report["subjects"]
     took = f"{report['cpu_seconds']:,.0f} s of processor time in {report['seconds']:,.0f} s"
     console.print(
-        f"\n{report['subjects']} subjects, {report['pairs']:,} neighbouring pairs, {found:,} "
+        f"\n{asked} subject{'' if asked == 1 else 's'}, {report['pairs']:,} neighbouring pairs, {found:,} "
         f"divergence{'' if found == 1 else 's'}; {took}."
     )

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,12 @@ class Destination:
     wide: bool = False
     """Whether two group columns are printed as a cross table."""
 
+    together: bool = False
+    """Whether intervals hold all at once."""
+
+    notes: bool = False
+    """Whether lines of CSV come after what they leave out, in lines that begin with #."""
+
 
 def check_destination(to: Destination, data: str, schema: Path) -> None:
     """Refuse, before anything is charged, files that cannot or must not be written."""
@@ -67,9 +74,10 @@ def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseE
     fail or be stopped. Answers that cannot be written to the file are printed; answers that cannot be printed go to standard
     error.
     """
-    rows_of = getattr(answer, "wide_rows", answer.rows) if to.wide else answer.rows
+    rows_of: Any = getattr(answer, "wide_rows", answer.rows) if to.wide else answer.rows
+    rows_of = partial(rows_of, together=True) if to.together else rows_of
     rows, explanation = answer.rows_at_once(), None
-    unwritten = _failure(lambda: _write(answer, rows, explanation, to.out))
+    unwritten = _failure(lambda: _write(answer, rows, explanation, to))
     if stopped is None:
         working.on("Simulating the error")
         try:
@@ -77,7 +85,7 @@ def deliver(answer: Answer, to: Destination, working: Working, *, stopped: BaseE
         except (Exception, KeyboardInterrupt) as failure:  # noqa: BLE001  # whatever it was, the answers are there
             stopped = failure
         else:
-            unwritten = _failure(lambda: _write(answer, rows, explanation, to.out))
+            unwritten = _failure(lambda: _write(answer, rows, explanation, to))
     working.stop()
     in_file = to.out is not None and unwritten is None
     unprinted = _failure(lambda: _print_answers(answer, rows, explanation, to, in_file=in_file))
@@ -175,14 +183,21 @@ def _in_words(failure: BaseException) -> str:
 # ------------------------------------------------------------------------------------------------------------- files
 
 
-def _write(answer: Answer, rows: Rows, explanation: str | None, out: Path | None) -> None:
+def _write(answer: Answer, rows: Rows, explanation: str | None, to: Destination) -> None:
+    out = to.out
     if out is None:
         return
     if out.suffix == ".json":
         text = json.dumps(to_json(answer, rows, explanation), ensure_ascii=False, indent=1) + "\n"
         out.write_text(text, encoding="utf-8", newline="")
+    elif out.suffix == ".csv":
+        out.write_text(_csv(answer, rows, to), encoding="utf-8", newline="")
     else:
         rows.write(out)
+
+
+def _csv(answer: Answer, rows: Rows, to: Destination) -> str:
+    return (answer.comments if to.notes else "") + rows.to_csv()
 
 
 def _draw(answer: Answer, plot: Path | None) -> None:
@@ -231,7 +246,7 @@ def _print_answers(answer: Answer, rows: Rows, explanation: str | None, to: Dest
     if to.form == "json":
         typer.echo(json.dumps(to_json(answer, rows, explanation), ensure_ascii=False))
     elif to.form == "csv":
-        typer.echo(rows.to_csv(), nl=False)
+        typer.echo(_csv(answer, rows, to), nl=False)
     else:
         if explanation is not None and not in_file and to.out is None:
             say(answer.shown(rows))
@@ -239,7 +254,7 @@ def _print_answers(answer: Answer, rows: Rows, explanation: str | None, to: Dest
         if explanation is not None:
             say(explanation)
         if not in_file:
-            typer.echo(rows.to_csv(), nl=False)
+            typer.echo(_csv(answer, rows, to), nl=False)
 
 
 def _print_places(answer: Answer, to: Destination) -> None:

@@ -31,7 +31,9 @@ SYNONYMS: Final = (
 """Arguments of the library, and options that stand for them where a command has no option of the argument's own name."""
 
 _UNIT: Final = re.compile(r"""Unit\(["'](\w+)["'], max_rows=(\w+)\)""")
-_KEYWORD: Final = re.compile(r"""\b([a-z_]+)=('[^']*'|"[^"]*"|\[…\]|[^\s,;:)]+)""")
+_BOTH: Final = re.compile(r"(?:\b(?:cap|budget)=)?\b(?:jostle\.)?Approximate\(epsilon=([^,)]+), delta=([^,)]+)\)")
+_IN_RHO: Final = re.compile(r"(?:\b(?:cap|budget)=)?\b(?:jostle\.)?Concentrated\(rho=([^,)]+)\)")
+_KEYWORD: Final = re.compile(r"""(?<!--budget )\b([a-z_]+)=('[^']*'|"[^"]*"|\[…\]|[^\s,;:)]+)""")
 
 
 _PANELS: Final = {
@@ -40,7 +42,7 @@ _PANELS: Final = {
     "How the data are read": (
         "table columns header delimiter encoding decimal thousands quoted_line_breaks sheet view engine"
     ),
-    "What you get": "out plot form as_json wide save",
+    "What you get": "out plot form as_json wide together notes save",
 }
 """The headings under which the help of a command with many options lists them, and the options of each."""
 
@@ -132,7 +134,12 @@ def _keywords_as_options(text: str, names: Mapping[str, str]) -> str:
     '--header, --columns age,sex or --name people; not k=2'
     >>> _keywords_as_options('pass delimiter=";"', {"delimiter": "--delimiter"})
     'pass --delimiter ";"'
+    >>> options = {"budget": "--budget", "epsilon": "--epsilon"}
+    >>> _keywords_as_options("pass epsilon=…, or cap=jostle.Approximate(epsilon=1, delta=1e-6)", options)
+    'pass --epsilon …, or --budget 1,1e-6'
     """
+    if "budget" in names:
+        text = _IN_RHO.sub(r"--budget rho=\1", _BOTH.sub(r"--budget \1,\2", text))
 
     def option(found: re.Match[str]) -> str:
         name, value = names.get(found[1], ""), found[2].strip("'\"").replace("[…]", "age,sex")

@@ -77,6 +77,12 @@ def release(
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="What is printed: text, csv or json.")] = "text",
     as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
+    together: Annotated[
+        bool, typer.Option("--together", help="Wider intervals, which hold all at once with 95 % confidence.")
+    ] = False,
+    notes: Annotated[
+        bool, typer.Option("--notes", help="Begin CSV with what the numbers leave out, in lines that begin with #.")
+    ] = False,
 ) -> None:
     """Release counts of a private table, with error bars, and write down what they cost.
 
@@ -88,7 +94,7 @@ def release(
     if by and not any(map(words, by)):
         raise BadInput("by", "names no column", "name one, or leave it out to count all rows")
     groups = [name for text in by or [] for name in words(text)]
-    to = Destination(out=out, plot=plot, form=form, ledger=str(table.ledger), wide=wide)
+    to = Destination(out=out, plot=plot, form=form, ledger=str(table.ledger), wide=wide, together=together, notes=notes)
     if [epsilon, rho, within].count(None) != 2:
         problem = "is missing" if (epsilon, rho, within) == (None, None, None) else "is one of three ways to say the price"
         raise BadInput("epsilon", problem, "pass one of --epsilon 0.5, --rho 0.01 or --within 10")
@@ -116,6 +122,9 @@ def release(
         private = table.open(ledger=ledger, budget=cap, version=None if fresh else data_version)
         whole = _whole_question(private, sql, batch, keys, lookups)
         question = whole or _question(private, groups, where, algorithm, aggregates, keys)
+        if together and (wide or not question.holds_together):
+            problem = "is for histograms, and for groups of which counts, sums, means and variances are asked"
+            raise BadInput("together", problem, "leave it out, or ask for the others by themselves")
         working.on("Working out the error" if preview else "Counting rows and drawing noise")
         if preview:
             price = epsilon if rho is None else Price.of(None, rho)

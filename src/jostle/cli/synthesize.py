@@ -33,6 +33,9 @@ def synthesize(
     only: Annotated[str | None, typer.Option(help="Only these columns, with commas; by default all of the schema.")] = None,
     rows: Annotated[int | None, typer.Option(help="How many records; by default about as many as the table has.")] = None,
     label: Annotated[str | None, typer.Option(help="A column to be predicted: pairs with it matter most.")] = None,
+    strategy: Annotated[
+        str | None, typer.Option(help="How to choose what is measured, such as tree; by default jostle picks.")
+    ] = None,
     where: WhereOption = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw how well pairs of columns are known into this .html or .png file.")
@@ -54,6 +57,6 @@ def synthesize(
         working.on("Opening the table")
         private = table.open()
         kept = private if where is None else private.where(where)
-        question = kept.ask_synthesis(*words(only or ""), rows=rows, label=label)
+        question = kept.ask_synthesis(*words(only or ""), rows=rows, label=label, strategy=strategy)
         working.on("Measuring, fitting and drawing records")
         pay_and_deliver(lambda: question.release(epsilon=price), to, working)

@@ -154,6 +154,8 @@ def cap_of(budget: str | None, delta: str | None = None, rho: str | None = None)
         return Concentrated(rho)
     if budget is not None and "," in budget:
         budget, _, second = budget.partition(",")
+        if not budget.strip() or not second.strip() or "," in second:
+            raise BadInput("budget", "is not an ε and a δ", "pass --budget 1, --budget 1,1e-6 or --budget rho=0.02")
         if delta is not None:
             raise BadInput("delta", "is named twice", "pass --budget 1,1e-6, or --budget 1 --delta 1e-6")
         delta = second.strip()

@@ -13,7 +13,7 @@ import numpy as np
 
 from jostle import plots, workloads
 from jostle.answers.batches import BatchPreview
-from jostle.answers.previews import GroupPreviews, Preview
+from jostle.answers.previews import GroupPreviews, Preview, PreviewWithMemory
 from jostle.explorer.forms import Form, under_field
 from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Price, exact
 from jostle.kernel.errors import BadInput
@@ -23,6 +23,7 @@ from jostle.tables.aggregate_texts import parse_aggregates, split_aggregates
 from jostle.tables.private_keys import PRIVATE
 from jostle.tables.question import CountsQuestion, Question
 from jostle.tables.sums_and_means import SumOrMeanQuestion
+from jostle.tables.synthesis import SynthesisQuestion
 
 if TYPE_CHECKING:
     from jostle.tables.table import Table
@@ -38,6 +39,7 @@ KINDS: Final = MappingProxyType(
         "quantiles": "quantiles of a column",
         "groups": "several numbers per group: counts, means, medians …",
         "marginals": "counts over sets of columns",
+        "synthetic": "a synthetic table: records that belong to nobody",
         "sql": "a question in SQL",
         "batch": "the questions of my list, together",
     }
@@ -49,6 +51,9 @@ SETS: Final = MappingProxyType({"2": "all pairs of them", "1": "each by itself",
 
 MOST_SETS: Final = 60
 POINTS: Final = 9
+MOST_RECORDS: Final = 1_000_000
+"""The most records of a synthetic table, which is made in memory."""
+
 MOST_LINES: Final = 6
 """A preview of more numbers shows the lines of the first ones."""
 
@@ -114,9 +119,11 @@ def read_question(form: Form, table: Table, listed: Sequence[PricedQuestion] = (
     kind, condition = form.choice("kind", list(KINDS)), form.text("where")
     measure = form.choice("measure", [PURE, CONCENTRATED])
     expected = form.whole("rows", 1, 10**12) if form.text("rows") else None
-    places = {"column": "first", "by": "second", "columns": "among" if kind == "marginals" else "second"}
+    places = {"column": "first", "by": "second", "columns": "among" if kind in ("marginals", "synthetic") else "second"}
     if kind == "groups":
         places = {"aggregate": "aggregates", "columns": "grouped", "keys": "private_keys", "keys_delta": "private_keys"}
+    if kind == "synthetic":
+        places |= {"label": "second", "rows": "records"}
     with under_field(places, otherwise=_ONE_FIELD.get(kind)):
         rows = table.where(condition) if condition and kind not in WITHOUT_ROWS else table
         question, off = (table.ask_batch(*_listed(listed)), "") if kind == "batch" else _MAKERS[kind](form, rows)
@@ -139,7 +146,7 @@ def read_question(form: Form, table: Table, listed: Sequence[PricedQuestion] = (
 def _fields(form: Form) -> dict[str, Any]:
     """What was filled in."""
     found: dict[str, Any] = {name: form.raw_text(name) or "" for name in ("kind", "first", "second", "levels", "sets")}
-    found |= {name: form.text(name) for name in ("where", "algorithm", "aggregates", "sql", "private_keys")}
+    found |= {name: form.text(name) for name in ("where", "algorithm", "aggregates", "sql", "private_keys", "records")}
     return found | {name: form.ticked(name) for name in ("among", "grouped")}
 
 
@@ -208,6 +215,12 @@ def _groups(form: Form, rows: Table) -> tuple[Question[Any], str]:
     return rows.ask_groups(names, aggregates, keys=PRIVATE if form.text("private_keys") else None), ""
 
 
+def _synthetic(form: Form, rows: Table) -> tuple[Question[Any], str]:
+    among = [name for name in rows.schema if name in form.ticked("among")]
+    records = form.whole("records", 1, MOST_RECORDS) if form.text("records") else None
+    return rows.ask_synthesis(*among, rows=records, label=_second(form)), "rows"
+
+
 def _sql(form: Form, rows: Table) -> tuple[Question[Any], str]:
     text = form.needed("sql", "write for instance SELECT sex, COUNT(*) FROM people GROUP BY sex")
     return rows.ask_sql(text, keys=PRIVATE if form.text("private_keys") else None), ""
@@ -225,6 +238,7 @@ _MAKERS: Final[Mapping[str, Callable[[Form, Any], tuple[Question[Any], str]]]] =
     "quantiles": _quantiles,
     "marginals": _marginals,
     "groups": _groups,
+    "synthetic": _synthetic,
     "sql": _sql,
 }
 
@@ -245,6 +259,12 @@ class Previewed:
     """The expected error at the requested ε, by the same names; NaN where it depends on the number of rows."""
 
     words: str
+    saving: str = ""
+    """What is paid for already, in a sentence."""
+
+    free: bool = False
+    """Whether it would cost nothing, because of that."""
+
     each: bool = False
     """Whether the names are those of several answers, each with an error of its own."""
 
@@ -261,8 +281,12 @@ def previewed(priced: PricedQuestion, step: Callable[[int, int, str], None]) -> 
     at, found = _off(priced, priced.price), _preview(priced, priced.price)
     everywhere = [name for name in at if points and all(math.isfinite(point.get(name, math.nan)) for point in points)]
     lines = {name: (around, [point[name] for point in points]) for name in everywhere[:MOST_LINES]}
-    charged = Price(found.epsilon, found.measure)
-    return Previewed(charged, lines, at, _words(priced, at, found), each=hasattr(found, "margins"))
+    charged, saving, free = Price(found.epsilon, found.measure), "", False
+    if isinstance(found, PreviewWithMemory):
+        saving, free = found.saving, found.is_free
+    elif isinstance(found, GroupPreviews) and found.cost is not None:
+        saving, free = found.saving, not found.cost.amount
+    return Previewed(charged, lines, at, _words(priced, at, found), saving, free, each=hasattr(found, "margins"))
 
 
 def _preview(priced: PricedQuestion, price: Price, rows: int = ROWS[0]) -> Preview:
@@ -298,6 +322,9 @@ def _words(priced: PricedQuestion, at: Mapping[str, float], found: Preview) -> s
     most = f", ± {short(found.widest)} for the hardest answer" if "hardest answer" in at else ""
     by = "" if found.stand_in == found.algorithm else f", which should do no worse than {found.stand_in}"
     off = f" {priced.off}" if priced.off else ""
+    if isinstance(priced.question, SynthesisQuestion):
+        each = f"± {short(found.margin)}{off} for each count of one column{most} (95 % confidence)"
+        return f"{so}: at most {each}. That of several columns depends on the data: what is released says how sure it is."
     return f"{so}: ± {short(found.margin)}{off}{most} (95 % confidence). Algorithm: {found.algorithm}{by}."
 
 

@@ -35,7 +35,7 @@ from jostle.explorer.question_form import (
     previewed,
     read_question,
 )
-from jostle.explorer.released import FIRST_ROWS, HOLDS_ANSWERS, Released, save
+from jostle.explorer.released import FIRST_ROWS, HOLDS_ANSWERS, MOST_DRAWN, Released, save
 from jostle.explorer.reproduce import Opening, snippets
 from jostle.kernel.budget import PURE, SYMBOLS
 from jostle.kernel.errors import BadInput, JostleError, show
@@ -43,6 +43,7 @@ from jostle.kernel.ledger import limits
 from jostle.kernel.measures import Approximate, Concentrated
 from jostle.schema.schema import TextFormat
 from jostle.tables.budget_source import PlannedAccount, existing_account
+from jostle.tables.memory.overview import savings
 
 if TYPE_CHECKING:
     from jostle.kernel.ledger import Ledger
@@ -59,6 +60,9 @@ MOST_KEPT: Final = 100
 MOST_LISTED: Final = 30
 FIELDS: Final = {"max_rows": "unit", "location": "ledger"}
 """The form's fields for arguments of other names."""
+
+MOST_LOOKED: Final = 40
+"""A look at a synthetic table lists this many combinations."""
 
 LAST_EVENTS: Final = 8
 LAST_RELEASES: Final = 3
@@ -115,8 +119,9 @@ class Desk:
         written = form.text("schema") if file is None else uploads.text_of(file[1], "schema_file")
         schema = await run_in_threadpool(uploads.schema_of, written) if written else schema_form.read(form)
         ledger = form.needed("ledger", "enter the path of the ledger's file, for instance budget.db; a new one is created")
-        said: dict[str, Any] = {name: form.text(name) or None for name in ("budget", "name", "unit", "table")}
+        said: dict[str, Any] = {name: form.text(name) or None for name in ("budget", "name", "unit", "table", "version")}
         said["budget"] = _cap(said["budget"])
+        said["beside"] = [word.strip() for word in form.text("beside").split(",") if word.strip()] or None
         said |= {"neighbours": form.choice("neighbours", ["add_remove", "replace"]), "schema": schema}
         said["columns"] = schema_form.names_in_line(form, data, to_show=False)
         said["delimiter"] = schema_form.delimiter(form)
@@ -176,7 +181,7 @@ class Desk:
         if account is None:
             return ""
         if isinstance(account, PlannedAccount):  # it is made with the first charge
-            return render("release_budget.html", **_balance(account.balance), key="", events=())
+            return render("release_budget.html", **_balance(account.balance), key="", events=(), savings=())
         statement = account.ledger.statement(account.name)
         events = statement.events[::-1][:LAST_EVENTS]
         return render(
@@ -184,6 +189,7 @@ class Desk:
             **_balance(statement.balances[0]),
             key=self._opened.key if self._opened else "",
             events=events,
+            savings=[one.in_words for one in savings(account.ledger, account.name)],
         )
 
     def _list_html(self) -> str:
@@ -345,8 +351,22 @@ class Desk:
 
     # ---------------------------------------------------------------------------------------------- what was released
 
-    def file(self, key: str, kind: str) -> tuple[str, str, str]:
-        """A release as a file: its text, its type and a name for it. `sent` says that somebody has it."""
+    async def look(self, form: Form) -> PageFragment:
+        """One or two columns of a synthetic table that was released: nothing is asked of the private one."""
+        released = self._released.get(form.text("release"))
+        made = None if released is None else released.synthetic
+        if made is None:
+            raise BadInput("one", "belongs to a table that is not kept any more", "look at the files")
+        one, other = (form.raw_text(name) for name in ("one", "other"))
+        with under_field({}, otherwise="one"):
+            found = await run_in_threadpool(made.marginal, *dict.fromkeys(name for name in (one, other) if name))
+        figure = {"looked": found.plot()} if found.counts.size <= MOST_DRAWN else {}
+        rows, first = found.rows(), range(min(len(found.counts), MOST_LOOKED))
+        shown = {"found": found, "columns": rows.at(first).in_text(), "left": len(rows) - len(first), "figure": bool(figure)}
+        return PageFragment(render("release_look.html", **shown), drawn(figure))
+
+    def file(self, key: str, kind: str) -> tuple[str | bytes, str, str]:
+        """A release as a file: its content, its type and a name for it. `sent` says that somebody has it."""
         released = self._released.get(key)
         if kind == "claim" and (released is not None or self._is_open(key)):
             return self._claim(released.priced.table if released is not None else self._opened.table)  # type: ignore[union-attr]

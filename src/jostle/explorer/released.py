@@ -16,6 +16,7 @@ from jostle.answers.grouped import GroupedAnswers
 from jostle.answers.quantiles_and_top import ReadFromCounts
 from jostle.answers.release import Release
 from jostle.answers.released_numbers import Marginals
+from jostle.answers.synthetic_table import FEW_RECORDS, SyntheticTable
 from jostle.explorer.question_form import PricedQuestion
 from jostle.kernel.budget import CONCENTRATED, PURE, Price
 from jostle.kernel.errors import show
@@ -35,7 +36,7 @@ FIRST_ROWS: Final = 12
 
 _AMOUNTS: Final = {PURE: "epsilon", CONCENTRATED: "rho"}
 
-HOLDS_ANSWERS: Final = ("csv", "json")
+HOLDS_ANSWERS: Final = ("csv", "json", "parquet")
 """The files that hold everything that was paid for; the others explain it."""
 
 
@@ -94,6 +95,11 @@ class Released:
         return self.simulated
 
     @property
+    def synthetic(self) -> SyntheticTable | None:
+        """The synthetic table, if it is one: a page looks at its histograms."""
+        return self.result if isinstance(self.result, SyntheticTable) else None
+
+    @property
     def lacking(self) -> bool:
         """Whether answers come without intervals: sums, means and marginals have theirs without a simulation."""
         return not self.simulated and isinstance(self.result, Release | ReadFromCounts)
@@ -108,6 +114,8 @@ class Released:
         if isinstance(self.result, BatchAnswer):
             each = zip(self.result.asked, self.result, strict=True)
             return {f"{place}. {what}": one.rows() for place, (what, one) in enumerate(each, start=1)}
+        if self.synthetic:
+            return {"The first synthetic records": self.synthetic.first(FEW_RECORDS)}
         if self.lacking:
             return {"Noisy answers, without intervals": self.result.rows_at_once()}
         return {"Noisy answers, with their 95 % intervals": self.result.rows()}
@@ -144,18 +152,24 @@ class Released:
             return {what: one.plot() for what, one in asked if 1 < len(one.rows()) <= MOST_DRAWN}
         if isinstance(self.result, GroupedAnswers) and 1 < len(self.result) <= MOST_DRAWN:
             return {self.result.what[name]: self.result.plot(name) for name in self.result.values}
+        if self.synthetic:
+            pairs = any(len(step.names) > 1 for step in self.synthetic.synthesis.steps)
+            return {"how sure the model is of pairs": self.synthetic.plot()} if pairs else {}
         few = len(self.rows()) if not isinstance(self.result, Release) else self.result.estimate.size
         return {} if few == 1 or few > MOST_DRAWN else {self.what: self.result.plot()}
 
-    def file(self, kind: str) -> tuple[str, str, str] | None:
-        """The text of a file, its type and its name; None where there is no such file."""
+    def file(self, kind: str) -> tuple[str | bytes, str, str] | None:
+        """The content of a file, its type and its name; None where there is no such file."""
         self.simulate()
         if kind == "csv":
             return self.to_csv(), "text/csv", self.csv_name
         if kind == "json":
             return self.to_json(), "application/json", f"{self.name}.json"
         if kind == "txt":
-            return f"{self.explain()}\n{self.charged}\n", "text/plain", f"{self.name}.txt"
+            report = f"\n{self.synthetic.report()}\n" if self.synthetic else ""
+            return f"{self.explain()}\n{self.charged}\n{report}", "text/plain", f"{self.name}.txt"
+        if kind == "parquet" and self.synthetic:
+            return self.synthetic.records.to_parquet(), "application/vnd.apache.parquet", f"{self.name}.parquet"
         if kind == "trace" and self.trace is not None:
             return self.trace.dumps(), "application/json", f"{self.name}-trace.json"
         return None

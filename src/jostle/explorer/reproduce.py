@@ -142,6 +142,12 @@ def _statement(priced: PricedQuestion) -> str:
     return _call("ask_sql", priced.fields["sql"], keys="private" if priced.fields["private_keys"] else None)
 
 
+def _synthetic(priced: PricedQuestion) -> str:
+    fields = priced.fields
+    among = [name for name in priced.table.schema if name in fields["among"]]
+    return _call("ask_synthesis", *among, rows=int(float(fields["records"] or 0)), label=fields["second"])
+
+
 _PYTHON: Final[Mapping[str, Callable[[PricedQuestion], str]]] = {
     "histogram": _histogram,
     "cumulative": _cumulative,
@@ -151,6 +157,7 @@ _PYTHON: Final[Mapping[str, Callable[[PricedQuestion], str]]] = {
     "quantiles": _quantiles,
     "marginals": _marginals,
     "groups": _groups,
+    "synthetic": _synthetic,
     "sql": _statement,
 }
 
@@ -165,7 +172,9 @@ def _levels(fields: Mapping[str, Any]) -> list[float]:
 
 # ---------------------------------------------------------------------------------------------------- command line
 
-_OPTIONS: Final = ("budget", "unit", "neighbours", "name", "table", "columns", "delimiter")
+_OPTIONS: Final = ("budget", "unit", "neighbours", "name", "beside", "table", "columns", "delimiter", "version")
+_NAMED: Final = {"version": "data-version"}
+"""Arguments whose options have other names."""
 
 
 def in_shell(opening: Opening, priced: PricedQuestion) -> str:
@@ -174,12 +183,15 @@ def in_shell(opening: Opening, priced: PricedQuestion) -> str:
     if asked == [None]:
         return ""
     said = _given(opening)
-    words = ["jostle release", shlex.quote(_without_password(opening.data)), f"--schema {SCHEMA_FILE}"]
+    command = "jostle synthesize" if priced.fields["kind"] == "synthetic" else "jostle release"
+    words = [command, shlex.quote(_without_password(opening.data)), f"--schema {SCHEMA_FILE}"]
     words.append(f"--ledger {shlex.quote(_without_password(opening.ledger))}")
+    if priced.fields["kind"] == "synthetic":  # nothing of it is used again
+        said.pop("version", None)
     for name in _OPTIONS:
         if name in said:
             value = ",".join(said[name]) if isinstance(said[name], list) else _as_option(said[name])
-            words.append(f"--{name} {shlex.quote(value)}")
+            words.append(f"--{_NAMED.get(name, name)} {shlex.quote(value)}")
     amount = f"--{'epsilon' if priced.measure == PURE else 'rho'} {priced.amount}"
     return " \\\n  ".join([*words, *(str(one) for one in asked), amount])
 
@@ -197,7 +209,9 @@ def _shell_question(priced: PricedQuestion) -> Iterator[str | None]:
     if kind in ("cumulative", "marginals", "batch"):
         yield None
         return
-    if kind == "sql":
+    if kind == "synthetic":
+        yield from _shell_synthesis(fields)
+    elif kind == "sql":
         yield f"--sql {shlex.quote(' '.join(fields['sql'].split()))}"
     else:
         by, aggregates = _grouping(fields)
@@ -209,6 +223,18 @@ def _shell_question(priced: PricedQuestion) -> Iterator[str | None]:
             yield f"--algorithm {named}"
     if fields["private_keys"] and kind in ("sql", "groups"):
         yield "--keys private"
+
+
+def _shell_synthesis(fields: Mapping[str, Any]) -> Iterator[str]:
+    if fields["among"]:
+        yield f"--only {shlex.quote(','.join(fields['among']))}"
+    if fields["records"]:
+        yield f"--rows {int(float(fields['records']))}"
+    if fields["second"]:
+        yield f"--label {shlex.quote(fields['second'])}"
+    if fields["where"]:
+        yield f"--where {shlex.quote(fields['where'])}"
+    yield "--out synthetic.csv"
 
 
 def _grouping(fields: Mapping[str, Any]) -> tuple[list[str], list[str]]:
@@ -235,7 +261,7 @@ def in_sql(priced: PricedQuestion) -> str:
     if kind == "sql":
         return str(fields["sql"])
     wanted = list(_wanted(fields))
-    if kind in ("cumulative", "marginals", "batch") or None in wanted:
+    if kind in ("cumulative", "marginals", "synthetic", "batch") or None in wanted:
         return ""
     by = [_name(name) for name in _grouping(fields)[0]]
     lines = [f"SELECT {', '.join([*by, *map(str, wanted)])}", f"FROM {_name(priced.table.name)}"]

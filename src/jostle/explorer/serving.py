@@ -133,6 +133,7 @@ class Explorer:
             self.route("/release/open", desk.open),
             self.job_route("/release/preview", "previewing", desk.preview),
             self.route("/release/list", desk.list_question),
+            self.route("/release/look", desk.look),
             self.route("/release/pay", lambda form: desk.pay(form, partial(self.jobs.start, "releasing"))),
             Route("/release/{key}.{kind}", self.download),
             self.job_route("/classify/run", "learning", classify.prepare),

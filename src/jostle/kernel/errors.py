@@ -45,7 +45,7 @@ class Overdraft(BudgetError):
         self.requested, self.remaining, self.difference, self.measure = requested, remaining, requested - remaining, measure
         hint = f"Request at most {show(remaining)}" if remaining > 0 else "Nothing more can be released"
         hint += "; `jostle budget` lists what was spent."
-        wish = f"{'ρ' if measure == 'concentrated' else 'ε'} = {show(requested)}"
+        wish = f"{ {'concentrated': 'ρ', 'delta': 'δ'}.get(measure, 'ε') } = {show(requested)}"
         super().__init__(f"{of}: requested {wish}, remaining {show(remaining)}. {hint}")
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -14,7 +14,8 @@ from jostle.kernel.budget import Budget
 from jostle.kernel.functions.criteria import ClearMajority
 from jostle.kernel.partition import Counts
 from jostle.kernel.records import Records, Split
-from jostle.learn.cells import CellModel, coarse, known_total, measure, most_cells, width
+from jostle.kernel.strategies import identity
+from jostle.learn.cells import CellModel, NoisyClasses, coarse, known_total, measure, most_cells, width
 from jostle.learn.estimator import PrivateEstimator
 from jostle.learn.registry import check_whole, learner
 from jostle.learn.task import Task, once_per_task
@@ -146,11 +147,17 @@ def _split(chosen: AttributeSet) -> Split:
 def majority(records: Records, task: Task, budget: Budget, *, total: float | None = None) -> CellModel:
     """The overall shares of the classes, the same for every record.
 
-    Privacy: a noisy number of records (3 % of the budget) unless it is public or one that was paid for is given; then one
-    Laplace measurement of the number of records of each class, or of the lead of one over the other, with the rest.
+    Privacy: one Laplace measurement with the whole budget: of the number of records of each class; or, for two classes and a
+    number of records that is public or was paid for, of the lead of one over the other.
     """
-    known, rest = known_total(records, budget, total)
-    measured = measure(derive_all(records, task), [ALL], task.label, rest, known)
+    everyone, known = derive_all(records, task), records.total if total is None else total
+    if known is not None:
+        measured = measure(everyone, [ALL], task.label, budget, known)
+    else:  # the lead alone, which has half the variance, would not say how large the classes' shares are
+        vector = everyone.vector(ALL, task.label)
+        every = identity(vector.shape)
+        scale = vector.noise_scale(every, budget)
+        measured = NoisyClasses(vector.measure(every, budget).reshape(1, -1), scale)
     return CellModel((), (), measured.shares(), "Every record gets the classes' overall shares.")
 
 

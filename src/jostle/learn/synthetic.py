@@ -5,17 +5,18 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jostle.kernel.arguments import finite
+from jostle.kernel.arguments import check_one_of, finite
 from jostle.kernel.budget import Budget
 from jostle.kernel.errors import BadInput
 from jostle.kernel.partition import Counts
-from jostle.kernel.records import Records
+from jostle.kernel.records import ArrayColumns, Records, SimulatedRecords
 from jostle.kernel.strategies import identity
 from jostle.learn.cells import CellModel, binned, coarse, derive_bins, known_total, width
 from jostle.learn.estimator import PrivateEstimator
@@ -23,8 +24,9 @@ from jostle.learn.registry import FloatArray, IntArray, learner
 from jostle.learn.sparse import PERCENT, choose_attributes
 from jostle.learn.task import Task
 from jostle.linear.fitting.projections import project_simplex
-from jostle.schema import Column, Numeric
+from jostle.schema import Category, Column, Integer, Numeric
 from jostle.schema.files import check_no_database
+from jostle.synthetic.synthesizer import synthesize as synthesize_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -40,6 +42,15 @@ CROWD: Final = 0.3
 
 Found on made-up tables, where from 0.1 to 0.3 makes no difference.
 """
+
+HISTOGRAMS: Final = ("cells", "model")
+"""Where records come from: a noisy histogram over the buckets, or a model of all columns."""
+
+LABELLED: Final = 4
+"""For a model, pairs with the label count this many times."""
+
+MOST_DRAWN, PLENTY, SEED = 200_000, 1_000, 0
+"""Records drawn from a model are public: at most this many, and to choose among attributes by them protects nothing."""
 
 SMALLEST, MOST, FINEST = 64, 2**16, 16
 """The number of cells that is always allowed, the most cells, and the most buckets of a number when buckets are chosen."""
@@ -282,32 +293,75 @@ def synthetic(
     *,
     buckets: Mapping[str, Sequence[int]] | None = None,
     total: float | None = None,
+    histogram: str = "cells",
 ) -> SyntheticModel:
     """Logistic regression on synthetic records that are drawn from a noisy histogram.
 
     `buckets` says for each attribute of the histogram which bucket each of its cells is in. If it is not given, the
-    attributes are chosen privately, and numbers are cut as finely as the records allow.
+    attributes are chosen privately, and numbers are cut as finely as the records allow. With `histogram="model"`, the
+    counts are those of a synthetic table of all columns, which is released in place of the histogram.
 
-    Privacy: a noisy number of records (3 % of the budget) unless it is public or one that was paid for is given; where no
-    buckets are given, one choice among sets of attributes (30 % of what is left); and one Laplace measurement of the
-    buckets × classes with the rest, one after the other. Records and regression are made from what was released.
+    Privacy: with "model", the synthetic table spends the budget, whole. Else a noisy number of records (3 % of the budget)
+    unless it is public or one that was paid for is given; where no buckets are given, one choice among sets of attributes
+    (30 % of what is left); and one Laplace measurement of the buckets × classes with the rest, one after the other. Records
+    and regression are made from what was released.
     """
+    check_one_of(histogram, "histogram", HISTOGRAMS)
     given = None if buckets is None else checked_buckets(task, buckets)  # before anything is charged
-    fallback, largest = _first_that_fits(task), min(MOST, LARGEST // len(task.classes))
-    known, rest = known_total(records, budget, total)
-    chosen: Buckets
-    if given is None:
-        choice, rest = rest.split(PERCENT, 100 - PERCENT)
-        names = choose_attributes(records, task, choice, known, largest=largest)
-        rate = rest.rate / float(records.neighbours.sensitivity(1, 2))
-        cells = min(max(SMALLEST, CROWD * known * rate), largest)
-        chosen = as_fine_as_possible(task, names or (fallback,), int(cells))
-    else:
-        chosen = given
-    made = synthesize(records, task, chosen, rest, known)
-    return SyntheticModel(
-        CellModel(tuple(chosen), tuple(chosen.values()), regression(made, made.counts), _words(chosen)), made
+    _first_that_fits(task)
+    made = (
+        _from_cells(records, task, budget, given, total)
+        if histogram == "cells"
+        else _from_model(records, task, budget, given)
     )
+    cells = CellModel(tuple(made.buckets), tuple(made.buckets.values()), regression(made, made.counts), _words(made.buckets))
+    return SyntheticModel(cells, made)
+
+
+def _from_cells(records: Records, task: Task, budget: Budget, given: Buckets | None, total: float | None) -> Synthetic:
+    """Records from a noisy histogram over the buckets. Privacy: see `synthetic`."""
+    known, rest = known_total(records, budget, total)
+    if given is not None:
+        return synthesize(records, task, given, rest, known)
+    choice, rest = rest.split(PERCENT, 100 - PERCENT)
+    rate = rest.rate / float(records.neighbours.sensitivity(1, 2))
+    return synthesize(records, task, _chosen_buckets(records, task, choice, known, rate), rest, known)
+
+
+def _from_model(records: Records, task: Task, budget: Budget, given: Buckets | None) -> Synthetic:
+    """Records of the model behind a synthetic table of all columns.
+
+    Privacy: the synthesizer spends the budget, whole. Buckets are chosen by its records, which are public.
+    """
+    names = [*task.attributes, task.label]
+    label = len(names) - 1
+    pairs = [pair for pair in combinations(range(len(names)), 2) for _ in range(LABELLED if label in pair else 1)]
+    columns = {name: _of_codes(task, name) for name in names}
+    rate = budget.rate / float(records.neighbours.sensitivity(1, 2))
+    found = synthesize_table(records, columns, budget, workload=pairs, predicting=True)
+    codes = found.draw(min(round(found.total), MOST_DRAWN), np.random.default_rng(SEED))
+    public = SimulatedRecords(ArrayColumns(codes, task.sizes), seed=SEED)
+    chosen = given if given is not None else _chosen_buckets(public, task, public.grant(PLENTY), found.total, rate)
+    shape = (*widths(chosen).values(), len(task.classes))
+    place = np.ravel_multi_index([*(table[codes[name]] for name, table in chosen.items()), codes[task.label]], shape)
+    counts = np.bincount(place, minlength=prod(shape)).reshape(-1, shape[-1])
+    return Synthetic(task, chosen, counts)
+
+
+def _of_codes(task: Task, name: str) -> Column:
+    """A column whose values are an attribute's cells, or the classes."""
+    size = task.sizes[name]
+    if name != task.label and task.is_numeric(name) and size > 1:
+        return Integer(0, size - 1, null="drop")
+    return Category(list(range(size)), outside="drop", null="drop")
+
+
+def _chosen_buckets(records: Records, task: Task, choice: Budget, known: float, rate: float) -> Buckets:
+    """Attributes that tell most about the class, cut as finely as so many records, measured at that rate, allow."""
+    largest = min(MOST, LARGEST // len(task.classes))
+    names = choose_attributes(records, task, choice, known, largest=largest)
+    cells = min(max(SMALLEST, CROWD * known * rate), largest)
+    return as_fine_as_possible(task, names or (_first_that_fits(task),), int(cells))
 
 
 def _first_that_fits(task: Task) -> str:
@@ -366,7 +420,7 @@ class PrivateSynthetic(PrivateEstimator):
     """Logistic regression on synthetic records; they are at `model_.synthetic`, and public.
 
     `buckets` says which attributes the histogram has, and which bucket each of their cells is in. By default, both are
-    chosen privately.
+    chosen privately. With `histogram="model"`, the records are those of a synthetic table of all columns.
 
     >>> from jostle.schema import Category, Integer, Schema
     >>> schema = Schema({"age": Integer(0, 99), "class": Category(["no", "yes"])})
@@ -381,3 +435,4 @@ class PrivateSynthetic(PrivateEstimator):
     learner = "Synthetic"
 
     buckets: Any = None
+    histogram: str = "cells"

@@ -74,6 +74,27 @@ def that_fit(
     return found
 
 
+def that_join(
+    tree: JunctionTree, candidates: Mapping[Clique, int], measured: Iterable[Clique], parents: int, most_cells: float
+) -> list[Clique]:
+    """Candidates that join one more column to so many of those that are joined already, or to fewer; first any pair.
+
+    >>> tree = JunctionTree.over([2, 2, 2, 2], [(0, 1)])
+    >>> that_join(tree, {(0, 1): 1, (0, 2): 1, (1, 2): 1, (2, 3): 1, (0, 1, 2): 1}, [(0, 1)], 2, 100)
+    [(0, 2), (1, 2), (0, 1, 2)]
+    """
+    sets = list(measured)
+    joined = {axis for axes in sets if len(axes) > 1 for axis in axes}
+    near = adjacency(len(tree.sizes), sets)
+    found = []
+    for axes in candidates:
+        new = len(set(axes) - joined)
+        fits = new == 1 and 2 <= len(axes) <= parents + 1 if joined else len(axes) == 2
+        if fits and cells_of(tree.sizes, axes) <= LARGEST_CANDIDATE and model_cells(tree, near, axes) <= most_cells:
+            found.append(axes)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Offer:
     """What is offered to one choice: the candidates in order, and their gaps."""

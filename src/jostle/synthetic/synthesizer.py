@@ -24,20 +24,15 @@ from jostle.schema import Column, Date, Numeric, Schema
 from jostle.synthetic.bounds import GapBound, gap_bounds
 from jostle.synthetic.domain import CoarseColumn, coarse_column
 from jostle.synthetic.draw import IntArray, draw_records
-from jostle.synthetic.estimate import Fitted, NoisyMarginal, fit, total_of
+from jostle.synthetic.estimate import Fitted, NoisyMarginal, combined, fit, total_of
 from jostle.synthetic.junction_tree import Clique, JunctionTree
 from jostle.synthetic.model import FloatArray
-from jostle.synthetic.select import default_workload, offer, that_fit, weighted_candidates
+from jostle.synthetic.select import default_workload, offer, that_fit, that_join, weighted_candidates
+from jostle.synthetic.strategies import LEAST_SINGLES, STRATEGIES, ChosenStrategy, Tuning, facts, named, shipped, weights
 from jostle.workloads import identity as identity_workload
 
 TICKS = 100_000
 """Budgets are divided into this many equal parts, so that shares stay exact."""
-
-PLENTY = 0.25
-"""From this rate of the budget on, single columns get no more than their least share. Tuned on the census table."""
-
-SCARCE = 0.05
-"""Below this rate of the budget, there is little to spend. Found on the census table, Nursery and made-up tables."""
 
 FEW_CELLS = 16
 """Below this many cells, there is nothing to learn about a cell from the others."""
@@ -47,41 +42,6 @@ LEAST_VARIANCE = 1e-9
 
 STEPS_BETWEEN, LAST_STEPS = 25, 200
 """Steps of a fit between rounds, and of the last one."""
-
-
-@dataclass(frozen=True)
-class Tuning:
-    """How the plan divides its budget and how fine its model is: public, found on public tables."""
-
-    singles: float = 0.35
-    """The share of the budget for one histogram per column, at least."""
-
-    most_singles: float = 0.65
-    """And at most: the less there is to spend, the less is left for histograms of several columns that noise would bury."""
-
-    rounds: float = 3.0
-    """The number of rounds per column that the budget is first divided by; it falls as soon as rounds gain little."""
-
-    choice: float = 0.25
-    """The share of each round's budget for its choice."""
-
-    scarce_choice: float = 0.1
-    """The same where there is little to spend: then noise on what is measured matters more."""
-
-    penalty: float = 1.0
-    """How much of the noise's absolute value is taken off a candidate's gap."""
-
-    fine: float = 1.0
-    """Cells of ordered columns are put together until they have fine · √(records × noise) records."""
-
-    rare: float = 3.0
-    """Categories with fewer than this many standard deviations of noise are put together."""
-
-    most_groups: int = 64
-    """The most groups of an ordered column."""
-
-    cells: int = 2**20
-    """The most cells of all cliques together."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +72,12 @@ class Synthesis:
     bounds: Mapping[Clique, GapBound]
     """How far the model is off at most, in 95 of 100 cases, for the histograms that the last choice was among."""
 
+    strategy: ChosenStrategy
+    """Which way was taken, and why."""
+
+    looked: float
+    """About how many records there are, by what the choice saw."""
+
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.columns)
@@ -138,17 +104,36 @@ def synthesize(
     budget: Budget,
     *,
     workload: Sequence[Clique] | None = None,
+    strategy: str | None = None,
+    predicting: bool = False,
     tuning: Tuning | None = None,
 ) -> Synthesis:
-    """A model of all columns, from histograms that are chosen privately. The token is spent whole."""
-    how = tuning or Tuning()
+    """A model of all columns, from histograms that are chosen privately. The token is spent whole.
+
+    Without a strategy, one is chosen, which costs nothing; with `predicting`, one that measures columns together.
+    """
     wanted = list(workload or default_workload(len(columns)))
     purse = _Ticks(budget)
-    singles = _measure_singles(records, columns, purse, how)
-    total = float(records.total) if records.total is not None else total_of([*singles.values()])
-    plan = _Rounds(records, columns, singles, max(total, 1.0), purse, how)
+    singles, looked = _Singles(records, columns, purse), math.nan
+    if tuning is not None:
+        chosen = ChosenStrategy("as tuned", ("its settings were passed",))
+    elif strategy is not None:
+        chosen = named(strategy)
+    else:
+        looked = singles.look()
+        known = facts(columns, purse.price, records.neighbours, looked)
+        chosen = shipped().pick(known, _fitting(max(map(len, wanted)), predicting))
+    how = tuning or chosen.tuning
+    singles.measure(how.singles)
+    plan = _Rounds(records, columns, singles, purse, how)
     plan.run(weighted_candidates(wanted))
-    return plan.result()
+    return plan.result(chosen, looked)
+
+
+def _fitting(widest: int, predicting: bool) -> list[str]:
+    """The strategies to choose among: several parents need sets of several columns, and who predicts needs pairs."""
+    some = {name: how for name, how in STRATEGIES.items() if how.parents < max(2, widest)}
+    return [name for name, how in some.items() if not predicting or how.singles < 1]
 
 
 class _Ticks:
@@ -172,34 +157,61 @@ class _Ticks:
         return self._unit * sum(ticks)
 
 
-def _measure_singles(
-    records: Records, columns: Mapping[str, Column], purse: _Ticks, how: Tuning
-) -> dict[str, NoisyMarginal]:
-    found = {}
-    for place, (name, ticks) in enumerate(_shares_of_singles(columns, purse.price, how).items()):
-        vector = records.vector(name)
-        (token,) = purse.take(ticks)
+class _Singles:
+    """One histogram per column. The smallest comes first: it tells about how many records there are."""
+
+    def __init__(self, records: Records, columns: Mapping[str, Column], purse: _Ticks) -> None:
+        self._records, self._columns, self._purse = records, columns, purse
+        self._places = {name: place for place, name in enumerate(columns)}
+        self._parts: dict[str, list[NoisyMarginal]] = {name: [] for name in columns}
+        self.steps: list[PaidStep] = []
+
+    def look(self) -> float:
+        """About how many records there are: public, or from the smallest column, for what every strategy pays."""
+        if self._records.total is not None:
+            return float(self._records.total)
+        first = min(self._columns, key=lambda name: self._columns[name].size)
+        self._pay(first, ticks_of_singles(self._columns, self._purse.measure, LEAST_SINGLES)[first])
+        return total_of(self._parts[first])
+
+    def measure(self, share: float) -> None:
+        """Every column, with this share of the budget; what was looked at already costs only the rest."""
+        wanted = ticks_of_singles(self._columns, self._purse.measure, share)
+        for step in self.steps:
+            wanted[step.names[0]] -= round(step.amount / self._purse.amount(1))
+        missing = {name: ticks for name, ticks in wanted.items() if ticks > 0 or not self._parts[name]}
+        for name, ticks in missing.items():
+            last = share >= 1 and name == [*missing][-1]
+            self._pay(name, self._purse.left if last else ticks)
+
+    def _pay(self, name: str, ticks: int) -> None:
+        vector = self._records.vector(name)
+        (token,) = self._purse.take(ticks)
         cells = identity(vector.shape)
-        variance = vector.noise_variance(cells, token)
-        found[name] = NoisyMarginal((place,), vector.measure(cells, token), max(variance, LEAST_VARIANCE))
-    return found
+        variance = max(vector.noise_variance(cells, token), LEAST_VARIANCE)
+        found = NoisyMarginal((self._places[name],), vector.measure(cells, token), variance)
+        self._parts[name].append(found)
+        self.steps.append(PaidStep((name,), found.values.size, self._purse.amount(ticks), math.sqrt(variance)))
+
+    def total(self) -> float:
+        """About how many records there are, by all that was measured."""
+        if self._records.total is not None:
+            return max(float(self._records.total), 1.0)
+        return total_of([one for parts in self._parts.values() for one in parts])
+
+    def found(self) -> dict[str, NoisyMarginal]:
+        """The histogram of each column; two of the same are averaged."""
+        return {name: combined(parts)[0] for name, parts in self._parts.items()}
 
 
-def _shares_of_singles(columns: Mapping[str, Column], price: Price, how: Tuning) -> dict[str, int]:
-    """Ticks for each column's first histogram, so that the noise on all cells together is least in absolute value.
-
-    With shares w it is Σ cells/w under ε, and Σ cells/√w under ρ.
-    """
-    power = 1 / 2 if price.measure == PURE else 2 / 3
-    weights = {name: column.size**power for name, column in columns.items()}
-    share = min(max(how.singles, how.singles * (PLENTY / price.rate) ** 0.25), how.most_singles)
-    whole = TICKS * share / sum(weights.values())
-    return {name: max(1, int(whole * weight)) for name, weight in weights.items()}
+def ticks_of_singles(columns: Mapping[str, Column], measure: str, share: float) -> dict[str, int]:
+    """Ticks for each column's first histogram, of this share of the budget."""
+    return {name: max(1, int(TICKS * share * weight)) for name, weight in weights(columns, measure).items()}
 
 
 def share_of_singles(columns: Mapping[str, Column], price: Price) -> dict[str, Fraction]:
-    """The share of the budget that pays for each column's first histogram."""
-    return {name: Fraction(ticks, TICKS) for name, ticks in _shares_of_singles(columns, price, Tuning()).items()}
+    """The least share of the budget that pays for each column's first histogram."""
+    return {name: Fraction(ticks, TICKS) for name, ticks in ticks_of_singles(columns, price.measure, LEAST_SINGLES).items()}
 
 
 def denoised(single: NoisyMarginal) -> FloatArray:
@@ -232,26 +244,23 @@ class _Rounds:
         self,
         records: Records,
         columns: Mapping[str, Column],
-        singles: Mapping[str, NoisyMarginal],
-        total: float,
+        singles: _Singles,
         purse: _Ticks,
         how: Tuning,
     ) -> None:
-        self.columns, self.singles, self.total, self.purse, self.how = columns, singles, total, purse, how
-        self.round = max(2, int(purse.left / (how.rounds * len(columns))))
+        self.columns, self.singles, self.total, self.purse, self.how = columns, singles.found(), singles.total(), purse, how
+        joins = max(1, len(columns) - 1) if how.parents else how.rounds * len(columns)
+        self.round = max(2, int(purse.left / joins))
         self.relation = records.neighbours
-        self.coarse = coarse_columns(columns, singles, total, self._deviation(self.round), how)
+        noise = self._deviation(self.round) if purse.left else 0.0
+        self.coarse = coarse_columns(columns, self.singles, self.total, noise, how)
         for name, column in self.coarse.items():
             records = records.derive(coarse_name(name), [name], column.groups)
         self.records = records
         self.attributes = [coarse_name(name) for name in columns]
         self.sizes = [column.size for column in self.coarse.values()]
-        self.measured = [self._grouped(name, single) for name, single in singles.items()]
-        shares = _shares_of_singles(columns, purse.price, how)
-        self.steps = [
-            PaidStep((name,), single.values.size, purse.amount(shares[name]), math.sqrt(single.variance))
-            for name, single in singles.items()
-        ]
+        self.measured = [self._grouped(name, single) for name, single in self.singles.items()]
+        self.steps = list(singles.steps)
         self.fitted = self._fit(STEPS_BETWEEN * 4)
         self.bounds: Mapping[Clique, GapBound] = {}
 
@@ -281,10 +290,8 @@ class _Rounds:
 
     def _one_round(self, candidates: Mapping[Clique, int]) -> None:
         ticks = self.round if self.purse.left >= 2 * self.round else self.purse.left
-        share = self.how.choice if self.purse.price.rate >= SCARCE else self.how.scarce_choice
-        choosing = max(1, int(ticks * share))
-        used = 1 - (self.purse.left - ticks) / TICKS
-        axes = that_fit(self.fitted.model.tree, candidates, [one.axes for one in self.measured], self.how.cells * used)
+        choosing = max(1, int(ticks * self.how.choice))
+        axes = self._offered(candidates, 1 - (self.purse.left - ticks) / TICKS)
         choice, token = self.purse.take(choosing, ticks - choosing)
         probe = self.records.vector(max(self.attributes, key=self.records.sizes.__getitem__))
         deviation = math.sqrt(probe.noise_variance(identity(probe.shape), token))
@@ -304,10 +311,20 @@ class _Rounds:
         if not self.purse.left:
             self.bounds = gap_bounds(offered, chosen, noisy, deviation, float(spread) / GRAIN)
         self.fitted = self._fit(STEPS_BETWEEN)
-        if float(np.abs(self.fitted.counts(found) - before).sum()) <= absolute * noisy.size:
+        gained = float(np.abs(self.fitted.counts(found) - before).sum()) > absolute * noisy.size
+        if not gained and not self.how.parents:
             self.round *= 2 if token.measure == PURE else 4
 
-    def result(self) -> Synthesis:
+    def _offered(self, candidates: Mapping[Clique, int], used: float) -> list[Clique]:
+        """What a round may measure, once so large a part of the budget is spent."""
+        measured, tree = [one.axes for one in self.measured], self.fitted.model.tree
+        if self.how.parents:
+            joining = that_join(tree, candidates, measured, self.how.parents, self.how.cells)
+            if joining:
+                return joining
+        return that_fit(tree, candidates, measured, self.how.cells * used)
+
+    def result(self, strategy: ChosenStrategy, looked: float) -> Synthesis:
         return Synthesis(
             columns=dict(self.columns),
             coarse=self.coarse,
@@ -316,4 +333,6 @@ class _Rounds:
             singles=dict(self.singles),
             steps=tuple(self.steps),
             bounds={axes: bound.against(self.fitted) for axes, bound in self.bounds.items()},
+            strategy=strategy,
+            looked=looked,
         )

@@ -15,7 +15,7 @@ from jostle.kernel.budget import CONCENTRATED, PURE, SYMBOLS, Budget, Price
 from jostle.kernel.errors import BadInput, Overdraft
 from jostle.kernel.ledger.accounts import check_charge
 from jostle.kernel.ledger.events import ROWS, Balance, check_text, printable
-from jostle.kernel.ledger.limits import Limit, amount_of, limit_of
+from jostle.kernel.ledger.limits import Limit, amount_of, left, limit_of, shown
 from jostle.kernel.neighbours import Neighbours, Relation
 from jostle.kernel.records import Columns, ReleaseRecords
 
@@ -162,9 +162,17 @@ class AccountBudget(BudgetSource):
         return self._account.measure
 
     def check_all(self, prices: Sequence[Price]) -> None:
-        has = self._account.balance
-        for price in prices:
-            has = replace(has, spending=check_charge(has, price.cost))
+        before = has = self._account.balance
+        try:
+            for price in prices:
+                has = replace(has, spending=check_charge(has, price.cost))
+        except Overdraft as refused:
+            if len(prices) == 1 or len({price.measure for price in prices}) > 1:
+                raise
+            whole = sum((price.amount for price in prices), Fraction(0))  # all was asked for
+            rest = shown(before.limit, left(before.limit, before.spending, refused.measure))
+            of = f"account {has.dataset!r}"
+            raise Overdraft(requested=whole, remaining=rest, of=of, measure=refused.measure) from None
 
     def records(self, columns: Columns, epsilon: Any, *, note: str) -> tuple[ReleaseRecords, Budget]:
         """With a purse of its own."""

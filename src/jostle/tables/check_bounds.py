@@ -256,7 +256,7 @@ def _persons(table: Table, unit: Unit) -> _PersonsQuestion:
     cuts = [float(last + 1) for last in _most(unit)[:-1]]
     column = Real(1.0, float(LARGEST_ROWS), cuts=cuts)
     once = Unit(unit.column, unit.max_rows, max_groups=1, max_rows_per_group=1)
-    view = View.of(each, Schema({ROWS: column}), once, filtered=True, whose=PERSON, live=view.live)
+    view = View.of(each, Schema({ROWS: column}), once, filtered=view.filtered, whose=PERSON, live=view.live)
     of_persons = Table([view], table._budget, table.name, once)
     return _PersonsQuestion(of_persons, [ROWS], {ROWS: count()}, what=f"rows per {unit.column}")
 

@@ -20,19 +20,8 @@ import numpy as np
 from jostle.answers.answer import Answer, paid_with
 from jostle.answers.combined_totals import CombinedSum, CombinedTotals, weights_of
 from jostle.answers.grouped import GroupedAnswers
-from jostle.answers.noise_intervals import (
-    NoisySum,
-    NumberSum,
-    margin,
-    of_sample,
-    ratio_of,
-    ratio_of_sums,
-    share,
-    share_ends,
-    spread,
-    spread_ends,
-    whole_margin,
-)
+from jostle.answers.noise_intervals import NoisySum, NumberSum, margin, ratio_of, ratio_of_sums
+from jostle.answers.number_readings import NumberReading
 from jostle.answers.previews import GroupPreviews, checked_rows
 from jostle.kernel.budget import Budget, Price, exact
 from jostle.kernel.errors import BadInput, InternalError
@@ -94,6 +83,7 @@ class GroupsQuestion(PricedGroups):
         self._numbers: dict[str, NumberLattice | Presence] = {}
         self._measured = self._plan()
         self._sums: dict[str, NumberSum | None] = {}
+        self._readings: dict[str, NumberReading] = {}
         self._shared: dict[str, WeightedTotals] = {}
         self.labels, self._places = self._keyed(keys)
         self._columns, self._by = self._grouped(self.table._views)
@@ -214,7 +204,21 @@ class GroupsQuestion(PricedGroups):
         They are taken to be spread evenly over the groups.
         """
         price = Price.of(epsilon)
+        return replace(self._anew(epsilon=epsilon, rows=rows), cost=self._cost(self._least_error(price) or price))
+
+    def _anew(self, *, epsilon: Any, rows: int | None = None) -> GroupPreviews:
+        price = Price.of(epsilon)
         return self._previewed(self._least_error(price) or price, rows)
+
+    def _cost(self, price: Price) -> Price | None:
+        """What would be charged, after what was released before; None where nothing is remembered."""
+        part = self._shares(price)[0]
+        if self.table._budget.memory is None or part is None:
+            return None
+        from jostle.tables.memory.totals import to_buy
+
+        plan = to_buy(self, part)
+        return None if plan is None else Price(price.amount - part.amount + plan.amount, price.measure)
 
     def _previewed(self, price: Price, rows: Any = None) -> GroupPreviews:
         total, groups = checked_rows(rows), self._expected_groups
@@ -240,7 +244,7 @@ class GroupsQuestion(PricedGroups):
     def _expected(self, total: CellTotal, one: Aggregate, law: tuple[float, bool], rows: int | None) -> float:
         """The margin of an aggregate; NaN if it depends on a number of rows that is not given."""
         if one.kind in ("count", "count_units", "sum"):
-            return float(self._read(total, one, NoisyTotals(np.zeros((1, _numbers_of(total))), *law))[2][0])
+            return float(self._reading(total, one, NoisyTotals(np.zeros((1, _numbers_of(total))), *law)).found()[2][0])
         if rows is None:
             return math.nan
         # A mean is taken to lie a quarter up the range: in the middle, it is off by 11 % less, and at a tenth by 17 % more.
@@ -250,6 +254,10 @@ class GroupsQuestion(PricedGroups):
         if one.kind == "mean":
             return width * min(part, 1.0)
         return width**2 * min(part, 0.25) if one.kind == "variance" else width * min(part * math.sqrt(3), 0.5)
+
+    @property
+    def holds_together(self) -> bool:
+        return not self._quantiles and not self._ratios and self.table._budget.memory is None
 
     def epsilon_within(self, within: Any) -> Fraction:
         if len(self.aggregates) != 1 or next(iter(self.aggregates.values())).kind not in ("count", "count_units", "sum"):
@@ -314,8 +322,10 @@ class GroupsQuestion(PricedGroups):
             if isinstance(numbers, CombinedTotals):
                 for name, aggregate in one.aggregates.items():
                     found[name], self._sums[name] = self._read_together(aggregate, numbers)
+                    self._readings.pop(name, None)
                 continue
-            found |= {name: self._read(one.total, aggregate, numbers) for name, aggregate in one.aggregates.items()}
+            self._readings |= {name: self._reading(one.total, each, numbers) for name, each in one.aggregates.items()}
+            found |= {name: self._readings[name].found() for name in one.aggregates}
             self._sums |= {name: self._sum(one.total, aggregate, numbers) for name, aggregate in one.aggregates.items()}
 
     def _ratio(self, found: Mapping[str, Found], over: str, under: str) -> Found:
@@ -342,6 +352,7 @@ class GroupsQuestion(PricedGroups):
             ends={name: found[name][1:] for name in named},
             what={name: in_words[name] for name in named},
             sums={name: self._sums.get(name) for name in named},
+            readings={name: self._readings[name] for name in named if name in self._readings},
             why=self._why(Price(price["spent"], price["measure"])),
             **price | {"notes": (*self._notes(), *reused)},
         )
@@ -370,28 +381,23 @@ class GroupsQuestion(PricedGroups):
 
     # ------------------------------------------------------------------------------------------------ post-processing
 
-    def _read(self, total: CellTotal, one: Aggregate, noisy: NoisyTotals) -> Found:
-        """An aggregate and its interval, from the noisy numbers of one total."""
+    def _reading(self, total: CellTotal, one: Aggregate, noisy: NoisyTotals) -> NumberReading:
+        """How an aggregate follows from the noisy numbers of one total."""
         numbers, scale, gaussian = noisy
         law: dict[str, Any] = {"scale": scale, "gaussian": gaussian}
-        if isinstance(total, Mixture):
-            of_column = numbers[:, : total.degree + 1]
-            if one.kind == "count":
-                used = numbers if one.column is None else of_column
-                return _whole(used, **law) if total.unit == 1 else _linear(used, np.ones(used.shape[1]), **law)
-            low, width = self._range(str(one.column))
-            heights = np.linspace(low + width, low, total.degree + 1)
-            if one.kind == "sum":
-                return _linear(of_column, heights, **law)
-            if one.kind == "mean":
-                return tuple(low + width * each for each in (share(of_column), *share_ends(of_column, **law)))  # type: ignore[return-value]
-            squared = tuple(width**2 * each for each in (spread(of_column), *spread_ends(of_column, **law)))
-            if one.ddof:
-                squared = of_sample(squared, of_column, **law)
-            return tuple(map(np.sqrt, squared)) if one.kind == "std" else squared  # type: ignore[return-value]
-        lattice = self._numbers.get(one.column or "")
-        rate = lattice.rate if isinstance(total, Sum) and isinstance(lattice, NumberLattice) else 1.0
-        return tuple(each / rate for each in _whole(numbers, **law))  # type: ignore[return-value]
+        if not isinstance(total, Mixture):
+            lattice = self._numbers.get(one.column or "")
+            rate = lattice.rate if isinstance(total, Sum) and isinstance(lattice, NumberLattice) else 1.0
+            return NumberReading("whole", numbers, rate=rate, **law)
+        of_column = numbers[:, : total.degree + 1]
+        if one.kind == "count":
+            used = numbers if one.column is None else of_column
+            return NumberReading("whole" if total.unit == 1 else "sum", used, weights=np.ones(used.shape[1]), **law)
+        low, width = self._range(str(one.column))
+        if one.kind == "sum":
+            return NumberReading("sum", of_column, weights=np.linspace(low + width, low, total.degree + 1), **law)
+        kind: Any = one.kind
+        return NumberReading(kind, of_column, low=low, width=width, ddof=one.ddof, **law)
 
     def _read_together(self, one: Aggregate, totals: CombinedTotals) -> tuple[Found, NumberSum | None]:
         """An aggregate and its interval, from what several releases say."""
@@ -425,18 +431,6 @@ class GroupsQuestion(PricedGroups):
 
 
 _NEEDS = {"squares": "squares", "persons": "of_persons"}
-
-
-def _linear(numbers: Vector, weights: Vector, scale: float, *, gaussian: bool) -> Found:
-    """A weighted sum of noisy numbers per group, with its exact interval."""
-    value, off = numbers @ weights, margin(weights, scale, gaussian=gaussian)
-    return value, value - off, value + off
-
-
-def _whole(numbers: Vector, scale: float, *, gaussian: bool) -> Found:
-    """The plain sum of noisy whole numbers per group, with its exact interval."""
-    value, off = numbers.sum(axis=1), whole_margin(numbers.shape[1], scale, gaussian=gaussian)
-    return value, value - off, value + off
 
 
 def _numbers_of(total: CellTotal) -> int:

@@ -178,6 +178,7 @@ class MarginalsQuestion(Question[Marginals]):
                 about=cell_labels(self.table.schema, axes),
                 answers=found[axes][0].reshape(-1),
                 margins=np.full(found[axes][0].size, found[axes][1]),
+                law="log-concave" if reused or price["measure"] == PURE else "normal",
                 **price,
             )
             for axes in self.sets

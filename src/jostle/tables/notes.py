@@ -91,7 +91,8 @@ def note_on_groups(unit: Unit | None) -> list[str]:
 def _bound(unit: Unit) -> str:
     rows = "1 row" if unit.max_rows == 1 else f"{unit.max_rows:,} rows"
     counted = "is" if unit.max_rows == 1 else "are"
-    return f"At most {rows} per {unit.column} {counted} counted; rows without a {unit.column} are left out."
+    article = "an" if unit.column[:1].lower() in tuple("aeio") else "a"
+    return f"At most {rows} per {unit.column} {counted} counted; rows without {article} {unit.column} are left out."
 
 
 def _counted(name: str, column: Column) -> str:

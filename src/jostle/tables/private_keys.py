@@ -92,6 +92,9 @@ class PrivateGroupsQuestion(GroupsQuestion):
         whole = Price.of(epsilon)
         return replace(found, epsilon=whole.amount, measure=whole.measure, even_chance=self.rule(epsilon).even_chance)
 
+    def _anew(self, *, epsilon: Any, rows: int | None = None) -> GroupPreviews:
+        return self.preview(epsilon=epsilon, rows=rows)
+
     @property
     def _expected_groups(self) -> int:
         return 1

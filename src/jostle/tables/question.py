@@ -50,18 +50,27 @@ class Question(ABC, Generic[Answered]):
     in_rho: ClassVar[bool] = False
     """Whether it can be paid for in ρ, with Gaussian noise."""
 
+    @property
+    def holds_together(self) -> bool:
+        """Whether the answer's `rows(together=True)` has intervals that all hold at once."""
+        return False
+
     @abstractmethod
     def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
         """How far off answers would be: from public things only, at no cost. `rows`: about how many there are in total."""
 
     def epsilon_within(self, within: Any) -> Fraction:
         """The ε at which answers are expected to be that close, in 95 of 100 cases."""
-        return epsilon_within(within, self.preview)
+        return epsilon_within(within, self._anew)
 
     def price_within(self, within: Any) -> Price:
         """The same as a price: in ρ, where the account has only that, and the question can be paid for in it."""
         in_rho = self.in_rho and self.table._budget.measure == CONCENTRATED
-        return price_within(within, self.preview, CONCENTRATED) if in_rho else Price(self.epsilon_within(within))
+        return price_within(within, self._anew, CONCENTRATED) if in_rho else Price(self.epsilon_within(within))
+
+    def _anew(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+        """The preview of a new measurement, whatever is remembered."""
+        return self.preview(epsilon=epsilon, rows=rows)
 
     def release(
         self,
@@ -137,17 +146,18 @@ class CountsQuestion(Question[Release]):
 
     def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
         """How far off answers would be, at no cost; and how close they are by what was released before."""
-        expected = self._expected(epsilon=epsilon, rows=rows)
+        expected = self._anew(epsilon=epsilon, rows=rows)
         if self.table._budget.memory is None:
             return expected
         from jostle.tables.memory.counts import already_paid
 
         return PreviewWithMemory(**vars(expected), paid_for=already_paid(self))
 
-    def epsilon_within(self, within: Any) -> Fraction:
-        return epsilon_within(within, self._expected)
+    @property
+    def holds_together(self) -> bool:
+        return True
 
-    def _expected(self, *, epsilon: Any, rows: int | None = None) -> Preview:
+    def _anew(self, *, epsilon: Any, rows: int | None = None) -> Preview:
         return preview(self.algorithm, self.workload, epsilon, self._neighbours, self.tunables, rows)
 
     def _release(self, epsilon: Any) -> Release:

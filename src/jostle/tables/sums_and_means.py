@@ -65,4 +65,5 @@ class SumOrMeanQuestion(Question[ReleasedNumber | ReleasedNumbers]):
         fields: dict[str, Any] = {"what": self.what, "between": self._between, **found.price}
         if self.by is None:
             return ReleasedNumber(value=float(values[0]), margin=float(margins[0]), **fields)
+        fields["reading"] = found.readings.get(self.kind)
         return ReleasedNumbers(name=self.kind, about=dict(found.labels), answers=values, margins=margins, **fields)

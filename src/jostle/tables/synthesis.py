@@ -25,6 +25,7 @@ from jostle.schema.rows import Rows
 from jostle.synthetic.domain import plain_values
 from jostle.synthetic.junction_tree import Clique
 from jostle.synthetic.select import default_workload
+from jostle.synthetic.strategies import WIDEST, named
 from jostle.synthetic.synthesizer import share_of_singles, synthesize
 from jostle.tables.columns import EngineColumns
 from jostle.tables.marginals import law_of_a_cell
@@ -53,7 +54,14 @@ class SynthesisQuestion(Question[SyntheticTable]):
     in_rho = True
 
     def __init__(
-        self, table: Table, columns: Sequence[str] = (), *, rows: Any = None, workload: Any = None, label: Any = None
+        self,
+        table: Table,
+        columns: Sequence[str] = (),
+        *,
+        rows: Any = None,
+        workload: Any = None,
+        label: Any = None,
+        strategy: Any = None,
     ) -> None:
         self.table = table
         names = tuple(columns) or tuple(name for name, column in table.schema.items() if not isinstance(column, Text))
@@ -65,7 +73,8 @@ class SynthesisQuestion(Question[SyntheticTable]):
                 problem = f"{name!r} has {column.size:,} cells, and a column of a synthetic table has at most {MOST_CELLS:,}"
                 raise BadInput("columns", problem, "put it into fewer cells with bin(), or leave it out")
         self.rows = None if rows is None else check_whole(rows, "rows", "leave it out", least=0, most=MOST_RECORDS)
-        self.workload = _workload(names, workload, label)
+        how: dict[str, Any] = {"workload": _workload(names, workload, label), "predicting": label is not None}
+        self._how = how | {"strategy": None if strategy is None else named(strategy).name}
         self.what = f"synthetic table of {', '.join(names)}"
 
     def preview(self, *, epsilon: Any, rows: int | None = None) -> Preview:
@@ -87,7 +96,7 @@ class SynthesisQuestion(Question[SyntheticTable]):
         self._try_out(source.spent_before_measuring(epsilon) or Price.of(epsilon))
         columns.check()
         records, token = source.records(columns.in_memory(), epsilon, note=self.what)
-        found = synthesize(records, self.columns, token, workload=self.workload)
+        found = synthesize(records, self.columns, token, **self._how)
         rng = np.random.default_rng()  # from here on, everything is public
         rows = min(self.rows if self.rows is not None else round(found.total), MOST_RECORDS)
         cells = found.draw(rows, rng)
@@ -104,7 +113,7 @@ class SynthesisQuestion(Question[SyntheticTable]):
         sizes = {name: column.size for name, column in self.columns.items()}
         empty = ArrayColumns({name: np.zeros(0, dtype=np.int64) for name in sizes}, sizes)
         source = SimulatedRecords(empty, seed=0, neighbours=self.table.neighbours)
-        synthesize(source, self.columns, source.grant(price), workload=self.workload)
+        synthesize(source, self.columns, source.grant(price), **self._how | {"strategy": self._how["strategy"] or WIDEST})
 
 
 def _workload(names: Sequence[str], workload: Any, label: Any) -> list[Clique]:

@@ -377,15 +377,17 @@ class Table:
         rows: int | None = None,
         workload: Sequence[Sequence[str]] | None = None,
         label: str | None = None,
+        strategy: str | None = None,
     ) -> SyntheticTable:
         """Synthetic records with these columns, or with all of them: one price for any question that may follow.
 
         Pay in `epsilon`, in `rho`, or with `epsilon` and `delta` in the ρ that these allow, which is better for more than a
         few columns. By default, there are about as many records as the table has, and all sets of up to three columns count
-        alike; `workload` lists sets that matter, `label` names a column that is to be predicted. Rows that lack a cell in
-        one of the columns are left out.
+        alike; `workload` lists sets that matter, `label` names a column that is to be predicted. Which histograms may be
+        measured is a `strategy`, such as "tree"; by default it is chosen, which costs nothing. Rows that lack a cell in one
+        of the columns are left out.
         """
-        question = self.ask_synthesis(*columns, rows=rows, workload=workload, label=label)
+        question = self.ask_synthesis(*columns, rows=rows, workload=workload, label=label, strategy=strategy)
         return question.release(epsilon=price_of(epsilon, delta, rho))
 
     def group_by(self, *columns: str, keys: Any = None, keys_delta: Any = None) -> GroupedTable:
@@ -480,11 +482,13 @@ class Table:
         """The question behind `marginals`, to preview before it is paid for."""
         return MarginalsQuestion(self, columns, weights=weights, least=least)
 
-    def ask_synthesis(self, *columns: str, rows: Any = None, workload: Any = None, label: Any = None) -> SynthesisQuestion:
+    def ask_synthesis(
+        self, *columns: str, rows: Any = None, workload: Any = None, label: Any = None, strategy: Any = None
+    ) -> SynthesisQuestion:
         """The question behind `synthesize`, to preview before it is paid for: how far off counts by one column would be."""
         from jostle.tables.synthesis import SynthesisQuestion
 
-        return SynthesisQuestion(self, columns, rows=rows, workload=workload, label=label)
+        return SynthesisQuestion(self, columns, rows=rows, workload=workload, label=label, strategy=strategy)
 
     def ask_quantiles(self, column: str, levels: Sequence[float], *, algorithm: str | None = None) -> QuantilesQuestion:
         """The question behind `quantiles`, to preview before it is paid for: how many *rows* off the ranks would be."""

@@ -16,6 +16,7 @@ from jostle.kernel.errors import BadInput
 from jostle_bench.reports.terminal import new_table
 
 if TYPE_CHECKING:
+    from jostle.kernel.budget import Price
     from jostle_bench.coverage.measuring import Coverage
     from jostle_bench.coverage.plans import Row
 
@@ -76,7 +77,10 @@ def coverage(
     from jostle_bench.coverage.plans import DOMAINS, Plan, measured
 
     if tables:
-        _show_tables(releases, epsilon or [0.1, 1.0])
+        prices = [Price.of(one) for one in epsilon or ([] if rho else [0.1, 1.0])] + [
+            Price.of(None, one) for one in rho or []
+        ]
+        _show_tables(releases, prices)
         return
     dimensions = 2 if grid else 1
     if cells is not None or grid or quick:
@@ -199,13 +203,19 @@ def in_words(lines: Sequence[Row]) -> str:
     )
 
 
-def _show_tables(releases: int, prices: Sequence[float]) -> None:
-    from jostle_bench.coverage.tables import measured
+def _show_tables(releases: int, prices: Sequence[Price]) -> None:
+    from jostle.kernel.budget import PURE
+    from jostle_bench.coverage import tables
 
-    headings = ("figure", "ε", "intervals", "covered", "standard error")
-    table = new_table("Coverage of 95 % intervals of questions to tables", headings, left=("figure",))
+    headings = ("figure", "price", "intervals", "covered", "standard error")
+    table = new_table("Coverage of 95 % intervals of questions to tables", headings, left=("figure", "price"))
     for price in prices:
-        for figure, found in measured(round(2000 / price), price, releases).items():
-            shown = (f"{found.asked:,}", f"{found.covered:.1%}", f"{found.doubt:.1%}")
-            table.add_row(figure, f"{price:g}", *shown)
+        rows = round(2000 / price.rate)
+        found = tables.measured(rows, price, releases)
+        if price.measure == PURE:
+            found |= tables.private_keys(rows, float(price.amount), releases)
+        for more in (tables.held_out_accuracy, tables.coefficients):  # few numbers each, and cheap
+            found |= more(rows, price, 50 * releases)
+        for figure, one in found.items():
+            table.add_row(figure, str(price), f"{one.asked:,}", f"{one.covered:.1%}", f"{one.doubt:.1%}")
     Console().print(table)

@@ -82,7 +82,7 @@ def peers(
         done, tried = _measured(wanted, asked, envs, fresh=fresh) if collect else ({}, {})
     everybody = asked.peers if quick else list(environments.known().values())
     places = {peer.name: environments.find(peer, envs) for peer in everybody} | tried
-    whole = replace(asked, peers=everybody, domains=(), tables=())
+    whole = replace(asked, peers=everybody, domains=(), tables=classifiers.reported(asked))
     ran, found = {}, {}
     for part in reports.parts(list(reports.HOMES)):
         here = ran[part.name] = _kept(part, whole, done, places)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
 def synthetic(
     tables: Annotated[
-        list[str], typer.Argument(help="Files of codes, each with a file of sizes beside it, or made-COLUMNSxROWS.")
-    ],
+        list[str] | None, typer.Argument(help="Files of codes, each with a file of sizes beside it, or made-COLUMNSxROWS.")
+    ] = None,
     epsilon: Annotated[str, typer.Option(help="The ε of the synthetic tables.")] = "0.1,1,10",
     delta: Annotated[float, typer.Option(help="The δ that stands beside them.")] = 1e-9,
     pure: Annotated[bool, typer.Option(help="Also without δ.")] = True,
@@ -29,12 +30,28 @@ def synthetic(
     against: Annotated[Path | None, typer.Option(help="Synthetic records of another program for the first table.")] = None,
     runs: Annotated[int, typer.Option(min=1, help="How often; errors are means.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Of all noise.")] = 0,
+    intervals: Annotated[bool, typer.Option(help="Instead: how often 95 % intervals hold, by what they come from.")] = False,
+    train: Annotated[
+        Path | None,
+        typer.Option(help="Grow the trees that choose a strategy, judge them on other tables, and write this JSON file."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print numbers for a script.")] = False,
 ) -> None:
     """Errors of the histograms of two and three columns, and of models trained on synthetic records. Public tables only."""
     from jostle_bench import synthetic as measuring
 
+    if train is not None:
+        _train(train)
+        return
+    if not tables:
+        raise BadInput("tables", "are missing", "name some, for instance made-10x5000")
     amounts = [_number(text) for text in words(epsilon)]
+    if intervals:
+        for name, amount, bound in product(tables, amounts, (delta, None) if pure else (delta,)):
+            held = measuring.intervals(_table(name), amount, bound, runs=runs, seed=seed)
+            shares = ", ".join(f"{basis}: {inside / of:.1%} of {of:,}" for basis, (inside, of) in held.items())
+            typer.echo(f"{name} at ε = {amount:g}{'' if bound is None else f', δ = {bound:g}'}: {shares}")
+        return
     found = []
     for place, name in enumerate(tables):
         table = _table(name)
@@ -57,6 +74,24 @@ def synthetic(
         seconds = "–" if math.isnan(one.seconds) else f"{one.seconds:.1f}"
         shown.add_row(one.table, one.price, f"{one.pairs:.4f}", f"{one.triples:.4f}", boosting, seconds)
     Console().print(shown)
+
+
+def _train(path: Path) -> None:
+    """About ten minutes: every strategy on every table, whose errors are kept beside the file."""
+    from jostle.synthetic.strategies import STRATEGIES
+    from jostle_bench import synthetic_training as training
+
+    found = []
+    for part in (0, 1):
+        inputs: list[training.Inputs] = []
+        for name, columns, codes in training.tables(part):
+            typer.echo(f"measuring {name}", err=True)
+            inputs += training.measured(name, columns, codes, STRATEGIES)
+        training.save(inputs, path.with_name(f"{path.stem}-{part}.csv"))
+        found.append(inputs)
+    chooser = training.train(found[0])
+    chooser.save(path)
+    typer.echo(training.judged(chooser, found[1]).words())
 
 
 def _number(text: str) -> float:

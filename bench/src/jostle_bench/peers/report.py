@@ -124,7 +124,7 @@ def picture(found: Mapping[str, Findings]) -> Any:
     }
     named = {one.peer: _library(one.peer, {other.peer for other in cells}) for one in cells if one.part in groups}
     peers = list(dict.fromkeys(named.values()))
-    figure = plots.new("Ours over theirs: left of 1, jostle is ahead", x="ratio (geometric mean)", log_x=True)
+    figure = plots.new("Where is jostle ahead?", x="ours over theirs (left of 1, jostle is ahead)", log_x=True)
     colours = plots.ACCENT, plots.CONTRAST, *plots.PALETTE[2:5]
     symbols = "circle", "diamond", "square", "cross", "star"
     for (part, title), colour, symbol in zip(groups.items(), colours, symbols, strict=True):

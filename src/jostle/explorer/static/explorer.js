@@ -298,7 +298,7 @@ function live(form) {
   };
   for (const range of form.querySelectorAll("[data-log]")) range.addEventListener("input", ask);
   form.addEventListener("change", (event) => { if (!event.target.matches("[data-log]")) ask(); });
-  if (form.querySelector('[name="selector"]').value) ask();
+  if (form.querySelector('[name="selector"]')?.value !== "") ask();
 }
 
 // ---------------------------------------------------------------------------------------------------------- forms

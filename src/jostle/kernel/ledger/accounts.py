@@ -133,8 +133,11 @@ def check_charge(has: Balance, cost: Cost) -> Spending:
     limits.check_payable(has.limit, cost, has.dataset)
     spending = limits.after(has.limit, has.spending, cost)
     if not limits.allowed(has.limit, spending):
+        account = f"account {has.dataset!r}"
+        if cost.delta > has.left.delta:  # whatever else is left, it pays for no selection of keys
+            raise Overdraft(requested=cost.delta, remaining=has.left.delta, of=account, measure="delta")
         rest = limits.shown(has.limit, limits.left(has.limit, has.spending, cost.measure))
-        raise Overdraft(requested=cost.amount, remaining=rest, of=f"account {has.dataset!r}", measure=cost.measure)
+        raise Overdraft(requested=cost.amount, remaining=rest, of=account, measure=cost.measure)
     return spending
 
 

@@ -61,5 +61,6 @@ def drawn_records(records: Records, task: RegressionTask, budget: Budget) -> tup
     names = [*task.attributes, task.label]
     label = len(names) - 1
     workload = [pair for pair in combinations(range(len(names)), 2) for _ in range(LABELLED if label in pair else 1)]
-    made = synthesize(records, {name: task.columns[name] for name in names}, budget, workload=workload)
+    columns = {name: task.columns[name] for name in names}
+    made = synthesize(records, columns, budget, workload=workload, predicting=True)
     return len(made.steps), made.draw(DRAWN, np.random.default_rng(SEED)), made.total / DRAWN

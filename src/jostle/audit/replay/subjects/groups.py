@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fractions import Fraction
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from jostle.audit.replay.run import Case, Subject
 from jostle.audit.replay.subjects import tables
+from jostle.audit.replay.subjects.table_rows import Form
 from jostle.audit.replay.tape import TapeAccount
+from jostle.kernel.budget import Price
 from jostle.tables import aggregates as of
 from jostle.tables.unit import Unit
 
@@ -39,7 +42,23 @@ def _ranked(table: Table, epsilon: Any) -> Any:
     return table.group_by("g").aggregate(**what, epsilon=epsilon)
 
 
+def _parts(table: Table, epsilon: Any) -> Any:
+    """Several questions to each part, each at a share of what the part has."""
+    first, second = table.partition("b", epsilon=epsilon).values()
+    half = Price.of(epsilon).times(Fraction(1, 2))
+    asked = [first.marginals(("g", "v"), "d", epsilon=half), _persons_or_rows(first, half)]
+    return [*asked, second.synthesize("g", "v", epsilon=half).synthesis.steps, second.quantiles("v", [0.5], epsilon=half)]
+
+
+def _persons_or_rows(table: Table, epsilon: Any) -> Any:
+    what: dict[str, Any] = {"n": of.count(), "average": of.mean("v")}
+    if table.unit is not None:
+        what["people"] = of.count_distinct_units()
+    return table.group_by("g").aggregate(**what, epsilon=epsilon)
+
+
 QUESTIONS: dict[str, tables.Ask] = {
+    "parts": _parts,
     "persons by group": _persons,
     "listed groups": _listed,
     "quantiles by group": _ranked,
@@ -72,9 +91,7 @@ def subjects() -> list[Subject]:
     ]
 
 
-def _subject(
-    name: str, *, ask: tables.Ask, by_person: bool = True, bounded: bool = False, form: tables.Form = "duckdb"
-) -> Subject:
+def _subject(name: str, *, ask: tables.Ask, by_person: bool = True, bounded: bool = False, form: Form = "duckdb") -> Subject:
     keyed = "private keys" in name
 
     def run(case: Case, data: tables.TableData, account: TapeAccount) -> Any:
